@@ -1,0 +1,16 @@
+//! DynamoDB's own language, without a network: operations, errors, wire checks, values, keys, expressions,
+//! item sizes and capacity units.
+//!
+//! This crate knows nothing of Heatsink: no shards, no layouts, no HTTP. Everything here is a plain function from
+//! values to values. What it claims about DynamoDB names its source.
+
+pub mod error;
+pub mod json;
+pub mod operation;
+pub mod table;
+pub mod value;
+
+pub use error::{Code, Error, Fault, Outcome};
+pub use operation::Operation;
+pub use table::{AttributeDefinition, IndexSchema, KeySchema, KeyType, TableSchema};
+pub use value::{Item, Value};

@@ -1,0 +1,55 @@
+//! The one seam for time, randomness and sleep.
+//!
+//! Everything in Heatsink that needs a clock, a random number or a pause takes an [`Env`]; clippy bans
+//! the ambient ones. A test hands in [`ManualEnv`] and owns all three, so one seed replays one run.
+//!
+//! Not here: calendars, time zones, timeouts of sockets (they are hyper's and tokio's own).
+
+mod manual;
+mod real;
+
+use std::ops::{Add, Sub};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+pub use manual::ManualEnv;
+pub use real::RealEnv;
+
+/// A point on the monotonic clock, in nanoseconds. The clock goes on while the machine is suspended
+/// (`CLOCK_BOOTTIME`), because a lease that sleeps with its holder is no lease.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// Time since `earlier`; zero if `earlier` is later.
+    pub fn since(self, earlier: Moment) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Moment;
+    fn add(self, by: Duration) -> Moment {
+        Moment(self.0.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)))
+    }
+}
+
+impl Sub<Moment> for Moment {
+    type Output = Duration;
+    fn sub(self, earlier: Moment) -> Duration {
+        self.since(earlier)
+    }
+}
+
+/// Clock, randomness and sleep.
+pub trait Env: Send + Sync + 'static {
+    /// The monotonic clock.
+    fn now(&self) -> Moment;
+    /// The wall clock: milliseconds since 1970-01-01T00:00:00Z. For signatures and records; never for intervals.
+    fn unix_millis(&self) -> u64;
+    /// A random number, uniform over all of `u64`. Not for secrets.
+    fn random(&self) -> u64;
+    /// Resolves after `pause`.
+    fn sleep(&self, pause: Duration) -> BoxFuture<'static, ()>;
+}

@@ -1,0 +1,1 @@
+//! HTTP in and out: the wire's headers, limits, deadlines, draining.

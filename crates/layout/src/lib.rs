@@ -1,0 +1,3 @@
+//! Logical keys and physical keys: the suffix codec, the hashes, the strategies, and the layouts in force.
+//!
+//! Sans-IO. This crate does not know where layouts are recorded (`control`) nor what a request is (`route`).
