@@ -1,66 +1,177 @@
-//! A lazy look into JSON bodies: find members and elements, leave the rest as bytes.
+//! A lazy look into JSON bodies: find members and elements, leave the rest as the bytes that were sent.
 //!
-//! Not here: building DynamoDB values from them (`value`), checking a whole request (`wire`).
+//! One pass over the structure finds a member; nothing is decoded but what is asked for. Strings that are passed over
+//! are not checked for escapes or UTF-8, numbers only for their characters: whoever reads a value checks it
+//! ([`string`], [`crate::Value::read`]), and the store checks all of it. Nesting beyond [`MAX_DEPTH`] is malformed.
+//!
+//! Not here: DynamoDB's values (`value`), checking a whole request (`wire`).
+//! Why not a library: docs/decisions/0004-lazy-json.md.
 
 use std::borrow::Cow;
+
+mod edit;
+mod scan;
+
+pub use edit::{Object, splice_members, write_string};
+pub use scan::MAX_DEPTH;
+use scan::{Members, skip, space};
 
 /// The body is not well-formed JSON, or not of the kind that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed JSON")]
 pub struct Malformed;
 
-/// The members of a JSON object, in order, their values as raw bytes.
+/// The members of a JSON object, in order, their values as raw bytes. Repeated names are all listed.
+///
+/// # Errors
+/// The bytes are not one JSON object.
 pub fn members(object: &[u8]) -> Result<Vec<(Cow<'_, str>, &[u8])>, Malformed> {
-    let text = std::str::from_utf8(object).map_err(|_| Malformed)?;
-    let mut found = Vec::new();
-    for member in sonic_rs::to_object_iter(text) {
-        let (name, value) = member.map_err(|_| Malformed)?;
-        found.push((Cow::Owned(name.to_string()), raw(text, &value)?));
+    let mut found = Vec::with_capacity(8);
+    let mut walk = Members::open(object, space(object, 0))?;
+    while let Some((name, value)) = walk.next()? {
+        found.push((string(name)?, value));
     }
+    walk.finish()?;
     Ok(found)
 }
 
 /// The elements of a JSON array as raw bytes.
+///
+/// # Errors
+/// The bytes are not one JSON array.
 pub fn elements(array: &[u8]) -> Result<Vec<&[u8]>, Malformed> {
-    let text = std::str::from_utf8(array).map_err(|_| Malformed)?;
-    sonic_rs::to_array_iter(text).map(|element| raw(text, &element.map_err(|_| Malformed)?)).collect()
+    let mut found = Vec::new();
+    each_element(array, |at| {
+        let end = skip(array, at)?;
+        found.push(array.get(at..end).ok_or(Malformed)?);
+        Ok(end)
+    })?;
+    Ok(found)
 }
 
 /// One member of a JSON object; the last where a name is repeated.
+///
+/// # Errors
+/// The bytes are not one JSON object.
 pub fn member<'a>(object: &'a [u8], name: &str) -> Result<Option<&'a [u8]>, Malformed> {
-    Ok(members(object)?.into_iter().rev().find(|(found, _)| found == name).map(|(_, value)| value))
+    attributes_of(object, [name]).map(|[found]| found)
 }
 
-/// A JSON string's text.
+/// The members of those names, in the order of the names; the last where a member is repeated. One pass, nothing
+/// allocated.
+///
+/// # Errors
+/// The bytes are not one JSON object.
+pub fn attributes_of<'a, const N: usize>(
+    object: &'a [u8],
+    names: [&str; N],
+) -> Result<[Option<&'a [u8]>; N], Malformed> {
+    let mut walk = Members::open(object, space(object, 0))?;
+    let found = pick(&mut walk, names)?;
+    walk.finish()?;
+    Ok(found)
+}
+
+/// One object of an array: its own bytes, and the members that were asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Picked<'a, const N: usize> {
+    /// The object as it was written.
+    pub raw: &'a [u8],
+    /// The values of the members, in the order of the names.
+    pub members: [Option<&'a [u8]>; N],
+}
+
+/// [`attributes_of`] for every object of an array, in one pass: what a page of items needs.
+///
+/// # Errors
+/// The bytes are not one JSON array of objects.
+pub fn attributes_of_each<'a, const N: usize>(
+    array: &'a [u8],
+    names: [&str; N],
+) -> Result<Vec<Picked<'a, N>>, Malformed> {
+    let mut found = Vec::new();
+    each_element(array, |at| {
+        let mut walk = Members::open(array, at)?;
+        let members = pick(&mut walk, names)?;
+        let end = walk.end();
+        found.push(Picked { raw: array.get(at..end).ok_or(Malformed)?, members });
+        Ok(end)
+    })?;
+    Ok(found)
+}
+
+/// A JSON string's text; borrowed where nothing in it is escaped.
+///
+/// # Errors
+/// The bytes are not one JSON string, or not UTF-8.
 pub fn string(value: &[u8]) -> Result<Cow<'_, str>, Malformed> {
-    if let [b'"', inner @ .., b'"'] = value
-        && !inner.contains(&b'\\')
-        && !inner.contains(&b'"')
-    {
+    let [b'"', inner @ .., b'"'] = value else { return Err(Malformed) };
+    let plain =
+        inner.iter().fold(true, |plain, &byte| plain & (byte != b'\\') & (byte != b'"') & (byte >= 0x20));
+    if plain {
         return std::str::from_utf8(inner).map(Cow::Borrowed).map_err(|_| Malformed);
     }
-    sonic_rs::from_slice::<String>(value).map(Cow::Owned).map_err(|_| Malformed)
+    serde_json::from_slice::<String>(value).map(Cow::Owned).map_err(|_| Malformed)
 }
 
-/// The bytes of a value, borrowed from the text it was found in.
-fn raw<'a>(text: &'a str, value: &sonic_rs::LazyValue<'a>) -> Result<&'a [u8], Malformed> {
-    let found = value.as_raw_str();
-    let start = (found.as_ptr() as usize).checked_sub(text.as_ptr() as usize).ok_or(Malformed)?;
-    text.as_bytes().get(start..start + found.len()).ok_or(Malformed)
+/// The value without the white space around it.
+///
+/// # Errors
+/// The bytes are not one JSON value.
+pub fn trim(value: &[u8]) -> Result<&[u8], Malformed> {
+    let start = space(value, 0);
+    let end = skip(value, start)?;
+    if space(value, end) != value.len() {
+        return Err(Malformed);
+    }
+    value.get(start..end).ok_or(Malformed)
+}
+
+fn pick<'a, const N: usize>(
+    walk: &mut Members<'a>,
+    names: [&str; N],
+) -> Result<[Option<&'a [u8]>; N], Malformed> {
+    let mut found = [None; N];
+    while let Some((name, value)) = walk.next()? {
+        let inner = name.get(1..name.len() - 1).ok_or(Malformed)?;
+        let decoded;
+        let text = if inner.contains(&b'\\') {
+            decoded = string(name)?;
+            decoded.as_bytes()
+        } else {
+            inner
+        };
+        for (place, wanted) in found.iter_mut().zip(names) {
+            if text == wanted.as_bytes() {
+                *place = Some(value);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Calls `element` at the start of every element of an array; it answers where the element ends.
+fn each_element(
+    array: &[u8],
+    mut element: impl FnMut(usize) -> Result<usize, Malformed>,
+) -> Result<(), Malformed> {
+    let start = space(array, 0);
+    if array.get(start) != Some(&b'[') {
+        return Err(Malformed);
+    }
+    let mut at = space(array, start + 1);
+    if array.get(at) != Some(&b']') {
+        loop {
+            at = space(array, element(at)?);
+            match array.get(at) {
+                Some(b',') => at = space(array, at + 1),
+                Some(b']') => break,
+                _ => return Err(Malformed),
+            }
+        }
+    }
+    if space(array, at + 1) == array.len() { Ok(()) } else { Err(Malformed) }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn members_stay_as_they_were_written() {
-        let body = br#"{ "a" : {"S": "x\u0041"}, "b":[1, 2 ], "a": 3 }"#;
-        let found = members(body).unwrap();
-        assert_eq!(found[0].1, br#"{"S": "x\u0041"}"#);
-        assert_eq!(member(body, "a").unwrap(), Some(&b"3"[..]));
-        assert_eq!(elements(found[1].1).unwrap(), [&b"1"[..], b"2"]);
-        assert_eq!(string(br#""x\u0041""#).unwrap(), "xA");
-        assert_eq!(member(b"[1]", "a"), Err(Malformed));
-    }
-}
+mod tests;

@@ -6,11 +6,15 @@
 
 pub mod error;
 pub mod json;
+pub mod key;
+pub mod number;
 pub mod operation;
 pub mod table;
 pub mod value;
 
 pub use error::{Code, Error, Fault, Outcome};
+pub use key::KeyValue;
+pub use number::Number;
 pub use operation::Operation;
 pub use table::{AttributeDefinition, IndexSchema, KeySchema, KeyType, TableSchema};
 pub use value::{Item, Value};

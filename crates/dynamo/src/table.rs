@@ -13,6 +13,17 @@ pub enum KeyType {
     B,
 }
 
+impl KeyType {
+    /// The type's name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            KeyType::S => "S",
+            KeyType::N => "N",
+            KeyType::B => "B",
+        }
+    }
+}
+
 /// The name and type of a key attribute.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AttributeDefinition {

@@ -1,0 +1,135 @@
+use proptest::prelude::*;
+use serde_json::Value as Json;
+
+use super::*;
+
+#[test]
+fn members_stay_as_they_were_written() {
+    let body = br#" { "a" : {"S": "x\u0041"}, "b":[1, 2 ], "a": 3, "" : {} } "#;
+    let found = members(body).unwrap();
+    assert_eq!(found[0].1, br#"{"S": "x\u0041"}"#);
+    assert!(matches!(found[0].0, Cow::Borrowed("a")));
+    assert_eq!(member(body, "a").unwrap(), Some(&b"3"[..]));
+    assert_eq!(member(body, "").unwrap(), Some(&b"{}"[..]));
+    assert_eq!(member(body, "c").unwrap(), None);
+    assert_eq!(elements(found[1].1).unwrap(), [&b"1"[..], b"2"]);
+    assert_eq!(string(br#""x\u0041""#).unwrap(), "xA");
+    assert_eq!(member(b"[1]", "a"), Err(Malformed));
+    assert_eq!(member(br#"{"\u0061":1}"#, "a").unwrap(), Some(&b"1"[..]));
+}
+
+#[test]
+fn an_array_of_items_is_read_in_one_pass() {
+    let page = br#"[{"pk":{"S":"a"},"x":[{}]}, {"sk":{"N":"1"},"pk":{"S":"b"}},{}]"#;
+    let found = attributes_of_each(page, ["pk", "sk"]).unwrap();
+    assert_eq!(found[0].raw, br#"{"pk":{"S":"a"},"x":[{}]}"#);
+    assert_eq!(found[1].members, [Some(&br#"{"S":"b"}"#[..]), Some(&br#"{"N":"1"}"#[..])]);
+    assert_eq!(found[2].members, [None, None]);
+    assert_eq!(attributes_of_each(b"[1]", ["a"]), Err(Malformed));
+}
+
+#[test]
+fn what_is_not_json_is_malformed() {
+    for bad in [
+        "",
+        "{",
+        "[",
+        "{]",
+        "[}",
+        "[1 2]",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "[1,]",
+        "[tru]",
+        "[nul]",
+        "[\"a]",
+        "{a:1}",
+        "{\"a\":1}x",
+        "[]]",
+        "[{\"a\":[}]]",
+        "[--1]",
+        "[,]",
+        "{,}",
+        "[\"\\",
+        "[+1]",
+    ] {
+        let text = bad.as_bytes();
+        assert_eq!((members(text).err(), elements(text).err()), (Some(Malformed), Some(Malformed)), "{bad}");
+        assert_eq!(trim(text), Err(Malformed), "{bad}");
+    }
+    assert_eq!(string(b"\"a\nb\""), Err(Malformed));
+    assert_eq!(string(b"\"\xff\""), Err(Malformed));
+}
+
+#[test]
+fn deep_nesting_is_refused_and_does_not_overflow() {
+    let deep = |levels: usize| ["[".repeat(levels), "]".repeat(levels)].concat().into_bytes();
+    assert!(trim(&deep(128)).is_ok());
+    assert_eq!(trim(&deep(129)), Err(Malformed));
+    assert_eq!(trim(&deep(1_000_000)), Err(Malformed));
+}
+
+#[test]
+fn a_splice_keeps_all_other_bytes() {
+    let body = br#"{ "TableName":"t", "Item" : {"a" : 1}, "x": [ 1 ]}"#;
+    let out = splice_members(body, &[("Item", Some(b"{}")), ("x", None), ("new", Some(b"true"))]).unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), r#"{"TableName":"t","Item":{},"new":true}"#);
+    assert_eq!(splice_members(b"{}", &[("x", None)]).unwrap(), b"{}");
+    assert_eq!(splice_members(br#"{"a":1,"a":2}"#, &[("a", Some(b"3"))]).unwrap(), br#"{"a":3}"#);
+}
+
+fn any_json() -> impl Strategy<Value = Json> {
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::from),
+        any::<i64>().prop_map(Json::from),
+        any::<i32>().prop_map(|n| Json::from(f64::from(n) / 8.0)),
+        any::<String>().prop_map(Json::from),
+    ];
+    leaf.prop_recursive(5, 40, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Json::from),
+            prop::collection::btree_map(any::<String>(), inner, 0..5)
+                .prop_map(|map| Json::Object(map.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn agrees_with_serde_json(json in any_json(), pretty in any::<bool>()) {
+        let text = if pretty { serde_json::to_vec_pretty(&json).unwrap() } else { serde_json::to_vec(&json).unwrap() };
+        prop_assert!(trim(&text).is_ok());
+        match &json {
+            Json::Object(map) => {
+                let found = members(&text).unwrap();
+                prop_assert_eq!(found.len(), map.len());
+                for (name, raw) in found {
+                    prop_assert_eq!(&map[name.as_ref()], &serde_json::from_slice::<Json>(raw).unwrap());
+                    prop_assert_eq!(member(&text, &name).unwrap(), Some(raw));
+                }
+            }
+            Json::Array(list) => {
+                let found: Vec<Json> = elements(&text).unwrap().into_iter().map(|raw| serde_json::from_slice(raw).unwrap()).collect();
+                prop_assert_eq!(&found, list);
+            }
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(prop::sample::select(b"{}[]\",:\\ 1a-tnul\xff".to_vec()), 0..40)) {
+        let well_formed = serde_json::from_slice::<Json>(&bytes).is_ok();
+        prop_assert!(!well_formed || trim(&bytes).is_ok());
+        let _ = (members(&bytes), elements(&bytes), string(&bytes), attributes_of_each(&bytes, ["a"]), splice_members(&bytes, &[("a", None)]));
+    }
+
+    #[test]
+    fn strings_read_back(text in any::<String>()) {
+        let mut out = Vec::new();
+        write_string(&mut out, &text);
+        prop_assert_eq!(&string(&out).unwrap(), &text);
+        prop_assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
+    }
+}
