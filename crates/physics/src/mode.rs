@@ -1,0 +1,110 @@
+//! How a table or an index is billed, and what its own bucket allows for it.
+
+use crate::bucket::Bucket;
+use crate::demand::{Access, Cause};
+
+/// Default quota per table or index, units per second, reads and writes each (PHYSICS §8).
+pub const QUOTA: u64 = 40_000;
+
+/// Unused provisioned capacity is kept for this long (PHYSICS §3.1).
+const CREDIT_SECONDS: u64 = 300;
+
+/// What a new on-demand table starts with: 4,000 writes and 12,000 reads per second (PHYSICS §2.1).
+const ON_DEMAND_PARTITIONS: u64 = 4;
+
+const MAX_PARTITIONS: u64 = 10_000;
+
+/// Capacity mode of a table or of one global index. All figures are units per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `PROVISIONED`.
+    Provisioned {
+        /// `ReadCapacityUnits`.
+        read: u64,
+        /// `WriteCapacityUnits`.
+        write: u64,
+    },
+    /// `PAY_PER_REQUEST`.
+    OnDemand {
+        /// `MaxReadRequestUnits`, where configured.
+        max_read: Option<u64>,
+        /// `MaxWriteRequestUnits`, where configured.
+        max_write: Option<u64>,
+    },
+}
+
+impl Mode {
+    /// On demand, without a configured maximum.
+    pub const ON_DEMAND: Mode = Mode::OnDemand { max_read: None, max_write: None };
+
+    /// Partitions of a new table or index. Provisioned: `ceil(R/3000 + W/1000)`, which AWS published until 2017 and no
+    /// longer does (PHYSICS §2.3). At most 10,000, whatever is asked for: memory is the limit here, DynamoDB's default
+    /// quota of 40,000 units is far below.
+    pub fn partitions(self) -> u64 {
+        match self {
+            Mode::Provisioned { read, write } => {
+                let thousandths = u128::from(read) + 3 * u128::from(write);
+                u64::try_from(thousandths.div_ceil(3_000)).unwrap_or(u64::MAX).clamp(1, MAX_PARTITIONS)
+            }
+            Mode::OnDemand { .. } => ON_DEMAND_PARTITIONS,
+        }
+    }
+
+    /// Whether the capacity is provisioned. Decides the type of throttling errors (PHYSICS §9.3).
+    pub fn provisioned(self) -> bool {
+        matches!(self, Mode::Provisioned { .. })
+    }
+
+    /// Why a request over the table's or index's own bucket is refused.
+    pub(crate) fn cause(self, access: Access) -> Cause {
+        match (self, access) {
+            (Mode::Provisioned { .. }, _) => Cause::Provisioned,
+            (Mode::OnDemand { max_read: Some(_), .. }, Access::Read) => Cause::MaxOnDemand,
+            (Mode::OnDemand { max_write: Some(_), .. }, Access::Write) => Cause::MaxOnDemand,
+            (Mode::OnDemand { .. }, _) => Cause::AccountLimit,
+        }
+    }
+
+    pub(crate) fn bucket(self, now: u64, access: Access) -> Bucket {
+        let (rate, seconds) = self.rate(access);
+        Bucket::new(now, rate, seconds)
+    }
+
+    pub(crate) fn change(self, now: u64, access: Access, bucket: &mut Bucket) {
+        let (rate, seconds) = self.rate(access);
+        bucket.change(now, rate, seconds);
+    }
+
+    fn rate(self, access: Access) -> (u64, u64) {
+        match (self, access) {
+            (Mode::Provisioned { read, .. }, Access::Read) => (read, CREDIT_SECONDS),
+            (Mode::Provisioned { write, .. }, Access::Write) => (write, CREDIT_SECONDS),
+            (Mode::OnDemand { max_read, .. }, Access::Read) => (max_read.unwrap_or(QUOTA), 1),
+            (Mode::OnDemand { max_write, .. }, Access::Write) => (max_write.unwrap_or(QUOTA), 1),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partition_counts_of_the_sources() {
+        // PHYSICS §2.3 (2017 guide), §2.2 (AWS blog), §2.4 (USENIX ATC'22, writes only).
+        let counts = [
+            (1_000, 500, 1),
+            (1_000, 1_000, 2),
+            (5_000, 2_000, 4),
+            (0, 10_000, 10),
+            (0, 3_200, 4),
+            (1, 1, 1),
+        ];
+        for (read, write, partitions) in counts {
+            assert_eq!(Mode::Provisioned { read, write }.partitions(), partitions, "{read} {write}");
+        }
+        assert_eq!(Mode::ON_DEMAND.partitions(), 4);
+        assert_eq!(Mode::Provisioned { read: 90_000, write: 30_000 }.partitions(), 60);
+        assert_eq!(Mode::Provisioned { read: u64::MAX, write: u64::MAX }.partitions(), MAX_PARTITIONS);
+    }
+}
