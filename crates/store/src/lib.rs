@@ -3,6 +3,8 @@
 //! A [`Store`] takes a request as DynamoDB would and answers as DynamoDB would. It knows nothing of shards: by the
 //! time a request gets here its keys are physical.
 
+pub mod embedded;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
