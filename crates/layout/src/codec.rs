@@ -1,0 +1,98 @@
+//! The suffix codec: logical partition keys to physical ones and back, injective over all keys and shards.
+//!
+//! The **reserved form** is a key that ends in `#~` and a canonical decimal number of at most five digits (`0`, or no
+//! leading zero). A logical key that itself ends in the reserved form is escaped by a further `#~0`; shard 0 is the
+//! escaped logical key, shard k of 1 and above is the escaped logical key with `#~k`. Encoding therefore only ever
+//! appends ASCII: what stands before it stays byte for byte, in a JSON string too.
+//!
+//! Works on the key's bytes, for string and binary keys alike. Not here: which shard an item belongs to
+//! ([`Layout::shard_of`](crate::Layout::shard_of)).
+
+/// The longest partition key that DynamoDB stores, in bytes (AWS Developer Guide, "Constraints", partition keys).
+pub const MAX_PARTITION_KEY: usize = 2048;
+
+const MARK: &[u8] = b"#~";
+const ESCAPE: &str = "#~0";
+
+/// A physical key with its suffix would be longer than DynamoDB stores; nothing can be written under it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "One or more parameter values were invalid: Size of hashkey has exceeded the maximum size limit of2048 bytes. \
+     The table is sharded, and the shard suffix of {suffix} bytes counts: the key has {logical} bytes, which leaves no room for it"
+)]
+pub struct KeyTooLong {
+    /// Bytes of the logical key.
+    pub logical: usize,
+    /// Bytes of the suffix, escape included.
+    pub suffix: usize,
+}
+
+/// A physical key, read: the logical key is its first bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoded<'a> {
+    /// The key as the application knows it.
+    pub logical: &'a [u8],
+    /// The shard it lies in.
+    pub shard: u16,
+}
+
+/// What has to be appended to a logical key to make it the physical key of `shard`. Empty for shard 0 of a key that
+/// does not end in the reserved form. No limit is checked; see [`encode`].
+pub fn suffix(logical: &[u8], shard: u16) -> String {
+    let escape = if is_reserved(logical) { ESCAPE } else { "" };
+    if shard == 0 { escape.to_owned() } else { format!("{escape}#~{shard}") }
+}
+
+/// The suffix of a logical key in `shard`, refused where the physical key would exceed [`MAX_PARTITION_KEY`].
+pub fn checked_suffix(logical: &[u8], shard: u16) -> Result<String, KeyTooLong> {
+    let suffix = suffix(logical, shard);
+    if !suffix.is_empty() && logical.len() + suffix.len() > MAX_PARTITION_KEY {
+        return Err(KeyTooLong { logical: logical.len(), suffix: suffix.len() });
+    }
+    Ok(suffix)
+}
+
+/// The physical key of a logical key in `shard`.
+pub fn encode(logical: &[u8], shard: u16) -> Result<Vec<u8>, KeyTooLong> {
+    let suffix = checked_suffix(logical, shard)?;
+    let mut physical = Vec::with_capacity(logical.len() + suffix.len());
+    physical.extend_from_slice(logical);
+    physical.extend_from_slice(suffix.as_bytes());
+    Ok(physical)
+}
+
+/// Reads a physical key. Bytes that no logical key encodes to (an unescaped key of before the table was adopted) are
+/// taken as their own logical key.
+pub fn decode(physical: &[u8]) -> Decoded<'_> {
+    let (rest, shard) = match split(physical) {
+        Some((rest, number)) if number >= 1 => match u16::try_from(number) {
+            Ok(shard) => (rest, shard),
+            Err(_) => (physical, 0),
+        },
+        _ => (physical, 0),
+    };
+    let logical = match split(rest) {
+        Some((logical, 0)) if is_reserved(logical) => logical,
+        _ => rest,
+    };
+    Decoded { logical, shard }
+}
+
+/// Whether a key ends in the reserved form, and so is stored escaped. Adopting a table looks for such keys first.
+pub fn is_reserved(key: &[u8]) -> bool {
+    split(key).is_some()
+}
+
+/// A key in the reserved form: what stands before the suffix, and its number.
+fn split(key: &[u8]) -> Option<(&[u8], u32)> {
+    let digits = key.iter().rev().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+    if digits == 0 || digits > 5 {
+        return None;
+    }
+    let (head, number) = key.split_at(key.len() - digits);
+    if digits > 1 && number.first() == Some(&b'0') {
+        return None;
+    }
+    let rest = head.strip_suffix(MARK)?;
+    Some((rest, number.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'))))
+}
