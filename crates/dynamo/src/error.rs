@@ -77,10 +77,13 @@ codes! {
     DuplicateItemException => DYNAMODB, 400, false;
     ExpiredIteratorException => DYNAMODB, 400, false;
     IdempotentParameterMismatchException => DYNAMODB, 400, false;
+    IncompleteSignatureException => CORAL_SERVICE, 400, false;
     InternalServerError => DYNAMODB, 500, true;
     ItemCollectionSizeLimitExceededException => DYNAMODB, 400, false;
     LimitExceededException => DYNAMODB, 400, true;
+    MissingAuthenticationTokenException => CORAL_SERVICE, 400, false;
     ProvisionedThroughputExceededException => DYNAMODB, 400, true;
+    RequestEntityTooLarge => CORAL_SERVICE, 413, false;
     RequestLimitExceeded => DYNAMODB, 400, true;
     ResourceInUseException => DYNAMODB, 400, false;
     ResourceNotFoundException => DYNAMODB, 400, false;
@@ -117,7 +120,14 @@ impl Error {
     /// An error raised here; nothing was changed.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         let status = code.status();
-        Error { code, message: Some(message.into()), status, members: Map::new(), outcome: Outcome::NotDone, raw: None }
+        Error {
+            code,
+            message: Some(message.into()),
+            status,
+            members: Map::new(),
+            outcome: Outcome::NotDone,
+            raw: None,
+        }
     }
 
     /// An error without a message, as DynamoDB gives for bodies that are not JSON and for unknown operations.
@@ -158,7 +168,9 @@ impl Error {
         let outcome = if status >= 500 { Outcome::Unknown } else { Outcome::NotDone };
         let Ok(Json::Object(mut members)) = serde_json::from_slice::<Json>(&body) else {
             let text: String = String::from_utf8_lossy(&body).chars().take(200).collect();
-            let message = format!("The store answered with status {status} and a body that is not an error of DynamoDB: {text}");
+            let message = format!(
+                "The store answered with status {status} and a body that is not an error of DynamoDB: {text}"
+            );
             let code = if status == 503 { Code::ServiceUnavailable } else { Code::InternalServerError };
             return Error { outcome, status: status.max(500), ..Error::new(code, message) };
         };
@@ -238,7 +250,8 @@ mod tests {
 
     #[test]
     fn a_changed_member_is_written_anew() {
-        let wire = Bytes::from_static(br#"{"__type":"a#ConditionalCheckFailedException","message":"m","Item":{}}"#);
+        let wire =
+            Bytes::from_static(br#"{"__type":"a#ConditionalCheckFailedException","message":"m","Item":{}}"#);
         let error = Error::from_wire(400, wire).with("Item", json!({"pk": {"S": "x"}}));
         let body: Json = serde_json::from_slice(&error.body()).unwrap();
         assert_eq!(body["Item"]["pk"]["S"], "x");

@@ -1,1 +1,11 @@
-//! HTTP in and out: the wire's headers, limits, deadlines, draining.
+//! HTTP in and out: the wire's headers, limits, deadlines, draining; and the life of a request between the wire and
+//! the store.
+//!
+//! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
+
+pub mod http;
+mod limits;
+mod service;
+
+pub use limits::Limits;
+pub use service::Service;

@@ -1,3 +1,12 @@
-//! The command line.
+//! The `heatsink` command: reads its arguments and hands over to one module per subcommand.
+//!
+//! Not here: anything a library user could want; that is in the other crates.
 
-fn main() {}
+mod cli;
+mod exit;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run()
+}

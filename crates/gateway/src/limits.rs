@@ -1,0 +1,34 @@
+//! How much a client may ask for, and how long it may take.
+
+use std::time::Duration;
+
+/// Limits on one connection and one request. The defaults are what `heatsink serve` uses.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The largest request body in bytes. DynamoDB's own is 16 MB.
+    pub body: usize,
+    /// The largest request head (request line and headers) in bytes; at least 8,192.
+    pub head: usize,
+    /// How long a connection may take to send a whole request head. A connection that is kept alive and sends nothing
+    /// is closed after the same time.
+    pub head_read: Duration,
+    /// How long a client may take to send a request body, from the end of its head.
+    pub body_read: Duration,
+    /// How long a request may take from its last byte to its answer. Retries of throttled shards stay within it.
+    pub request: Duration,
+    /// How long requests in flight may go on after a shutdown was asked for.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            body: 16 * 1024 * 1024,
+            head: 64 * 1024,
+            head_read: Duration::from_secs(60),
+            body_read: Duration::from_secs(30),
+            request: Duration::from_secs(60),
+            drain: Duration::from_secs(30),
+        }
+    }
+}

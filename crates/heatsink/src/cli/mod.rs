@@ -1,0 +1,74 @@
+//! The command line: what can be said, one module per subcommand.
+
+mod completions;
+mod serve;
+
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+use crate::exit::Exit;
+
+/// Makes hot DynamoDB partition keys disappear.
+#[derive(Debug, Parser)]
+#[command(name = "heatsink", version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    serve: serve::Args,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serves DynamoDB's wire protocol on this machine (what plain `heatsink` does)
+    Serve(serve::Args),
+    /// Prints a completion script for a shell
+    Completions(completions::Args),
+}
+
+/// How data is printed on stdout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON document.
+    Json,
+}
+
+/// Reads the arguments and runs what they ask for.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A closed terminal is no reason for another exit code.
+            let _ = error.print();
+            let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            return if asked { ExitCode::SUCCESS } else { ExitCode::from(64) };
+        }
+    };
+    log_to_stderr();
+    let outcome = match cli.command {
+        None => serve::run(cli.serve),
+        Some(Command::Serve(args)) => serve::run(args),
+        Some(Command::Completions(args)) => completions::run::<Cli>(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(exit) => Exit::report(exit),
+    }
+}
+
+/// Warnings and errors by default; `RUST_LOG` asks for more.
+fn log_to_stderr() {
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .init();
+}
