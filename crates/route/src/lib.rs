@@ -4,5 +4,6 @@
 //! [`Execution`] hands out physical calls and takes their answers until it can give the client's.
 
 mod execution;
+pub mod query;
 
 pub use execution::{Execution, PhysicalCall, Step};

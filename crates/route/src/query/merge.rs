@@ -1,0 +1,185 @@
+//! The ordered merge of N sorted shards that arrive page by page, and its frontier.
+//!
+//! Pure: it knows neither requests nor items. Lanes are shards in the order that breaks ties between equal keys.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+#[cfg(test)]
+mod tests;
+
+/// How far a lane has been read.
+#[derive(Debug)]
+enum End<K> {
+    /// Not at all.
+    Unread,
+    /// Up to this key; it has more, none of which comes before it.
+    At(K),
+    /// To its end.
+    Done,
+}
+
+#[derive(Debug)]
+struct Lane<K, T> {
+    rows: VecDeque<(K, T)>,
+    end: End<K>,
+    /// How often it has been read.
+    reads: u32,
+}
+
+/// What the merge gives next.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next<T> {
+    /// The next row, and its lane.
+    Row(usize, T),
+    /// This lane must be read on before anything else can be said: nothing beyond the frontier, the smallest position up to
+    /// which lanes with more were read, is given out.
+    Blocked(usize),
+    /// Every lane is at its end.
+    End,
+}
+
+/// A lane to be read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Want {
+    /// Which lane.
+    pub lane: usize,
+    /// How many of the rows still wanted come after what was read of it, from whichever lane.
+    pub rows: usize,
+    /// How often it was read already.
+    pub reads: u32,
+}
+
+/// The merge of lanes that are sorted by `K`, ascending or all descending. Rows with equal keys come in lane order.
+#[derive(Debug)]
+pub struct Merge<K, T> {
+    lanes: Vec<Lane<K, T>>,
+    descending: bool,
+    /// The lanes that are not used up, as a heap: smallest position first.
+    heap: Vec<usize>,
+    stale: bool,
+}
+
+impl<K: Ord, T> Merge<K, T> {
+    /// A merge of `lanes` lanes, none read yet.
+    pub fn new(lanes: usize, descending: bool) -> Self {
+        let lane = || Lane { rows: VecDeque::new(), end: End::Unread, reads: 0 };
+        Merge { lanes: (0..lanes).map(|_| lane()).collect(), descending, heap: Vec::new(), stale: true }
+    }
+
+    /// Adds rows read from a lane, sorted, all after what it gave before. `more` is the key up to which it was read,
+    /// if it has more.
+    pub fn read(&mut self, lane: usize, rows: impl IntoIterator<Item = (K, T)>, more: Option<K>) {
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            lane.rows.extend(rows);
+            lane.end = more.map_or(End::Done, End::At);
+            lane.reads += 1;
+            self.stale = true;
+        }
+    }
+
+    /// Leaves a lane out.
+    pub fn close(&mut self, lane: usize) {
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            lane.end = End::Done;
+            self.stale = true;
+        }
+    }
+
+    /// The next row in order.
+    pub fn next(&mut self) -> Next<T> {
+        if self.stale {
+            self.build();
+        }
+        let Some(&lane) = self.heap.first() else { return Next::End };
+        let Some(first) = self.lanes.get_mut(lane) else { return Next::End };
+        let Some((_, row)) = first.rows.pop_front() else { return Next::Blocked(lane) };
+        if first.rows.is_empty() && matches!(first.end, End::Done) {
+            let last = self.heap.len() - 1;
+            self.heap.swap(0, last);
+            self.heap.truncate(last);
+        }
+        self.sift(0);
+        Next::Row(lane, row)
+    }
+
+    /// Whether anything is left: rows, or lanes with more.
+    pub fn is_empty(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.rows.is_empty() && matches!(lane.end, End::Done))
+    }
+
+    /// How many lanes have more to be read.
+    pub fn open(&self) -> usize {
+        self.lanes.iter().filter(|lane| !matches!(lane.end, End::Done)).count()
+    }
+
+    /// The lanes that must be read on before the next `rows` rows can be given: those that have more and whose last
+    /// position lies before the `rows`-th row at hand.
+    pub fn wanted(&self, rows: usize) -> Vec<Want> {
+        let open = self.lanes.iter().enumerate().filter(|(_, lane)| !matches!(lane.end, End::Done));
+        open.filter_map(|(number, lane)| {
+            let before = match &lane.end {
+                End::Unread | End::Done => 0,
+                End::At(key) => self.before(key, number),
+            };
+            (before < rows).then(|| Want { lane: number, rows: rows - before, reads: lane.reads })
+        })
+        .collect()
+    }
+
+    /// How many rows at hand come no later than `key` in `lane`.
+    fn before(&self, key: &K, lane: usize) -> usize {
+        let lanes = self.lanes.iter().enumerate();
+        lanes
+            .map(|(other, at)| at.rows.partition_point(|(found, _)| self.order(found, other, key, lane) != Ordering::Greater))
+            .sum()
+    }
+
+    fn order(&self, a: &K, a_lane: usize, b: &K, b_lane: usize) -> Ordering {
+        let keys = if self.descending { b.cmp(a) } else { a.cmp(b) };
+        keys.then(a_lane.cmp(&b_lane))
+    }
+
+    /// The order of two lanes by what comes next in them; a lane that ran dry stands where it was read to.
+    fn lanes_in_order(&self, a: usize, b: usize) -> bool {
+        match (self.position(a), self.position(b)) {
+            (Some(first), Some(second)) => self.order(first, a, second, b) == Ordering::Less,
+            (first, second) => first.is_none() && (second.is_some() || a < b),
+        }
+    }
+
+    fn position(&self, lane: usize) -> Option<&K> {
+        let lane = self.lanes.get(lane)?;
+        match (lane.rows.front(), &lane.end) {
+            (Some((key, _)), _) | (None, End::At(key)) => Some(key),
+            (None, End::Unread | End::Done) => None,
+        }
+    }
+
+    fn build(&mut self) {
+        let live = |lane: &Lane<K, T>| !lane.rows.is_empty() || !matches!(lane.end, End::Done);
+        self.heap = (0..self.lanes.len()).filter(|&at| self.lanes.get(at).is_some_and(live)).collect();
+        for at in (0..self.heap.len() / 2).rev() {
+            self.sift(at);
+        }
+        self.stale = false;
+    }
+
+    fn sift(&mut self, mut at: usize) {
+        loop {
+            let mut least = at;
+            for child in [2 * at + 1, 2 * at + 2] {
+                if let (Some(&a), Some(&b)) = (self.heap.get(child), self.heap.get(least))
+                    && self.lanes_in_order(a, b)
+                {
+                    least = child;
+                }
+            }
+            if least == at {
+                return;
+            }
+            self.heap.swap(at, least);
+            at = least;
+        }
+    }
+}

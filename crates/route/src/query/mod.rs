@@ -1,0 +1,4 @@
+//! Query on a sharded table.
+
+pub mod merge;
+pub mod share;
