@@ -1,1 +1,19 @@
 //! Which layout is in force: rules from configuration, the registry that records them, adoption of existing tables.
+//!
+//! Not here: how a layout places an item (`layout`), what a request becomes under it (`route`), HTTP (`gateway`).
+
+mod control;
+mod describe;
+mod known;
+mod layouts;
+mod record;
+mod registry;
+mod resolve;
+pub mod rules;
+
+pub use control::{Control, StartError};
+pub use known::MAX_AGE;
+pub use layouts::{KeyLayout, TableLayouts};
+pub use record::{Progress, Record, State};
+pub use registry::REGISTRY;
+pub use rules::{Rules, RulesError, Wish};

@@ -1,0 +1,182 @@
+//! What this gateway knows of the store's tables, for how long it may trust it, and how the hot path reads it without a lock.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use heatsink_dynamo::{Error, TableSchema};
+use heatsink_env::Moment;
+
+use crate::layouts::TableLayouts;
+
+/// After this long one request looks again, while the others go on with what is known.
+pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// After this long nobody goes on with what is known. It bounds how long a gateway can miss what another gateway, or somebody past
+/// all gateways, did to a table: dropped and made again, adopted, brought back.
+pub const MAX_AGE: Duration = Duration::from_secs(10);
+
+/// When something was looked up, and whether to look again.
+#[derive(Debug)]
+pub(crate) struct Freshness {
+    checked: Moment,
+    expired: AtomicBool,
+    looking: AtomicBool,
+}
+
+/// What a reader does with something of a certain freshness.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// Use it.
+    Use,
+    /// This reader, and no other, looks again.
+    LookAgain,
+    /// Nobody may use it any more.
+    Expired,
+}
+
+impl Freshness {
+    pub fn new(checked: Moment) -> Self {
+        Freshness { checked, expired: AtomicBool::new(false), looking: AtomicBool::new(false) }
+    }
+
+    pub fn trust(&self, now: Moment) -> Trust {
+        let age = now.since(self.checked);
+        if age >= MAX_AGE || self.expired.load(Ordering::Acquire) {
+            Trust::Expired
+        } else if age >= LOOK_AGAIN && !self.looking.swap(true, Ordering::AcqRel) {
+            Trust::LookAgain
+        } else {
+            Trust::Use
+        }
+    }
+
+    pub fn expire(&self) {
+        self.expired.store(true, Ordering::Release);
+    }
+
+    /// The reader that looked again failed: another may try.
+    pub fn give_up(&self) {
+        self.looking.store(false, Ordering::Release);
+    }
+}
+
+/// What is known of one table.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub schema: Arc<TableSchema>,
+    pub standing: Standing,
+    pub fresh: Freshness,
+}
+
+/// What requests on a table get.
+#[derive(Clone, Debug)]
+pub(crate) enum Standing {
+    /// Forwarded: the table has no record and no rule shards it.
+    Forward,
+    /// Sharded as recorded.
+    Sharded(Arc<TableLayouts>),
+    /// Refused.
+    Refused {
+        error: Error,
+        /// The rules cannot hold as long as the record or the table is what it is: a gateway does not start with them.
+        fatal: bool,
+    },
+}
+
+/// Every table known. Readers take no lock; writers copy.
+pub(crate) struct Tables {
+    now: ArcSwap<Snapshot>,
+    writing: Mutex<()>,
+}
+
+/// `by_id` outlives `by_name`: a request that has a table's schema in hand still finds the layouts that belong to it, though the name
+/// now stands for another table.
+#[derive(Clone, Default)]
+struct Snapshot {
+    by_name: HashMap<String, Arc<Known>>,
+    by_id: HashMap<String, Arc<TableLayouts>>,
+}
+
+/// Layouts of former tables that are kept, at most.
+const FORMER: usize = 4_096;
+
+impl Tables {
+    pub fn new() -> Self {
+        Tables { now: ArcSwap::from_pointee(Snapshot::default()), writing: Mutex::new(()) }
+    }
+
+    pub fn get(&self, name: &str) -> Option<Arc<Known>> {
+        self.now.load().by_name.get(name).cloned()
+    }
+
+    /// The schema of a sharded table.
+    pub fn sharded(&self, name: &str) -> Option<Arc<TableSchema>> {
+        let now = self.now.load();
+        let known = now.by_name.get(name)?;
+        matches!(known.standing, Standing::Sharded(_)).then(|| Arc::clone(&known.schema))
+    }
+
+    /// Reads the layouts of a table by its id.
+    pub fn layouts<T>(&self, id: &str, read: impl FnOnce(Option<&TableLayouts>) -> T) -> T {
+        read(self.now.load().by_id.get(id).map(|layouts| &**layouts))
+    }
+
+    pub fn insert(&self, name: &str, known: Known) {
+        self.change(|tables| {
+            if let Standing::Sharded(layouts) = &known.standing {
+                tables.by_id.insert(known.schema.id.clone(), Arc::clone(layouts));
+            }
+            tables.by_name.insert(name.to_owned(), Arc::new(known));
+            if tables.by_id.len() > tables.by_name.len() + FORMER {
+                let Snapshot { by_name, by_id } = tables;
+                by_id.retain(|id, _| by_name.values().any(|known| known.schema.id == *id));
+            }
+        });
+    }
+
+    pub fn remove(&self, name: &str) {
+        if self.get(name).is_some() {
+            self.change(|tables| {
+                tables.by_name.remove(name);
+            });
+        }
+    }
+
+    /// Has the table looked up again before its next request, under every name it goes by.
+    pub fn expire(&self, name: &str) {
+        for (asked, known) in &self.now.load().by_name {
+            if asked == name || known.schema.name == name {
+                known.fresh.expire();
+            }
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Snapshot)) {
+        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = Snapshot::clone(&self.now.load());
+        change(&mut next);
+        self.now.store(Arc::new(next));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_reader_looks_again_and_after_that_nobody_trusts_it() {
+        let fresh = Freshness::new(Moment(0));
+        assert_eq!(fresh.trust(Moment(0) + Duration::from_secs(4)), Trust::Use);
+        let later = Moment(0) + LOOK_AGAIN;
+        assert_eq!([fresh.trust(later), fresh.trust(later)], [Trust::LookAgain, Trust::Use]);
+        fresh.give_up();
+        assert_eq!(fresh.trust(later), Trust::LookAgain);
+        assert_eq!(fresh.trust(Moment(0) + MAX_AGE), Trust::Expired);
+        let fresh = Freshness::new(Moment(0));
+        fresh.expire();
+        assert_eq!(fresh.trust(Moment(0)), Trust::Expired);
+    }
+}

@@ -1,0 +1,98 @@
+//! One record of the registry: how one table's data is laid out, and whether it is being adopted.
+
+use heatsink_dynamo::Error;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::layouts::TableLayouts;
+
+/// The sort key of a table's record. Later records of single keys have others.
+pub(crate) const SORT: &str = "table";
+
+/// The form of records that this version writes and reads. A record of another form is refused, never guessed at.
+const FORM: u64 = 1;
+
+/// How one table's data is laid out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The store's id of the table.
+    pub id: String,
+    /// The table's name, for people; the id decides.
+    pub name: String,
+    /// The layouts of its keys.
+    pub layouts: TableLayouts,
+    /// Whether it can be used.
+    pub state: State,
+    /// Counts the record's changes; each is conditional on the one before.
+    pub version: u64,
+    /// When it was first written: milliseconds since 1970-01-01T00:00:00Z.
+    pub created: u64,
+}
+
+/// The state of a recorded table.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum State {
+    /// Every item is at its home.
+    Active,
+    /// Items are being moved to their homes. Nobody else may read or write.
+    Adopting(Progress),
+    /// Items are being moved back to their logical keys. Nobody else may read or write.
+    Returning(Progress),
+}
+
+/// How far an adoption has come, and what it must find again at its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Progress {
+    /// The pass under way: it moves the keys that end in this many reserved suffixes. See `adopt`.
+    pub depth: usize,
+    /// The most reserved suffixes that a logical key of the table ends in.
+    pub deepest: usize,
+    /// How many items the table held before.
+    pub items: u64,
+    /// Their checksum, over logical keys, in hexadecimal; their order does not matter.
+    pub checksum: String,
+    /// Who moves: drawn anew by each run, so that a run notices when another has taken over.
+    pub run: u64,
+}
+
+impl Record {
+    /// The record as an item of the registry.
+    pub(crate) fn item(&self) -> Json {
+        json!({
+            "pk": { "S": self.id },
+            "sk": { "S": SORT },
+            "form": { "N": FORM.to_string() },
+            "name": { "S": self.name },
+            "layouts": { "S": json!(self.layouts).to_string() },
+            "state": { "S": json!(self.state).to_string() },
+            "version": { "N": self.version.to_string() },
+            "created": { "N": self.created.to_string() },
+        })
+    }
+
+    /// Reads an item of the registry.
+    pub(crate) fn read(item: &Json) -> Result<Self, Error> {
+        let text = |name: &str| item[name]["S"].as_str();
+        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let id = text("pk").unwrap_or_default();
+        if number("form") != Some(FORM) {
+            return Err(Error::internal(format!(
+                "The registry's record of table {} ({id}) has a form that this version of Heatsink does not know; it was written by another version",
+                text("name").unwrap_or("?"),
+            )));
+        }
+        let read = || {
+            Some(Record {
+                id: id.to_owned(),
+                name: text("name")?.to_owned(),
+                layouts: serde_json::from_str(text("layouts")?).ok()?,
+                state: serde_json::from_str(text("state")?).ok()?,
+                version: number("version")?,
+                created: number("created")?,
+            })
+        };
+        read().ok_or_else(|| Error::internal(format!("The registry's record of table id {id} is damaged")))
+    }
+}

@@ -1,0 +1,125 @@
+//! First touch of a table: what the store describes, what the registry records and what the rules wish, brought together.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use heatsink_dynamo::{Code, Error, Outcome, TableSchema};
+
+use crate::control::{Inner, not_found};
+use crate::describe::Described;
+use crate::known::{Freshness, Known, Standing};
+use crate::layouts::TableLayouts;
+use crate::record::{Record, State};
+use crate::registry::REGISTRY;
+use crate::rules::Wish;
+
+/// Looks a table up and remembers its standing. A table that is not there is forgotten: its requests go to the store, which says so.
+pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
+    let changes = inner.changes.load(Ordering::Acquire);
+    // From before the first request, so that the age of what is known is never understated.
+    let checked = inner.registry.env().now();
+    let described = match inner.registry.describe(name).await {
+        Ok(described) => described,
+        // A name that the store does not take: it tells the client in the words that belong to the client's operation.
+        Err(error) if error.code == Code::ValidationException => None,
+        Err(error) => return Err(error),
+    };
+    let Some(described) = described else {
+        inner.tables.remove(name);
+        return Ok(());
+    };
+    let standing = standing(inner, &described).await?;
+    log_once(inner, name, &described.schema, &standing);
+    let known = Known { schema: Arc::new(described.schema), standing, fresh: Freshness::new(checked) };
+    if inner.changes.load(Ordering::Acquire) != changes {
+        known.fresh.expire();
+    }
+    inner.tables.insert(name, known);
+    Ok(())
+}
+
+async fn standing(inner: &Inner, described: &Described) -> Result<Standing, Error> {
+    let schema = &described.schema;
+    let wish = inner.rules.wish(schema);
+    if let Some(record) = inner.registry.read(&schema.id).await? {
+        return Ok(recorded(&record, &wish));
+    }
+    let layouts = match wish {
+        Wish::Sharded(layouts) => layouts,
+        Wish::Whole | Wish::Unmentioned { .. } => return Ok(Standing::Forward),
+        Wish::Impossible(reason) => return Ok(refused(reason, true)),
+    };
+    if described.status == "CREATING" {
+        // Whether it will hold items (a restore, an import) is not known yet. The store answers the same.
+        return Err(not_found());
+    }
+    if !inner.registry.is_empty(&schema.name).await? {
+        return Ok(refused(
+            format!(
+                "Table {0} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). \
+                 Bring its items under the rules with `heatsink adopt {0}`, or take the table out of the rules",
+                schema.name
+            ),
+            false,
+        ));
+    }
+    let record = inner.registry.create(&inner.fresh_record(schema, layouts.clone())).await?;
+    Ok(recorded(&record, &Wish::Sharded(layouts)))
+}
+
+/// What a record means for a gateway with that wish. Where no rule speaks of the table the record alone holds.
+fn recorded(record: &Record, wish: &Wish) -> Standing {
+    let contradiction = |wished: &dyn std::fmt::Display| {
+        refused(
+            format!(
+                "The rules contradict the registry for table {}: the rules say {wished}, the record in {REGISTRY} says {}. \
+                 Stored items lie as the record says: change the rules back, or bring the table out with `heatsink adopt {} --back` first",
+                record.name, record.layouts, record.name
+            ),
+            true,
+        )
+    };
+    match wish {
+        Wish::Impossible(reason) => return refused(reason.clone(), true),
+        Wish::Whole => return contradiction(&"that its keys stay whole"),
+        Wish::Sharded(wished) if *wished != record.layouts => return contradiction(wished),
+        Wish::Sharded(_) | Wish::Unmentioned { .. } => {}
+    }
+    let under_way = match &record.state {
+        State::Active => return Standing::Sharded(Arc::new(TableLayouts::clone(&record.layouts))),
+        State::Adopting(_) => "brought under its rules",
+        State::Returning(_) => "brought back out of its rules",
+    };
+    let message = format!(
+        "Table {0} is being {under_way} by `heatsink adopt {0}`; until that is done its items cannot be read or written. \
+         If it was interrupted, run it again: it goes on where it stopped",
+        record.name
+    );
+    Standing::Refused { error: Error::unavailable(message, Outcome::NotDone), fatal: false }
+}
+
+fn refused(message: String, fatal: bool) -> Standing {
+    Standing::Refused { error: Error::validation(message), fatal }
+}
+
+/// Says once per table what an operator should know of it.
+fn log_once(inner: &Inner, name: &str, schema: &TableSchema, standing: &Standing) {
+    let before = inner.tables.get(name);
+    let same_table = before.as_ref().is_some_and(|known| known.schema.id == schema.id);
+    match standing {
+        Standing::Refused { error, .. } => {
+            if !same_table || !before.is_some_and(|known| matches!(known.standing, Standing::Refused { .. }))
+            {
+                tracing::error!(table = schema.name, "{error}");
+            }
+        }
+        Standing::Forward if !same_table => {
+            if let Wish::Unmentioned { skipped } = inner.rules.wish(schema) {
+                for reason in skipped {
+                    tracing::info!(table = schema.name, "{reason}");
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,164 @@
+//! `heatsink.toml` as it stands in the file: its fields, their types, their places. What the rules mean is in `mod.rs`.
+//!
+//! Read with `toml` and serde. `toml_edit` was weighed: it keeps comments for writing back, which nothing here does.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+/// The most shards a rule may ask for. A gather sends one request to every shard and pays at least half a read unit for each,
+/// so a page over 1,000 shards costs 500 units before it returns anything; and 1,000 shards already carry a million write
+/// units per second on one key.
+pub const MAX_SHARDS: u16 = 1_000;
+
+/// The rules of a gateway: which keys of which tables are spread, and how.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "heatsink.toml")]
+pub(crate) struct File {
+    /// The rules, in order: for every key the first that matches holds.
+    #[serde(default)]
+    #[schemars(with = "Vec<Rule>")]
+    pub rule: Vec<Spanned<Rule>>,
+}
+
+/// One rule.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rule {
+    /// The tables it is for: a name, or a glob in which * is any run of characters and ? is one character.
+    #[schemars(with = "String", length(min = 1))]
+    pub table: Spanned<String>,
+    /// The logical partition keys it is for, as a glob. Binary keys are matched as raw bytes. Default: "*".
+    #[schemars(with = "Option<String>")]
+    pub keys: Option<Spanned<String>>,
+    /// "calculated": an item's shard is a hash of its sort key. "none": the keys stay whole.
+    pub strategy: StrategyName,
+    /// What is hashed: "sort_key" (the default), or one part of a string sort key.
+    #[schemars(with = "Option<By>")]
+    pub by: Option<Spanned<By>>,
+    /// How many physical keys each logical key is spread over. For "calculated" only, and needed there.
+    #[schemars(with = "Option<Shards>")]
+    pub shards: Option<Spanned<Shards>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum StrategyName {
+    None,
+    Calculated,
+}
+
+/// What decides an item's shard.
+#[derive(Debug, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum By {
+    /// The whole sort key.
+    SortKey(SortKey),
+    /// One part of a string sort key.
+    Part(Part),
+}
+
+#[derive(Debug, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum SortKey {
+    SortKey,
+}
+
+/// One part of a string sort key, split at a separator. A sort key without that part counts as a whole.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Part {
+    /// The sort key's attribute name.
+    #[schemars(with = "String", length(min = 1))]
+    pub attribute: Spanned<String>,
+    /// What parts are separated by.
+    #[schemars(with = "String", length(min = 1))]
+    pub separator: Spanned<String>,
+    /// Which part, counted from 0.
+    pub part: PartNumber,
+}
+
+#[derive(Clone, Copy, Debug, JsonSchema)]
+pub(crate) struct Shards(#[schemars(range(min = 1, max = 1000))] pub u16);
+
+#[derive(Clone, Copy, Debug, JsonSchema)]
+pub(crate) struct PartNumber(#[schemars(range(min = 0, max = 1023))] pub u16);
+
+/// A sort key has at most 1,024 bytes, so it has at most 1,025 parts; the last of them would be empty.
+const MAX_PART: u16 = 1_023;
+
+/// A whole number within bounds, whose errors say so.
+struct Whole {
+    min: u16,
+    max: u16,
+}
+
+impl Visitor<'_> for Whole {
+    type Value = u16;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a whole number from {} to {}", self.min, self.max)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<u16, E> {
+        let within = u16::try_from(value).ok().filter(|value| (self.min..=self.max).contains(value));
+        within.ok_or_else(|| E::invalid_value(serde::de::Unexpected::Signed(value), &self))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<u16, E> {
+        let within = u16::try_from(value).ok().filter(|value| (self.min..=self.max).contains(value));
+        within.ok_or_else(|| E::invalid_value(serde::de::Unexpected::Unsigned(value), &self))
+    }
+}
+
+impl<'de> Deserialize<'de> for Shards {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Whole { min: 1, max: MAX_SHARDS }).map(Shards)
+    }
+}
+
+impl<'de> Deserialize<'de> for PartNumber {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Whole { min: 0, max: MAX_PART }).map(PartNumber)
+    }
+}
+
+/// By hand, because serde's error for an untagged enum names neither the field nor what was expected.
+impl<'de> Deserialize<'de> for By {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct ByVisitor;
+
+        impl<'de> Visitor<'de> for ByVisitor {
+            type Value = By;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("\"sort_key\" or { attribute = \"…\", separator = \"…\", part = 0 }")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<By, E> {
+                match text {
+                    "sort_key" => Ok(By::SortKey(SortKey::SortKey)),
+                    other => Err(E::invalid_value(serde::de::Unexpected::Str(other), &self)),
+                }
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<By, M::Error> {
+                Part::deserialize(MapAccessDeserializer::new(map)).map(By::Part)
+            }
+        }
+
+        from.deserialize_any(ByVisitor)
+    }
+}
+
+/// The published JSON schema of `heatsink.toml`, for editors and checkers.
+pub fn json_schema() -> String {
+    let schema = schemars::schema_for!(File);
+    let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
+    text.push('\n');
+    text
+}
