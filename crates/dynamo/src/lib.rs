@@ -5,6 +5,7 @@
 //! values to values. What it claims about DynamoDB names its source.
 
 pub mod error;
+pub mod expression;
 pub mod json;
 pub mod key;
 pub mod number;

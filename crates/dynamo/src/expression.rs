@@ -1,0 +1,75 @@
+//! DynamoDB's expression language: parsed, checked, evaluated, rewritten.
+//!
+//! Parsing resolves placeholders ([`Bindings`]), so the tree ([`ast`]) holds names and values. Rewriting renders a tree
+//! with placeholders of its own ([`Fresh`]), since those of the request may be shared between expressions.
+//!
+//! Not here: the legacy parameters (`Expected`, `QueryFilter`, `AttributeUpdates`), and whether an update touches a key
+//! attribute (the caller knows the table).
+
+pub mod ast;
+mod bindings;
+mod check;
+mod condition;
+mod eval;
+mod faults;
+mod key_condition;
+mod lexer;
+mod parse;
+mod path;
+mod project;
+mod projection;
+mod render;
+mod reserved;
+mod substitute;
+mod update;
+mod update_parse;
+
+pub use ast::{Assigned, Comparator, Condition, Operand, Path, Projection, Step, Update};
+pub use bindings::{Bindings, Fresh, may_mention, placeholders};
+pub use key_condition::{KeyCondition, SortTest};
+pub use reserved::is_reserved;
+
+use crate::Error;
+
+/// The longest expression, in bytes (PHYSICS §16).
+pub const MAX_EXPRESSION: usize = 4096;
+/// The most operators and functions in one expression (PHYSICS §16).
+pub const MAX_OPERATORS: usize = 300;
+/// The most operands of `IN` (PHYSICS §16).
+pub const MAX_IN_OPERANDS: usize = 100;
+
+/// Which parameter an expression came in: what errors call it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// `ConditionExpression`
+    Condition,
+    /// `FilterExpression`
+    Filter,
+    /// `KeyConditionExpression`
+    KeyCondition,
+    /// `ProjectionExpression`
+    Projection,
+    /// `UpdateExpression`
+    Update,
+}
+
+impl Kind {
+    /// The parameter's name.
+    pub const fn parameter(self) -> &'static str {
+        match self {
+            Kind::Condition => "ConditionExpression",
+            Kind::Filter => "FilterExpression",
+            Kind::KeyCondition => "KeyConditionExpression",
+            Kind::Projection => "ProjectionExpression",
+            Kind::Update => "UpdateExpression",
+        }
+    }
+
+    /// `ValidationException: Invalid FilterExpression: …`
+    pub(crate) fn error(self, message: &str) -> Error {
+        Error::validation(format!("Invalid {}: {message}", self.parameter()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! What DynamoDB refuses in a predicate before it looks at any item: literals of the wrong type, bounds out of order.
+
+use super::Kind;
+use super::ast::{Comparator, Condition, Operand};
+use super::eval;
+use super::faults::{Faults, Grave};
+use crate::Value;
+
+/// Notes what is wrong with one predicate.
+pub(super) fn predicate(condition: &Condition, kind: Kind, faults: &mut Faults) {
+    let mut note = |grave, message: String| faults.note(grave, kind, &message);
+    match condition {
+        Condition::Compare(left, comparator, right) => {
+            distinct(comparator.symbol(), left, right, &mut note);
+            if !matches!(comparator, Comparator::Eq | Comparator::Ne) {
+                for operand in [left, right] {
+                    if let Some(name) = literal(operand).filter(|name| !matches!(*name, "S" | "N" | "B")) {
+                        note(
+                            Grave::Function,
+                            format!(
+                                "Incorrect operand type for operator or function; operator: {}, operand type: {name}",
+                                comparator.symbol()
+                            ),
+                        );
+                    }
+                }
+            }
+        }
+        Condition::Between(_, Operand::Value(low), Operand::Value(high)) => {
+            let complaint = if low.type_name() != high.type_name() {
+                "same data type for lower and upper bounds"
+            } else if eval::compare(low, Comparator::Gt, high) {
+                "upper bound to be greater than or equal to lower bound"
+            } else {
+                return;
+            };
+            note(
+                Grave::Function,
+                format!(
+                    "The BETWEEN operator requires {complaint}; lower bound operand: AttributeValue: {}, upper bound operand: AttributeValue: {}",
+                    shown(low),
+                    shown(high)
+                ),
+            );
+        }
+        Condition::BeginsWith(first, second) => {
+            distinct("begins_with", first, second, &mut note);
+            for operand in [first, second] {
+                if let Some(name) = literal(operand).filter(|name| !matches!(*name, "S" | "B")) {
+                    note(Grave::Function, wrong_type("begins_with", name));
+                }
+            }
+        }
+        Condition::Contains(first, second) => distinct("contains", first, second, &mut note),
+        _ => {}
+    }
+}
+
+/// Notes what is wrong with the argument of `size`.
+pub(super) fn size(argument: &Operand, kind: Kind, faults: &mut Faults) {
+    if let Some(name) = literal(argument).filter(|name| matches!(*name, "N" | "BOOL" | "NULL")) {
+        faults.note(Grave::Function, kind, &wrong_type("size", name));
+    }
+}
+
+/// The type that `attribute_type` asks for.
+pub(super) fn type_name(operand: Operand) -> Result<String, String> {
+    const TYPES: [&str; 10] = ["B", "NULL", "SS", "BOOL", "L", "BS", "N", "NS", "S", "M"];
+    match operand {
+        Operand::Value(Value::S(name)) if TYPES.contains(&name.as_str()) => Ok(name),
+        Operand::Value(Value::S(name)) => Err(format!(
+            "Invalid attribute type name found; type: {name}, valid types: {{{}}}",
+            TYPES.join(",")
+        )),
+        other => {
+            Err(wrong_type("attribute_type", literal(&other).unwrap_or("{NS,SS,L,BS,N,M,B,BOOL,NULL,S}")))
+        }
+    }
+}
+
+fn wrong_type(function: &str, name: &str) -> String {
+    format!(
+        "Incorrect operand type for operator or function; operator or function: {function}, operand type: {name}"
+    )
+}
+
+fn literal(operand: &Operand) -> Option<&'static str> {
+    match operand {
+        Operand::Value(value) => Some(value.type_name()),
+        Operand::Size(_) => Some("N"),
+        Operand::Path(_) => None,
+    }
+}
+
+fn distinct(operator: &str, first: &Operand, second: &Operand, note: &mut impl FnMut(Grave, String)) {
+    if let (Operand::Path(first), Operand::Path(second)) = (first, second)
+        && first == second
+    {
+        note(
+            Grave::Distinct,
+            format!(
+                "The first operand must be distinct from the remaining operands for this operator or function; operator: {operator}, first operand: {first}"
+            ),
+        );
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = match value {
+        Value::S(text) | Value::N(text) => text.clone(),
+        other => String::from_utf8_lossy(&other.to_json())
+            .split_once(':')
+            .map(|(_, inner)| inner.trim_end_matches('}').trim_matches('"').to_owned())
+            .unwrap_or_default(),
+    };
+    format!("{{{}:{text}}}", value.type_name())
+}

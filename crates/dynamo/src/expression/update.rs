@@ -1,0 +1,146 @@
+//! Applying an update to an item.
+//!
+//! Every value is computed from the item as it was; then SET, ADD and DELETE write in path order, and what is removed
+//! goes last, highest index first, so that an index always means the element it named before.
+
+use bytes::Bytes;
+use std::collections::BTreeSet;
+
+use super::ast::{Assigned, Path, Update};
+use super::path;
+use crate::value::numbers;
+use crate::{Error, Item, Number, Value};
+
+impl Update {
+    /// The item after the update; a missing item is one of its key attributes alone.
+    ///
+    /// # Errors
+    /// `ValidationException` in DynamoDB's words, for attributes that are missing or of the wrong type. Key attributes and
+    /// the item's size are the caller's to check.
+    pub fn apply(&self, item: &Item) -> Result<Item, Error> {
+        let mut writes: Vec<(&Path, Option<Value>)> = Vec::new();
+        for (path, value) in &self.add {
+            writes.push((path, Some(added(path::get(item, path), value)?)));
+        }
+        for (path, value) in &self.delete {
+            let Some(existing) = path::get(item, path) else {
+                if path::can_hold(item, path) {
+                    continue;
+                }
+                return Err(invalid_path());
+            };
+            writes.push((path, removed(existing, value)?));
+        }
+        for (path, value) in &self.set {
+            writes.push((path, Some(value.of(item)?)));
+        }
+        writes.sort_by(|(a, _), (b, _)| a.cmp(b));
+
+        let mut after = item.clone();
+        let mut removals = Vec::new();
+        for (path, value) in writes {
+            match value {
+                Some(value) => path::set(&mut after, path, value).map_err(|_| invalid_path())?,
+                None => removals.push(path),
+            }
+        }
+        for path in &self.remove {
+            if path::get(item, path).is_some() {
+                removals.push(path);
+            } else if !path::can_hold(item, path) {
+                return Err(invalid_path());
+            }
+        }
+        removals.sort_by(|a, b| b.cmp(a));
+        for path in removals {
+            path::remove(&mut after, path).map_err(|_| invalid_path())?;
+        }
+        Ok(after)
+    }
+}
+
+impl Assigned {
+    fn of(&self, item: &Item) -> Result<Value, Error> {
+        match self {
+            Assigned::Value(value) => Ok(value.clone()),
+            Assigned::Path(path) => path::get(item, path).cloned().ok_or_else(|| {
+                Error::validation(
+                    "The provided expression refers to an attribute that does not exist in the item",
+                )
+            }),
+            Assigned::IfNotExists(path, default) => match path::get(item, path) {
+                Some(value) => Ok(value.clone()),
+                None => default.of(item),
+            },
+            Assigned::ListAppend(first, second) => match (first.of(item)?, second.of(item)?) {
+                (Value::L(mut first), Value::L(second)) => {
+                    first.extend(second);
+                    Ok(Value::L(first))
+                }
+                _ => Err(wrong_type()),
+            },
+            Assigned::Plus(left, right) => calculated(left.of(item)?, right.of(item)?, Number::add),
+            Assigned::Minus(left, right) => calculated(left.of(item)?, right.of(item)?, Number::subtract),
+        }
+    }
+}
+
+fn calculated(
+    left: Value,
+    right: Value,
+    how: fn(Number, Number) -> Result<Number, Error>,
+) -> Result<Value, Error> {
+    match (left.number(), right.number()) {
+        (Some(left), Some(right)) => Ok(Value::N(how(left, right)?.to_string())),
+        _ => Err(wrong_type()),
+    }
+}
+
+fn added(existing: Option<&Value>, value: &Value) -> Result<Value, Error> {
+    match (existing, value) {
+        (None, value) => Ok(value.clone()),
+        (Some(existing @ Value::N(_)), Value::N(_)) => {
+            calculated(existing.clone(), value.clone(), Number::add)
+        }
+        (Some(Value::Ss(a)), Value::Ss(b)) => Ok(Value::Ss(a | b)),
+        (Some(Value::Bs(a)), Value::Bs(b)) => {
+            let all: BTreeSet<Bytes> = a.union(b).cloned().collect();
+            Ok(Value::Bs(all))
+        }
+        (Some(Value::Ns(a)), Value::Ns(b)) => {
+            let known = numbers(a);
+            let new = b.iter().filter(|text| !known.contains(&Number::parse(text).ok()));
+            Ok(Value::Ns(a.iter().chain(new).cloned().collect()))
+        }
+        _ => Err(wrong_type()),
+    }
+}
+
+/// The set without those members; `None` when nothing is left, for then the attribute goes.
+fn removed(existing: &Value, value: &Value) -> Result<Option<Value>, Error> {
+    match (existing, value) {
+        (Value::Ss(a), Value::Ss(b)) => {
+            let left = a - b;
+            Ok((!left.is_empty()).then_some(Value::Ss(left)))
+        }
+        (Value::Bs(a), Value::Bs(b)) => {
+            let left: BTreeSet<Bytes> = a.difference(b).cloned().collect();
+            Ok((!left.is_empty()).then_some(Value::Bs(left)))
+        }
+        (Value::Ns(a), Value::Ns(b)) => {
+            let gone = numbers(b);
+            let left: Vec<String> =
+                a.iter().filter(|text| !gone.contains(&Number::parse(text).ok())).cloned().collect();
+            Ok((!left.is_empty()).then_some(Value::Ns(left)))
+        }
+        _ => Err(wrong_type()),
+    }
+}
+
+fn invalid_path() -> Error {
+    Error::validation("The document path provided in the update expression is invalid for update")
+}
+
+fn wrong_type() -> Error {
+    Error::validation("An operand in the update expression has an incorrect data type")
+}
