@@ -4,14 +4,17 @@
 //! This crate knows nothing of Heatsink: no shards, no layouts, no HTTP. Everything here is a plain function from
 //! values to values. What it claims about DynamoDB names its source.
 
+pub mod capacity;
 pub mod error;
 pub mod expression;
 pub mod json;
 pub mod key;
 pub mod number;
 pub mod operation;
+pub mod size;
 pub mod table;
 pub mod value;
+pub mod wire;
 
 pub use error::{Code, Error, Fault, Outcome};
 pub use key::KeyValue;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+mod describe;
+
 /// The types a key attribute can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum KeyType {
@@ -69,4 +71,71 @@ pub struct TableSchema {
     pub key: KeySchema,
     /// Local and global indexes.
     pub indexes: Vec<IndexSchema>,
+}
+
+impl KeySchema {
+    /// The names of the key attributes, partition key first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.partition).chain(&self.sort).map(|attribute| attribute.name.as_str())
+    }
+
+    /// Whether an attribute of that name is part of the key.
+    pub fn has(&self, name: &str) -> bool {
+        self.names().any(|attribute| attribute == name)
+    }
+}
+
+impl TableSchema {
+    /// The index of that name.
+    pub fn index(&self, name: &str) -> Option<&IndexSchema> {
+        self.indexes.iter().find(|index| index.name == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CREATE: &[u8] = br#"{"TableName":"t","BillingMode":"PAY_PER_REQUEST",
+        "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"N"},{"AttributeName":"g","AttributeType":"B"}],
+        "KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],
+        "LocalSecondaryIndexes":[{"IndexName":"l","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"g","KeyType":"RANGE"}],"Projection":{"ProjectionType":"ALL"}}],
+        "GlobalSecondaryIndexes":[{"IndexName":"i","KeySchema":[{"AttributeName":"g","KeyType":"HASH"}],"Projection":{"ProjectionType":"INCLUDE","NonKeyAttributes":["x"]}}]}"#;
+
+    #[test]
+    fn a_definition_becomes_a_schema() {
+        let schema = TableSchema::from_create(CREATE).unwrap();
+        assert_eq!(schema.key.names().collect::<Vec<_>>(), ["pk", "sk"]);
+        assert_eq!(schema.key.sort.as_ref().unwrap().key_type, KeyType::N);
+        let local = schema.index("l").unwrap();
+        assert!(local.local && local.projects_all);
+        let global = schema.index("i").unwrap();
+        assert!(!global.local && !global.projects_all && global.key.has("g") && !global.key.has("pk"));
+        assert_eq!(global.included, ["x"]);
+        assert_eq!(schema.index("none"), None);
+    }
+
+    #[test]
+    fn a_description_has_an_id() {
+        let described = |id: &str| {
+            let table = std::str::from_utf8(CREATE).unwrap().replacen('{', &format!("{{{id},"), 1);
+            TableSchema::from_description(format!(r#"{{"Table":{table}}}"#).as_bytes()).unwrap()
+        };
+        assert_eq!(described(r#""TableId":"abc","CreationDateTime":1.5"#).id, "abc");
+        assert_eq!(described(r#""CreationDateTime":1.5"#).id, "1.5");
+        assert_eq!(described(r#""TableId":"x""#).key, TableSchema::from_create(CREATE).unwrap().key);
+    }
+
+    #[test]
+    fn what_defines_no_key_is_refused() {
+        for body in [
+            "",
+            "{}",
+            r#"{"TableName":"t","KeySchema":[]}"#,
+            r#"{"TableName":"t","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]}"#,
+        ] {
+            assert!(TableSchema::from_create(body.as_bytes()).is_err(), "{body}");
+            assert!(TableSchema::from_description(body.as_bytes()).is_err(), "{body}");
+        }
+    }
 }
