@@ -25,4 +25,7 @@ pub trait LayoutSource: Send + Sync {
 
     /// Whether `name` is a table of Heatsink's own (the registry), which clients never see.
     fn is_hidden(&self, name: &str) -> bool;
+
+    /// The names of all hidden tables, whether they exist yet or not: what `ListTables` leaves out.
+    fn hidden_tables(&self) -> Vec<String>;
 }

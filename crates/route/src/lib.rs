@@ -1,9 +1,27 @@
 //! Request and layouts to a plan; responses to one response; cursors.
 //!
-//! Sans-IO: nothing here waits, reads a clock or opens a socket. A router makes a plan of a request; the plan's
+//! Sans-IO: nothing here waits, reads a clock or opens a socket. A [`Router`] makes a [`Plan`] of a request; the plan's
 //! [`Execution`] hands out physical calls and takes their answers until it can give the client's.
+//!
+//! One file per kind of request: `point`, `batch`, `scan`, `query`, `hidden`. Beneath them `key` (where an item lies, its key
+//! physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical).
 
+mod answer;
+mod batch;
 mod execution;
+mod hidden;
+mod key;
+mod mention;
+mod plan;
+mod point;
 pub mod query;
+mod request;
+mod router;
+mod scan;
+mod splice;
+mod tables;
 
 pub use execution::{Execution, PhysicalCall, Step};
+pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
+pub use router::Router;
+pub use tables::{table_name, tables_of};

@@ -1,0 +1,100 @@
+//! Answers: physical keys become logical again wherever they show.
+
+use bytes::Bytes;
+use heatsink_dynamo::{AttributeDefinition, Error, Operation, Outcome, TableSchema, json};
+
+use crate::key::strip;
+use crate::plan::{Plan, Single};
+use crate::splice::Splice;
+
+/// The plan for a request that every DynamoDB refuses: it is sent as it came, so that the refusal is the store's own.
+pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
+    let finish = move |answer: Result<Bytes, Error>| match answer {
+        Ok(_) => Err(done(Error::internal(
+            "The store accepted a key that DynamoDB refuses; it may lie where Heatsink does not find it",
+        ))),
+        Err(error) => Err(error),
+    };
+    Single::new(
+        operation,
+        body.clone(),
+        Some(Box::new(finish)),
+        "the key is not valid: the store refuses the request",
+    )
+    .plan()
+}
+
+/// The answer of a point operation with its keys made logical.
+pub(crate) fn logical(operation: Operation, schema: &TableSchema, body: &Bytes) -> Result<Bytes, Error> {
+    rewrite(operation, body, |splice| {
+        let partition = &schema.key.partition;
+        let [item, attributes, metrics] =
+            json::attributes_of(body, ["Item", "Attributes", "ItemCollectionMetrics"])?;
+        for object in [item, attributes].into_iter().flatten() {
+            strip_object(partition, object, splice)?;
+        }
+        if let Some(metrics) = metrics {
+            strip_metrics(partition, metrics, splice)?;
+        }
+        Ok(())
+    })
+}
+
+/// An answer with the changes that `edit` makes.
+pub(crate) fn rewrite<'a>(
+    operation: Operation,
+    body: &'a Bytes,
+    edit: impl FnOnce(&mut Splice<'a>) -> Result<(), json::Malformed>,
+) -> Result<Bytes, Error> {
+    let mut splice = Splice::new(body);
+    match edit(&mut splice) {
+        Ok(()) => Ok(splice.finish(body)),
+        Err(json::Malformed) => Err(unreadable(operation)),
+    }
+}
+
+/// The error of an answer that cannot be read; the request itself was done.
+pub(crate) fn unreadable(operation: Operation) -> Error {
+    done(Error::internal(format!("The store's answer to {} could not be read", operation.name())))
+}
+
+/// The same error for a request that may have taken effect.
+fn done(mut error: Error) -> Error {
+    error.outcome = Outcome::Unknown;
+    error
+}
+
+/// Makes the key of one raw item or key logical; `null` stays.
+pub(crate) fn strip_object(
+    partition: &AttributeDefinition,
+    object: &[u8],
+    splice: &mut Splice<'_>,
+) -> Result<(), json::Malformed> {
+    if object == b"null" { Ok(()) } else { strip(partition, object, splice) }
+}
+
+/// Makes the key in an `ItemCollectionMetrics` logical.
+pub(crate) fn strip_metrics(
+    partition: &AttributeDefinition,
+    metrics: &[u8],
+    splice: &mut Splice<'_>,
+) -> Result<(), json::Malformed> {
+    if metrics == b"null" {
+        return Ok(());
+    }
+    json::member(metrics, "ItemCollectionKey")?.map_or(Ok(()), |key| strip_object(partition, key, splice))
+}
+
+/// An error with the key in its `Item` (a failed condition's) made logical.
+pub(crate) fn logical_error(schema: &TableSchema, error: Error) -> Error {
+    let Some(item) = error.members.get("Item") else { return error };
+    let raw = Bytes::from(item.to_string());
+    let mut splice = Splice::new(&raw);
+    if strip_object(&schema.key.partition, &raw, &mut splice).is_err() || splice.is_empty() {
+        return error;
+    }
+    match serde_json::from_slice(&splice.finish(&raw)) {
+        Ok(item) => error.with("Item", item),
+        Err(_) => error,
+    }
+}

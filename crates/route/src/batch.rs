@@ -1,0 +1,114 @@
+//! BatchGetItem and BatchWriteItem: every key becomes exactly one physical key of the same table, so a batch stays one
+//! request. Recorded and unrecorded tables may mix.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, Operation, TableSchema, json};
+use heatsink_layout::LayoutSource;
+
+use crate::answer::{pass_refusal, rewrite, strip_metrics, strip_object};
+use crate::key::{Lost, locate};
+use crate::plan::{Plan, Single};
+use crate::request::{Request, malformed};
+use crate::splice::Splice;
+use crate::tables::table_name;
+
+/// The recorded tables of a batch, by name.
+type Recorded = HashMap<String, Arc<TableSchema>>;
+
+/// The plan of a batch that names a recorded table.
+pub(crate) fn plan(
+    operation: Operation,
+    request: &Request<'_>,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Error> {
+    let Some(items) = request.get("RequestItems") else { return Ok(pass_refusal(operation, request.body)) };
+    let mut recorded = Recorded::new();
+    let mut splice = Splice::new(request.body);
+    for (name, value) in json::members(items).map_err(|_| malformed())? {
+        let Some(schema) = layouts.table(table_name(&name)) else { continue };
+        for object in objects(operation, value).map_err(|_| malformed())? {
+            match locate(&schema, layouts, object) {
+                Ok(located) => located.partition.append(&located.suffix, &mut splice),
+                Err(Lost::Invalid) => return Ok(pass_refusal(operation, request.body)),
+                Err(Lost::Refused(error)) => return Err(error),
+            }
+        }
+        recorded.insert(schema.name.clone(), schema);
+    }
+    if splice.is_empty() {
+        let why =
+            "every key of the batch lies in its shard 0, whose physical key is the logical key".to_owned();
+        return Ok(Single::new(operation, request.body.clone(), None, why).plan());
+    }
+    let why =
+        "every key of the batch has one physical key of the same table: one physical batch, keys rewritten";
+    let finish = move |answer: Result<Bytes, Error>| {
+        let body = answer?;
+        rewrite(operation, &body, |splice| logical(operation, &recorded, &body, splice))
+    };
+    Ok(Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan())
+}
+
+/// The raw keys and items under one table of `RequestItems`, `UnprocessedKeys` or `UnprocessedItems`.
+fn objects(operation: Operation, table: &[u8]) -> Result<Vec<&[u8]>, json::Malformed> {
+    if operation == Operation::BatchGetItem {
+        return json::member(table, "Keys")?.map_or(Ok(Vec::new()), json::elements);
+    }
+    let mut found = Vec::new();
+    for write in json::elements(table)? {
+        let [put, delete] = json::attributes_of(write, ["PutRequest", "DeleteRequest"])?;
+        for (request, holder) in [(put, "Item"), (delete, "Key")] {
+            if let Some(request) = request.filter(|request| *request != b"null")
+                && let Some(object) = json::member(request, holder)?
+            {
+                found.push(object);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Makes every key of an answer logical.
+fn logical<'a>(
+    operation: Operation,
+    recorded: &Recorded,
+    body: &'a [u8],
+    splice: &mut Splice<'a>,
+) -> Result<(), json::Malformed> {
+    let names = ["Responses", "UnprocessedKeys", "UnprocessedItems", "ItemCollectionMetrics"];
+    let [responses, keys, items, metrics] = json::attributes_of(body, names)?;
+    each(recorded, responses, |schema, table| {
+        json::elements(table)?
+            .into_iter()
+            .try_for_each(|item| strip_object(&schema.key.partition, item, splice))
+    })?;
+    for unprocessed in [keys, items] {
+        each(recorded, unprocessed, |schema, table| {
+            let objects = objects(operation, table)?;
+            objects.into_iter().try_for_each(|object| strip_object(&schema.key.partition, object, splice))
+        })?;
+    }
+    each(recorded, metrics, |schema, table| {
+        json::elements(table)?
+            .into_iter()
+            .try_for_each(|one| strip_metrics(&schema.key.partition, one, splice))
+    })
+}
+
+/// Calls `table` for each recorded table of an object by table names.
+fn each<'a>(
+    recorded: &Recorded,
+    by_table: Option<&'a [u8]>,
+    mut table: impl FnMut(&TableSchema, &'a [u8]) -> Result<(), json::Malformed>,
+) -> Result<(), json::Malformed> {
+    let Some(by_table) = by_table.filter(|raw| *raw != b"null") else { return Ok(()) };
+    for (name, value) in json::members(by_table)? {
+        if let Some(schema) = recorded.get(table_name(&name)) {
+            table(schema, value)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,164 @@
+//! Keys within bodies: where an item lies, its partition key made physical, and made logical again.
+//!
+//! Works on the raw JSON of a key or an item, so that nothing else of it is touched.
+
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use heatsink_dynamo::{AttributeDefinition, Error, KeyType, TableSchema, json};
+use heatsink_layout::codec;
+use heatsink_layout::{LayoutSource, MAX_PARTITION_KEY, Placement, SortKey};
+
+use crate::splice::Splice;
+
+/// A key attribute's value: its bytes, and where they stand.
+#[derive(Clone, Debug)]
+pub(crate) struct KeyText<'a> {
+    /// The JSON string that holds the value, quotes included; a slice of the body.
+    raw: &'a [u8],
+    /// The value: UTF-8 of a string, the text of a number, decoded binary.
+    pub(crate) bytes: Cow<'a, [u8]>,
+    kind: KeyType,
+}
+
+impl<'a> KeyText<'a> {
+    /// Reads `{"S": "text"}`, if it is of the kind that the schema wants and not empty.
+    pub(crate) fn read(value: &'a [u8], kind: KeyType) -> Option<Self> {
+        let members = json::members(value).ok()?;
+        let [(name, raw)] = members.as_slice() else { return None };
+        let (raw, text) = (*raw, json::string(raw).ok()?);
+        let bytes = match (kind, &**name) {
+            (KeyType::S, "S") | (KeyType::N, "N") => match text {
+                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+            },
+            (KeyType::B, "B") => Cow::Owned(STANDARD.decode(text.as_bytes()).ok()?),
+            _ => return None,
+        };
+        (!bytes.is_empty()).then_some(KeyText { raw, bytes, kind })
+    }
+
+    fn sort_key(&self) -> Option<SortKey<'_>> {
+        let text = || std::str::from_utf8(&self.bytes).ok();
+        Some(match self.kind {
+            KeyType::S => SortKey::S(text()?),
+            KeyType::N => SortKey::N(text()?),
+            KeyType::B => SortKey::B(&self.bytes),
+        })
+    }
+
+    /// Appends a suffix to the key where it stands.
+    pub(crate) fn append(&self, suffix: &str, splice: &mut Splice<'_>) {
+        if suffix.is_empty() {
+            return;
+        }
+        match self.kind {
+            // The suffix is ASCII that JSON does not escape: it goes before the closing quote, whatever stands there.
+            KeyType::S | KeyType::N => splice.insert(self.raw, 1, suffix),
+            KeyType::B => {
+                let physical = [&*self.bytes, suffix.as_bytes()].concat();
+                splice.replace(self.raw, format!("\"{}\"", STANDARD.encode(physical)));
+            }
+        }
+    }
+
+    /// Takes the suffix off a physical key where it stands.
+    fn strip(&self, splice: &mut Splice<'_>) {
+        let logical = codec::decode(&self.bytes).logical;
+        let suffix = self.bytes.len() - logical.len();
+        if suffix == 0 {
+            return;
+        }
+        match self.kind {
+            KeyType::B => splice.replace(self.raw, format!("\"{}\"", STANDARD.encode(logical))),
+            KeyType::S | KeyType::N if !self.raw.contains(&b'\\') => splice.remove(self.raw, 1, suffix),
+            KeyType::S | KeyType::N => {
+                let mut text = Vec::with_capacity(self.raw.len());
+                json::write_string(&mut text, &String::from_utf8_lossy(logical));
+                splice.replace(self.raw, text);
+            }
+        }
+    }
+}
+
+/// Where an item lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Located<'a> {
+    /// Its logical partition key.
+    pub(crate) partition: KeyText<'a>,
+    /// Its shard.
+    pub(crate) shard: u16,
+    /// What makes the logical key physical.
+    pub(crate) suffix: String,
+}
+
+impl Located<'_> {
+    /// The physical key as people read it; base64 for binary keys.
+    pub(crate) fn readable(&self) -> String {
+        let physical = [&*self.partition.bytes, self.suffix.as_bytes()].concat();
+        match self.partition.kind {
+            KeyType::B => STANDARD.encode(physical),
+            KeyType::S | KeyType::N => String::from_utf8_lossy(&physical).into_owned(),
+        }
+    }
+}
+
+/// Why an item cannot be located.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// The key is missing, empty, of the wrong type or too long: every DynamoDB refuses it. The request is sent on as it
+    /// came, so that the refusal is the store's own.
+    Invalid,
+    /// Refused here.
+    Refused(Error),
+}
+
+/// Finds where the item with the primary key in `object` (a raw `Key` or `Item`) lies.
+pub(crate) fn locate<'a>(
+    schema: &TableSchema,
+    layouts: &dyn LayoutSource,
+    object: &'a [u8],
+) -> Result<Located<'a>, Lost> {
+    let members = json::members(object).map_err(|_| Lost::Invalid)?;
+    let find = |attribute: &AttributeDefinition| {
+        let mut found = members.iter().filter(|(name, _)| *name == attribute.name);
+        match (found.next(), found.next()) {
+            (Some((_, value)), None) => KeyText::read(value, attribute.key_type).ok_or(Lost::Invalid),
+            (Some(_), Some(_)) => Err(Lost::Refused(Error::serialization(format!(
+                "The attribute {} occurs more than once",
+                attribute.name
+            )))),
+            (None, _) => Err(Lost::Invalid),
+        }
+    };
+    let partition = find(&schema.key.partition)?;
+    if partition.bytes.len() > MAX_PARTITION_KEY {
+        return Err(Lost::Invalid);
+    }
+    let sort = schema.key.sort.as_ref().map(find).transpose()?;
+    let sort = match &sort {
+        Some(sort) => Some(sort.sort_key().ok_or(Lost::Invalid)?),
+        None => None,
+    };
+    let Placement::Stable(layout) = layouts.placement(schema, &partition.bytes);
+    let shard = layout.shard_of(sort);
+    let suffix = codec::checked_suffix(&partition.bytes, shard)
+        .map_err(|error| Lost::Refused(Error::validation(error.to_string())))?;
+    Ok(Located { partition, shard, suffix })
+}
+
+/// Makes the partition key of a raw key or item logical again. An object without one is left alone: a projection may have
+/// dropped it.
+pub(crate) fn strip(
+    partition: &AttributeDefinition,
+    object: &[u8],
+    splice: &mut Splice<'_>,
+) -> Result<(), json::Malformed> {
+    if let Some(value) = json::member(object, &partition.name)?
+        && let Some(key) = KeyText::read(value, partition.key_type)
+    {
+        key.strip(splice);
+    }
+    Ok(())
+}

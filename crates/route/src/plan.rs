@@ -1,0 +1,226 @@
+//! What is to be done for a request, and how it explains itself.
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, Operation};
+use serde::Serialize;
+
+use crate::{Execution, PhysicalCall, Step};
+
+/// What a request becomes.
+pub enum Plan {
+    /// The request goes on byte for byte, and so does its answer.
+    Forward {
+        /// The operation.
+        operation: Operation,
+        /// The body as it came.
+        body: Bytes,
+        /// Why.
+        why: &'static str,
+    },
+    /// One physical request, its keys rewritten; its answer's keys are made logical again.
+    Single(Box<dyn Planned>),
+    /// Several physical requests, whose answers become one.
+    Scatter(Box<dyn Planned>),
+}
+
+/// A plan that is more than passing bytes on.
+pub trait Planned: Send {
+    /// Starts it.
+    fn execute(self: Box<Self>) -> Box<dyn Execution>;
+
+    /// Says what it would do. Needs no store.
+    fn explain(&self) -> Explanation;
+}
+
+impl Plan {
+    /// Starts the plan.
+    pub fn execute(self) -> Box<dyn Execution> {
+        match self {
+            Plan::Forward { operation, body, .. } => {
+                Box::new(OneCall::new(PhysicalCall { id: 0, operation, body, retry_throttled: false }, None))
+            }
+            Plan::Single(planned) | Plan::Scatter(planned) => planned.execute(),
+        }
+    }
+
+    /// The body to send where the plan is one call whose answer goes back as it is: what a driver may run without an
+    /// execution.
+    pub fn forwarded(&self) -> Option<(Operation, &Bytes)> {
+        match self {
+            Plan::Forward { operation, body, .. } => Some((*operation, body)),
+            Plan::Single(_) | Plan::Scatter(_) => None,
+        }
+    }
+
+    /// What the plan would do, why, and at what cost.
+    pub fn explain(&self) -> Explanation {
+        match self {
+            Plan::Forward { operation, body, why } => Explanation {
+                plan: Kind::Forward,
+                why: (*why).to_owned(),
+                calls: vec![CallExplanation::new(*operation, body)],
+            },
+            Plan::Single(planned) | Plan::Scatter(planned) => planned.explain(),
+        }
+    }
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.explain())
+    }
+}
+
+/// The kinds of plan (DESIGN's words).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Kind {
+    /// Bytes go on unchanged.
+    Forward,
+    /// One physical request.
+    Single,
+    /// Several, merged.
+    Scatter,
+    /// None: the request is answered with an error.
+    Refused,
+}
+
+/// What a plan would do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// Its kind.
+    pub plan: Kind,
+    /// Why it is of that kind.
+    pub why: String,
+    /// The first physical calls, in order. A scatter may come back to shards that ran dry; `why` says so.
+    pub calls: Vec<CallExplanation>,
+}
+
+impl Explanation {
+    /// The explanation of a request that the router refuses.
+    pub fn refused(error: &Error) -> Self {
+        Explanation { plan: Kind::Refused, why: error.to_string(), calls: Vec::new() }
+    }
+}
+
+/// One physical call of an explanation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CallExplanation {
+    /// The operation's name.
+    pub operation: String,
+    /// The shard, where the call goes to one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shard: Option<u16>,
+    /// The physical partition key, where the call goes to one; binary keys in base64.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What it costs, where that can be said beforehand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+    /// The body.
+    pub body: serde_json::Value,
+}
+
+impl CallExplanation {
+    /// A call that goes to no shard in particular.
+    pub fn new(operation: Operation, body: &[u8]) -> Self {
+        CallExplanation {
+            operation: operation.name().to_owned(),
+            shard: None,
+            key: None,
+            estimate: None,
+            body: serde_json::from_slice(body).unwrap_or_default(),
+        }
+    }
+}
+
+/// Estimated capacity units of a call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Estimate {
+    /// Read capacity units.
+    pub read_units: f64,
+    /// Write capacity units.
+    pub write_units: f64,
+    /// What the figures assume.
+    pub assumes: String,
+}
+
+/// What to make of a call's answer.
+pub(crate) type Finish = Box<dyn FnOnce(Result<Bytes, Error>) -> Result<Bytes, Error> + Send>;
+
+/// The execution of a plan that is one call.
+pub(crate) struct OneCall {
+    call: Option<PhysicalCall>,
+    finish: Option<Finish>,
+    answer: Option<Result<Bytes, Error>>,
+}
+
+impl OneCall {
+    /// One call, and what to make of its answer.
+    pub(crate) fn new(call: PhysicalCall, finish: Option<Finish>) -> Self {
+        OneCall { call: Some(call), finish, answer: None }
+    }
+}
+
+impl Execution for OneCall {
+    fn step(&mut self) -> Step {
+        match self.call.take() {
+            Some(call) => Step::Call(vec![call]),
+            None => {
+                let answer = self
+                    .answer
+                    .take()
+                    .unwrap_or_else(|| Err(Error::internal("The store's answer is missing")));
+                Step::Done(match self.finish.take() {
+                    Some(finish) => finish(answer),
+                    None => answer,
+                })
+            }
+        }
+    }
+
+    fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
+        self.answer = Some(answer);
+    }
+}
+
+/// A plan of one call.
+pub(crate) struct Single {
+    pub(crate) operation: Operation,
+    pub(crate) body: Bytes,
+    pub(crate) finish: Option<Finish>,
+    pub(crate) why: String,
+    pub(crate) shard: Option<u16>,
+    pub(crate) key: Option<String>,
+    pub(crate) estimate: Option<Estimate>,
+}
+
+impl Single {
+    /// One call that goes to no shard in particular.
+    pub(crate) fn new(
+        operation: Operation,
+        body: Bytes,
+        finish: Option<Finish>,
+        why: impl Into<String>,
+    ) -> Self {
+        Single { operation, body, finish, why: why.into(), shard: None, key: None, estimate: None }
+    }
+
+    pub(crate) fn plan(self) -> Plan {
+        Plan::Single(Box::new(self))
+    }
+}
+
+impl Planned for Single {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        let Single { operation, body, finish, .. } = *self;
+        Box::new(OneCall::new(PhysicalCall { id: 0, operation, body, retry_throttled: false }, finish))
+    }
+
+    fn explain(&self) -> Explanation {
+        let mut call = CallExplanation::new(self.operation, &self.body);
+        call.shard = self.shard;
+        call.key.clone_from(&self.key);
+        call.estimate.clone_from(&self.estimate);
+        Explanation { plan: Kind::Single, why: self.why.clone(), calls: vec![call] }
+    }
+}

@@ -1,0 +1,99 @@
+//! From a request to its plan: which tables it names decides who handles it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, Operation, TableSchema};
+use heatsink_layout::LayoutSource;
+
+use crate::query::share::ItemSizes;
+use crate::request::Request;
+use crate::{Plan, batch, hidden, point, scan, tables_of};
+
+/// Makes plans. Holds nothing but what it learned of item sizes; share one per process.
+#[derive(Clone, Debug, Default)]
+pub struct Router {
+    /// What the items of each table weigh, learned from answers.
+    pub(crate) sizes: Arc<ItemSizes>,
+}
+
+impl Router {
+    /// A router that has learned nothing yet.
+    pub fn new() -> Self {
+        Router::default()
+    }
+
+    /// The plan of a request. Every table that the request names ([`tables_of`]) must be known to `layouts` by now: a
+    /// table that `layouts` does not know is taken as unsharded.
+    ///
+    /// # Errors
+    /// DynamoDB's own error where the request is wrong, `ValidationException` for what sharded tables do not
+    /// support yet; nothing has been sent.
+    pub fn plan(
+        &self,
+        operation: Operation,
+        body: &Bytes,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Plan, Error> {
+        if operation == Operation::ListTables {
+            return hidden::list_tables(body, layouts);
+        }
+        let tables = tables_of(operation, body)?;
+        if let Some(hidden) = tables.iter().find(|name| layouts.is_hidden(name)) {
+            return Err(hidden::refuse(operation, hidden));
+        }
+        let Some(schema) = tables.iter().find_map(|name| layouts.table(name)) else {
+            return Ok(Plan::Forward {
+                operation,
+                body: body.clone(),
+                why: "no table of the request is sharded",
+            });
+        };
+        self.plan_recorded(operation, body, &schema, layouts)
+    }
+
+    fn plan_recorded(
+        &self,
+        operation: Operation,
+        body: &Bytes,
+        schema: &Arc<TableSchema>,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Plan, Error> {
+        match operation {
+            Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
+                point::plan(operation, &Request::read(body)?, schema, layouts)
+            }
+            Operation::Scan => scan::plan(&Request::read(body)?, schema, layouts),
+            Operation::BatchGetItem | Operation::BatchWriteItem => {
+                batch::plan(operation, &Request::read(body)?, layouts)
+            }
+            operation if reads_or_writes_items(operation) => Err(Error::validation(format!(
+                "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
+                operation.name(),
+                schema.name
+            ))),
+            _ => Ok(Plan::Forward {
+                operation,
+                body: body.clone(),
+                why: "an operation on the table itself, not on its items",
+            }),
+        }
+    }
+}
+
+/// Operations whose requests or answers hold items or keys, and which have no plan of their own.
+fn reads_or_writes_items(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::TransactGetItems
+            | Operation::TransactWriteItems
+            | Operation::ExecuteStatement
+            | Operation::BatchExecuteStatement
+            | Operation::ExecuteTransaction
+            | Operation::DescribeStream
+            | Operation::GetShardIterator
+            | Operation::GetRecords
+            | Operation::SearchVectors
+            | Operation::Query
+    )
+}

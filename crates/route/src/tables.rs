@@ -1,0 +1,136 @@
+//! Which tables a request names, found without reading the rest of it.
+
+use std::borrow::Cow;
+
+use heatsink_dynamo::{Error, Operation, json};
+
+use crate::request::malformed;
+
+mod partiql;
+
+/// Members that name a table, by name or ARN, in operations that act on one.
+const NAMING: [&str; 8] = [
+    "TableName",
+    "TableArn",
+    "ResourceArn",
+    "StreamArn",
+    "SourceTableName",
+    "SourceTableArn",
+    "TargetTableName",
+    "ShardIterator",
+];
+
+/// The tables that a request names, each once; ARNs are cut down to the table's name. Empty where none is named.
+///
+/// # Errors
+/// `SerializationException` if the body is not JSON, or the place of a name holds something else.
+pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>, Error> {
+    let mut found = Vec::with_capacity(1);
+    match operation {
+        Operation::BatchGetItem | Operation::BatchWriteItem => {
+            for tables in named(body, &["RequestItems"])? {
+                for (name, _) in json::members(tables).map_err(|_| malformed())? {
+                    add(&mut found, name);
+                }
+            }
+        }
+        Operation::TransactGetItems | Operation::TransactWriteItems => {
+            for element in elements(body, "TransactItems")? {
+                for (_, action) in json::members(element).map_err(|_| malformed())? {
+                    if action != b"null" {
+                        add_named(&mut found, action, &["TableName"])?;
+                    }
+                }
+            }
+        }
+        Operation::ExecuteStatement => statement_tables(body, &mut found)?,
+        Operation::BatchExecuteStatement | Operation::ExecuteTransaction => {
+            let list =
+                if operation == Operation::ExecuteTransaction { "TransactStatements" } else { "Statements" };
+            for element in elements(body, list)? {
+                statement_tables(element, &mut found)?;
+            }
+        }
+        _ => add_named(&mut found, body, &NAMING)?,
+    }
+    Ok(found)
+}
+
+/// A table's name from its name or from an ARN of the table, its stream or its index (`arn:…:table/NAME/…`).
+pub fn table_name(name_or_arn: &str) -> &str {
+    match name_or_arn.starts_with("arn:").then(|| name_or_arn.split_once(":table/")).flatten() {
+        Some((_, rest)) => rest.split(['/', '|']).next().unwrap_or(rest),
+        None => name_or_arn,
+    }
+}
+
+fn add<'a>(found: &mut Vec<Cow<'a, str>>, name: Cow<'a, str>) {
+    let name = match name {
+        Cow::Borrowed(name) => Cow::Borrowed(table_name(name)),
+        Cow::Owned(name) => Cow::Owned(table_name(&name).to_owned()),
+    };
+    if !found.contains(&name) {
+        found.push(name);
+    }
+}
+
+fn add_named<'a>(found: &mut Vec<Cow<'a, str>>, object: &'a [u8], names: &[&str]) -> Result<(), Error> {
+    for raw in named(object, names)? {
+        add(found, json::string(raw).map_err(|_| malformed())?);
+    }
+    Ok(())
+}
+
+fn statement_tables(object: &[u8], found: &mut Vec<Cow<'_, str>>) -> Result<(), Error> {
+    for statement in named(object, &["Statement"])? {
+        for name in partiql::tables(&json::string(statement).map_err(|_| malformed())?) {
+            add(found, Cow::Owned(name));
+        }
+    }
+    Ok(())
+}
+
+/// The members of those names that are not `null`. A repeated member is given every time: whichever of them a store
+/// believes, its table must be known here.
+fn named<'a>(object: &'a [u8], names: &[&str]) -> Result<Vec<&'a [u8]>, Error> {
+    let members = json::members(object).map_err(|_| malformed())?;
+    let wanted = members.into_iter().filter(|(name, value)| names.contains(&&**name) && *value != b"null");
+    Ok(wanted.map(|(_, value)| value).collect())
+}
+
+fn elements<'a>(body: &'a [u8], name: &str) -> Result<Vec<&'a [u8]>, Error> {
+    let mut found = Vec::new();
+    for list in named(body, &[name])? {
+        found.extend(json::elements(list).map_err(|_| malformed())?);
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(operation: Operation, body: &str) -> Vec<String> {
+        tables_of(operation, body.as_bytes()).unwrap().into_iter().map(Cow::into_owned).collect()
+    }
+
+    #[test]
+    fn every_way_to_name_a_table() {
+        assert_eq!(of(Operation::GetItem, r#"{"Key":{"TableName":{"S":"x"}},"TableName":"a"}"#), ["a"]);
+        let arn = r#"{"TableName":"arn:aws:dynamodb:eu-west-1:1:table/a"}"#;
+        assert_eq!(of(Operation::GetItem, arn), ["a"]);
+        let stream = r#"{"StreamArn":"arn:aws:dynamodb:eu-west-1:1:table/a/stream/2024-01-01T00:00:00.000"}"#;
+        assert_eq!(of(Operation::DescribeStream, stream), ["a"]);
+        let batch = r#"{"RequestItems":{"a":[],"b":[],"a":[]}}"#;
+        assert_eq!(of(Operation::BatchWriteItem, batch), ["a", "b"]);
+        let transaction =
+            r#"{"TransactItems":[{"Put":{"TableName":"a"}},{"ConditionCheck":{"TableName":"b"}}]}"#;
+        assert_eq!(of(Operation::TransactWriteItems, transaction), ["a", "b"]);
+        let statements =
+            r#"{"Statements":[{"Statement":"SELECT * FROM \"a\".\"i\""},{"Statement":"update b set x=1"}]}"#;
+        assert_eq!(of(Operation::BatchExecuteStatement, statements), ["a", "b"]);
+        assert_eq!(of(Operation::ListTables, "{}"), Vec::<String>::new());
+        assert!(tables_of(Operation::GetItem, b"{\"TableName\":5}").is_err());
+        assert!(tables_of(Operation::GetItem, b"[").is_err());
+    }
+}

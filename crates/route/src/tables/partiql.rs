@@ -1,0 +1,102 @@
+//! The tables that a PartiQL statement names: what stands behind `FROM`, `INTO` and `UPDATE`.
+//!
+//! Only a scanner; statements on sharded tables are refused, others go on as they are.
+
+/// The table names in a statement, in order.
+pub fn tables(statement: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = statement;
+    let mut expects = false;
+    while let Some((token, after)) = next(rest) {
+        rest = after;
+        match token {
+            Token::Word(word) => {
+                let keyword =
+                    ["FROM", "INTO", "UPDATE"].iter().any(|keyword| word.eq_ignore_ascii_case(keyword));
+                if expects && !keyword {
+                    found.push(word.to_owned());
+                }
+                expects = keyword;
+            }
+            Token::Quoted(name) => {
+                if expects {
+                    found.push(name);
+                }
+                expects = false;
+            }
+            Token::Other => expects = false,
+        }
+    }
+    found
+}
+
+enum Token<'a> {
+    Word(&'a str),
+    Quoted(String),
+    Other,
+}
+
+fn next(text: &str) -> Option<(Token<'_>, &str)> {
+    let text = skip_blank(text);
+    let first = text.chars().next()?;
+    match first {
+        '"' => quoted(text, '"').map(|(name, rest)| (Token::Quoted(name), rest)),
+        '\'' => quoted(text, '\'').map(|(_, rest)| (Token::Other, rest)),
+        _ => {
+            let end =
+                text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-'))).unwrap_or(text.len());
+            if end == 0 {
+                return Some((Token::Other, text.get(first.len_utf8()..)?));
+            }
+            let (word, rest) = text.split_at(end);
+            Some((Token::Word(word), rest))
+        }
+    }
+}
+
+/// A text between two `quote`s, a doubled one standing for itself; up to the end where the second is missing.
+fn quoted(text: &str, quote: char) -> Option<(String, &str)> {
+    let mut name = String::new();
+    let mut rest = text.get(1..)?;
+    loop {
+        let Some((inner, after)) = rest.split_once(quote) else { return Some((name + rest, "")) };
+        name.push_str(inner);
+        match after.strip_prefix(quote) {
+            Some(more) => {
+                name.push(quote);
+                rest = more;
+            }
+            None => return Some((name, after)),
+        }
+    }
+}
+
+/// Skips white space and comments.
+fn skip_blank(mut text: &str) -> &str {
+    loop {
+        text = text.trim_start();
+        if let Some(comment) = text.strip_prefix("--") {
+            text = comment.split_once('\n').map_or("", |(_, rest)| rest);
+        } else if let Some(comment) = text.strip_prefix("/*") {
+            text = comment.split_once("*/").map_or("", |(_, rest)| rest);
+        } else {
+            return text;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::tables;
+
+    #[test]
+    fn names_are_found_behind_their_keywords() {
+        assert_eq!(tables("SELECT * FROM \"my.table\".\"idx\" WHERE a = 'FROM b'"), ["my.table"]);
+        assert_eq!(tables("insert into T value {'a': 'x'}"), ["T"]);
+        assert_eq!(tables("DELETE FROM/* c */ t-1_x WHERE a=1"), ["t-1_x"]);
+        assert_eq!(tables("EXISTS(SELECT * FROM -- c\n \"we\"\"ird\" WHERE pk='it''s from x')"), ["we\"ird"]);
+        assert!(tables("UPDATE").is_empty());
+        assert!(tables("").is_empty());
+        assert_eq!(tables("FROM \"open"), ["open"]);
+    }
+}

@@ -1,0 +1,98 @@
+//! A fixed layout source, and a way to run plans against scripted stores.
+#![allow(dead_code, reason = "every test file uses a part of it")]
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, KeyType, Operation, TableSchema};
+use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy};
+use heatsink_route::{Plan, Router, Step};
+use serde_json::Value as Json;
+
+/// Tables `T` (string keys), `B` (binary partition key, numeric sort key) and `P` (no sort key), every key over `shards`.
+pub struct Fixed {
+    pub shards: u16,
+}
+
+fn attribute(name: &str, key_type: KeyType) -> AttributeDefinition {
+    AttributeDefinition { name: name.to_owned(), key_type }
+}
+
+impl LayoutSource for Fixed {
+    fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
+        let key = match name {
+            "T" => {
+                KeySchema { partition: attribute("pk", KeyType::S), sort: Some(attribute("sk", KeyType::S)) }
+            }
+            "B" => {
+                KeySchema { partition: attribute("pk", KeyType::B), sort: Some(attribute("sk", KeyType::N)) }
+            }
+            "P" => KeySchema { partition: attribute("pk", KeyType::S), sort: None },
+            _ => return None,
+        };
+        Some(Arc::new(TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes: Vec::new() }))
+    }
+
+    fn placement(&self, _table: &TableSchema, _key: &[u8]) -> Placement {
+        Placement::Stable(Arc::new(Layout {
+            strategy: Strategy::Calculated { by: By::SortKey },
+            shards: self.shards,
+            hash: Hash::JumpXxh3,
+            version: 1,
+        }))
+    }
+
+    fn is_hidden(&self, name: &str) -> bool {
+        name == "hidden"
+    }
+
+    fn hidden_tables(&self) -> Vec<String> {
+        vec!["hidden".to_owned()]
+    }
+}
+
+/// The plan of a request with ten shards.
+pub fn plan(operation: Operation, body: &str) -> Result<Plan, Error> {
+    Router::new().plan(operation, &Bytes::copy_from_slice(body.as_bytes()), &Fixed { shards: 10 })
+}
+
+/// Runs a plan; `store` answers every call.
+pub fn run(
+    plan: Plan,
+    mut store: impl FnMut(Operation, &Bytes) -> Result<Bytes, Error>,
+) -> Result<Bytes, Error> {
+    let mut execution = plan.execute();
+    loop {
+        match execution.step() {
+            Step::Done(answer) => return answer,
+            Step::Call(calls) => {
+                for call in calls {
+                    execution.answer(call.id, store(call.operation, &call.body));
+                }
+            }
+        }
+    }
+}
+
+/// What a request sends, if it is one call.
+pub fn sent(operation: Operation, body: &str) -> String {
+    let mut sent = None;
+    let plan = plan(operation, body).unwrap();
+    let _ = run(plan, |_, body| {
+        assert!(sent.is_none(), "one call");
+        sent = Some(String::from_utf8(body.to_vec()).unwrap());
+        Ok(Bytes::from_static(b"{}"))
+    });
+    sent.unwrap()
+}
+
+/// What the client gets when the store answers with `answer`.
+pub fn answered(operation: Operation, body: &str, answer: &str) -> Result<String, Error> {
+    run(plan(operation, body)?, |_, _| Ok(Bytes::copy_from_slice(answer.as_bytes())))
+        .map(|body| String::from_utf8(body.to_vec()).unwrap())
+}
+
+/// A body as a JSON value.
+pub fn json(body: &[u8]) -> Json {
+    serde_json::from_slice(body).unwrap()
+}
