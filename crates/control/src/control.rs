@@ -339,6 +339,10 @@ impl LayoutSource for Control {
     fn is_hidden(&self, name: &str) -> bool {
         is_registry(name)
     }
+
+    fn hidden_tables(&self) -> Vec<String> {
+        vec![REGISTRY.to_owned()]
+    }
 }
 
 /// By its name or by an ARN.

@@ -1,0 +1,238 @@
+//! Keep-alive connections to one endpoint.
+//!
+//! A request drives its connection on its own task; no task stands between the two, which halves the cost of a
+//! forwarded request against a client that gives each connection a task of its own. Idle connections are looked at when
+//! they are wanted again.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use heatsink_env::{Env, Moment};
+use http::{HeaderMap, Request, Response, StatusCode, Uri};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::service::Service;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::{Endpoint, Timeouts};
+
+/// Idle connections kept.
+const IDLE: usize = 256;
+/// A connection that lay idle longer is not used again: the other side may be closing it right now.
+const IDLE_FOR: Duration = Duration::from_secs(20);
+/// The largest answer taken, in bytes. DynamoDB's are at most 16 MB of items, in JSON.
+const ANSWER: usize = 64 * 1024 * 1024;
+
+/// An upstream's answer.
+pub(super) struct Answer {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Bytes,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// No byte of the request was sent.
+    NotSent(String),
+    /// The request was sent, at least in part.
+    Lost(String),
+}
+
+/// What moves a connection's bytes while it is polled.
+struct Driver {
+    connection: http1::Connection<MaybeHttpsStream<TokioIo<TcpStream>>, Full<Bytes>>,
+    open: bool,
+}
+
+impl Driver {
+    /// Moves what can be moved; false once the connection has ended.
+    fn advance(&mut self, cx: &mut Context<'_>) -> bool {
+        self.open = self.open && Pin::new(&mut self.connection).poll(cx).is_pending();
+        self.open
+    }
+
+    /// Runs `work` while moving the bytes that it waits for.
+    async fn drive<F: Future>(&mut self, work: F) -> F::Output {
+        let mut work = pin!(work);
+        poll_fn(move |cx| {
+            self.advance(cx);
+            work.as_mut().poll(cx)
+        })
+        .await
+    }
+}
+
+/// A connection and what drives it.
+struct Link {
+    sender: SendRequest<Full<Bytes>>,
+    driver: Driver,
+    /// Whether it carried a request before.
+    used: bool,
+    idle_since: Moment,
+}
+
+pub(super) struct Connections {
+    connector: TowerToHyperService<HttpsConnector<HttpConnector>>,
+    uri: Uri,
+    timeouts: Timeouts,
+    env: Arc<dyn Env>,
+    idle: Mutex<Vec<Link>>,
+}
+
+impl Connections {
+    pub(super) fn new(endpoint: Endpoint, timeouts: Timeouts, env: Arc<dyn Env>) -> Self {
+        let mut tcp = HttpConnector::new();
+        tcp.set_nodelay(true);
+        tcp.enforce_http(false);
+        let connector =
+            HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1().wrap_connector(tcp);
+        Connections {
+            connector: TowerToHyperService::new(connector),
+            uri: endpoint.uri().clone(),
+            timeouts,
+            env,
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Sends one request and gives its whole answer. `again` allows a second try on a new connection when a used one
+    /// turns out to be closed after the request was written to it.
+    pub(super) async fn send(&self, request: Request<Full<Bytes>>, again: bool) -> Result<Answer, Failure> {
+        let spare = again.then(|| request.clone());
+        let mut request = request;
+        loop {
+            let mut link = match self.take_idle().await {
+                Some(link) => link,
+                None => self.connect().await?,
+            };
+            // Not through Env: bounds on I/O waits are the I/O layer's own.
+            let answer = timeout(self.timeouts.answer, link.exchange(request)).await;
+            let error = match answer {
+                Ok(Ok(answer)) => {
+                    self.put_back(link);
+                    return Ok(answer);
+                }
+                Err(_) => {
+                    let after = self.timeouts.answer.as_secs();
+                    return Err(Failure::Lost(format!("nothing came within {after} s")));
+                }
+                Ok(Err(error)) => error,
+            };
+            // A used connection that closed under the request says nothing about the upstream: try the next.
+            match (error, spare.as_ref()) {
+                (Broken::Unsent(unsent, _), _) if link.used => request = *unsent,
+                (Broken::Closed(_), Some(spare)) if link.used => request = spare.clone(),
+                (Broken::Unsent(_, why), _) => return Err(Failure::NotSent(why)),
+                (Broken::Closed(why) | Broken::Bad(why), _) => return Err(Failure::Lost(why)),
+            }
+        }
+    }
+
+    /// The connection used last that is still open.
+    async fn take_idle(&self) -> Option<Link> {
+        loop {
+            let mut link = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+            let fresh = self.env.now().since(link.idle_since) < IDLE_FOR;
+            if fresh && link.is_open().await {
+                return Some(link);
+            }
+        }
+    }
+
+    fn put_back(&self, mut link: Link) {
+        if !link.sender.is_ready() {
+            return;
+        }
+        link.used = true;
+        link.idle_since = self.env.now();
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE {
+            idle.push(link);
+        }
+    }
+
+    async fn connect(&self) -> Result<Link, Failure> {
+        let connecting = async {
+            let stream = self.connector.call(self.uri.clone()).await.map_err(|error| because(&*error))?;
+            let mut builder = http1::Builder::new();
+            let (sender, connection) =
+                builder.max_buf_size(1024 * 1024).handshake(stream).await.map_err(|error| because(&error))?;
+            Ok(Link { sender, driver: Driver { connection, open: true }, used: false, idle_since: self.env.now() })
+        };
+        match timeout(self.timeouts.connect, connecting).await {
+            Ok(connected) => connected.map_err(Failure::NotSent),
+            Err(_) => Err(Failure::NotSent(format!("no connection within {} s", self.timeouts.connect.as_secs()))),
+        }
+    }
+}
+
+/// How an exchange broke.
+enum Broken {
+    /// Before anything was written; here is the request back.
+    Unsent(Box<Request<Full<Bytes>>>, String),
+    /// The connection ended after the request was written and before an answer began.
+    Closed(String),
+    /// The answer was cut short or is no HTTP.
+    Bad(String),
+}
+
+impl Link {
+    /// Looks whether the other side has closed it since.
+    async fn is_open(&mut self) -> bool {
+        poll_fn(|cx| Poll::Ready(self.driver.advance(cx))).await && self.sender.is_ready()
+    }
+
+    async fn exchange(&mut self, request: Request<Full<Bytes>>) -> Result<Answer, Broken> {
+        let sending = self.sender.try_send_request(request);
+        let response: Response<Incoming> = self.driver.drive(sending).await.map_err(|mut error| {
+            let why = because(error.error());
+            match error.take_message() {
+                Some(unsent) => Broken::Unsent(Box::new(unsent), why),
+                None if error.error().is_incomplete_message() || error.error().is_closed() => Broken::Closed(why),
+                None => Broken::Bad(why),
+            }
+        })?;
+        let (head, body) = response.into_parts();
+        let body = self.driver.drive(collect(body)).await.map_err(Broken::Bad)?;
+        // The connection learns that the answer is over, and is ready for the next request.
+        poll_fn(|cx| Poll::Ready(self.driver.advance(cx))).await;
+        Ok(Answer { status: head.status, headers: head.headers, body })
+    }
+}
+
+async fn collect(mut body: Incoming) -> Result<Bytes, String> {
+    let mut first = Bytes::new();
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(|error| because(&error))?.into_data() else { continue };
+        if first.is_empty() && whole.is_empty() {
+            first = data;
+            continue;
+        }
+        if whole.is_empty() {
+            whole.extend_from_slice(&first);
+        }
+        if whole.len() + data.len() > ANSWER {
+            return Err(format!("the answer is larger than {ANSWER} bytes"));
+        }
+        whole.extend_from_slice(&data);
+    }
+    Ok(if whole.is_empty() { first } else { whole.freeze() })
+}
+
+/// An error with its causes.
+fn because(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

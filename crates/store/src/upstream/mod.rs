@@ -1,0 +1,180 @@
+//! The upstream store: any endpoint that speaks DynamoDB's protocol, over HTTP or HTTPS, signed with the operator's
+//! own credentials.
+//!
+//! A request that reached the wire is never sent twice from here, reads on a connection that turned out to be closed
+//! excepted: only the client knows whether a second write is harmless.
+
+mod connections;
+mod credentials;
+mod endpoint;
+mod signature;
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use aws_credential_types::provider::SharedCredentialsProvider;
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use heatsink_dynamo::{Error, Operation, Outcome};
+use heatsink_env::Env;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http_body_util::Full;
+
+use crate::Store;
+use connections::{Connections, Failure};
+use credentials::Keys;
+pub use endpoint::Endpoint;
+
+/// The region that requests to a loopback endpoint are signed for where the chain names none. Local servers take any.
+const LOCAL_REGION: &str = "us-east-1";
+
+/// The `X-Amz-Target` of every operation, in the order of [`Operation::ALL`].
+static TARGETS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
+    let value = |operation: &Operation| HeaderValue::from_str(&operation.target());
+    Operation::ALL.iter().map(|operation| value(operation).unwrap_or(HeaderValue::from_static(""))).collect()
+});
+
+/// How long an upstream may take.
+#[derive(Clone, Copy, Debug)]
+pub struct Timeouts {
+    /// To accept a connection, TLS included.
+    pub connect: Duration,
+    /// From sending a request to the last byte of its answer.
+    pub answer: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Timeouts { connect: Duration::from_secs(5), answer: Duration::from_secs(30) }
+    }
+}
+
+/// A DynamoDB endpoint.
+pub struct Upstream {
+    env: Arc<dyn Env>,
+    keys: Keys,
+    connections: Connections,
+    host: HeaderValue,
+}
+
+impl Upstream {
+    /// An upstream with region and credentials from the standard AWS chain. Both are looked up here, so that a start
+    /// without them fails at once. A loopback endpoint is signed for `us-east-1` where the chain names no region.
+    ///
+    /// # Errors
+    /// In words, when region or credentials are not to be found.
+    pub async fn connect(endpoint: Endpoint, timeouts: Timeouts, env: Arc<dyn Env>) -> Result<Self, String> {
+        let (region, chain) = credentials::standard_chain().await;
+        let region = match region {
+            Some(region) => region.to_string(),
+            None if endpoint.is_loopback() => LOCAL_REGION.to_owned(),
+            None => return Err("no AWS region is configured; set AWS_REGION".to_owned()),
+        };
+        let chain = chain.ok_or("no AWS credentials are configured")?;
+        let upstream = Upstream::with(endpoint, timeouts, env, region, chain)?;
+        upstream.keys.at(upstream.env.unix_millis()).await.map_err(|error| error.to_string())?;
+        Ok(upstream)
+    }
+
+    /// An upstream with the region and credentials given.
+    ///
+    /// # Errors
+    /// In words, when the endpoint's host cannot stand in a header.
+    pub fn with(
+        endpoint: Endpoint,
+        timeouts: Timeouts,
+        env: Arc<dyn Env>,
+        region: String,
+        chain: SharedCredentialsProvider,
+    ) -> Result<Self, String> {
+        let host = HeaderValue::from_str(&endpoint.host()).map_err(|error| error.to_string())?;
+        let connections = Connections::new(endpoint, timeouts, env.clone());
+        Ok(Upstream { keys: Keys::new(env.clone(), region, chain), connections, host, env })
+    }
+
+    /// The region that requests are signed for.
+    pub fn region(&self) -> &str {
+        self.keys.region()
+    }
+
+    async fn send(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        let now = self.env.unix_millis();
+        let key = self.keys.at(now).await?;
+        let header = TARGETS.get(operation as usize).cloned().unwrap_or(HeaderValue::from_static(""));
+        let text = |value: &HeaderValue| value.to_str().map(str::to_owned).map_err(|e| Error::internal(e.to_string()));
+        let host = self.host.to_str().map_err(|error| Error::internal(error.to_string()))?;
+        let signed = key.sign(host, &text(&header)?, &body, now);
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        let headers = request.headers_mut();
+        headers.reserve(8);
+        headers.insert(HOST, self.host.clone());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(signature::CONTENT_TYPE));
+        headers.insert("x-amz-target", header);
+        headers.insert("x-amz-date", own(signed.date)?);
+        headers.insert(AUTHORIZATION, own(signed.authorization)?);
+        if let Some(token) = key.token() {
+            headers.insert("x-amz-security-token", own(token.to_owned())?);
+        }
+        let answer = self.connections.send(request, reads(operation)).await.map_err(|failure| match failure {
+            Failure::NotSent(why) => Error::unavailable(format!("The upstream cannot be reached: {why}"), Outcome::NotDone),
+            Failure::Lost(why) => {
+                let outcome = if reads(operation) { Outcome::NotDone } else { Outcome::Unknown };
+                Error::unavailable(format!("The upstream's answer was lost: {why}"), outcome)
+            }
+        })?;
+        whole(&answer.headers, &answer.body)?;
+        if answer.status == StatusCode::OK {
+            Ok(answer.body)
+        } else {
+            Err(Error::from_wire(answer.status.as_u16(), answer.body))
+        }
+    }
+}
+
+impl Store for Upstream {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        self.send(operation, body).boxed()
+    }
+}
+
+/// Whether an operation changes nothing, so that sending it twice is harmless. Those not named may only do more.
+fn reads(operation: Operation) -> bool {
+    use Operation::{
+        BatchGetItem, DescribeEndpoints, DescribeLimits, DescribeTable, DescribeTimeToLive, GetItem, ListTables,
+        ListTagsOfResource, Query, Scan, TransactGetItems,
+    };
+    matches!(
+        operation,
+        BatchGetItem
+            | DescribeEndpoints
+            | DescribeLimits
+            | DescribeTable
+            | DescribeTimeToLive
+            | GetItem
+            | ListTables
+            | ListTagsOfResource
+            | Query
+            | Scan
+            | TransactGetItems
+    )
+}
+
+/// A header value that takes the text over.
+fn own(text: String) -> Result<HeaderValue, Error> {
+    HeaderValue::from_maybe_shared(Bytes::from(text)).map_err(|error| Error::internal(error.to_string()))
+}
+
+/// Compares the body with the checksum that the upstream sent. Some servers send none.
+fn whole(headers: &HeaderMap, body: &[u8]) -> Result<(), Error> {
+    let sent = headers.get("x-amz-crc32").and_then(|value| value.to_str().ok()).and_then(|text| text.parse::<u32>().ok());
+    match sent {
+        Some(sent) if sent != crc32fast::hash(body) => {
+            let message = "The upstream's answer was damaged on the way: its x-amz-crc32 does not fit its body";
+            Err(Error::unavailable(message, Outcome::Unknown))
+        }
+        _ => Ok(()),
+    }
+}
