@@ -93,13 +93,13 @@ fn literal(operand: &Operand) -> Option<&'static str> {
 }
 
 fn distinct(operator: &str, first: &Operand, second: &Operand, note: &mut impl FnMut(Grave, String)) {
-    if let (Operand::Path(first), Operand::Path(second)) = (first, second)
-        && first == second
+    if first == second
+        && let Some(path) = first.path()
     {
         note(
             Grave::Distinct,
             format!(
-                "The first operand must be distinct from the remaining operands for this operator or function; operator: {operator}, first operand: {first}"
+                "The first operand must be distinct from the remaining operands for this operator or function; operator: {operator}, first operand: {path}"
             ),
         );
     }

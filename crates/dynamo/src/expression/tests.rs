@@ -129,7 +129,7 @@ fn updates_and_projections_are_refused_in_dynamodbs_words() {
         ),
         (
             "DELETE a :n",
-            "Incorrect operand type for operator or function; operator: DELETE, operand type: NUMBER, typeSet: ALLOWED_FOR_DELETE_OPERAND",
+            "Incorrect operand type for operator or function; operator: DELETE, operand type: NUMBER, typeSet: ALLOWED_FOR_ADD_OPERAND",
         ),
         ("REMOVE name", "Attribute name is a reserved keyword; reserved keyword: name"),
     ] {

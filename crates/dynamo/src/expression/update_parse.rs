@@ -68,7 +68,7 @@ impl Parser<'_, '_> {
                 };
                 if !fits {
                     let message = format!(
-                        "Incorrect operand type for operator or function; operator: {section}, operand type: {}, typeSet: ALLOWED_FOR_{section}_OPERAND",
+                        "Incorrect operand type for operator or function; operator: {section}, operand type: {}, typeSet: ALLOWED_FOR_ADD_OPERAND",
                         long_type(&value)
                     );
                     self.faults.note(Grave::Operand, Kind::Update, &message);
