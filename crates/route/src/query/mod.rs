@@ -1,4 +1,220 @@
-//! Query on a sharded table.
+//! Query on a sharded table: which plan it gets.
+//!
+//! - One shard can hold what is asked: one physical Query.
+//! - The table, or an index whose partition key is the table's: all shards are asked and merged (`scatter`).
+//! - A global index on another attribute: one physical Query, whose keys are translated; unless its sort key is the table's
+//!   partition key (`inverted`).
+//! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
+//!
+//! Beneath: `request` (reading), `template` (physical bodies), `lanes` (cursors), `range` (conditions), `page` (physical
+//! answers), `merge`, `share`, `shape` and `answer` (the client's answer), `legacy`.
 
+mod answer;
+mod explain;
+mod inverted;
+mod lanes;
+mod legacy;
 pub mod merge;
+mod page;
+mod range;
+mod request;
+mod scatter;
+mod shape;
 pub mod share;
+mod template;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, KeyValue, Operation, TableSchema, json};
+use heatsink_layout::{Layout, LayoutSource, Placement, SortKey};
+
+use self::answer::Logical;
+use self::explain::{Gather, Gathered};
+use self::inverted::Inverted;
+use self::lanes::{Lane, lanes, physical};
+use self::range::Condition;
+use self::request::{Query, Unplanned};
+use self::scatter::Scatter;
+use self::shape::Gathering;
+use self::template::{Ask, Expressions, Template};
+use crate::answer::rewrite;
+use crate::key::{Lost, locate};
+use crate::plan::{Finish, Plan, Single};
+use crate::splice::Splice;
+use crate::{Router, scan};
+
+/// The value of a key attribute.
+type Key = KeyValue<'static>;
+
+/// The plan of a Query of a recorded table.
+///
+/// # Errors
+/// `ValidationException` for legacy parameters that are not supported on sharded tables.
+pub(crate) fn plan(
+    router: &Router,
+    body: &Bytes,
+    schema: &Arc<TableSchema>,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Error> {
+    let planned = match legacy::modernized(body) {
+        Ok(None) => read(router, body, schema, layouts),
+        Ok(Some(modern)) => read(router, &modern, schema, layouts),
+        Err(unplanned) => Err(unplanned),
+    };
+    match planned {
+        Ok(plan) => Ok(plan),
+        Err(Unplanned::Refused(error)) => Err(error),
+        Err(Unplanned::Invalid) => Ok(refused(body)),
+    }
+}
+
+fn read(
+    router: &Router,
+    body: &Bytes,
+    schema: &Arc<TableSchema>,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Unplanned> {
+    let query = &Query::read(body, schema)?;
+    let partition = &schema.key.partition.name;
+    if query.key().partition.name != *partition {
+        return match &query.key().sort {
+            Some(sort) if sort.name == *partition => {
+                let gathering = Gathering::new(query, Logical::Decoded);
+                let inverted = Inverted::new(query, gathering, layouts)?;
+                Ok(Plan::Scatter(Box::new(Gather(Gathered::Inverted(inverted)))))
+            }
+            _ => other_index(router, query, layouts),
+        };
+    }
+    let layout = stable(layouts, schema, &query.partition);
+    let only = match (&query.condition, query.index) {
+        _ if layout.shards <= 1 => Some(0),
+        (Some(Condition::Eq(sort)), None) => Some(shard_of(&layout, Some(sort))),
+        _ => None,
+    };
+    if let Some(shard) = only {
+        return one_shard(query, shard);
+    }
+    let mut logical = Vec::new();
+    query.partition.write(&mut logical);
+    let lanes = lanes(query, &layout)?;
+    Ok(gathered(router, query, Logical::Fixed(logical), lanes))
+}
+
+fn gathered(router: &Router, query: &Query<'_>, logical: Logical, lanes: Vec<Lane>) -> Plan {
+    let gathering = Gathering::new(query, logical);
+    let sizes = Arc::clone(&router.sizes);
+    let scatter = Scatter::new(gathering, lanes, query.limit, query.descending, sizes, query.learned_as());
+    Plan::Scatter(Box::new(Gather(Gathered::Scatter(scatter, query.consistent))))
+}
+
+/// The layout in force of a logical key.
+fn stable(layouts: &dyn LayoutSource, schema: &TableSchema, partition: &Key) -> Arc<Layout> {
+    let Placement::Stable(layout) = layouts.placement(schema, &partition.canonical_bytes());
+    layout
+}
+
+/// The shard of the item with that sort key.
+fn shard_of(layout: &Layout, sort: Option<&Key>) -> u16 {
+    match sort {
+        None => layout.shard_of(None),
+        Some(KeyValue::S(text)) => layout.shard_of(Some(SortKey::S(text))),
+        Some(KeyValue::B(bytes)) => layout.shard_of(Some(SortKey::B(bytes))),
+        Some(KeyValue::N(number)) => layout.shard_of(Some(SortKey::N(&number.to_string()))),
+    }
+}
+
+/// One physical Query with the partition key rewritten.
+fn one_shard(query: &Query<'_>, shard: u16) -> Result<Plan, Unplanned> {
+    let partition = physical(&query.partition, shard).map_err(Unplanned::Refused)?;
+    let why = format!("all that can match lies in shard {shard}: one physical request, the partition key rewritten");
+    if partition == query.partition {
+        let why = "all that can match lies in shard 0, whose physical key is the logical one".to_owned();
+        return Ok(Single { shard: Some(shard), ..Single::new(Operation::Query, query.body.clone(), None, why) }.plan());
+    }
+    let start = match query.cursor()? {
+        Some(cursor) if cursor.first().is_some_and(|(cursor, _)| *cursor == query.partition) => {
+            Some(lanes::start(query, &cursor, &partition))
+        }
+        Some(_) => return Err(Unplanned::Invalid),
+        None => None,
+    };
+    let own = ["Select", "Limit", "ReturnConsumedCapacity"];
+    let mut members = query.kept.clone();
+    for (name, value) in own.into_iter().zip(json::attributes_of(query.body, own)?) {
+        if let (Some(value), false) = (value, members.iter().any(|(kept, _)| *kept == name)) {
+            members.push((name, value));
+        }
+    }
+    let text = |text: Option<&str>| text.map(str::to_owned);
+    let expressions = Expressions {
+        members,
+        filter: text(query.filter.as_ref().map(|(text, _)| &**text)),
+        projection: text(query.projection.as_ref().map(|(text, _)| &**text)),
+        attributes: None,
+    };
+    let key = query.key();
+    let template = Template::new(&key.partition, key.sort.as_ref(), &expressions, &query.bindings, query.fresh());
+    let condition = query.condition.as_ref();
+    let body = template.body(Ask { partition: &partition, condition, start: start.as_deref(), limit: None });
+    let single = Single::new(Operation::Query, body, Some(logical(query.schema)), why);
+    let key = match &partition {
+        KeyValue::S(text) => Some(text.clone().into_owned()),
+        _ => None,
+    };
+    Ok(Single { shard: Some(shard), key, ..single }.plan())
+}
+
+/// A global index on another attribute: its collections lie as they would without shards.
+fn other_index(router: &Router, query: &Query<'_>, layouts: &dyn LayoutSource) -> Result<Plan, Unplanned> {
+    let mut body = Splice::new(query.body);
+    let mut start = None;
+    if let (Some(_), Some(raw)) = (query.cursor()?, query.start) {
+        let located = match locate(query.schema, layouts, raw) {
+            Ok(located) => located,
+            Err(Lost::Invalid) => return Err(Unplanned::Invalid),
+            Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),
+        };
+        let mut key = Splice::new(raw);
+        located.partition.append(&located.suffix, &mut key);
+        let key = key.finish(&query.body.slice_ref(raw));
+        body.replace(raw, key.to_vec());
+        start = Some(key);
+    }
+    let partition = &query.schema.key.partition.name;
+    if query.filter.as_ref().is_some_and(|(_, filter)| filter.mentions(partition)) {
+        let lane = Lane {
+            shard: 0,
+            partition: query.partition.clone(),
+            condition: query.condition.clone(),
+            dropped: Vec::new(),
+            start,
+            closed: false,
+        };
+        return Ok(gathered(router, query, Logical::Decoded, vec![lane]));
+    }
+    let why = "the index is not sharded: one physical request, keys in cursor and items translated";
+    let body = body.finish(query.body);
+    Ok(Single::new(Operation::Query, body, Some(logical(query.schema)), why).plan())
+}
+
+/// Makes the keys of an answer logical.
+fn logical(schema: &TableSchema) -> Finish {
+    let partition = schema.key.partition.clone();
+    Box::new(move |answer| {
+        let body = answer?;
+        rewrite(Operation::Query, &body, |splice| scan::logical(&partition, &body, splice))
+    })
+}
+
+/// The plan of a request that every DynamoDB refuses.
+fn refused(body: &Bytes) -> Plan {
+    let finish: Finish = Box::new(|answer| {
+        answer.and_then(|_| {
+            Err(Error::internal("The store accepted a Query that DynamoDB refuses; its answer holds physical keys"))
+        })
+    });
+    let why = "the request is not valid: it is sent as it came, so that the store refuses it";
+    Single::new(Operation::Query, body.clone(), Some(finish), why).plan()
+}

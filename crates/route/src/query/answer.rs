@@ -1,0 +1,169 @@
+//! The client's answer out of merged rows: filtered, projected, counted, its keys logical.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::{Condition as Filter, Projection};
+use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::value::{read_attributes, read_item, write_item};
+use heatsink_dynamo::{AttributeDefinition, Error};
+use serde_json::json;
+
+use super::page::{Capacity, Row, Units};
+use super::request::Report;
+use crate::key::strip;
+use crate::splice::Splice;
+
+/// What the logical partition key of a row is.
+#[derive(Debug)]
+pub(crate) enum Logical {
+    /// The same for all rows: this raw value.
+    Fixed(Vec<u8>),
+    /// To be read out of each row's own.
+    Decoded,
+}
+
+/// What the client wants to see of the rows.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub(crate) filter: Option<Filter>,
+    /// What to leave of each item; `None` leaves all.
+    pub(crate) projection: Option<Projection>,
+    pub(crate) count: bool,
+    pub(crate) report: Report,
+    /// The table's partition key.
+    pub(crate) partition: AttributeDefinition,
+    pub(crate) logical: Logical,
+    /// The attributes of a cursor.
+    pub(crate) cursor: Vec<String>,
+}
+
+impl Shape {
+    /// The answer. `more` says whether it has a cursor, which then stands at the last row.
+    pub(crate) fn answer(
+        &self,
+        pages: &[Bytes],
+        rows: &[Row],
+        more: bool,
+        capacity: Option<&Capacity>,
+    ) -> Result<Bytes, Error> {
+        self.write(pages, rows, more, capacity)
+            .map_err(|Malformed| Error::internal("The store's answer to Query could not be read"))
+    }
+
+    fn write(
+        &self,
+        pages: &[Bytes],
+        rows: &[Row],
+        more: bool,
+        capacity: Option<&Capacity>,
+    ) -> Result<Bytes, Malformed> {
+        let roots: Option<BTreeSet<&str>> = self.filter.as_ref().map(Filter::roots);
+        let mut items = vec![b'['];
+        let mut shown = 0_usize;
+        let mut scratch = Vec::new();
+        for row in rows {
+            scratch.clear();
+            self.logical(pages, row, &mut scratch)?;
+            if let (Some(filter), Some(roots)) = (&self.filter, &roots)
+                && !filter.holds(&read_attributes(&scratch, roots).map_err(|_| Malformed)?)
+            {
+                continue;
+            }
+            shown += 1;
+            if self.count {
+                continue;
+            }
+            if shown > 1 {
+                items.push(b',');
+            }
+            match &self.projection {
+                None => items.extend_from_slice(&scratch),
+                Some(projection) => project(projection, &scratch, &mut items)?,
+            }
+        }
+        items.push(b']');
+        let mut answer = Object::new();
+        if !self.count {
+            answer.raw("Items", &items);
+        }
+        answer.raw("Count", shown.to_string().as_bytes()).raw("ScannedCount", rows.len().to_string().as_bytes());
+        if let (true, Some(last)) = (more, rows.last()) {
+            answer.raw("LastEvaluatedKey", &self.cursor(pages, last)?);
+        }
+        if let (Some(capacity), Report::Total | Report::Indexes) = (capacity, self.report) {
+            answer.raw("ConsumedCapacity", self.capacity(capacity).to_string().as_bytes());
+        }
+        Ok(Bytes::from(answer.finish()))
+    }
+
+    /// Writes a row's item with its partition key made logical.
+    fn logical(&self, pages: &[Bytes], row: &Row, out: &mut Vec<u8>) -> Result<(), Malformed> {
+        let page = pages.get(row.page).ok_or(Malformed)?;
+        match &self.logical {
+            Logical::Fixed(key) if !row.partition.is_empty() => {
+                out.extend_from_slice(page.get(row.item.start..row.partition.start).ok_or(Malformed)?);
+                out.extend_from_slice(key);
+                out.extend_from_slice(page.get(row.partition.end..row.item.end).ok_or(Malformed)?);
+            }
+            Logical::Fixed(_) => out.extend_from_slice(page.get(row.item.clone()).ok_or(Malformed)?),
+            Logical::Decoded => {
+                let item = page.slice(row.item.clone());
+                let mut splice = Splice::new(&item);
+                strip(&self.partition, &item, &mut splice)?;
+                out.extend_from_slice(&splice.finish(&item));
+            }
+        }
+        Ok(())
+    }
+
+    /// The plain logical key at which a page that ended with `row` goes on.
+    fn cursor(&self, pages: &[Bytes], row: &Row) -> Result<Vec<u8>, Malformed> {
+        let mut item = Vec::new();
+        self.logical(pages, row, &mut item)?;
+        let members = json::members(&item)?;
+        let mut cursor = Object::new();
+        for name in &self.cursor {
+            let (_, value) = members.iter().find(|(found, _)| found == name).ok_or(Malformed)?;
+            cursor.raw(name, value);
+        }
+        Ok(cursor.finish())
+    }
+
+    fn capacity(&self, capacity: &Capacity) -> serde_json::Value {
+        let units = |units: &Units| json!({ "CapacityUnits": units.capacity_units });
+        let mut shown = json!({ "TableName": capacity.table_name, "CapacityUnits": capacity.capacity_units });
+        if self.report == Report::Indexes {
+            let all = |indexes: &BTreeMap<String, Units>| indexes.iter().map(|(name, used)| (name.clone(), units(used))).collect();
+            let parts = [
+                ("LocalSecondaryIndexes", &capacity.local_secondary_indexes),
+                ("GlobalSecondaryIndexes", &capacity.global_secondary_indexes),
+            ];
+            if let (Some(table), Some(shown)) = (&capacity.table, shown.as_object_mut()) {
+                shown.insert("Table".to_owned(), units(table));
+            }
+            for (name, indexes) in parts {
+                if let (false, Some(shown)) = (indexes.is_empty(), shown.as_object_mut()) {
+                    shown.insert(name.to_owned(), serde_json::Value::Object(all(indexes)));
+                }
+            }
+        }
+        shown
+    }
+}
+
+/// Writes what a projection leaves of an item. Top-level attributes keep their bytes.
+fn project(projection: &Projection, item: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+    if projection.paths.iter().all(|path| path.rest.is_empty()) {
+        let mut left = Object::new();
+        for (name, value) in json::members(item)? {
+            if projection.covers(&name) {
+                left.raw(&name, value);
+            }
+        }
+        out.extend_from_slice(&left.finish());
+    } else {
+        write_item(&projection.apply(&read_item(item).map_err(|_| Malformed)?), out);
+    }
+    Ok(())
+}

@@ -1,0 +1,76 @@
+//! The gathered plans of a Query, and how they explain themselves.
+
+use heatsink_dynamo::{KeyValue, Operation};
+
+use super::inverted::Inverted;
+use super::page::count;
+use super::scatter::Scatter;
+use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Planned};
+use crate::{Execution, PhysicalCall};
+
+/// A plan of several rounds.
+pub(crate) struct Gather(pub(crate) Gathered);
+
+/// Of which kind.
+pub(crate) enum Gathered {
+    /// And whether it reads consistently.
+    Scatter(Scatter, bool),
+    Inverted(Inverted),
+}
+
+impl Planned for Gather {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        match self.0 {
+            Gathered::Scatter(scatter, _) => Box::new(scatter),
+            Gathered::Inverted(inverted) => Box::new(inverted),
+        }
+    }
+
+    fn explain(&self) -> Explanation {
+        match &self.0 {
+            Gathered::Scatter(scatter, consistent) => explain_scatter(scatter, *consistent),
+            Gathered::Inverted(inverted) => explain_inverted(inverted),
+        }
+    }
+}
+
+fn explain_scatter(scatter: &Scatter, consistent: bool) -> Explanation {
+    let shares = scatter.shares();
+    let size = scatter.item_size();
+    let mut calls = Vec::new();
+    for (lane, share) in &shares {
+        let Some((lane, call)) = scatter.call(*lane, *share) else { continue };
+        let mut explained = explained(&call);
+        explained.shard = Some(lane.shard);
+        explained.key = match &lane.partition {
+            KeyValue::S(text) => Some(text.clone().into_owned()),
+            _ => None,
+        };
+        let steps = (count(*share) * size / 4096.0).ceil().max(1.0);
+        explained.estimate = Some(Estimate {
+            read_units: if consistent { steps } else { steps / 2.0 },
+            write_units: 0.0,
+            assumes: format!("{share} items of {size:.0} bytes; a shard with fewer costs less"),
+        });
+        calls.push(explained);
+    }
+    let share = shares.first().map_or(0, |(_, share)| *share);
+    let why = format!(
+        "the matching items may lie in {} shards: each is asked for its likely share of the page, {share} items, the answers \
+         are merged by sort key, and shards that run dry before the page is full are asked again",
+        shares.len()
+    );
+    Explanation { plan: Kind::Scatter, why, calls }
+}
+
+fn explain_inverted(inverted: &Inverted) -> Explanation {
+    let why = "the index's sort key is the table's partition key, which is stored with shard suffixes: for every page the \
+               whole collection of the index key (with = on the sort key, only that key's shards) is read, sorted by logical \
+               keys and cut, so each page costs as much as reading all of it";
+    let calls = inverted.calls().iter().map(explained).collect();
+    Explanation { plan: Kind::Scatter, why: why.to_owned(), calls }
+}
+
+fn explained(call: &PhysicalCall) -> CallExplanation {
+    CallExplanation::new(Operation::Query, &call.body)
+}

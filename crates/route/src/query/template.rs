@@ -1,0 +1,158 @@
+//! Physical Query bodies: what all calls of one plan share, and what differs from shard to shard.
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::{Bindings, Fresh};
+use heatsink_dynamo::json::{Object, write_string};
+use heatsink_dynamo::{AttributeDefinition, Value};
+
+use super::Key;
+use super::range::Condition;
+
+/// What one call asks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ask<'a> {
+    pub(crate) partition: &'a Key,
+    pub(crate) condition: Option<&'a Condition>,
+    /// A raw physical key.
+    pub(crate) start: Option<&'a [u8]>,
+    pub(crate) limit: Option<usize>,
+}
+
+/// The part that all calls share, and the placeholders for the rest.
+#[derive(Debug)]
+pub(crate) struct Template {
+    /// An open JSON object with the members that never differ.
+    head: Vec<u8>,
+    /// `ExpressionAttributeNames` and `ExpressionAttributeValues`, still open.
+    names: Vec<u8>,
+    values: Vec<u8>,
+    partition: String,
+    sort: Option<Sort>,
+    operands: [String; 3],
+}
+
+#[derive(Debug)]
+struct Sort {
+    placeholder: String,
+    /// The member to add to the names where a call uses it and they do not have it yet.
+    missing: Option<String>,
+}
+
+/// The expressions that go with every call.
+#[derive(Debug, Default)]
+pub(crate) struct Expressions<'a> {
+    /// Members that stay as the client sent them: `TableName`, `IndexName`, `Select`.
+    pub(crate) members: Vec<(&'a str, &'a [u8])>,
+    pub(crate) filter: Option<String>,
+    /// The client's projection, or one of these top-level attributes.
+    pub(crate) projection: Option<String>,
+    pub(crate) attributes: Option<Vec<String>>,
+}
+
+impl Template {
+    /// `fresh` may hold placeholders that the filter uses already.
+    pub(crate) fn new(
+        partition: &AttributeDefinition,
+        sort: Option<&AttributeDefinition>,
+        expressions: &Expressions<'_>,
+        bindings: &Bindings<'_>,
+        mut fresh: Fresh,
+    ) -> Self {
+        let mut head = Object::new();
+        for (name, value) in &expressions.members {
+            head.raw(name, value);
+        }
+        if let Some(filter) = &expressions.filter {
+            head.string("FilterExpression", filter);
+        }
+        if let Some(attributes) = &expressions.attributes {
+            let listed: Vec<String> = attributes.iter().map(|name| fresh.name(name)).collect();
+            head.string("ProjectionExpression", &listed.join(", "));
+        } else if let Some(projection) = &expressions.projection {
+            head.string("ProjectionExpression", projection);
+        }
+        let partition = fresh.name(&partition.name);
+        let listed = |name: &str| expressions.attributes.iter().flatten().any(|listed| listed == name);
+        let sort = sort.map(|sort| {
+            let placeholder =
+                if listed(&sort.name) { fresh.name(&sort.name) } else { fresh.clone().name(&sort.name) };
+            let missing = (!listed(&sort.name)).then(|| sort.name.clone());
+            Sort { placeholder, missing }
+        });
+        let kept: Vec<&str> = [&expressions.filter, &expressions.projection].into_iter().flatten().map(String::as_str).collect();
+        let (names, values) = bindings.rewritten(&kept, &fresh);
+        let mut spare = fresh;
+        let operands = [(); 3].map(|()| spare.value(Value::Null));
+        Template { head: open(Some(head.finish())), names: open(names), values: open(values), partition, sort, operands }
+    }
+
+    /// The body of one call.
+    pub(crate) fn body(&self, ask: Ask<'_>) -> Bytes {
+        let mut names = self.names.clone();
+        let mut values = self.values.clone();
+        let [partition, a, b] = &self.operands;
+        add_value(&mut values, partition, ask.partition);
+        let mut condition = format!("{} = {partition}", self.partition);
+        if let (Some(sort), Some(tested)) = (&self.sort, ask.condition) {
+            if let Some(missing) = &sort.missing {
+                add(&mut names, &sort.placeholder);
+                write_string(&mut names, missing);
+            }
+            let name = &sort.placeholder;
+            let (text, first, second) = match tested {
+                Condition::Eq(key) => (format!("{name} = {a}"), key, None),
+                Condition::Lt(key) => (format!("{name} < {a}"), key, None),
+                Condition::Le(key) => (format!("{name} <= {a}"), key, None),
+                Condition::Gt(key) => (format!("{name} > {a}"), key, None),
+                Condition::Ge(key) => (format!("{name} >= {a}"), key, None),
+                Condition::BeginsWith(key) => (format!("begins_with({name}, {a})"), key, None),
+                Condition::Between(low, high) => (format!("{name} BETWEEN {a} AND {b}"), low, Some(high)),
+            };
+            condition.push_str(" AND ");
+            condition.push_str(&text);
+            add_value(&mut values, a, first);
+            if let Some(second) = second {
+                add_value(&mut values, b, second);
+            }
+        }
+        let mut body = self.head.clone();
+        add(&mut body, "KeyConditionExpression");
+        write_string(&mut body, &condition);
+        for (member, object) in [("ExpressionAttributeNames", names), ("ExpressionAttributeValues", values)] {
+            add(&mut body, member);
+            body.extend_from_slice(&object);
+            body.push(b'}');
+        }
+        if let Some(limit) = ask.limit {
+            add(&mut body, "Limit");
+            body.extend_from_slice(limit.to_string().as_bytes());
+        }
+        if let Some(start) = ask.start {
+            add(&mut body, "ExclusiveStartKey");
+            body.extend_from_slice(start);
+        }
+        body.push(b'}');
+        Bytes::from(body)
+    }
+}
+
+/// A JSON object without its closing brace.
+fn open(object: Option<Vec<u8>>) -> Vec<u8> {
+    let mut object = object.unwrap_or_else(|| b"{}".to_vec());
+    object.pop();
+    object
+}
+
+/// Adds a member's name to an open object.
+fn add(object: &mut Vec<u8>, name: &str) {
+    if object.len() > 1 {
+        object.push(b',');
+    }
+    write_string(object, name);
+    object.push(b':');
+}
+
+fn add_value(object: &mut Vec<u8>, placeholder: &str, value: &Key) {
+    add(object, placeholder);
+    value.write(object);
+}
