@@ -70,8 +70,11 @@ impl<'a> Query<'a> {
             Some(name) => Some(schema.indexes.iter().find(|index| index.name == name).ok_or(Unplanned::Invalid)?),
         };
         let key = index.map_or(&schema.key, |index| &index.key);
-        let bindings = Bindings::read(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
-            .map_err(|_| Unplanned::Invalid)?;
+        let bound = [request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")];
+        if bound.into_iter().flatten().any(|bound| json::members(bound).is_ok_and(|members| members.is_empty())) {
+            return Err(Unplanned::Invalid);
+        }
+        let bindings = Bindings::read(bound[0], bound[1]).map_err(|_| Unplanned::Invalid)?;
         let key_text = string("KeyConditionExpression")?.ok_or(Unplanned::Invalid)?;
         let (partition, condition) = key_condition(&key_text, &bindings, key)?;
         let filter = match string("FilterExpression")? {

@@ -1,0 +1,191 @@
+//! What reads cost, what is refused, and what each plan says of itself.
+
+use heatsink_route::Kind;
+
+use super::*;
+
+/// A collection of items that weigh about 400 bytes each.
+fn collection(count: usize) -> Vec<Item> {
+    let item = |at: usize| {
+        let mut item = Item::new();
+        item.insert("pk".into(), text("game"));
+        item.insert("sk".into(), text(format!("{:010}", at * 7919 % 1_000_003)));
+        item.insert("score".into(), Value::N((at % 50).to_string()));
+        item.insert("data".into(), text("x".repeat(360)));
+        item
+    };
+    (0..count).map(item).collect()
+}
+
+const ALL: &str = r#"{"TableName":"Games","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"game"}}}"#;
+
+fn stores(items: &[Item], shards: &Shards) -> (Fake, Fake) {
+    (
+        Fake { items: items.to_vec(), filters: true, ..Fake::default() },
+        Fake { items: shards.store(items), ..Fake::default() },
+    )
+}
+
+#[test]
+fn a_full_read_costs_little_more_than_unsharded() {
+    let (shards, items, router) = (Shards(10), collection(20_000), Router::new());
+    let (plain, sharded) = stores(&items, &shards);
+    let unsharded = read_all(&router, &Shards(1), &plain, ALL);
+    for (round, most) in [("first", 1.3), ("learned", 1.15)] {
+        sharded.units.set(0.0);
+        let found = read_all(&router, &shards, &sharded, ALL);
+        let ratio = sharded.units.get() / plain.units.get();
+        println!("{round} full read of 20,000 items: {ratio:.3} of {} units, {} pages for {}", plain.units.get(), found.len(), unsharded.len());
+        assert!(ratio <= most, "{round}: {ratio}");
+        assert_eq!(found.iter().map(|page| page.count).sum::<usize>(), 20_000);
+        assert!(found.len() <= unsharded.len(), "pages are no shorter than DynamoDB's");
+    }
+}
+
+#[test]
+fn a_top_100_costs_at_most_three_times_unsharded_and_one_round() {
+    let (shards, items, router) = (Shards(10), collection(5_000), Router::new());
+    let (plain, sharded) = stores(&items, &shards);
+    let body = with(&with(ALL, "Limit", b"100"), "ScanIndexForward", b"false");
+    let expected = run(&router, &Shards(1), &plain, &body).0.unwrap();
+    let (found, rounds) = run(&router, &shards, &sharded, &body);
+    let found = found.unwrap();
+    assert_eq!((&found.items, &found.last), (&expected.items, &expected.last));
+    let ratio = sharded.units.get() / plain.units.get();
+    println!("top 100: {ratio:.2} of {} units, {rounds} round(s)", plain.units.get());
+    assert!(ratio <= 3.0 && rounds == 1, "{ratio}, {rounds} rounds");
+    for (limit, most) in [(1, 10), (20, 20)] {
+        sharded.calls.set(0);
+        sharded.units.set(0.0);
+        let found = run(&router, &shards, &sharded, &with(&body, "Limit", limit.to_string().as_bytes())).0.unwrap();
+        assert_eq!(found.items, expected.items[..limit]);
+        println!("Limit {limit}: {} units in {} calls", sharded.units.get(), sharded.calls.get());
+        assert!(sharded.calls.get() <= most);
+    }
+}
+
+#[test]
+fn one_page_of_dynamodb_is_one_page_here() {
+    // Just below 1 MB, with every item size DynamoDB could round badly.
+    for size in [1_usize, 90, 700, 3_000, 39_000] {
+        let mut item = collection(1).remove(0);
+        item.insert("data".into(), text("x".repeat(size)));
+        let weight = Value::M(item.clone()).to_json().len();
+        let items: Vec<Item> = (0..((1 << 20) / weight))
+            .map(|at| {
+                let mut item = item.clone();
+                item.insert("sk".into(), text(format!("{at:010}")));
+                item
+            })
+            .collect();
+        let shards = Shards(7);
+        let (_, sharded) = stores(&items, &shards);
+        let found = run(&Router::new(), &shards, &sharded, ALL).0.unwrap();
+        assert_eq!((found.count, found.last), (items.len(), None), "items of {weight} bytes");
+    }
+}
+
+#[test]
+fn skewed_shards_take_few_rounds() {
+    // All that matches lies in one shard: a key part decides, as a rule by = { part } makes it.
+    let (shards, router) = (Shards(10), Router::new());
+    let items: Vec<Item> = collection(9_000)
+        .into_iter()
+        .filter(|item| matches!(&item["sk"], Value::S(sk) if shards.layout().shard_of(Some(SortKey::S(sk))) == 3))
+        .collect();
+    let (_, sharded) = stores(&items, &shards);
+    let (found, rounds) = run(&router, &shards, &sharded, &with(ALL, "Limit", b"500"));
+    assert_eq!(found.unwrap().count, 500);
+    assert!(rounds <= 3, "{rounds} rounds");
+    assert!(sharded.calls.get() <= 12, "empty shards are asked once");
+}
+
+#[test]
+fn what_is_invalid_is_refused_by_the_store() {
+    let (shards, items, router) = (Shards(4), collection(50), Router::new());
+    let (_, sharded) = stores(&items, &shards);
+    let refused = |body: &str, message: &str| is_refusal(run(&router, &shards, &sharded, body).0, message);
+    refused(&with(ALL, "ExclusiveStartKey", br#"{"pk":{"S":"other"},"sk":{"S":"a"}}"#), "outside query boundaries");
+    refused(&with(ALL, "ExclusiveStartKey", br#"{"pk":{"S":"game"}}"#), "starting key is invalid");
+    refused(&with(ALL, "ExclusiveStartKey", br#"{"pk":{"S":"game"},"sk":{"S":"a"},"x":{"S":"a"}}"#), "starting key is invalid");
+    refused(&with(ALL, "IndexName", br#""none""#), "no such index");
+    refused(&with(ALL, "KeyConditionExpression", br#""pk > :p""#), "Query key condition not supported");
+    refused(&with(ALL, "KeyConditionExpression", br#""sk = :p""#), "missed key schema element");
+    refused(&with(ALL, "FilterExpression", br#""sk = :p""#), "Primary key attribute: sk");
+    refused(&with(ALL, "FilterExpression", br#""v =""#), "Syntax error");
+    let sorted = with(&with(ALL, "KeyConditionExpression", br#""pk = :p AND sk > :s""#), "ExpressionAttributeValues", br#"{":p":{"S":"game"},":s":{"S":"5"}}"#);
+    refused(&with(&sorted, "ExclusiveStartKey", br#"{"pk":{"S":"game"},"sk":{"S":"1"}}"#), "outside query boundaries");
+}
+
+#[test]
+fn a_store_that_accepts_what_is_invalid_gives_no_data_away() {
+    let (shards, router) = (Shards(4), Router::new());
+    let body = Bytes::from(with(ALL, "IndexName", br#""none""#));
+    let mut execution = router.plan(Operation::Query, &body, &shards).unwrap().execute();
+    let Step::Call(calls) = execution.step() else { panic!("a call") };
+    assert_eq!((calls.len(), &calls[0].body), (1, &body));
+    execution.answer(0, Ok(Bytes::from_static(br#"{"Items":[{"pk":{"S":"game#~2"}}],"Count":1}"#)));
+    let Step::Done(Err(error)) = execution.step() else { panic!("an error") };
+    assert_eq!(error.code, Code::InternalServerError);
+}
+
+#[test]
+fn one_failing_shard_fails_the_whole() {
+    let (shards, items, router) = (Shards(4), collection(50), Router::new());
+    let (_, sharded) = stores(&items, &shards);
+    let mut execution = router.plan(Operation::Query, &Bytes::from_static(ALL.as_bytes()), &shards).unwrap().execute();
+    let Step::Call(calls) = execution.step() else { panic!("calls") };
+    assert_eq!(calls.len(), 4);
+    for call in calls {
+        assert!(call.retry_throttled);
+        let throttled = Err(Error::new(Code::ThrottlingException, "slow down"));
+        execution.answer(call.id, if call.id == 2 { throttled } else { sharded.query(&call.body) });
+    }
+    let Step::Done(Err(error)) = execution.step() else { panic!("an error") };
+    assert_eq!((error.code, error.message.as_deref()), (Code::ThrottlingException, Some("slow down")));
+}
+
+#[test]
+fn capacity_is_summed_and_shown_on_request_only() {
+    let (shards, items, router) = (Shards(4), collection(50), Router::new());
+    let (_, sharded) = stores(&items, &shards);
+    let body = with(&with(ALL, "Limit", b"8"), "ReturnConsumedCapacity", br#""INDEXES""#);
+    let found = run(&router, &shards, &sharded, &body).0.unwrap();
+    let shown: serde_json::Value = serde_json::from_slice(&found.body).unwrap();
+    let units = sharded.units.get();
+    assert_eq!(shown["ConsumedCapacity"], serde_json::json!({ "TableName": "Games", "CapacityUnits": units, "Table": { "CapacityUnits": units } }));
+}
+
+#[test]
+fn legacy_parameters_are_understood_or_refused() {
+    let (shards, items, router) = (Shards(4), collection(60), Router::new());
+    let (_, sharded) = stores(&items, &shards);
+    let legacy = r#"{"TableName":"Games","KeyConditions":{"pk":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"game"}]},
+        "sk":{"ComparisonOperator":"GE","AttributeValueList":[{"S":"0"}]}},"AttributesToGet":["sk"],
+        "QueryFilter":{"score":{"ComparisonOperator":"IN","AttributeValueList":[{"N":"1"},{"N":"2"}]}}}"#;
+    let found = run(&router, &shards, &sharded, legacy).0.unwrap();
+    assert_eq!((found.count, found.scanned), (4, 60));
+    assert!(found.items.iter().all(|item| item.len() == 1));
+    let body = Bytes::from(legacy.replace("\"IN\"", "\"NOT_CONTAINS\"").replace(r#",{"N":"2"}"#, ""));
+    let error = router.plan(Operation::Query, &body, &shards).unwrap_err();
+    assert!(error.message.unwrap().contains("NOT_CONTAINS"));
+}
+
+#[test]
+fn plans_explain_themselves() {
+    let (shards, router) = (Shards(10), Router::new());
+    let explain = |body: &str| router.plan(Operation::Query, &Bytes::copy_from_slice(body.as_bytes()), &shards).unwrap().explain();
+    let top = explain(&with(ALL, "Limit", b"100"));
+    assert_eq!((top.plan, top.calls.len()), (Kind::Scatter, 10));
+    assert_eq!(top.calls[3].body["Limit"], 19);
+    assert_eq!((top.calls[3].shard, top.calls[3].key.as_deref()), (Some(3), Some("game#~3")));
+    assert!(top.calls[3].estimate.as_ref().is_some_and(|estimate| estimate.read_units > 0.0));
+    let one = explain(
+        r#"{"TableName":"Games","KeyConditionExpression":"pk = :p AND sk = :p","ExpressionAttributeValues":{":p":{"S":"game"}}}"#,
+    );
+    assert_eq!((one.plan, one.calls.len()), (Kind::Single, 1));
+    let inverted = explain(
+        r#"{"TableName":"Games","IndexName":"inverted","KeyConditionExpression":"team = :p","ExpressionAttributeValues":{":p":{"S":"t"}}}"#,
+    );
+    assert!(inverted.why.contains("costs as much as reading all of it"));
+}
