@@ -1,0 +1,199 @@
+//! A cursor over JSON text that checks the grammar (RFC 8259) as it goes and keeps nothing.
+
+/// The text is not JSON.
+#[derive(Debug)]
+pub(super) struct Malformed;
+
+/// How deep arrays and objects may be nested before a body counts as unreadable. DynamoDB's own parser gives up
+/// between about 2,000 and 5,000 levels of attribute values, each of which is two levels of JSON.
+const DEEPEST: usize = 4_032;
+
+pub(super) struct Scan<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Self {
+        Scan { text, at: 0 }
+    }
+
+    /// The first byte of the next token.
+    pub(super) fn peek(&mut self) -> Result<u8, Malformed> {
+        while let Some(byte) = self.text.get(self.at) {
+            if !matches!(byte, b' ' | b'\n' | b'\t' | b'\r') {
+                return Ok(*byte);
+            }
+            self.at += 1;
+        }
+        Err(Malformed)
+    }
+
+    /// Takes the byte that was peeked at.
+    pub(super) fn bump(&mut self) {
+        self.at += 1;
+    }
+
+    pub(super) fn expect(&mut self, byte: u8) -> Result<(), Malformed> {
+        if self.peek()? != byte {
+            return Err(Malformed);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// The end of the text.
+    pub(super) fn end(&mut self) -> Result<(), Malformed> {
+        if self.peek().is_ok() { Err(Malformed) } else { Ok(()) }
+    }
+
+    /// A string's text between its quotes, escapes as they are.
+    pub(super) fn string(&mut self) -> Result<&'a [u8], Malformed> {
+        self.expect(b'"')?;
+        let start = self.at;
+        loop {
+            match self.text.get(self.at) {
+                Some(b'"') => break,
+                Some(b'\\') => self.escape()?,
+                Some(byte) if *byte >= 0x20 => self.at += 1,
+                _ => return Err(Malformed),
+            }
+        }
+        self.at += 1;
+        self.text.get(start..self.at - 1).ok_or(Malformed)
+    }
+
+    fn escape(&mut self) -> Result<(), Malformed> {
+        match self.text.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
+            Some(b'u') => {
+                let digits = self.text.get(self.at + 2..self.at + 6).ok_or(Malformed)?;
+                if !digits.iter().all(u8::is_ascii_hexdigit) {
+                    return Err(Malformed);
+                }
+                self.at += 6;
+            }
+            _ => return Err(Malformed),
+        }
+        Ok(())
+    }
+
+    /// A number as it is written.
+    pub(super) fn number(&mut self) -> Result<&'a [u8], Malformed> {
+        self.peek()?;
+        let start = self.at;
+        self.take(b"-");
+        if !self.take(b"0") {
+            self.digits()?;
+        }
+        if self.take(b".") {
+            self.digits()?;
+        }
+        if self.take(b"eE") {
+            self.take(b"+-");
+            self.digits()?;
+        }
+        self.text.get(start..self.at).ok_or(Malformed)
+    }
+
+    fn take(&mut self, any: &[u8]) -> bool {
+        let found = self.text.get(self.at).is_some_and(|byte| any.contains(byte));
+        self.at += usize::from(found);
+        found
+    }
+
+    fn digits(&mut self) -> Result<(), Malformed> {
+        let start = self.at;
+        while self.text.get(self.at).is_some_and(u8::is_ascii_digit) {
+            self.at += 1;
+        }
+        if self.at == start { Err(Malformed) } else { Ok(()) }
+    }
+
+    /// `true`, `false` or `null`.
+    pub(super) fn word(&mut self, word: &str) -> Result<(), Malformed> {
+        self.peek()?;
+        if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word.as_bytes())) {
+            return Err(Malformed);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    /// Takes the separator before the next member or element, or the closing `end`. `false` at the end.
+    pub(super) fn more(&mut self, end: u8, first: bool) -> Result<bool, Malformed> {
+        let byte = self.peek()?;
+        if byte == end {
+            self.at += 1;
+            return Ok(false);
+        }
+        if first {
+            return Ok(true);
+        }
+        if byte != b',' {
+            return Err(Malformed);
+        }
+        self.at += 1;
+        Ok(true)
+    }
+
+    /// A member's name and its colon.
+    pub(super) fn name(&mut self) -> Result<&'a [u8], Malformed> {
+        let name = self.string()?;
+        self.expect(b':')?;
+        Ok(name)
+    }
+
+    /// Passes over any value. How deep it nests: 0 for a scalar.
+    pub(super) fn skip(&mut self) -> Result<usize, Malformed> {
+        // One entry for each open array or object: its closing byte. No recursion: the text decides the depth.
+        let mut open: Vec<u8> = Vec::new();
+        let mut deepest = 0;
+        loop {
+            let opened = match self.peek()? {
+                b'{' => Some(b'}'),
+                b'[' => Some(b']'),
+                b'"' => {
+                    self.string()?;
+                    None
+                }
+                b't' => {
+                    self.word("true")?;
+                    None
+                }
+                b'f' => {
+                    self.word("false")?;
+                    None
+                }
+                b'n' => {
+                    self.word("null")?;
+                    None
+                }
+                _ => {
+                    self.number()?;
+                    None
+                }
+            };
+            let mut first = opened.is_some();
+            if let Some(end) = opened {
+                self.at += 1;
+                open.push(end);
+                deepest = deepest.max(open.len());
+                if deepest > DEEPEST {
+                    return Err(Malformed);
+                }
+            }
+            loop {
+                let Some(end) = open.last() else { return Ok(deepest) };
+                if self.more(*end, first)? {
+                    if *end == b'}' {
+                        self.name()?;
+                    }
+                    break;
+                }
+                open.pop();
+                first = false;
+            }
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Bodies and what DynamoDB says of them.

@@ -1,0 +1,510 @@
+//! The one engine that reads a body along its shape.
+
+use std::borrow::Cow;
+
+use super::fault::{self, Stop, stop};
+use super::scan::Scan;
+use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Whole, Wording};
+use crate::json;
+use crate::{Code, Error};
+
+/// Levels of lists and maps that DynamoDB takes in an attribute (AWS, "Limits": 32, the attribute itself counted).
+/// A value nested deeper is passed over unread.
+const NESTING: usize = 32;
+/// JSON levels from which the stores' own readers refuse a body for its depth alone, before they can word it.
+const BEYOND_READERS: usize = 120;
+const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
+const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
+const SEVERAL: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
+
+/// Checks a body against its operation's shape.
+pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Error> {
+    let malformed = || Error::bare(Code::SerializationException);
+    if std::str::from_utf8(body).is_err() {
+        return Err(malformed());
+    }
+    let mut walk =
+        Walk { scan: Scan::new(body), path: Vec::new(), top: 0, value: None, problems: Vec::new() };
+    match walk.request(request) {
+        Ok(()) => walk.verdict(),
+        Err(Stop::Malformed) => Err(malformed()),
+        Err(Stop::Type(message)) => {
+            // What follows in the body must still be JSON: that error comes first.
+            let mut scan = Scan::new(body);
+            if scan.skip().and_then(|_| scan.end()).is_err() {
+                return Err(malformed());
+            }
+            Err(message.map_or_else(malformed, Error::serialization))
+        }
+    }
+}
+
+struct Walk<'a> {
+    scan: Scan<'a>,
+    path: Vec<Step<'a>>,
+    /// The request's member that is being read, by its place in the shape.
+    top: usize,
+    /// The first attribute value that is none.
+    value: Option<&'static str>,
+    problems: Vec<Problem>,
+}
+
+/// One step of a member's path.
+enum Step<'a> {
+    Member(&'static str),
+    /// A map's key.
+    Key(&'a [u8]),
+    /// A list's place, from 1.
+    Place(usize),
+}
+
+struct Problem {
+    wording: Wording,
+    top: usize,
+    text: String,
+}
+
+/// Where a value stands decides how a wrong type is worded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum At {
+    Member,
+    Element,
+}
+
+impl<'a> Walk<'a> {
+    fn request(&mut self, request: &'static Structure) -> Result<(), Stop> {
+        if self.scan.peek()? == b'{' {
+            self.members(request)?;
+        } else {
+            return stop(fault::FIELD);
+        }
+        Ok(self.scan.end()?)
+    }
+
+    fn verdict(mut self) -> Result<(), Error> {
+        if let Some(message) = self.value {
+            return Err(Error::validation(message));
+        }
+        if self.problems.iter().any(|problem| problem.wording == Wording::Unquoted) {
+            self.problems.retain(|problem| problem.wording == Wording::Unquoted);
+        }
+        self.problems.sort_by_key(|problem| problem.top);
+        let texts: Vec<_> = self.problems.iter().map(|problem| problem.text.as_str()).collect();
+        match texts.as_slice() {
+            [] => Ok(()),
+            [one] => Err(Error::validation(format!("1 validation error detected: {one}"))),
+            more => Err(Error::validation(format!(
+                "{} validation errors detected: {}",
+                more.len(),
+                more.join("; ")
+            ))),
+        }
+    }
+
+    fn shape(&mut self, shape: Shape, at: At) -> Result<(), Stop> {
+        if self.scan.peek()? == b'n' && !matches!(shape, Shape::Value) {
+            // A null is an absent value; where one may not be, the reader of the request says so.
+            return Ok(self.scan.word("null")?);
+        }
+        match shape {
+            Shape::Text(text) => self.text(text),
+            Shape::Whole(whole) => self.whole(whole),
+            Shape::Flag => self.flag(),
+            Shape::Value => self.attribute(at, true),
+            Shape::LaterValue => self.attribute(at, false),
+            Shape::List(list) => self.list(list, at),
+            Shape::Map(map) => self.map(map, at),
+            Shape::Structure(structure) => self.structure(structure, at),
+            Shape::Any => self.skip(),
+        }
+    }
+
+    fn skip(&mut self) -> Result<(), Stop> {
+        if self.scan.skip()? > BEYOND_READERS {
+            self.value.get_or_insert(TOO_DEEP);
+        }
+        Ok(())
+    }
+
+    fn structure(&mut self, structure: &'static Structure, at: At) -> Result<(), Stop> {
+        match self.scan.peek()? {
+            b'{' => self.members(structure),
+            b'[' => stop(format!("Unrecognized collection type class {}", fault::class(structure.name))),
+            _ => scalar(at),
+        }
+    }
+
+    fn members(&mut self, structure: &'static Structure) -> Result<(), Stop> {
+        let mut present = 0u64;
+        let mut first = true;
+        self.scan.bump();
+        while self.scan.more(b'}', first)? {
+            first = false;
+            let name = self.scan.name()?;
+            let known =
+                structure.members.iter().enumerate().find(|(_, member)| member.name.as_bytes() == name);
+            let known = known.or_else(|| {
+                let name = name.contains(&b'\\').then(|| decoded(name))?;
+                structure.members.iter().enumerate().find(|(_, member)| *member.name == *name)
+            });
+            let Some((place, member)) = known else {
+                self.skip()?;
+                continue;
+            };
+            if self.path.is_empty() {
+                self.top = place;
+            }
+            if self.scan.peek()? == b'n' {
+                self.scan.word("null")?;
+                continue;
+            }
+            present |= 1 << place;
+            self.path.push(Step::Member(member.name));
+            self.shape(member.shape, At::Member)?;
+            self.path.pop();
+        }
+        for (place, Member { name, .. }) in structure
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(place, member)| member.required && present & (1 << place) == 0)
+        {
+            if self.path.is_empty() {
+                self.top = place;
+            }
+            self.path.push(Step::Member(name));
+            let text = format!(
+                "Value null at '{}' failed to satisfy constraint: Member must not be null",
+                self.path(Wording::Quoted)
+            );
+            self.problem(Wording::Quoted, text);
+            self.path.pop();
+        }
+        Ok(())
+    }
+
+    fn list(&mut self, list: &'static List, at: At) -> Result<(), Stop> {
+        match self.scan.peek()? {
+            b'[' => {}
+            _ if at == At::Element => return stop(fault::GENERIC),
+            b'{' => return stop(fault::STRUCTURE),
+            _ => return stop(fault::FIELD),
+        }
+        self.scan.bump();
+        let mut count = 0;
+        while self.scan.more(b']', count == 0)? {
+            count += 1;
+            self.path.push(Step::Place(count));
+            self.shape(list.of, At::Element)?;
+            self.path.pop();
+        }
+        // DynamoDB prints the whole list into the error; only for an empty one is that text known here.
+        if count < list.least {
+            self.length("[]", list.wording, "greater", list.least);
+        } else if count > list.most && list.wording == Wording::Unquoted {
+            self.length("", list.wording, "less", list.most);
+        }
+        Ok(())
+    }
+
+    fn map(&mut self, map: &'static Map, at: At) -> Result<(), Stop> {
+        match self.scan.peek()? {
+            b'{' => {}
+            _ if at == At::Element => return stop(fault::GENERIC),
+            b'[' => {
+                return stop(format!(
+                    "Unrecognized collection type java.util.Map<java.lang.String, {}>",
+                    map.class
+                ));
+            }
+            _ => return stop(fault::FIELD),
+        }
+        self.scan.bump();
+        let mut count = 0;
+        while self.scan.more(b'}', count == 0)? {
+            count += 1;
+            let key = self.scan.name()?;
+            self.path.push(Step::Key(key));
+            self.shape(map.of, At::Element)?;
+            self.path.pop();
+        }
+        if count < map.least {
+            self.length("", Wording::Unquoted, "greater", map.least);
+        } else if count > map.most {
+            self.length("", Wording::Unquoted, "less", map.most);
+        }
+        Ok(())
+    }
+
+    fn length(&mut self, value: &str, wording: Wording, direction: &str, limit: usize) {
+        let path = self.path(wording);
+        let quoted = if wording == Wording::Quoted { format!("'{value}' ") } else { String::new() };
+        let text = format!(
+            "Value {quoted}at '{path}' failed to satisfy constraint: Member must have length {direction} than or equal to {limit}"
+        );
+        self.problem(wording, text);
+    }
+
+    fn text(&mut self, text: &'static Text) -> Result<(), Stop> {
+        if self.scan.peek()? != b'"' {
+            return fault::cannot(&mut self.scan, "String");
+        }
+        let raw = self.scan.string()?;
+        if text.least == 0 && text.most == usize::MAX && text.words.is_empty() {
+            return Ok(());
+        }
+        let value = decoded(raw);
+        if text.named == Named::Table {
+            if value.is_empty() {
+                self.length("", Wording::Unquoted, "greater", 1);
+                return Ok(());
+            }
+            if value.starts_with("arn:") {
+                return Ok(());
+            }
+        }
+        let broken = if !text.words.is_empty() {
+            if text.words.contains(&&*value) {
+                return Ok(());
+            }
+            format!("Member must satisfy enum value set: [{}]", text.words.join(", "))
+        } else if value.chars().count() < text.least {
+            format!("Member must have length greater than or equal to {}", text.least)
+        } else if value.chars().count() > text.most {
+            format!("Member must have length less than or equal to {}", text.most)
+        } else if text.named == Named::Table
+            && !value.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+        {
+            "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+".to_owned()
+        } else {
+            return Ok(());
+        };
+        let text = match text.named {
+            Named::ReturnValues => format!("Failed to satisfy constraint: {broken}"),
+            _ => format!(
+                "Value '{value}' at '{}' failed to satisfy constraint: {broken}",
+                self.path(Wording::Quoted)
+            ),
+        };
+        self.problem(Wording::Quoted, text);
+        Ok(())
+    }
+
+    fn whole(&mut self, whole: &'static Whole) -> Result<(), Stop> {
+        if !matches!(self.scan.peek()?, b'-' | b'0'..=b'9') {
+            return fault::cannot(&mut self.scan, whole.class);
+        }
+        let Some(value) = truncated(self.scan.number()?) else { return Ok(()) };
+        let (direction, limit) = match value {
+            _ if value < whole.least => ("greater", whole.least),
+            _ if value > whole.most => ("less", whole.most),
+            _ => return Ok(()),
+        };
+        let path = self.path(Wording::Unquoted);
+        let text = format!(
+            "Value at '{path}' failed to satisfy constraint: Member must have value {direction} than or equal to {limit}"
+        );
+        self.problem(Wording::Unquoted, text);
+        Ok(())
+    }
+
+    fn flag(&mut self) -> Result<(), Stop> {
+        match self.scan.peek()? {
+            b't' => Ok(self.scan.word("true")?),
+            b'f' => Ok(self.scan.word("false")?),
+            b'"' => {
+                let text = self.scan.string()?;
+                if text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false") {
+                    Ok(())
+                } else {
+                    stop(fault::TOKEN)
+                }
+            }
+            _ => fault::cannot(&mut self.scan, "Boolean"),
+        }
+    }
+
+    fn attribute(&mut self, at: At, judged: bool) -> Result<(), Stop> {
+        if let Some(message) = self.value_at(at, 0)?
+            && (judged || message == TOO_DEEP)
+        {
+            self.value.get_or_insert(message);
+        }
+        Ok(())
+    }
+
+    /// Reads an attribute value; what is wrong with its content, if anything. `depth` counts the lists and maps
+    /// around it.
+    fn value_at(&mut self, at: At, depth: usize) -> Result<Option<&'static str>, Stop> {
+        match self.scan.peek()? {
+            b'{' => {}
+            b'n' => {
+                self.scan.word("null")?;
+                return Ok(Some(EMPTY));
+            }
+            b'[' => {
+                return stop(format!(
+                    "Unrecognized collection type class {}",
+                    fault::class("AttributeValue")
+                ));
+            }
+            _ => return scalar(at),
+        }
+        if depth > NESTING {
+            // Not read any further: a reader that recurses, like this one, must have an end.
+            let levels = 2 * depth + self.scan.skip()?;
+            return Ok((levels > BEYOND_READERS).then_some(TOO_DEEP));
+        }
+        self.scan.bump();
+        let (mut types, mut wrong, mut first) = (0, None, true);
+        while self.scan.more(b'}', first)? {
+            first = false;
+            let name = self.scan.name()?;
+            if self.scan.peek()? == b'n' {
+                self.scan.word("null")?;
+                continue;
+            }
+            types += 1;
+            match name {
+                b"S" | b"N" | b"B" => self.plain()?,
+                b"BOOL" | b"NULL" => self.boolean()?,
+                b"SS" | b"NS" | b"BS" => {
+                    self.open_list()?;
+                    let mut first = true;
+                    while self.scan.more(b']', first)? {
+                        first = false;
+                        if self.scan.peek()? == b'n' {
+                            self.scan.word("null")?;
+                        } else {
+                            self.plain()?;
+                        }
+                    }
+                }
+                b"L" => {
+                    self.open_list()?;
+                    let mut first = true;
+                    while self.scan.more(b']', first)? {
+                        first = false;
+                        let inner = self.value_at(At::Element, depth + 1)?;
+                        wrong = wrong.or(inner);
+                    }
+                }
+                b"M" => {
+                    match self.scan.peek()? {
+                        b'{' => self.scan.bump(),
+                        b'[' => {
+                            return stop(format!(
+                                "Unrecognized collection type java.util.Map<java.lang.String, {}>",
+                                fault::class("AttributeValue")
+                            ));
+                        }
+                        _ => return stop(fault::FIELD),
+                    }
+                    let mut first = true;
+                    while self.scan.more(b'}', first)? {
+                        first = false;
+                        self.scan.name()?;
+                        let inner = self.value_at(At::Element, depth + 1)?;
+                        wrong = wrong.or(inner);
+                    }
+                }
+                _ => {
+                    types -= 1;
+                    self.skip()?;
+                }
+            }
+        }
+        Ok(wrong.or(match types {
+            0 => Some(EMPTY),
+            1 => None,
+            _ => Some(SEVERAL),
+        }))
+    }
+
+    fn plain(&mut self) -> Result<(), Stop> {
+        if self.scan.peek()? != b'"' {
+            return fault::cannot(&mut self.scan, "String");
+        }
+        self.scan.string()?;
+        Ok(())
+    }
+
+    /// `BOOL` and `NULL`: which texts pass for booleans is the value reader's to know.
+    fn boolean(&mut self) -> Result<(), Stop> {
+        match self.scan.peek()? {
+            b'"' => self.plain(),
+            b'[' => Err(Stop::Type(None)),
+            _ => self.flag(),
+        }
+    }
+
+    fn open_list(&mut self) -> Result<(), Stop> {
+        match self.scan.peek()? {
+            b'[' => {
+                self.scan.bump();
+                Ok(())
+            }
+            b'{' => stop(fault::STRUCTURE),
+            _ => stop(fault::FIELD),
+        }
+    }
+
+    fn problem(&mut self, wording: Wording, text: String) {
+        self.problems.push(Problem { wording, top: self.top, text });
+    }
+
+    /// Where the walk stands, as DynamoDB writes it.
+    fn path(&self, wording: Wording) -> String {
+        let mut path = String::new();
+        for step in &self.path {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            match step {
+                Step::Member(name) if wording == Wording::Quoted => {
+                    let mut letters = name.chars();
+                    path.extend(letters.next().map(|letter| letter.to_ascii_lowercase()));
+                    path.push_str(letters.as_str());
+                }
+                Step::Member(name) => path.push_str(name),
+                Step::Key(key) => {
+                    path.push_str(&decoded(key));
+                    path.push_str(".member");
+                }
+                Step::Place(place) => {
+                    path.push_str(&place.to_string());
+                    path.push_str(".member");
+                }
+            }
+        }
+        path
+    }
+}
+
+fn scalar<T>(at: At) -> Result<T, Stop> {
+    stop(if at == At::Element { fault::ELEMENT } else { fault::FIELD })
+}
+
+/// A string's text from what stands between its quotes.
+fn decoded(raw: &[u8]) -> Cow<'_, str> {
+    if raw.contains(&b'\\') {
+        let quoted = [b"\"", raw, b"\""].concat();
+        // An escape that is half of a pair has no text; it fits no name and no set either.
+        return json::string(&quoted).map_or(Cow::Borrowed("\u{fffd}"), |text| Cow::Owned(text.into_owned()));
+    }
+    String::from_utf8_lossy(raw)
+}
+
+/// A JSON number cut to a whole one, as Java reads it into an `Integer` or `Long`.
+fn truncated(number: &[u8]) -> Option<i64> {
+    let text = std::str::from_utf8(number).ok()?;
+    if let Ok(whole) = text.parse::<i64>() {
+        return Some(whole);
+    }
+    let number = text.parse::<f64>().ok()?;
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "`as` cuts to the nearest end of the range, as is wanted"
+    )]
+    Some(number as i64)
+}
