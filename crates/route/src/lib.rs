@@ -9,9 +9,11 @@
 mod answer;
 mod batch;
 mod execution;
+mod expression;
+mod filter;
 mod hidden;
 mod key;
-mod mention;
+mod legacy;
 mod plan;
 mod point;
 pub mod query;

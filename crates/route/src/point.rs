@@ -6,10 +6,11 @@ use heatsink_dynamo::{Code, Error, Operation, TableSchema, json};
 use heatsink_layout::LayoutSource;
 
 use crate::answer::{self, pass_refusal};
+use crate::expression::{self, Rewritten};
 use crate::key::{Located, Lost, locate};
-use crate::mention::mentioning;
+use crate::legacy;
 use crate::plan::{Estimate, Finish, Plan, Single};
-use crate::request::Request;
+use crate::request::{Request, set_members};
 use crate::splice::Splice;
 
 /// The plan of a point operation on a recorded table.
@@ -26,15 +27,18 @@ pub(crate) fn plan(
         Err(Lost::Invalid) => return Ok(pass_refusal(operation, request.body)),
         Err(Lost::Refused(error)) => return Err(error),
     };
-    let name = &schema.key.partition.name;
-    if !mentioning(request, &["ConditionExpression", "UpdateExpression"], name)?.is_empty() {
-        return Err(Error::validation(format!(
-            "Expressions that mention the partition key {name} are not supported on the sharded table {} yet",
-            schema.name
-        )));
-    }
+    legacy::refuse_comparison(request, "Expected", schema)?;
+    let changes = match expression::rewrite(request, &schema.key.partition, &located)? {
+        Rewritten::Unchanged => None,
+        Rewritten::Invalid => return Ok(pass_refusal(operation, request.body)),
+        Rewritten::Changed(changes) => Some(changes),
+    };
     let mut splice = Splice::new(request.body);
     located.partition.append(&located.suffix, &mut splice);
+    let mut body = splice.finish(request.body);
+    if let Some(changes) = changes {
+        body = set_members(&body, &changes)?;
+    }
     let why = format!(
         "the item's primary key puts it into shard {}: one physical request, the partition key rewritten",
         located.shard
@@ -43,7 +47,7 @@ pub(crate) fn plan(
         shard: Some(located.shard),
         key: Some(located.readable()),
         estimate: Some(estimate(operation, request, object)),
-        ..Single::new(operation, splice.finish(request.body), finish(operation, schema, &located), why)
+        ..Single::new(operation, body, finish(operation, schema, &located), why)
     }
     .plan())
 }

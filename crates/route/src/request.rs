@@ -44,6 +44,16 @@ impl<'a> Request<'a> {
     }
 }
 
+/// Members to set in a body, or to take out.
+pub(crate) type Changes = Vec<(&'static str, Option<Vec<u8>>)>;
+
+/// A body with some members changed; the others keep their bytes.
+pub(crate) fn set_members(body: &Bytes, changes: &Changes) -> Result<Bytes, Error> {
+    let changes: Vec<(&str, Option<&[u8]>)> =
+        changes.iter().map(|(name, value)| (*name, value.as_deref())).collect();
+    json::splice_members(body, &changes).map(Bytes::from).map_err(|_| malformed())
+}
+
 /// What DynamoDB says of a body that is not the JSON it expects.
 pub fn malformed() -> Error {
     Error::bare(Code::SerializationException)

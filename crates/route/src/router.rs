@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation, TableSchema};
+use heatsink_dynamo::{Error, Operation, TableSchema, wire};
 use heatsink_layout::LayoutSource;
 
 use crate::query::share::ItemSizes;
 use crate::request::Request;
-use crate::{Plan, batch, hidden, point, scan, tables_of};
+use crate::{Plan, batch, hidden, point, query, scan, tables_of};
 
 /// Makes plans. Holds nothing but what it learned of item sizes; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -59,33 +59,42 @@ impl Router {
         schema: &Arc<TableSchema>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
+        if !touches_items(operation) {
+            let why = "an operation on the table itself, not on its items";
+            return Ok(Plan::Forward { operation, body: body.clone(), why });
+        }
+        wire::check(operation, body)?;
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 point::plan(operation, &Request::read(body)?, schema, layouts)
             }
+            Operation::Query => query::plan(self, body, schema, layouts),
             Operation::Scan => scan::plan(&Request::read(body)?, schema, layouts),
             Operation::BatchGetItem | Operation::BatchWriteItem => {
                 batch::plan(operation, &Request::read(body)?, layouts)
             }
-            operation if reads_or_writes_items(operation) => Err(Error::validation(format!(
+            _ => Err(Error::validation(format!(
                 "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
                 operation.name(),
                 schema.name
             ))),
-            _ => Ok(Plan::Forward {
-                operation,
-                body: body.clone(),
-                why: "an operation on the table itself, not on its items",
-            }),
         }
     }
 }
 
-/// Operations whose requests or answers hold items or keys, and which have no plan of their own.
-fn reads_or_writes_items(operation: Operation) -> bool {
+/// Operations whose requests or answers hold items or keys.
+fn touches_items(operation: Operation) -> bool {
     matches!(
         operation,
-        Operation::TransactGetItems
+        Operation::GetItem
+            | Operation::PutItem
+            | Operation::UpdateItem
+            | Operation::DeleteItem
+            | Operation::Query
+            | Operation::Scan
+            | Operation::BatchGetItem
+            | Operation::BatchWriteItem
+            | Operation::TransactGetItems
             | Operation::TransactWriteItems
             | Operation::ExecuteStatement
             | Operation::BatchExecuteStatement
@@ -94,6 +103,5 @@ fn reads_or_writes_items(operation: Operation) -> bool {
             | Operation::GetShardIterator
             | Operation::GetRecords
             | Operation::SearchVectors
-            | Operation::Query
     )
 }

@@ -6,11 +6,12 @@ use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, Operation, TableSchema, json};
 use heatsink_layout::LayoutSource;
 
-use crate::answer::{rewrite, strip_object};
+use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
+use crate::filter::LocalFilter;
 use crate::key::{Lost, locate};
-use crate::mention::mentioning;
+use crate::legacy;
 use crate::plan::{Plan, Single};
-use crate::request::Request;
+use crate::request::{Request, set_members};
 use crate::splice::Splice;
 
 const WHY: &str =
@@ -22,22 +23,38 @@ pub(crate) fn plan(
     schema: &Arc<TableSchema>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
-    let name = &schema.key.partition.name;
-    if !mentioning(request, &["FilterExpression"], name)?.is_empty() {
-        return Err(Error::validation(format!(
-            "Expressions that mention the partition key {name} are not supported on the sharded table {} yet",
-            schema.name
-        )));
+    legacy::refuse_comparison(request, "ScanFilter", schema)?;
+    let index = match request.string("IndexName")? {
+        None => None,
+        // An index that this schema does not know: the store refuses it, or was given it a moment ago.
+        Some(name) => schema.indexes.iter().find(|index| index.name == name),
+    };
+    let legacy = ["ScanFilter", "AttributesToGet", "ConditionalOperator"];
+    if request.get("FilterExpression").is_some() && legacy.iter().any(|name| request.get(name).is_some()) {
+        return Ok(pass_refusal(Operation::Scan, request.body));
     }
+    let filter = LocalFilter::new(request, schema, index)?;
     let mut splice = Splice::new(request.body);
     start_key(request, schema, layouts, &mut splice)?;
     let body = splice.finish(request.body);
     let partition = schema.key.partition.clone();
+    let (body, filter, why) = match filter {
+        None => (body, None, WHY.to_owned()),
+        Some((filter, changes)) => {
+            let why =
+                format!("{WHY}; the filter reads the partition key and is evaluated here, on logical keys");
+            (set_members(&body, &changes)?, Some(filter), why)
+        }
+    };
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
-        rewrite(Operation::Scan, &body, |splice| logical(&partition, &body, splice))
+        let body = rewrite(Operation::Scan, &body, |splice| logical(&partition, &body, splice))?;
+        match &filter {
+            None => Ok(body),
+            Some(filter) => filter.answer(&body).map_err(|_| unreadable(Operation::Scan)),
+        }
     };
-    Ok(Single::new(Operation::Scan, body, Some(Box::new(finish)), WHY).plan())
+    Ok(Single::new(Operation::Scan, body, Some(Box::new(finish)), why).plan())
 }
 
 /// Makes `ExclusiveStartKey` physical: it holds the table's primary key, on an index too.

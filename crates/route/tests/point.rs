@@ -13,24 +13,24 @@ const SK: &str = "0000123#player_7";
 #[test]
 fn the_key_and_nothing_else_changes() {
     let body = format!(
-        r#"{{ "TableName":"T", "Key" : {{"sk":{{"S":"{SK}"}},"pk": {{"S" : "g\u0061me"}} }}, "X":[1,  2]}}"#
+        r#"{{ "TableName":"Tab", "Key" : {{"sk":{{"S":"{SK}"}},"pk": {{"S" : "g\u0061me"}} }}, "X":[1,  2]}}"#
     );
     assert_eq!(sent(Operation::GetItem, &body), body.replace("g\\u0061me", "g\\u0061me#~1"));
     let reserved = format!(
-        r#"{{"TableName":"T","Item":{{"pk":{{"S":"g#~3"}},"sk":{{"S":"{SK}"}},"a":{{"N":"1.0"}}}}}}"#
+        r#"{{"TableName":"Tab","Item":{{"pk":{{"S":"g#~3"}},"sk":{{"S":"{SK}"}},"a":{{"N":"1.0"}}}}}}"#
     );
     assert_eq!(sent(Operation::PutItem, &reserved), reserved.replace("g#~3", "g#~3#~0#~1"));
-    let binary = r#"{"TableName":"B","Key":{"pk":{"B":"AAE="},"sk":{"N":"0"}}}"#;
+    let binary = r#"{"TableName":"Bin","Key":{"pk":{"B":"AAE="},"sk":{"N":"0"}}}"#;
     // "0" over 10 shards is 8: 00 01 "#~8".
     assert_eq!(sent(Operation::GetItem, binary), binary.replace("AAE=", "AAEjfjg="));
-    let whole = r#"{"TableName":"P","Key":{"pk":{"S":"a"}}}"#;
+    let whole = r#"{"TableName":"Plain","Key":{"pk":{"S":"a"}}}"#;
     assert_eq!(sent(Operation::GetItem, whole), whole);
 }
 
 #[test]
 fn answers_are_logical() {
-    let body = format!(r#"{{"TableName":"T","Key":{{"sk":{{"S":"{SK}"}},"pk":{{"S":"game"}}}}}}"#);
-    let answer = r##"{"Item":{"a":{"S":"#~1"},"pk":{"S":"game#~1"} , "sk":{"S":"x"}},"ConsumedCapacity":{"TableName":"T"}}"##;
+    let body = format!(r#"{{"TableName":"Tab","Key":{{"sk":{{"S":"{SK}"}},"pk":{{"S":"game"}}}}}}"#);
+    let answer = r##"{"Item":{"a":{"S":"#~1"},"pk":{"S":"game#~1"} , "sk":{"S":"x"}},"ConsumedCapacity":{"TableName":"Tab"}}"##;
     assert_eq!(answered(Operation::GetItem, &body, answer).unwrap(), answer.replace("game#~1", "game"));
     let escaped = r#"{"Attributes":{"pk":{"S":"gam\u0065\u0023\u007e1"}}}"#;
     assert_eq!(
@@ -44,7 +44,7 @@ fn answers_are_logical() {
 
 #[test]
 fn a_failed_conditions_item_is_logical() {
-    let body = format!(r#"{{"TableName":"T","Item":{{"sk":{{"S":"{SK}"}},"pk":{{"S":"game"}}}}}}"#);
+    let body = format!(r#"{{"TableName":"Tab","Item":{{"sk":{{"S":"{SK}"}},"pk":{{"S":"game"}}}}}}"#);
     let error = run(plan(Operation::PutItem, &body).unwrap(), |_, _| {
         let wire = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException","message":"m","Item":{"pk":{"S":"game#~1"}}}"#;
         Err(Error::from_wire(400, Bytes::from_static(wire.as_bytes())))
@@ -59,9 +59,8 @@ fn a_key_that_every_dynamodb_refuses_is_refused_by_the_store() {
         r#"{"sk":{"S":"a"}}"#,
         r#"{"pk":{"N":"1"},"sk":{"S":"a"}}"#,
         r#"{"pk":{"S":""},"sk":{"S":"a"}}"#,
-        "[]",
     ] {
-        let body = format!(r#"{{"TableName":"T","Key":{key}}}"#);
+        let body = format!(r#"{{"TableName":"Tab","Key":{key}}}"#);
         assert_eq!(sent(Operation::GetItem, &body), body);
         let refused = run(plan(Operation::GetItem, &body).unwrap(), |_, _| Err(Error::validation("no")));
         assert_eq!(refused.unwrap_err().message.as_deref(), Some("no"));
@@ -71,8 +70,10 @@ fn a_key_that_every_dynamodb_refuses_is_refused_by_the_store() {
 
 #[test]
 fn a_key_that_the_suffix_makes_too_long_is_refused() {
-    let body =
-        format!(r#"{{"TableName":"T","Item":{{"pk":{{"S":"{}"}},"sk":{{"S":"{SK}"}}}}}}"#, "k".repeat(2046));
+    let body = format!(
+        r#"{{"TableName":"Tab","Item":{{"pk":{{"S":"{}"}},"sk":{{"S":"{SK}"}}}}}}"#,
+        "k".repeat(2046)
+    );
     let error = plan(Operation::PutItem, &body).unwrap_err();
     assert_eq!(error.code, Code::ValidationException);
     assert!(error.message.unwrap().contains("suffix of 3 bytes"));
@@ -83,9 +84,9 @@ fn a_key_that_the_suffix_makes_too_long_is_refused() {
 
 #[test]
 fn a_repeated_member_is_refused() {
-    let twice = r#"{"TableName":"T","Key":{"pk":{"S":"a"},"sk":{"S":"a"},"pk":{"S":"b"}}}"#;
+    let twice = r#"{"TableName":"Tab","Key":{"pk":{"S":"a"},"sk":{"S":"a"},"pk":{"S":"b"}}}"#;
     assert_eq!(plan(Operation::GetItem, twice).unwrap_err().code, Code::SerializationException);
-    for (first, second) in [("T", "U"), ("U", "T"), ("T", "T")] {
+    for (first, second) in [("Tab", "Other"), ("Other", "Tab"), ("Tab", "Tab")] {
         let twice = format!(
             r#"{{"TableName":"{first}","TableName":"{second}","Key":{{"pk":{{"S":"a"}},"sk":{{"S":"a"}}}}}}"#
         );
@@ -95,7 +96,7 @@ fn a_repeated_member_is_refused() {
 
 #[test]
 fn unsharded_tables_go_on_untouched() {
-    let body = r#"{"TableName":"U","Key":{"pk":{"S":"a#~1"}}}"#;
+    let body = r#"{"TableName":"Other","Key":{"pk":{"S":"a#~1"}}}"#;
     let plan = plan(Operation::GetItem, body).unwrap();
     assert_eq!(plan.explain().plan, Kind::Forward);
     assert_eq!(sent(Operation::GetItem, body), body);
@@ -104,7 +105,7 @@ fn unsharded_tables_go_on_untouched() {
 #[test]
 fn the_plan_explains_itself() {
     let body = format!(
-        r#"{{"TableName":"T","Key":{{"sk":{{"S":"{SK}"}},"pk":{{"S":"game"}}}},"ConsistentRead":true}}"#
+        r#"{{"TableName":"Tab","Key":{{"sk":{{"S":"{SK}"}},"pk":{{"S":"game"}}}},"ConsistentRead":true}}"#
     );
     let explanation = plan(Operation::GetItem, &body).unwrap().explain();
     assert_eq!((explanation.plan, explanation.calls[0].shard), (Kind::Single, Some(1)));

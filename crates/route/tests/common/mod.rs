@@ -9,7 +9,7 @@ use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy};
 use heatsink_route::{Plan, Router, Step};
 use serde_json::Value as Json;
 
-/// Tables `T` (string keys), `B` (binary partition key, numeric sort key) and `P` (no sort key), every key over `shards`.
+/// Tables `Tab` (string keys), `Bin` (binary partition key, numeric sort key) and `Plain` (no sort key), every key over `shards`.
 pub struct Fixed {
     pub shards: u16,
 }
@@ -21,13 +21,13 @@ fn attribute(name: &str, key_type: KeyType) -> AttributeDefinition {
 impl LayoutSource for Fixed {
     fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
         let key = match name {
-            "T" => {
+            "Tab" => {
                 KeySchema { partition: attribute("pk", KeyType::S), sort: Some(attribute("sk", KeyType::S)) }
             }
-            "B" => {
+            "Bin" => {
                 KeySchema { partition: attribute("pk", KeyType::B), sort: Some(attribute("sk", KeyType::N)) }
             }
-            "P" => KeySchema { partition: attribute("pk", KeyType::S), sort: None },
+            "Plain" => KeySchema { partition: attribute("pk", KeyType::S), sort: None },
             _ => return None,
         };
         Some(Arc::new(TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes: Vec::new() }))

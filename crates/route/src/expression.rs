@@ -1,0 +1,111 @@
+//! Expressions of writes that read the partition key: the store would compare the physical key, so the logical one is put
+//! in as a literal.
+//!
+//! Not here: filters, which meet many keys and are evaluated on decoded items (`filter`, `query`).
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::{Bindings, Condition, Fresh, Kind, MAX_EXPRESSION, Update, may_mention};
+use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Value, json};
+
+use crate::key::Located;
+use crate::request::{Changes, Request};
+
+const NAMES: &str = "ExpressionAttributeNames";
+const VALUES: &str = "ExpressionAttributeValues";
+const CONDITION: &str = "ConditionExpression";
+const UPDATE: &str = "UpdateExpression";
+
+/// What becomes of a write's expressions.
+pub(crate) enum Rewritten {
+    /// They do not read the partition key's value.
+    Unchanged,
+    /// The store refuses them for certain: they write a key attribute, or bind nothing.
+    Invalid,
+    /// Members to set, or to take out.
+    Changed(Changes),
+}
+
+/// Rewrites `ConditionExpression` and `UpdateExpression` for an item whose logical key is known.
+///
+/// # Errors
+/// DynamoDB's own error for an expression that is wrong; `ValidationException` for one that the literal makes too long.
+pub(crate) fn rewrite(
+    request: &Request<'_>,
+    partition: &AttributeDefinition,
+    located: &Located<'_>,
+) -> Result<Rewritten, Error> {
+    if located.suffix.is_empty() {
+        return Ok(Rewritten::Unchanged);
+    }
+    let (condition, update) = (request.string(CONDITION)?, request.string(UPDATE)?);
+    let names = request.get(NAMES);
+    let mention = |text: &str| may_mention(text, names, &partition.name);
+    if !condition.as_deref().is_some_and(mention) && !update.as_deref().is_some_and(mention) {
+        return Ok(Rewritten::Unchanged);
+    }
+    let empty = |raw: &[u8]| json::members(raw).is_ok_and(|members| members.is_empty());
+    if [names, request.get(VALUES)].into_iter().flatten().any(empty) {
+        return Ok(Rewritten::Invalid);
+    }
+    let bindings = Bindings::read(names, request.get(VALUES))?;
+    let literal = literal(partition, located);
+    let mut fresh = Fresh::avoiding(&bindings);
+    let (mut kept, mut changes) = (Vec::new(), Vec::new());
+    let parsed_update = update.as_deref().map(|text| Update::parse(text, &bindings)).transpose()?;
+    if parsed_update.as_ref().is_some_and(|update| update.writes(&partition.name)) {
+        return Ok(Rewritten::Invalid);
+    }
+    if let Some(text) = condition.as_deref() {
+        let parsed = Condition::parse(Kind::Condition, text, &bindings)?;
+        let replaced = parsed.substitute(&partition.name, &literal);
+        if replaced == parsed {
+            kept.push(text);
+        } else {
+            changes.push((CONDITION, replaced.render(&mut fresh)));
+        }
+    }
+    if let (Some(text), Some(parsed)) = (update.as_deref(), parsed_update) {
+        let replaced = parsed.substitute(&partition.name, &literal);
+        if replaced == parsed {
+            kept.push(text);
+        } else {
+            changes.push((UPDATE, replaced.render(&mut fresh)));
+        }
+    }
+    if changes.is_empty() {
+        return Ok(Rewritten::Unchanged);
+    }
+    let sent: Vec<&str> = [condition.as_deref(), update.as_deref()].into_iter().flatten().collect();
+    bindings.check_unused(&sent)?;
+    finish(changes, bindings.rewritten(&kept, &fresh))
+}
+
+/// The changed members: the expressions, and what their placeholders stand for now.
+fn finish(
+    changes: Vec<(&'static str, String)>,
+    (names, values): (Option<Vec<u8>>, Option<Vec<u8>>),
+) -> Result<Rewritten, Error> {
+    let mut members = vec![(NAMES, names), (VALUES, values)];
+    for (parameter, text) in changes {
+        if text.len() > MAX_EXPRESSION {
+            return Err(Error::validation(format!(
+                "Invalid {parameter}: it mentions the partition key of a sharded table, and with the key's value in its place it is \
+                 longer than the {MAX_EXPRESSION} bytes that an expression may have"
+            )));
+        }
+        let mut quoted = Vec::with_capacity(text.len() + 2);
+        json::write_string(&mut quoted, &text);
+        members.push((parameter, Some(quoted)));
+    }
+    Ok(Rewritten::Changed(members))
+}
+
+/// The logical key as a value.
+fn literal(partition: &AttributeDefinition, located: &Located<'_>) -> Value {
+    let bytes = &located.partition.bytes;
+    match partition.key_type {
+        KeyType::B => Value::B(Bytes::copy_from_slice(bytes)),
+        KeyType::S => Value::S(String::from_utf8_lossy(bytes).into_owned()),
+        KeyType::N => Value::N(String::from_utf8_lossy(bytes).into_owned()),
+    }
+}

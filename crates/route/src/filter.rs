@@ -1,0 +1,187 @@
+//! A Scan's filter that reads the partition key: evaluated here, on items whose keys are logical again.
+//!
+//! The store gets the filter too, with a condition behind it that always holds: so it still checks it, but holds nothing
+//! back. What the client did not ask for is taken out again.
+//!
+//! How to use it: [`LocalFilter::new`] gives the filter and the members to change in the request; [`LocalFilter::answer`]
+//! makes the client's answer of the store's, once its keys are logical. Query has its own way (`query::shape`), since it merges
+//! pages before it filters.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::{
+    Bindings, Condition, Fresh, Kind, MAX_EXPRESSION, Projection, may_mention,
+};
+use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::value::{read_attributes, read_item, write_item};
+use heatsink_dynamo::{Error, IndexSchema, TableSchema, Value};
+
+use crate::request::{Changes, Request};
+
+/// A filter that is evaluated here, and what the client wants to see of what it leaves.
+#[derive(Debug)]
+pub(crate) struct LocalFilter {
+    filter: Condition,
+    /// What to leave of each item; `None` leaves all that the store gave.
+    projection: Option<Projection>,
+    /// Only counts are wanted.
+    count: bool,
+}
+
+impl LocalFilter {
+    /// The filter of a request, if it reads the value of the table's partition key, and what to change in the request.
+    ///
+    /// # Errors
+    /// DynamoDB's own error for an expression that is wrong; `ValidationException` for a filter that leaves no room in the
+    /// 4 KB of an expression.
+    pub(crate) fn new(
+        request: &Request<'_>,
+        schema: &TableSchema,
+        index: Option<&IndexSchema>,
+    ) -> Result<Option<(LocalFilter, Changes)>, Error> {
+        let partition = &schema.key.partition.name;
+        let Some(text) = request.string("FilterExpression")? else { return Ok(None) };
+        let names = request.get("ExpressionAttributeNames");
+        if !may_mention(&text, names, partition) {
+            return Ok(None);
+        }
+        let bindings = Bindings::read(names, request.get("ExpressionAttributeValues"))?;
+        let filter = Condition::parse(Kind::Filter, &text, &bindings)?;
+        if filter.substitute(partition, &Value::Null) == filter {
+            return Ok(None);
+        }
+        let projection_text = request.string("ProjectionExpression")?;
+        let projection =
+            projection_text.as_deref().map(|text| Projection::parse(text, &bindings)).transpose()?;
+        let sent: Vec<&str> = std::iter::once(&*text).chain(projection_text.as_deref()).collect();
+        bindings.check_unused(&sent)?;
+
+        let mut fresh = Fresh::avoiding(&bindings);
+        // Without parentheses, since DynamoDB refuses redundant ones and OR binds least.
+        let always = format!("{text} OR attribute_exists({})", fresh.name(partition));
+        if always.len() > MAX_EXPRESSION {
+            return Err(Error::validation(format!(
+                "Invalid FilterExpression: it mentions {partition}, the partition key of a sharded table, which takes {} of the \
+                 {MAX_EXPRESSION} bytes that an expression may have",
+                always.len() - text.len()
+            )));
+        }
+        let count = request.string("Select")?.as_deref() == Some("COUNT");
+        let wanted =
+            (count || projection.is_some()).then(|| wanted(projection.as_ref(), &filter, schema, index));
+        let asked = wanted.as_ref().map(|wanted| quoted(&wanted.render(&mut fresh)));
+        let (names, values) = bindings.rewritten(&[&text], &fresh);
+        let mut changes: Changes = vec![
+            ("FilterExpression", Some(quoted(&always))),
+            ("ExpressionAttributeNames", names),
+            ("ExpressionAttributeValues", values),
+        ];
+        if let Some(asked) = asked {
+            changes.push(("ProjectionExpression", Some(asked)));
+        }
+        if count {
+            changes.push(("Select", None));
+        }
+        let projection = projection.filter(|projection| wanted.as_ref() != Some(projection));
+        Ok(Some((LocalFilter { filter, projection, count }, changes)))
+    }
+
+    /// The client's answer, from the store's with its keys made logical.
+    pub(crate) fn answer(&self, body: &Bytes) -> Result<Bytes, Malformed> {
+        let (mut items, mut kept, mut seen) = (vec![b'['], 0_usize, 0_usize);
+        let roots = self.filter.roots();
+        let mut answer = Object::new();
+        let members = json::members(body)?;
+        let member = |name: &str| members.iter().find(|(found, _)| found == name).map(|(_, value)| *value);
+        for item in json::elements(member("Items").ok_or(Malformed)?)? {
+            seen += 1;
+            if !self.filter.holds(&read_attributes(item, &roots).map_err(|_| Malformed)?) {
+                continue;
+            }
+            kept += 1;
+            if self.count {
+                continue;
+            }
+            if kept > 1 {
+                items.push(b',');
+            }
+            self.show(item, &mut items)?;
+        }
+        items.push(b']');
+        // The store must not have held anything back.
+        if member("ScannedCount") != Some(seen.to_string().as_bytes()) {
+            return Err(Malformed);
+        }
+        for (name, value) in &members {
+            match &**name {
+                "Items" if self.count => {}
+                "Items" => {
+                    answer.raw(name, &items);
+                }
+                "Count" => {
+                    answer.raw(name, kept.to_string().as_bytes());
+                }
+                _ => {
+                    answer.raw(name, value);
+                }
+            }
+        }
+        Ok(Bytes::from(answer.finish()))
+    }
+
+    /// Writes what the client wants of an item. Top-level attributes keep their bytes.
+    fn show(&self, item: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+        let Some(projection) = &self.projection else {
+            out.extend_from_slice(item);
+            return Ok(());
+        };
+        if projection.paths.iter().any(|path| !path.rest.is_empty()) {
+            write_item(&projection.apply(&read_item(item).map_err(|_| Malformed)?), out);
+            return Ok(());
+        }
+        let mut left = Object::new();
+        for (name, value) in json::members(item)? {
+            if projection.covers(&name) {
+                left.raw(&name, value);
+            }
+        }
+        out.extend_from_slice(&left.finish());
+        Ok(())
+    }
+}
+
+/// What to ask the store for: all of what the projection and the filter read, as whole top-level attributes.
+fn wanted(
+    projection: Option<&Projection>,
+    filter: &Condition,
+    schema: &TableSchema,
+    index: Option<&IndexSchema>,
+) -> Projection {
+    let mut wanted = Projection::default();
+    for path in projection.iter().flat_map(|projection| &projection.paths) {
+        wanted.add_root(&path.root);
+    }
+    // A global index refuses to give what it does not hold; to a filter such an attribute is missing.
+    let roots: BTreeSet<&str> = filter.roots();
+    for root in
+        roots.into_iter().filter(|root| index.is_none_or(|index| index.local || holds(schema, index, root)))
+    {
+        wanted.add_root(root);
+    }
+    wanted
+}
+
+/// Whether an index holds an attribute: as a key, or projected.
+fn holds(schema: &TableSchema, index: &IndexSchema, name: &str) -> bool {
+    let is_key = [&schema.key, &index.key]
+        .into_iter()
+        .any(|key| key.partition.name == name || key.sort.as_ref().is_some_and(|sort| sort.name == name));
+    is_key || index.projects_all || index.included.iter().any(|included| included == name)
+}
+
+fn quoted(text: &str) -> Vec<u8> {
+    let mut quoted = Vec::with_capacity(text.len() + 2);
+    json::write_string(&mut quoted, text);
+    quoted
+}

@@ -1,0 +1,248 @@
+//! Batches, scans, hidden tables, and what is refused.
+
+mod common;
+
+use bytes::Bytes;
+use common::{Fixed, answered, json, plan, run, sent};
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_route::{Explanation, Kind, Router};
+use proptest::prelude::*;
+
+#[test]
+fn every_key_of_a_batch_write_is_rewritten() {
+    let body = r#"{"RequestItems":{"Tab":[{"PutRequest":{"Item":{"pk":{"S":"game"},"sk":{"S":"0000123#player_7"},"a":{"S":"b"}}}},{"DeleteRequest":{"Key":{"sk":{"S":"0000123#player_7"},"pk":{"S":"other"}}}}],"Other":[{"PutRequest":{"Item":{"pk":{"S":"game"}}}}]}}"#;
+    let physical = r#"{"RequestItems":{"Tab":[{"PutRequest":{"Item":{"pk":{"S":"game#~1"},"sk":{"S":"0000123#player_7"},"a":{"S":"b"}}}},{"DeleteRequest":{"Key":{"sk":{"S":"0000123#player_7"},"pk":{"S":"other#~1"}}}}],"Other":[{"PutRequest":{"Item":{"pk":{"S":"game"}}}}]}}"#;
+    assert_eq!(sent(Operation::BatchWriteItem, body), physical);
+    let unprocessed = physical.replace("RequestItems", "UnprocessedItems");
+    let unprocessed = unprocessed.replace(
+        "[{\"PutRequest\":{\"Item\":{\"pk\":{\"S\":\"game\"}}}}]",
+        "[{\"PutRequest\":{\"Item\":{\"pk\":{\"S\":\"g#~1\"}}}}]",
+    );
+    let logical = unprocessed.replace("game#~1", "game").replace("other#~1", "other");
+    // A key of an unsharded table keeps what looks like a suffix.
+    assert!(logical.contains("g#~1"));
+    assert_eq!(answered(Operation::BatchWriteItem, body, &unprocessed).unwrap(), logical);
+    let metrics = r#"{"ItemCollectionMetrics":{"Tab":[{"ItemCollectionKey":{"pk":{"S":"game#~1"}}}]}}"#;
+    assert_eq!(answered(Operation::BatchWriteItem, body, metrics).unwrap(), metrics.replace("#~1", ""));
+}
+
+#[test]
+fn every_key_of_a_batch_get_is_rewritten() {
+    let body = r#"{"RequestItems":{"Tab":{"Keys":[{"pk":{"S":"game"},"sk":{"S":"0000123#player_7"}}],"ProjectionExpression":"a"}}}"#;
+    assert_eq!(sent(Operation::BatchGetItem, body), body.replace("game", "game#~1"));
+    let answer = r#"{"Responses":{"Tab":[{"a":{"S":"game#~1"}},{"pk":{"S":"game#~1"}}]},"UnprocessedKeys":{"Tab":{"Keys":[{"pk":{"S":"x#~2"},"sk":{"S":"1"}}]}}}"#;
+    let logical = r#"{"Responses":{"Tab":[{"a":{"S":"game#~1"}},{"pk":{"S":"game"}}]},"UnprocessedKeys":{"Tab":{"Keys":[{"pk":{"S":"x"},"sk":{"S":"1"}}]}}}"#;
+    assert_eq!(answered(Operation::BatchGetItem, body, answer).unwrap(), logical);
+    let wrong = body.replace(r#""pk":{"S":"game"},"#, "");
+    assert_eq!(sent(Operation::BatchGetItem, &wrong), wrong);
+}
+
+#[test]
+fn a_scan_goes_on_where_it_stopped() {
+    let body = r#"{"TableName":"Tab","Segment":1,"TotalSegments":4,"ExclusiveStartKey":{"pk":{"S":"game"},"sk":{"S":"0000123#player_7"}}}"#;
+    assert_eq!(sent(Operation::Scan, body), body.replace("game", "game#~1"));
+    let page = r#"{"Items":[{"sk":{"S":"1"},"pk":{"S":"a#~1#~0#~3"}},{"pk":{"S":"b"}}],"Count":2,"LastEvaluatedKey":{"pk":{"S":"game#~1"},"sk":{"S":"0000123#player_7"}}}"#;
+    let answer = answered(Operation::Scan, body, page).unwrap();
+    assert_eq!(answer, page.replace("a#~1#~0#~3", "a#~1").replace("game#~1", "game"));
+    let error =
+        plan(Operation::Scan, r#"{"TableName":"Tab","ExclusiveStartKey":{"pk":{"S":"a"}}}"#).unwrap_err();
+    assert_eq!(error.message.as_deref(), Some("The provided starting key is invalid"));
+}
+
+#[test]
+fn hidden_tables_do_not_exist() {
+    for operation in [Operation::GetItem, Operation::DescribeTable, Operation::DeleteTable, Operation::Scan] {
+        let error = plan(operation, r#"{"TableName":"hidden"}"#).unwrap_err();
+        assert_eq!(error.code, Code::ResourceNotFoundException);
+    }
+    let error = plan(Operation::CreateTable, r#"{"TableName":"hidden"}"#).unwrap_err();
+    assert_eq!(error.code, Code::ResourceInUseException);
+    let statement = r#"{"Statement":"SELECT * FROM \"hidden\""}"#;
+    assert_eq!(
+        plan(Operation::ExecuteStatement, statement).unwrap_err().code,
+        Code::ResourceNotFoundException
+    );
+}
+
+/// A store with these tables.
+fn list(tables: &[&str], body: &Bytes) -> Bytes {
+    let request = json(body);
+    let start = request["ExclusiveStartTableName"].as_str().unwrap_or("");
+    let limit = usize::try_from(request["Limit"].as_u64().unwrap_or(100)).unwrap();
+    let after: Vec<&&str> = tables.iter().filter(|name| **name > start).collect();
+    let page = &after[..limit.min(after.len())];
+    let mut answer = serde_json::json!({ "TableNames": page });
+    if after.len() > limit {
+        answer["LastEvaluatedTableName"] = serde_json::json!(page.last());
+    }
+    Bytes::from(answer.to_string())
+}
+
+#[test]
+fn listing_tables_leaves_hidden_ones_out_whatever_the_page() {
+    let stored = ["alpha", "hidden", "omega", "zeta"];
+    for limit in 1..6 {
+        let (mut seen, mut start) = (Vec::new(), String::new());
+        loop {
+            let body = format!(r#"{{"Limit":{limit}{start}}}"#);
+            let answer =
+                run(plan(Operation::ListTables, &body).unwrap(), |_, body| Ok(list(&stored, body))).unwrap();
+            let page = json(&answer);
+            seen.extend(
+                page["TableNames"].as_array().unwrap().iter().map(|name| name.as_str().unwrap().to_owned()),
+            );
+            match page["LastEvaluatedTableName"].as_str() {
+                Some(last) => start = format!(r#","ExclusiveStartTableName":"{last}""#),
+                None => break,
+            }
+        }
+        assert_eq!(seen, ["alpha", "omega", "zeta"], "limit {limit}");
+    }
+    let failed = run(plan(Operation::ListTables, "{}").unwrap(), |_, _| Err(Error::internal("down")));
+    assert_eq!(failed.unwrap_err().message.as_deref(), Some("down"));
+    assert_eq!(sent(Operation::ListTables, r#"{"Limit":0}"#), r#"{"Limit":0}"#);
+}
+
+#[test]
+fn what_is_not_supported_is_refused_by_name() {
+    let get = r#"{"TransactItems":[{"Get":{"TableName":"Tab","Key":{"pk":{"S":"a"}}}}]}"#;
+    let put = r#"{"TransactItems":[{"Put":{"TableName":"Other","Item":{}}},{"Delete":{"TableName":"Tab","Key":{"pk":{"S":"a"}}}}]}"#;
+    let stream = "arn:aws:dynamodb:eu-west-1:123456789012:table/Tab/stream/2024-01-01T00:00:00.000";
+    let cases = [
+        (Operation::TransactGetItems, get.to_owned()),
+        (Operation::TransactWriteItems, put.to_owned()),
+        (Operation::ExecuteStatement, r#"{"Statement":"select * from Tab"}"#.to_owned()),
+        (
+            Operation::BatchExecuteStatement,
+            r#"{"Statements":[{"Statement":"select * from \"Tab\" where pk='a'"}]}"#.to_owned(),
+        ),
+        (
+            Operation::ExecuteTransaction,
+            r#"{"TransactStatements":[{"Statement":"delete from Tab where pk='a'"}]}"#.to_owned(),
+        ),
+        (Operation::DescribeStream, format!(r#"{{"StreamArn":"{stream}"}}"#)),
+        (
+            Operation::GetShardIterator,
+            format!(
+                r#"{{"StreamArn":"{stream}","ShardId":"shardId-00000000000000000000-00000000","ShardIteratorType":"LATEST"}}"#
+            ),
+        ),
+        (Operation::GetRecords, format!(r#"{{"ShardIterator":"{stream}|1|AAAA"}}"#)),
+    ];
+    for (operation, body) in cases {
+        let error = plan(operation, &body).unwrap_err();
+        assert_eq!(error.code, Code::ValidationException, "{operation:?} {error}");
+        let message = error.message.clone().unwrap();
+        assert!(
+            message.contains("not supported on a sharded table yet") && message.contains("Tab"),
+            "{message}"
+        );
+        assert_eq!(Explanation::refused(&error).plan, Kind::Refused);
+        let unsharded = body.replace("Tab", "Unknown").replace("UnknownleName", "TableName");
+        assert_eq!(sent(operation, &unsharded), unsharded);
+    }
+}
+
+#[test]
+fn table_operations_go_on() {
+    for operation in [
+        Operation::DescribeTable,
+        Operation::UpdateTable,
+        Operation::DeleteTable,
+        Operation::UpdateTimeToLive,
+    ] {
+        assert_eq!(sent(operation, r#"{ "TableName":"Tab"}"#), r#"{ "TableName":"Tab"}"#);
+    }
+    assert_eq!(sent(Operation::DescribeLimits, "{}"), "{}");
+}
+
+fn any_operation() -> impl Strategy<Value = Operation> {
+    proptest::sample::select(Operation::ALL.to_vec())
+}
+
+/// JSON made of what requests are made of.
+fn any_request() -> impl Strategy<Value = String> {
+    let names = [
+        "TableName",
+        "Key",
+        "Item",
+        "RequestItems",
+        "Tab",
+        "Keys",
+        "pk",
+        "sk",
+        "S",
+        "N",
+        "B",
+        "Expected",
+        "Limit",
+        "FilterExpression",
+        "ConditionExpression",
+        "UpdateExpression",
+        "ExpressionAttributeNames",
+        "ExpressionAttributeValues",
+        "ExclusiveStartKey",
+        "TransactItems",
+        "Put",
+        "PutRequest",
+        "Statement",
+        "ProjectionExpression",
+        ":v",
+        "#p",
+        "KeyConditionExpression",
+    ];
+    let leaf = prop_oneof![
+        Just("null".to_owned()),
+        Just("1".to_owned()),
+        Just("{\"S\":\"a\"}".to_owned()),
+        Just("\"Tab\"".to_owned()),
+        Just("\"pk = :v\"".to_owned()),
+        Just("\"SET a = pk\"".to_owned()),
+        ".{0,6}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+    ];
+    leaf.prop_recursive(5, 40, 6, move |inner| {
+        let member = (proptest::sample::select(names.to_vec()), inner.clone());
+        prop_oneof![
+            proptest::collection::vec(member, 0..6).prop_map(|members| {
+                let members: Vec<String> =
+                    members.into_iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+                format!("{{{}}}", members.join(","))
+            }),
+            proptest::collection::vec(inner, 0..4).prop_map(|all| format!("[{}]", all.join(","))),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn no_bytes_make_it_panic(operation in any_operation(), body in proptest::collection::vec(any::<u8>(), 0..60)) {
+        let _ = Router::new().plan(operation, &Bytes::from(body), &Fixed { shards: 10 });
+    }
+
+    #[test]
+    fn no_request_and_no_answer_make_it_panic(operation in any_operation(), members in any_request(), answer in any_request()) {
+        let body = match members.strip_prefix('{') {
+            Some(rest) if rest != "}" => format!("{{\"TableName\":\"Tab\",{rest}"),
+            _ => members,
+        };
+        if let Ok(plan) = plan(operation, &body) {
+            let _ = plan.explain();
+            let _ = run(plan, |_, _| Ok(Bytes::from(answer.clone())));
+        }
+    }
+
+    #[test]
+    fn what_is_planned_is_decoded_again(pk in "[a-z#~0-9\"\\\\é]{1,12}", sk in ".{1,8}", shards in 1..40_u16) {
+        let key = serde_json::json!({ "pk": { "S": pk }, "sk": { "S": sk }, "a": { "S": "x#~1" } });
+        let body = Bytes::from(serde_json::json!({ "TableName": "Tab", "Item": key }).to_string());
+        let plan = Router::new().plan(Operation::PutItem, &body, &Fixed { shards }).unwrap();
+        let answer = run(plan, |_, sent| {
+            let sent = json(sent);
+            assert_eq!((&sent["Item"]["sk"]["S"], &sent["Item"]["a"]["S"]), (&sk.clone().into(), &"x#~1".into()));
+            Ok(Bytes::from(serde_json::json!({ "Attributes": sent["Item"] }).to_string()))
+        });
+        prop_assert_eq!(&json(&answer.unwrap())["Attributes"], &key);
+    }
+}
