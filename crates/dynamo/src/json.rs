@@ -21,11 +21,14 @@ use scan::{Members, skip, space};
 #[error("malformed JSON")]
 pub struct Malformed;
 
+/// A member of an object: its name, and its value as it was written.
+pub type Member<'a> = (Cow<'a, str>, &'a [u8]);
+
 /// The members of a JSON object, in order, their values as raw bytes. Repeated names are all listed.
 ///
 /// # Errors
 /// The bytes are not one JSON object.
-pub fn members(object: &[u8]) -> Result<Vec<(Cow<'_, str>, &[u8])>, Malformed> {
+pub fn members(object: &[u8]) -> Result<Vec<Member<'_>>, Malformed> {
     let mut found = Vec::with_capacity(8);
     let mut walk = Members::open(object, space(object, 0))?;
     while let Some((name, value)) = walk.next()? {

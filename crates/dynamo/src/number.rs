@@ -93,7 +93,7 @@ impl Number {
     ///
     /// # Errors
     /// `ValidationException` when the exact sum has more than 38 significant digits or is out of range.
-    pub fn add(self, other: Number) -> Result<Number, Error> {
+    pub fn plus(self, other: Number) -> Result<Number, Error> {
         if self.digits == 0 {
             return Ok(other);
         }
@@ -121,9 +121,9 @@ impl Number {
     /// The difference.
     ///
     /// # Errors
-    /// As [`Number::add`].
-    pub fn subtract(self, other: Number) -> Result<Number, Error> {
-        self.add(Number { negative: !other.negative && other.digits != 0, ..other })
+    /// As [`Number::plus`].
+    pub fn minus(self, other: Number) -> Result<Number, Error> {
+        self.plus(Number { negative: !other.negative && other.digits != 0, ..other })
     }
 
     /// Bytes that are equal exactly for equal numbers: the canonical text.
@@ -322,7 +322,7 @@ mod tests {
 
     #[test]
     fn sums_are_exact_or_refused() {
-        let sum = |a: &str, b: &str| number(a).add(number(b)).map(|sum| sum.to_string());
+        let sum = |a: &str, b: &str| number(a).plus(number(b)).map(|sum| sum.to_string());
         assert_eq!(sum("0.1", "0.2").unwrap(), "0.3");
         assert_eq!(sum("5", "-5").unwrap(), "0");
         assert_eq!(sum("1e38", "-1").unwrap(), "9".repeat(38));
@@ -330,8 +330,8 @@ mod tests {
         for (a, b) in [("1e38", "1"), ("1e125", "1e-130"), ("9e125", "9e125"), ("1e40", "-1")] {
             assert!(sum(a, b).is_err(), "{a} + {b}");
         }
-        assert_eq!(number("3").subtract(number("10")).unwrap().to_string(), "-7");
-        assert_eq!(number("3").subtract(Number::ZERO).unwrap(), number("3"));
+        assert_eq!(number("3").minus(number("10")).unwrap().to_string(), "-7");
+        assert_eq!(number("3").minus(Number::ZERO).unwrap(), number("3"));
     }
 
     proptest! {
@@ -340,8 +340,8 @@ mod tests {
             let (x, y) = (number(&format!("{a}e{e}")), number(&format!("{b}e{e}")));
             prop_assert_eq!(number(&x.to_string()), x);
             prop_assert_eq!(x.cmp(&y), a.cmp(&b));
-            prop_assert_eq!(x.add(y).unwrap(), number(&format!("{}e{e}", a + b)));
-            prop_assert_eq!(x.subtract(y).unwrap(), number(&format!("{}e{e}", a - b)));
+            prop_assert_eq!(x.plus(y).unwrap(), number(&format!("{}e{e}", a + b)));
+            prop_assert_eq!(x.minus(y).unwrap(), number(&format!("{}e{e}", a - b)));
         }
 
         #[test]

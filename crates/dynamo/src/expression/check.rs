@@ -4,7 +4,39 @@ use super::Kind;
 use super::ast::{Comparator, Condition, Operand};
 use super::eval;
 use super::faults::{Faults, Grave};
-use crate::Value;
+use crate::{Error, KeySchema, Value};
+
+impl Condition {
+    /// Refuses a filter that reads what DynamoDB keeps out of filters: in a Query any attribute of the key that is
+    /// queried, elsewhere paths into key attributes. `index` is the key of the index that is read, if one is.
+    ///
+    /// # Errors
+    /// `ValidationException`.
+    pub fn check_filter_keys(
+        &self,
+        table: &KeySchema,
+        index: Option<&KeySchema>,
+        query: bool,
+    ) -> Result<(), Error> {
+        for path in self.paths() {
+            if query && index.unwrap_or(table).has(&path.root) {
+                return Err(Error::validation(format!(
+                    "Filter Expression can only contain non-primary key attributes: Primary key attribute: {}",
+                    path.root
+                )));
+            }
+            let kind = if table.has(&path.root) { "Key" } else { "IndexKey" };
+            let is_key = table.has(&path.root) || index.is_some_and(|index| index.has(&path.root));
+            if is_key && !path.rest.is_empty() {
+                return Err(Error::validation(format!(
+                    "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: {kind}: {}",
+                    path.root
+                )));
+            }
+        }
+        Ok(())
+    }
+}
 
 /// Notes what is wrong with one predicate.
 pub(super) fn predicate(condition: &Condition, kind: Kind, faults: &mut Faults) {

@@ -271,3 +271,17 @@ fn a_literal_takes_the_place_of_a_key() {
         assert_eq!(condition.substitute("pk", &physical).render(&mut fresh), rendered, "{text}");
     }
 }
+
+#[test]
+fn filters_keep_off_keys() {
+    let key: crate::KeySchema =
+        serde_json::from_str(r#"{"partition":{"name":"pk","key_type":"S"},"sort":null}"#).unwrap();
+    let check = |text: &str, query: bool| {
+        let filter = Condition::parse(Kind::Filter, text, &bindings()).unwrap();
+        filter.check_filter_keys(&key, None, query).err().and_then(|error| error.message)
+    };
+    assert_eq!(check("a = :s", true), None);
+    assert_eq!(check("pk = :s", false), None);
+    assert!(check("size(#p) > :n", true).unwrap().ends_with("Primary key attribute: pk"));
+    assert!(check("#p.a = :n", false).unwrap().ends_with("not allowed: Key: pk"));
+}

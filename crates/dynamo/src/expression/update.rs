@@ -22,19 +22,20 @@ impl Update {
         for (path, value) in &self.add {
             writes.push((path, Some(added(path::get(item, path), value)?)));
         }
+        let mut leads_nowhere = false;
         for (path, value) in &self.delete {
-            let Some(existing) = path::get(item, path) else {
-                if path::can_hold(item, path) {
-                    continue;
-                }
-                return Err(invalid_path());
-            };
-            writes.push((path, removed(existing, value)?));
+            match path::get(item, path) {
+                Some(existing) => writes.push((path, removed(existing, value)?)),
+                None => leads_nowhere |= !path::can_hold(item, path),
+            }
         }
         for (path, value) in &self.set {
             writes.push((path, Some(value.of(item)?)));
         }
-        writes.sort_by(|(a, _), (b, _)| a.cmp(b));
+        if leads_nowhere {
+            return Err(invalid_path());
+        }
+        writes.sort_by_key(|(path, _)| *path);
 
         let mut after = item.clone();
         let mut removals = Vec::new();
@@ -79,8 +80,8 @@ impl Assigned {
                 }
                 _ => Err(wrong_type()),
             },
-            Assigned::Plus(left, right) => calculated(left.of(item)?, right.of(item)?, Number::add),
-            Assigned::Minus(left, right) => calculated(left.of(item)?, right.of(item)?, Number::subtract),
+            Assigned::Plus(left, right) => calculated(left.of(item)?, right.of(item)?, Number::plus),
+            Assigned::Minus(left, right) => calculated(left.of(item)?, right.of(item)?, Number::minus),
         }
     }
 }
@@ -100,7 +101,7 @@ fn added(existing: Option<&Value>, value: &Value) -> Result<Value, Error> {
     match (existing, value) {
         (None, value) => Ok(value.clone()),
         (Some(existing @ Value::N(_)), Value::N(_)) => {
-            calculated(existing.clone(), value.clone(), Number::add)
+            calculated(existing.clone(), value.clone(), Number::plus)
         }
         (Some(Value::Ss(a)), Value::Ss(b)) => Ok(Value::Ss(a | b)),
         (Some(Value::Bs(a)), Value::Bs(b)) => {

@@ -18,12 +18,9 @@ impl Update {
         let mut update = Update::default();
         let mut targets = Vec::new();
         let mut seen = Vec::new();
-        loop {
-            let Some(section) =
-                ["SET", "REMOVE", "ADD", "DELETE"].into_iter().find(|word| parser.at_word(word))
-            else {
-                break;
-            };
+        while let Some(section) =
+            ["SET", "REMOVE", "ADD", "DELETE"].into_iter().find(|word| parser.at_word(word))
+        {
             parser.next();
             if seen.contains(&section) {
                 let message =
@@ -82,10 +79,10 @@ impl Parser<'_, '_> {
 
     fn assigned(&mut self) -> Result<Assigned, Error> {
         let left = self.assigned_operand()?;
-        let (sign, join): (_, fn(Box<Assigned>, Box<Assigned>) -> Assigned) = if self.takes("+") {
-            ("+", Assigned::Plus)
+        let sign = if self.takes("+") {
+            "+"
         } else if self.takes("-") {
-            ("-", Assigned::Minus)
+            "-"
         } else {
             return Ok(left);
         };
@@ -94,7 +91,8 @@ impl Parser<'_, '_> {
         for operand in [&left, &right] {
             self.literal_must_be("N", sign, operand);
         }
-        Ok(join(Box::new(left), Box::new(right)))
+        let (left, right) = (Box::new(left), Box::new(right));
+        Ok(if sign == "+" { Assigned::Plus(left, right) } else { Assigned::Minus(left, right) })
     }
 
     fn assigned_operand(&mut self) -> Result<Assigned, Error> {

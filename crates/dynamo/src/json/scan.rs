@@ -116,6 +116,9 @@ fn name(bytes: &[u8], at: usize) -> Result<(usize, usize), Malformed> {
     Ok((end, space(bytes, colon + 1)))
 }
 
+/// A member's name, quotes and escapes included, and its value.
+type RawMember<'a> = (&'a [u8], &'a [u8]);
+
 /// The members of an object, one at a time.
 pub(super) struct Members<'a> {
     bytes: &'a [u8],
@@ -135,8 +138,8 @@ impl<'a> Members<'a> {
         Ok(Members { bytes, at: if closed { at + 1 } else { at }, closed })
     }
 
-    /// The next name, quotes and escapes included, and its value.
-    pub(super) fn next(&mut self) -> Result<Option<(&'a [u8], &'a [u8])>, Malformed> {
+    /// The next member.
+    pub(super) fn next(&mut self) -> Result<Option<RawMember<'a>>, Malformed> {
         if self.closed {
             return Ok(None);
         }

@@ -1,8 +1,8 @@
 //! The embedded engine, called with the JSON that a client would send.
 
 use dynoxide::{Database, DynoxideError};
-use heatsink_dynamo::{Item, Value};
 use heatsink_dynamo::value::{read_item, write_item};
+use heatsink_dynamo::{Item, Value};
 use serde_json::{Map, Value as Json, json};
 
 use crate::Sent;
@@ -55,7 +55,8 @@ impl Engine {
     pub fn scan(&self, filter: &Sent) -> Outcome<Vec<Value>> {
         let request = request(filter, "FilterExpression", None);
         self.finish(self.database.scan(serde_json::from_value(request).unwrap()), |answer| {
-            let mut keys: Vec<Value> = read_items(answer).into_iter().map(|item| item["pk"].clone()).collect();
+            let mut keys: Vec<Value> =
+                read_items(answer).into_iter().map(|item| item["pk"].clone()).collect();
             keys.sort_by_key(Value::to_json);
             keys
         })
@@ -104,7 +105,9 @@ fn request(sent: &Sent, member: &str, key: Option<&str>) -> Json {
     if let Some(key) = key {
         request.insert("Key".into(), json!({"pk": {"S": key}}));
     }
-    for (member, json) in [("ExpressionAttributeNames", &sent.names), ("ExpressionAttributeValues", &sent.values)] {
+    for (member, json) in
+        [("ExpressionAttributeNames", &sent.names), ("ExpressionAttributeValues", &sent.values)]
+    {
         if let Some(json) = json {
             request.insert(member.into(), serde_json::from_slice(json).unwrap());
         }

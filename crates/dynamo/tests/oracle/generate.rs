@@ -15,7 +15,8 @@ fn text() -> impl Strategy<Value = String> {
 }
 
 fn number() -> impl Strategy<Value = String> {
-    select(vec!["-1", "0", "1", "1.5", "2", "10", "12345678901234567890123456789012345678"]).prop_map(str::to_owned)
+    select(vec!["-1", "0", "1", "1.5", "2", "10", "12345678901234567890123456789012345678"])
+        .prop_map(str::to_owned)
 }
 
 fn bytes() -> impl Strategy<Value = bytes::Bytes> {
