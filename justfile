@@ -1,0 +1,45 @@
+# What people do daily. `just` lists it.
+
+_list:
+    @just --list --unsorted
+
+# Build heatsink, optimised
+build:
+    cargo build --release
+
+# Run every Rust test
+test:
+    cargo test
+
+# Check format and lints as CI does
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Check licences, advisories and sources of all dependencies (needs cargo-deny)
+deny:
+    cargo deny check
+
+# Run the boto3 and JavaScript programs against a fresh server: `just clients --upstream local`
+clients *arguments:
+    clients/run {{ arguments }}
+
+# Run the public conformance suite from a checkout of it
+conformance checkout:
+    benches/conformance {{ checkout }}
+
+# Measure, and print the tables of docs/performance.md
+bench *arguments:
+    benches/run {{ arguments }}
+
+# Show the viral leaderboard before and after
+demo *arguments:
+    cargo run --release -- demo leaderboard {{ arguments }}
+
+# Build the API documentation
+docs:
+    cargo doc --workspace --no-deps
+
+# Everything CI does
+ci:
+    .ci/run
