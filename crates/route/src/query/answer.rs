@@ -87,7 +87,9 @@ impl Shape {
         if !self.count {
             answer.raw("Items", &items);
         }
-        answer.raw("Count", shown.to_string().as_bytes()).raw("ScannedCount", rows.len().to_string().as_bytes());
+        answer
+            .raw("Count", shown.to_string().as_bytes())
+            .raw("ScannedCount", rows.len().to_string().as_bytes());
         if let (true, Some(last)) = (more, rows.last()) {
             answer.raw("LastEvaluatedKey", &self.cursor(pages, last)?);
         }
@@ -134,7 +136,9 @@ impl Shape {
         let units = |units: &Units| json!({ "CapacityUnits": units.capacity_units });
         let mut shown = json!({ "TableName": capacity.table_name, "CapacityUnits": capacity.capacity_units });
         if self.report == Report::Indexes {
-            let all = |indexes: &BTreeMap<String, Units>| indexes.iter().map(|(name, used)| (name.clone(), units(used))).collect();
+            let all = |indexes: &BTreeMap<String, Units>| {
+                indexes.iter().map(|(name, used)| (name.clone(), units(used))).collect()
+            };
             let parts = [
                 ("LocalSecondaryIndexes", &capacity.local_secondary_indexes),
                 ("GlobalSecondaryIndexes", &capacity.global_secondary_indexes),

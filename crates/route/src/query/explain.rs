@@ -14,15 +14,15 @@ pub(crate) struct Gather(pub(crate) Gathered);
 /// Of which kind.
 pub(crate) enum Gathered {
     /// And whether it reads consistently.
-    Scatter(Scatter, bool),
-    Inverted(Inverted),
+    Scatter(Box<Scatter>, bool),
+    Inverted(Box<Inverted>),
 }
 
 impl Planned for Gather {
     fn execute(self: Box<Self>) -> Box<dyn Execution> {
         match self.0 {
-            Gathered::Scatter(scatter, _) => Box::new(scatter),
-            Gathered::Inverted(inverted) => Box::new(inverted),
+            Gathered::Scatter(scatter, _) => scatter,
+            Gathered::Inverted(inverted) => inverted,
         }
     }
 

@@ -40,7 +40,11 @@ pub(crate) struct Inverted {
 }
 
 impl Inverted {
-    pub(crate) fn new(query: &Query<'_>, gathering: Gathering, layouts: &dyn LayoutSource) -> Result<Self, Unplanned> {
+    pub(crate) fn new(
+        query: &Query<'_>,
+        gathering: Gathering,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Self, Unplanned> {
         let lane = |shard, condition| Lane {
             shard,
             partition: query.partition.clone(),
@@ -103,7 +107,10 @@ impl Inverted {
         }
         for (_, row) in page.rows {
             let place = self.place_of(body.get(row.item.clone()).unwrap_or_default())?;
-            let behind = self.after.as_ref().is_none_or(|after| if self.descending { place < *after } else { place > *after });
+            let behind = self
+                .after
+                .as_ref()
+                .is_none_or(|after| if self.descending { place < *after } else { place > *after });
             if behind && self.range.contains(&place.0) {
                 self.rows.push((place, row));
             }
@@ -114,10 +121,12 @@ impl Inverted {
     }
 
     fn place_of(&self, item: &[u8]) -> Result<Place, Error> {
-        let unreadable = || Error::internal("The store's answer to Query has an item without the table's key");
+        let unreadable =
+            || Error::internal("The store's answer to Query has an item without the table's key");
         let key = &self.schema.key;
         let sort = key.sort.as_ref().unwrap_or(&key.partition);
-        let [partition, sort_value] = json::attributes_of(item, [&key.partition.name, &sort.name]).map_err(|_| unreadable())?;
+        let [partition, sort_value] =
+            json::attributes_of(item, [&key.partition.name, &sort.name]).map_err(|_| unreadable())?;
         let stored = KeyValue::read(partition.ok_or_else(unreadable)?, &key.partition)?.into_owned();
         let logical = match stored {
             Key::S(text) => {
@@ -169,7 +178,8 @@ fn place(query: &Query<'_>, cursor: &[(Key, &[u8])], range: &Range) -> Result<Pl
         cursor.get(at).map(|(value, _)| value.clone())
     };
     let key = &query.schema.key;
-    let partition = find(&key.partition.name).filter(|partition| range.contains(partition)).ok_or(Unplanned::Invalid)?;
+    let partition =
+        find(&key.partition.name).filter(|partition| range.contains(partition)).ok_or(Unplanned::Invalid)?;
     if find(&query.key().partition.name).as_ref() != Some(&query.partition) {
         return Err(Unplanned::Invalid);
     }

@@ -27,11 +27,14 @@ pub(crate) struct Lane {
 
 /// The physical key of a logical key in a shard; numbers are never sharded.
 pub(crate) fn physical(logical: &Key, shard: u16) -> Result<Key, Error> {
-    let encoded = |bytes: &[u8]| codec::encode(bytes, shard).map_err(|error| Error::validation(error.to_string()));
+    let encoded =
+        |bytes: &[u8]| codec::encode(bytes, shard).map_err(|error| Error::validation(error.to_string()));
     Ok(match logical {
         KeyValue::S(text) => {
             let bytes = encoded(text.as_bytes())?;
-            KeyValue::S(String::from_utf8(bytes).map_err(|_| Error::internal("A physical key is not UTF-8"))?.into())
+            KeyValue::S(
+                String::from_utf8(bytes).map_err(|_| Error::internal("A physical key is not UTF-8"))?.into(),
+            )
         }
         KeyValue::B(bytes) => KeyValue::B(encoded(bytes)?.into()),
         KeyValue::N(number) => KeyValue::N(*number),

@@ -55,7 +55,8 @@ pub(crate) fn modernized(body: &Bytes) -> Result<Option<Bytes>, Unplanned> {
     }
     changes.push(("ExpressionAttributeNames", Some(placeholders.names.finish())));
     changes.push(("ExpressionAttributeValues", Some(placeholders.values.finish())));
-    let changes: Vec<(&str, Option<&[u8]>)> = changes.iter().map(|(name, value)| (*name, value.as_deref())).collect();
+    let changes: Vec<(&str, Option<&[u8]>)> =
+        changes.iter().map(|(name, value)| (*name, value.as_deref())).collect();
     Ok(Some(Bytes::from(json::splice_members(body, &changes)?)))
 }
 

@@ -87,7 +87,7 @@ impl<K: Ord, T> Merge<K, T> {
     }
 
     /// The next row in order.
-    pub fn next(&mut self) -> Next<T> {
+    pub fn advance(&mut self) -> Next<T> {
         if self.stale {
             self.build();
         }
@@ -131,7 +131,9 @@ impl<K: Ord, T> Merge<K, T> {
     fn before(&self, key: &K, lane: usize) -> usize {
         let lanes = self.lanes.iter().enumerate();
         lanes
-            .map(|(other, at)| at.rows.partition_point(|(found, _)| self.order(found, other, key, lane) != Ordering::Greater))
+            .map(|(other, at)| {
+                at.rows.partition_point(|(found, _)| self.order(found, other, key, lane) != Ordering::Greater)
+            })
             .sum()
     }
 

@@ -82,7 +82,7 @@ fn read(
             Some(sort) if sort.name == *partition => {
                 let gathering = Gathering::new(query, Logical::Decoded);
                 let inverted = Inverted::new(query, gathering, layouts)?;
-                Ok(Plan::Scatter(Box::new(Gather(Gathered::Inverted(inverted)))))
+                Ok(Plan::Scatter(Box::new(Gather(Gathered::Inverted(Box::new(inverted))))))
             }
             _ => other_index(router, query, layouts),
         };
@@ -106,7 +106,7 @@ fn gathered(router: &Router, query: &Query<'_>, logical: Logical, lanes: Vec<Lan
     let gathering = Gathering::new(query, logical);
     let sizes = Arc::clone(&router.sizes);
     let scatter = Scatter::new(gathering, lanes, query.limit, query.descending, sizes, query.learned_as());
-    Plan::Scatter(Box::new(Gather(Gathered::Scatter(scatter, query.consistent))))
+    Plan::Scatter(Box::new(Gather(Gathered::Scatter(Box::new(scatter), query.consistent))))
 }
 
 /// The layout in force of a logical key.
@@ -128,10 +128,16 @@ fn shard_of(layout: &Layout, sort: Option<&Key>) -> u16 {
 /// One physical Query with the partition key rewritten.
 fn one_shard(query: &Query<'_>, shard: u16) -> Result<Plan, Unplanned> {
     let partition = physical(&query.partition, shard).map_err(Unplanned::Refused)?;
-    let why = format!("all that can match lies in shard {shard}: one physical request, the partition key rewritten");
+    let why = format!(
+        "all that can match lies in shard {shard}: one physical request, the partition key rewritten"
+    );
     if partition == query.partition {
         let why = "all that can match lies in shard 0, whose physical key is the logical one".to_owned();
-        return Ok(Single { shard: Some(shard), ..Single::new(Operation::Query, query.body.clone(), None, why) }.plan());
+        return Ok(Single {
+            shard: Some(shard),
+            ..Single::new(Operation::Query, query.body.clone(), None, why)
+        }
+        .plan());
     }
     let start = match query.cursor()? {
         Some(cursor) if cursor.first().is_some_and(|(cursor, _)| *cursor == query.partition) => {
@@ -155,7 +161,8 @@ fn one_shard(query: &Query<'_>, shard: u16) -> Result<Plan, Unplanned> {
         attributes: None,
     };
     let key = query.key();
-    let template = Template::new(&key.partition, key.sort.as_ref(), &expressions, &query.bindings, query.fresh());
+    let template =
+        Template::new(&key.partition, key.sort.as_ref(), &expressions, &query.bindings, query.fresh());
     let condition = query.condition.as_ref();
     let body = template.body(Ask { partition: &partition, condition, start: start.as_deref(), limit: None });
     let single = Single::new(Operation::Query, body, Some(logical(query.schema)), why);
@@ -212,7 +219,9 @@ fn logical(schema: &TableSchema) -> Finish {
 fn refused(body: &Bytes) -> Plan {
     let finish: Finish = Box::new(|answer| {
         answer.and_then(|_| {
-            Err(Error::internal("The store accepted a Query that DynamoDB refuses; its answer holds physical keys"))
+            Err(Error::internal(
+                "The store accepted a Query that DynamoDB refuses; its answer holds physical keys",
+            ))
         })
     });
     let why = "the request is not valid: it is sent as it came, so that the store refuses it";

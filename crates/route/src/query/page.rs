@@ -86,12 +86,16 @@ impl Reader {
     pub(crate) fn read(&self, number: usize, body: &Bytes) -> Result<Page, Error> {
         let unreadable = |_| Error::internal("The store's answer to Query could not be read");
         let [items, scanned, last, capacity] =
-            json::attributes_of(body, ["Items", "ScannedCount", "LastEvaluatedKey", "ConsumedCapacity"]).map_err(unreadable)?;
+            json::attributes_of(body, ["Items", "ScannedCount", "LastEvaluatedKey", "ConsumedCapacity"])
+                .map_err(unreadable)?;
         let sort = self.sort.as_ref().map_or(&self.partition, |sort| sort);
-        let items = json::attributes_of_each(items.unwrap_or(b"[]"), [&self.partition.name, &sort.name]).map_err(unreadable)?;
+        let items = json::attributes_of_each(items.unwrap_or(b"[]"), [&self.partition.name, &sort.name])
+            .map_err(unreadable)?;
         let scanned = scanned.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
         if scanned.is_some_and(|scanned| scanned != items.len()) {
-            return Err(Error::internal("The store held items back from a Query whose filter is evaluated by Heatsink"));
+            return Err(Error::internal(
+                "The store held items back from a Query whose filter is evaluated by Heatsink",
+            ));
         }
         let capacity: Option<Capacity> = capacity.and_then(|raw| serde_json::from_slice(raw).ok());
         let (bytes, least) = self.weigh(capacity.as_ref(), items.iter().map(|item| item.raw.len()).sum());
@@ -116,8 +120,9 @@ impl Reader {
     fn key(&self, raw: Option<&[u8]>) -> Result<Option<Key>, Error> {
         let Some(sort) = &self.sort else { return Ok(None) };
         let key = raw.and_then(|raw| KeyValue::read(raw, sort).ok());
-        key.map(|key| Some(key.into_owned()))
-            .ok_or_else(|| Error::internal(format!("The store's answer to Query has an item without the key {}", sort.name)))
+        key.map(|key| Some(key.into_owned())).ok_or_else(|| {
+            Error::internal(format!("The store's answer to Query has an item without the key {}", sort.name))
+        })
     }
 
     /// What a page weighs, and at least weighs, by what it cost; by its JSON where the store does not say.

@@ -124,7 +124,8 @@ fn successor(prefix: &Key) -> Option<Key> {
             let mut kept: Vec<char> = text.chars().collect();
             while let Some(last) = kept.pop() {
                 // Between U+D7FF and U+E000 lie the surrogates, which are no characters.
-                let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
+                let next =
+                    if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
                 if let Some(next) = next {
                     kept.push(next);
                     return Some(KeyValue::S(Cow::Owned(kept.into_iter().collect())));
@@ -167,14 +168,19 @@ mod tests {
             Some(Condition::Gt(a)) => key > a,
             Some(Condition::Ge(a)) => key >= a,
             Some(Condition::Between(a, b)) => a <= key && key <= b,
-            Some(Condition::BeginsWith(KeyValue::S(a))) => matches!(key, KeyValue::S(text) if text.starts_with(a.as_ref())),
+            Some(Condition::BeginsWith(KeyValue::S(a))) => {
+                matches!(key, KeyValue::S(text) if text.starts_with(a.as_ref()))
+            }
             Some(Condition::BeginsWith(_)) => false,
         }
     }
 
     fn text() -> impl Strategy<Value = String> {
-        prop::collection::vec(prop::sample::select(vec!['a', 'b', '\u{d7ff}', '\u{e000}', '\u{10ffff}']), 0..4)
-            .prop_map(|chars| chars.into_iter().collect())
+        prop::collection::vec(
+            prop::sample::select(vec!['a', 'b', '\u{d7ff}', '\u{e000}', '\u{10ffff}']),
+            0..4,
+        )
+        .prop_map(|chars| chars.into_iter().collect())
     }
 
     fn condition() -> impl Strategy<Value = Option<Condition>> {

@@ -5,9 +5,13 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use heatsink_dynamo::expression::{Bindings, Condition as Filter, Fresh, KeyCondition, Kind, Projection, SortTest};
+use heatsink_dynamo::expression::{
+    Bindings, Condition as Filter, Fresh, KeyCondition, Kind, Projection, SortTest,
+};
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, KeyValue, TableSchema, Value, json};
+use heatsink_dynamo::{
+    AttributeDefinition, Error, IndexSchema, KeySchema, KeyValue, TableSchema, Value, json,
+};
 
 use super::Key;
 use super::range::Condition;
@@ -27,6 +31,9 @@ impl From<json::Malformed> for Unplanned {
         Unplanned::Invalid
     }
 }
+
+/// The values of a cursor, each also raw.
+pub(crate) type Cursor<'a> = Vec<(Key, &'a [u8])>;
 
 /// How much of the consumed capacity the client wants to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,11 +74,17 @@ impl<'a> Query<'a> {
         let string = |name| request.string(name).map_err(|_| Unplanned::Invalid);
         let index = match string("IndexName")? {
             None => None,
-            Some(name) => Some(schema.indexes.iter().find(|index| index.name == name).ok_or(Unplanned::Invalid)?),
+            Some(name) => {
+                Some(schema.indexes.iter().find(|index| index.name == name).ok_or(Unplanned::Invalid)?)
+            }
         };
         let key = index.map_or(&schema.key, |index| &index.key);
         let bound = [request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")];
-        if bound.into_iter().flatten().any(|bound| json::members(bound).is_ok_and(|members| members.is_empty())) {
+        if bound
+            .into_iter()
+            .flatten()
+            .any(|bound| json::members(bound).is_ok_and(|members| members.is_empty()))
+        {
             return Err(Unplanned::Invalid);
         }
         let bindings = Bindings::read(bound[0], bound[1]).map_err(|_| Unplanned::Invalid)?;
@@ -91,11 +104,15 @@ impl<'a> Query<'a> {
                 Some((text, projection))
             }
         };
-        let texts: Vec<&str> = [Some(&key_text), filter.as_ref().map(|(text, _)| text), projection.as_ref().map(|(text, _)| text)]
-            .into_iter()
-            .flatten()
-            .map(|text| &**text)
-            .collect();
+        let texts: Vec<&str> = [
+            Some(&key_text),
+            filter.as_ref().map(|(text, _)| text),
+            projection.as_ref().map(|(text, _)| text),
+        ]
+        .into_iter()
+        .flatten()
+        .map(|text| &**text)
+        .collect();
         bindings.check_unused(&texts).map_err(|_| Unplanned::Invalid)?;
         let count = match string("Select")?.as_deref() {
             Some("COUNT") if projection.is_none() => true,
@@ -115,7 +132,12 @@ impl<'a> Query<'a> {
             None => None,
             Some(raw) => {
                 let limit = std::str::from_utf8(raw).ok().and_then(|text| text.parse::<i32>().ok());
-                Some(limit.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0).ok_or(Unplanned::Invalid)?)
+                Some(
+                    limit
+                        .and_then(|limit| usize::try_from(limit).ok())
+                        .filter(|limit| *limit > 0)
+                        .ok_or(Unplanned::Invalid)?,
+                )
             }
         };
         let flag = |name| match request.get(name) {
@@ -129,7 +151,13 @@ impl<'a> Query<'a> {
             return Err(Unplanned::Invalid);
         }
         // With COUNT only the keys are asked for, so it is not sent on.
-        let names = ["TableName", "IndexName", "ConsistentRead", "ScanIndexForward", if count { "" } else { "Select" }];
+        let names = [
+            "TableName",
+            "IndexName",
+            "ConsistentRead",
+            "ScanIndexForward",
+            if count { "" } else { "Select" },
+        ];
         let kept = names.into_iter().filter_map(|name| Some((name, request.get(name)?))).collect();
         Ok(Query {
             body,
@@ -169,7 +197,7 @@ impl<'a> Query<'a> {
     }
 
     /// The cursor's values in the order of [`cursor_attributes`](Self::cursor_attributes), each also raw.
-    pub(crate) fn cursor(&self) -> Result<Option<Vec<(Key, &'a [u8])>>, Unplanned> {
+    pub(crate) fn cursor(&self) -> Result<Option<Cursor<'a>>, Unplanned> {
         let Some(start) = self.start else { return Ok(None) };
         let members = json::members(start)?;
         let attributes = self.cursor_attributes();
@@ -178,7 +206,8 @@ impl<'a> Query<'a> {
         }
         let mut values = Vec::with_capacity(attributes.len());
         for attribute in attributes {
-            let (_, raw) = members.iter().find(|(name, _)| *name == attribute.name).ok_or(Unplanned::Invalid)?;
+            let (_, raw) =
+                members.iter().find(|(name, _)| *name == attribute.name).ok_or(Unplanned::Invalid)?;
             let value = KeyValue::read(raw, attribute).map_err(|_| Unplanned::Invalid)?;
             values.push((value.into_owned(), *raw));
         }
@@ -200,7 +229,11 @@ impl<'a> Query<'a> {
 }
 
 /// What a key condition asks for.
-fn key_condition(text: &str, bindings: &Bindings<'_>, key: &KeySchema) -> Result<(Key, Option<Condition>), Unplanned> {
+fn key_condition(
+    text: &str,
+    bindings: &Bindings<'_>,
+    key: &KeySchema,
+) -> Result<(Key, Option<Condition>), Unplanned> {
     let read = KeyCondition::parse(text, bindings, key).map_err(|_| Unplanned::Invalid)?;
     let owned = |value: &Value, part, name: &str| {
         let value = KeyValue::from_value(value).map(KeyValue::into_owned).ok_or(Unplanned::Invalid)?;

@@ -151,7 +151,7 @@ impl Execution for Scatter {
             return Step::Done(Err(error));
         }
         while !self.full() {
-            match self.merge.next() {
+            match self.merge.advance() {
                 Next::Row(_, row) => {
                     self.evaluated += row.size;
                     self.rows.push(row);
@@ -159,7 +159,12 @@ impl Execution for Scatter {
                 Next::End => break,
                 Next::Blocked(_) => {
                     let shares = self.shares();
-                    return Step::Call(shares.into_iter().filter_map(|(lane, share)| Some(self.call(lane, share)?.1)).collect());
+                    return Step::Call(
+                        shares
+                            .into_iter()
+                            .filter_map(|(lane, share)| Some(self.call(lane, share)?.1))
+                            .collect(),
+                    );
                 }
             }
         }

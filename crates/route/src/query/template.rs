@@ -79,11 +79,22 @@ impl Template {
             let missing = (!listed(&sort.name)).then(|| sort.name.clone());
             Sort { placeholder, missing }
         });
-        let kept: Vec<&str> = [&expressions.filter, &expressions.projection].into_iter().flatten().map(String::as_str).collect();
+        let kept: Vec<&str> = [&expressions.filter, &expressions.projection]
+            .into_iter()
+            .flatten()
+            .map(String::as_str)
+            .collect();
         let (names, values) = bindings.rewritten(&kept, &fresh);
         let mut spare = fresh;
         let operands = [(); 3].map(|()| spare.value(Value::Null));
-        Template { head: open(Some(head.finish())), names: open(names), values: open(values), partition, sort, operands }
+        Template {
+            head: open(Some(head.finish())),
+            names: open(names),
+            values: open(values),
+            partition,
+            sort,
+            operands,
+        }
     }
 
     /// The body of one call.

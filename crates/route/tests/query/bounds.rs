@@ -35,7 +35,12 @@ fn a_full_read_costs_little_more_than_unsharded() {
         sharded.units.set(0.0);
         let found = read_all(&router, &shards, &sharded, ALL);
         let ratio = sharded.units.get() / plain.units.get();
-        println!("{round} full read of 20,000 items: {ratio:.3} of {} units, {} pages for {}", plain.units.get(), found.len(), unsharded.len());
+        println!(
+            "{round} full read of 20,000 items: {ratio:.3} of {} units, {} pages for {}",
+            plain.units.get(),
+            found.len(),
+            unsharded.len()
+        );
         assert!(ratio <= most, "{round}: {ratio}");
         assert_eq!(found.iter().map(|page| page.count).sum::<usize>(), 20_000);
         assert!(found.len() <= unsharded.len(), "pages are no shorter than DynamoDB's");
@@ -57,7 +62,8 @@ fn a_top_100_costs_at_most_three_times_unsharded_and_one_round() {
     for (limit, most) in [(1, 10), (20, 20)] {
         sharded.calls.set(0);
         sharded.units.set(0.0);
-        let found = run(&router, &shards, &sharded, &with(&body, "Limit", limit.to_string().as_bytes())).0.unwrap();
+        let found =
+            run(&router, &shards, &sharded, &with(&body, "Limit", limit.to_string().as_bytes())).0.unwrap();
         assert_eq!(found.items, expected.items[..limit]);
         println!("Limit {limit}: {} units in {} calls", sharded.units.get(), sharded.calls.get());
         assert!(sharded.calls.get() <= most);
@@ -91,7 +97,9 @@ fn skewed_shards_take_few_rounds() {
     let (shards, router) = (Shards(10), Router::new());
     let items: Vec<Item> = collection(9_000)
         .into_iter()
-        .filter(|item| matches!(&item["sk"], Value::S(sk) if shards.layout().shard_of(Some(SortKey::S(sk))) == 3))
+        .filter(
+            |item| matches!(&item["sk"], Value::S(sk) if shards.layout().shard_of(Some(SortKey::S(sk))) == 3),
+        )
         .collect();
     let (_, sharded) = stores(&items, &shards);
     let (found, rounds) = run(&router, &shards, &sharded, &with(ALL, "Limit", b"500"));
@@ -105,16 +113,29 @@ fn what_is_invalid_is_refused_by_the_store() {
     let (shards, items, router) = (Shards(4), collection(50), Router::new());
     let (_, sharded) = stores(&items, &shards);
     let refused = |body: &str, message: &str| is_refusal(run(&router, &shards, &sharded, body).0, message);
-    refused(&with(ALL, "ExclusiveStartKey", br#"{"pk":{"S":"other"},"sk":{"S":"a"}}"#), "outside query boundaries");
+    refused(
+        &with(ALL, "ExclusiveStartKey", br#"{"pk":{"S":"other"},"sk":{"S":"a"}}"#),
+        "outside query boundaries",
+    );
     refused(&with(ALL, "ExclusiveStartKey", br#"{"pk":{"S":"game"}}"#), "starting key is invalid");
-    refused(&with(ALL, "ExclusiveStartKey", br#"{"pk":{"S":"game"},"sk":{"S":"a"},"x":{"S":"a"}}"#), "starting key is invalid");
+    refused(
+        &with(ALL, "ExclusiveStartKey", br#"{"pk":{"S":"game"},"sk":{"S":"a"},"x":{"S":"a"}}"#),
+        "starting key is invalid",
+    );
     refused(&with(ALL, "IndexName", br#""none""#), "no such index");
     refused(&with(ALL, "KeyConditionExpression", br#""pk > :p""#), "Query key condition not supported");
     refused(&with(ALL, "KeyConditionExpression", br#""sk = :p""#), "missed key schema element");
     refused(&with(ALL, "FilterExpression", br#""sk = :p""#), "Primary key attribute: sk");
     refused(&with(ALL, "FilterExpression", br#""v =""#), "Syntax error");
-    let sorted = with(&with(ALL, "KeyConditionExpression", br#""pk = :p AND sk > :s""#), "ExpressionAttributeValues", br#"{":p":{"S":"game"},":s":{"S":"5"}}"#);
-    refused(&with(&sorted, "ExclusiveStartKey", br#"{"pk":{"S":"game"},"sk":{"S":"1"}}"#), "outside query boundaries");
+    let sorted = with(
+        &with(ALL, "KeyConditionExpression", br#""pk = :p AND sk > :s""#),
+        "ExpressionAttributeValues",
+        br#"{":p":{"S":"game"},":s":{"S":"5"}}"#,
+    );
+    refused(
+        &with(&sorted, "ExclusiveStartKey", br#"{"pk":{"S":"game"},"sk":{"S":"1"}}"#),
+        "outside query boundaries",
+    );
 }
 
 #[test]
@@ -133,7 +154,8 @@ fn a_store_that_accepts_what_is_invalid_gives_no_data_away() {
 fn one_failing_shard_fails_the_whole() {
     let (shards, items, router) = (Shards(4), collection(50), Router::new());
     let (_, sharded) = stores(&items, &shards);
-    let mut execution = router.plan(Operation::Query, &Bytes::from_static(ALL.as_bytes()), &shards).unwrap().execute();
+    let mut execution =
+        router.plan(Operation::Query, &Bytes::from_static(ALL.as_bytes()), &shards).unwrap().execute();
     let Step::Call(calls) = execution.step() else { panic!("calls") };
     assert_eq!(calls.len(), 4);
     for call in calls {
@@ -153,7 +175,10 @@ fn capacity_is_summed_and_shown_on_request_only() {
     let found = run(&router, &shards, &sharded, &body).0.unwrap();
     let shown: serde_json::Value = serde_json::from_slice(&found.body).unwrap();
     let units = sharded.units.get();
-    assert_eq!(shown["ConsumedCapacity"], serde_json::json!({ "TableName": "Games", "CapacityUnits": units, "Table": { "CapacityUnits": units } }));
+    assert_eq!(
+        shown["ConsumedCapacity"],
+        serde_json::json!({ "TableName": "Games", "CapacityUnits": units, "Table": { "CapacityUnits": units } })
+    );
 }
 
 #[test]
@@ -174,7 +199,9 @@ fn legacy_parameters_are_understood_or_refused() {
 #[test]
 fn plans_explain_themselves() {
     let (shards, router) = (Shards(10), Router::new());
-    let explain = |body: &str| router.plan(Operation::Query, &Bytes::copy_from_slice(body.as_bytes()), &shards).unwrap().explain();
+    let explain = |body: &str| {
+        router.plan(Operation::Query, &Bytes::copy_from_slice(body.as_bytes()), &shards).unwrap().explain()
+    };
     let top = explain(&with(ALL, "Limit", b"100"));
     assert_eq!((top.plan, top.calls.len()), (Kind::Scatter, 10));
     assert_eq!(top.calls[3].body["Limit"], 19);

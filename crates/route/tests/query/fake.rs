@@ -65,7 +65,9 @@ fn passes(test: &SortTest, item: &Item, name: &str) -> bool {
             assert!(of(low) <= of(high), "a store refuses such a BETWEEN");
             found >= of(low) && found <= of(high)
         }
-        SortTest::BeginsWith(Value::S(prefix)) => matches!(found, KeyValue::S(text) if text.starts_with(prefix)),
+        SortTest::BeginsWith(Value::S(prefix)) => {
+            matches!(found, KeyValue::S(text) if text.starts_with(prefix))
+        }
         SortTest::BeginsWith(_) => false,
     }
 }
@@ -88,7 +90,9 @@ impl Fake {
             Value::S(text) => text.bytes().rev().map(|byte| byte ^ 0x55).collect::<Vec<u8>>(),
             other => panic!("{other:?}"),
         };
-        rows.sort_by_key(|item| (schema.sort.as_ref().and_then(|sort| key(item, &sort.name)), scrambled(item)));
+        rows.sort_by_key(|item| {
+            (schema.sort.as_ref().and_then(|sort| key(item, &sort.name)), scrambled(item))
+        });
         if descending {
             rows.reverse();
         }
@@ -97,17 +101,25 @@ impl Fake {
 
     pub fn query(&self, body: &Bytes) -> Result<Bytes, Error> {
         let table = schema();
-        let members: BTreeMap<String, Vec<u8>> =
-            json::members(body).unwrap().into_iter().map(|(name, value)| (name.into_owned(), value.to_vec())).collect();
+        let members: BTreeMap<String, Vec<u8>> = json::members(body)
+            .unwrap()
+            .into_iter()
+            .map(|(name, value)| (name.into_owned(), value.to_vec()))
+            .collect();
         let get = |name: &str| members.get(name).map(Vec::as_slice);
         let text = |name: &str| get(name).map(|raw| json::string(raw).unwrap().into_owned());
         let index = text("IndexName").map(|name| {
-            table.indexes.iter().find(|index| index.name == name).ok_or_else(|| Error::validation("no such index"))
+            table
+                .indexes
+                .iter()
+                .find(|index| index.name == name)
+                .ok_or_else(|| Error::validation("no such index"))
         });
         let index = index.transpose()?;
         let schema = index.map_or(&table.key, |index| &index.key);
         let bindings = Bindings::read(get("ExpressionAttributeNames"), get("ExpressionAttributeValues"))?;
-        let condition_text = text("KeyConditionExpression").ok_or_else(|| Error::validation("no key condition"))?;
+        let condition_text =
+            text("KeyConditionExpression").ok_or_else(|| Error::validation("no key condition"))?;
         let condition = KeyCondition::parse(&condition_text, &bindings, schema)?;
         let descending = get("ScanIndexForward") == Some(b"false");
         let rows = self.collection(schema, &condition, descending);
@@ -122,10 +134,13 @@ impl Fake {
         };
         let from = match get("ExclusiveStartKey") {
             None => 0,
-            Some(raw) => self.resume(&rows, &read_item(raw)?, index.is_some(), &cursor, &condition, descending)?,
+            Some(raw) => {
+                self.resume(&rows, &read_item(raw)?, index.is_some(), &cursor, &condition, descending)?
+            }
         };
         let filter_text = text("FilterExpression");
-        let filter = filter_text.as_ref().map(|text| Condition::parse(Kind::Filter, text, &bindings)).transpose()?;
+        let filter =
+            filter_text.as_ref().map(|text| Condition::parse(Kind::Filter, text, &bindings)).transpose()?;
         if let Some(filter) = &filter {
             let keys = std::iter::once(&schema.partition).chain(&schema.sort);
             if let Some(key) = keys.into_iter().find(|key| filter.mentions(&key.name)) {
@@ -133,11 +148,13 @@ impl Fake {
             }
         }
         let projection_text = text("ProjectionExpression");
-        let projection = projection_text.as_ref().map(|text| Projection::parse(text, &bindings)).transpose()?;
+        let projection =
+            projection_text.as_ref().map(|text| Projection::parse(text, &bindings)).transpose()?;
         let used = [Some(&condition_text), filter_text.as_ref(), projection_text.as_ref()];
         bindings.check_unused(&used.into_iter().flatten().map(String::as_str).collect::<Vec<_>>())?;
         let calls = self.calls.replace(self.calls.get() + 1);
-        let limit: usize = get("Limit").map_or(usize::MAX, |raw| std::str::from_utf8(raw).unwrap().parse().unwrap());
+        let limit: usize =
+            get("Limit").map_or(usize::MAX, |raw| std::str::from_utf8(raw).unwrap().parse().unwrap());
         assert!(limit > 0);
         let short = self.pages.get(calls % self.pages.len().max(1)).copied().unwrap_or(usize::MAX);
         let (mut bytes, mut evaluated, mut items, mut ended) = (0, 0, Vec::new(), true);
@@ -154,8 +171,13 @@ impl Fake {
                 assert!(self.filters, "a shard must not hold rows back: {filter_text:?}");
             }
         }
-        let last = if ended && evaluated < limit { None } else { evaluated.checked_sub(1).map(|at| rows[from + at]) };
-        let units = bytes.div_ceil(4096).max(1) as f64 * if get("ConsistentRead") == Some(b"true") { 1.0 } else { 0.5 };
+        let last = if ended && evaluated < limit {
+            None
+        } else {
+            evaluated.checked_sub(1).map(|at| rows[from + at])
+        };
+        let units = bytes.div_ceil(4096).max(1) as f64
+            * if get("ConsistentRead") == Some(b"true") { 1.0 } else { 0.5 };
         self.units.set(self.units.get() + units);
         let mut answer = json::Object::new();
         if text("Select").as_deref() != Some("COUNT") {
@@ -165,11 +187,16 @@ impl Fake {
                 if at > 0 {
                     list.push(b',');
                 }
-                write_item(&projection.as_ref().map_or_else(|| item.clone(), |projection| projection.apply(item)), list);
+                write_item(
+                    &projection.as_ref().map_or_else(|| item.clone(), |projection| projection.apply(item)),
+                    list,
+                );
             }
             list.push(b']');
         }
-        answer.raw("Count", items.len().to_string().as_bytes()).raw("ScannedCount", evaluated.to_string().as_bytes());
+        answer
+            .raw("Count", items.len().to_string().as_bytes())
+            .raw("ScannedCount", evaluated.to_string().as_bytes());
         if let Some(last) = last {
             let key: Item = cursor.iter().map(|name| ((*name).to_owned(), last[*name].clone())).collect();
             write_item(&key, answer.name("LastEvaluatedKey"));
@@ -190,7 +217,11 @@ impl Fake {
         condition: &KeyCondition,
         descending: bool,
     ) -> Result<usize, Error> {
-        let outside = || Error::validation("The provided starting key is outside query boundaries based on provided conditions");
+        let outside = || {
+            Error::validation(
+                "The provided starting key is outside query boundaries based on provided conditions",
+            )
+        };
         if start.len() != cursor.len() || cursor.iter().any(|name| !start.contains_key(*name)) {
             return Err(Error::validation("The provided starting key is invalid"));
         }
@@ -204,7 +235,9 @@ impl Fake {
             return Ok(at.expect("an index resumes only after an item that it holds") + 1);
         }
         let sort = key(start, "sk").unwrap();
-        let passed = |row: &&Item| key(row, "sk").is_some_and(|found| if descending { found >= sort } else { found <= sort });
+        let passed = |row: &&Item| {
+            key(row, "sk").is_some_and(|found| if descending { found >= sort } else { found <= sort })
+        };
         Ok(rows.partition_point(passed))
     }
 }

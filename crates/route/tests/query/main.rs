@@ -20,7 +20,12 @@ struct Shards(u16);
 
 impl Shards {
     fn layout(&self) -> Layout {
-        Layout { strategy: heatsink_layout::Strategy::Calculated { by: By::SortKey }, shards: self.0, hash: Hash::JumpXxh3, version: 1 }
+        Layout {
+            strategy: heatsink_layout::Strategy::Calculated { by: By::SortKey },
+            shards: self.0,
+            hash: Hash::JumpXxh3,
+            version: 1,
+        }
     }
 
     /// The items as they are stored.
@@ -89,8 +94,16 @@ fn page(body: Bytes) -> Page {
     let [items, count, scanned, last] =
         json::attributes_of(&body, ["Items", "Count", "ScannedCount", "LastEvaluatedKey"]).unwrap();
     let number = |raw: Option<&[u8]>| std::str::from_utf8(raw.unwrap()).unwrap().parse().unwrap();
-    let items = items.map_or(Vec::new(), |raw| json::elements(raw).unwrap().into_iter().map(|item| read_item(item).unwrap()).collect());
-    Page { items, count: number(count), scanned: number(scanned), last: last.map(<[u8]>::to_vec), body: body.clone() }
+    let items = items.map_or(Vec::new(), |raw| {
+        json::elements(raw).unwrap().into_iter().map(|item| read_item(item).unwrap()).collect()
+    });
+    Page {
+        items,
+        count: number(count),
+        scanned: number(scanned),
+        last: last.map(<[u8]>::to_vec),
+        body: body.clone(),
+    }
 }
 
 /// A body with another member.

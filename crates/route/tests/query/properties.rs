@@ -152,7 +152,7 @@ fn keys(items: &[Item], sort: Option<&str>) -> Vec<Option<Value>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     #[test]
     fn all_pages_together_are_the_unsharded_answer(

@@ -10,7 +10,7 @@ fn drain(lanes: &[Rows], descending: bool, sizes: &[usize], rows: usize) -> (Row
     let (mut read, mut calls, mut out) = (vec![0; lanes.len()], vec![0; lanes.len()], Vec::new());
     let mut size = sizes.iter().cycle();
     loop {
-        match merge.next() {
+        match merge.advance() {
             Next::Row(lane, row) => {
                 let (key, number): (u8, usize) = row;
                 assert!(number < read[lane]);
@@ -19,15 +19,24 @@ fn drain(lanes: &[Rows], descending: bool, sizes: &[usize], rows: usize) -> (Row
             Next::End => return (out, calls),
             Next::Blocked(blocked) => {
                 let wanted = merge.wanted(rows);
-                assert!(wanted.iter().any(|want| want.lane == blocked && want.rows == rows), "the blocked lane is asked");
+                assert!(
+                    wanted.iter().any(|want| want.lane == blocked && want.rows == rows),
+                    "the blocked lane is asked"
+                );
                 for Want { lane, .. } in wanted {
-                    assert!(calls[lane] == 0 || read[lane] < lanes[lane].len(), "an exhausted lane is never asked again");
+                    assert!(
+                        calls[lane] == 0 || read[lane] < lanes[lane].len(),
+                        "an exhausted lane is never asked again"
+                    );
                     calls[lane] += 1;
                     let from = read[lane];
                     let to = (from + size.next().unwrap()).min(lanes[lane].len());
                     read[lane] = to;
-                    let page: Vec<_> = (from..to).map(|at| (lanes[lane][at].0, (lanes[lane][at].0, at))).collect();
-                    let more = (to < lanes[lane].len()).then(|| lanes[lane][..to].last().map_or(if descending { 255 } else { 0 }, |row| row.0));
+                    let page: Vec<_> =
+                        (from..to).map(|at| (lanes[lane][at].0, (lanes[lane][at].0, at))).collect();
+                    let more = (to < lanes[lane].len()).then(|| {
+                        lanes[lane][..to].last().map_or(if descending { 255 } else { 0 }, |row| row.0)
+                    });
                     merge.read(lane, page, more);
                 }
             }
@@ -66,15 +75,15 @@ fn a_tie_in_a_later_lane_waits_for_the_earlier_one() {
     let mut merge = Merge::new(2, false);
     merge.read(0, [(1, 'a')], Some(1));
     merge.read(1, [(1, 'x'), (2, 'y')], None);
-    assert_eq!(merge.next(), Next::Row(0, 'a'));
-    assert_eq!(merge.next(), Next::Blocked(0), "lane 0 may have another 1");
+    assert_eq!(merge.advance(), Next::Row(0, 'a'));
+    assert_eq!(merge.advance(), Next::Blocked(0), "lane 0 may have another 1");
     merge.read(0, [(1, 'b')], Some(1));
-    assert_eq!(merge.next(), Next::Row(0, 'b'));
+    assert_eq!(merge.advance(), Next::Row(0, 'b'));
     merge.read(0, [], None);
-    assert_eq!(merge.next(), Next::Row(1, 'x'));
-    assert_eq!(merge.next(), Next::Row(1, 'y'));
+    assert_eq!(merge.advance(), Next::Row(1, 'x'));
+    assert_eq!(merge.advance(), Next::Row(1, 'y'));
     assert!(merge.is_empty());
-    assert_eq!(merge.next(), Next::End);
+    assert_eq!(merge.advance(), Next::End);
 }
 
 #[test]
