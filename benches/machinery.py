@@ -1,0 +1,192 @@
+"""Starts the servers, makes the data and runs the load tools. Loopback only; everything started is stopped."""
+
+import contextlib
+import json
+import os
+import random
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+HERE = ROOT / "benches"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+ENVIRONMENT = {
+    **os.environ, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+GAME, SHARDS, ITEMS = "game_x", 10, 20_000
+RULES = f'[[rule]]\ntable = "Sharded"\nstrategy = "calculated"\nshards = {SHARDS}\n'
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def need(*programs):
+    missing = [program for program in programs if not shutil.which(program, path=os.environ["PATH"] + ":/usr/sbin")]
+    if missing:
+        raise SystemExit(f"missing: {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}")
+
+
+def build():
+    """heatsink, the load client, and the engine's own HTTP server as the third-party server. Returns their paths."""
+    say("building")
+    subprocess.run(
+        ["cargo", "build", "--quiet", "--release", "-p", "heatsink", "-p", "heatsink-load"], cwd=ROOT, check=True)
+    engine = os.environ.get("DYNOXIDE") or TARGET / "tools/bin/dynoxide"
+    if not Path(engine).exists():
+        subprocess.run(
+            ["cargo", "install", "--quiet", "dynoxide-rs", "--version", "=3.2.0", "--root", str(TARGET / "tools"),
+             "--target-dir", str(TARGET / "tools/build")], check=True)
+    return TARGET / "release/heatsink", TARGET / "release/heatsink-load", engine
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Bench:
+    """Servers and tools for one run. Use as a context manager."""
+
+    def __init__(self, heatsink, load, engine, seconds, rounds):
+        self.heatsink, self.load_client, self.engine_server = heatsink, load, engine
+        self.seconds, self.rounds = seconds, rounds
+
+    def __enter__(self):
+        self.stack = contextlib.ExitStack()
+        self.scratch = Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def start(self, name, command, port):
+        log = open(self.scratch / f"{name}-{port}.log", "w")
+        process = subprocess.Popen(list(map(str, command)), stdout=log, stderr=log, env=ENVIRONMENT, cwd=self.scratch)
+        self.stack.callback(stop, process)
+        for _ in range(300):
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                return port
+            if process.poll() is not None:
+                break
+            time.sleep(0.1)
+        raise SystemExit(f"{name} did not start:\n{Path(log.name).read_text()}")
+
+    def engine(self):
+        port = free_port()
+        return self.start("dynoxide", [self.engine_server, "--port", port], port)
+
+    def nginx(self, upstream):
+        port = free_port()
+        home = self.scratch / f"nginx-{port}"
+        home.mkdir()
+        text = (HERE / "nginx.conf").read_text()
+        (home / "nginx.conf").write_text(text.replace("UPSTREAM_PORT", str(upstream)).replace("LISTEN_PORT", str(port)))
+        nginx = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+        return self.start("nginx", [nginx, "-p", home, "-c", home / "nginx.conf", "-e", "stderr"], port)
+
+    def heatsink_serve(self, *arguments, rules=False):
+        port = free_port()
+        if rules:
+            file = self.scratch / "rules.toml"
+            file.write_text(RULES)
+            arguments = (*arguments, "--rules", file)
+        return self.start("heatsink", [self.heatsink, "serve", "--listen", f"127.0.0.1:{port}", *arguments], port)
+
+    def bodies(self, name, requests):
+        path = self.scratch / f"{name}.jsonl"
+        path.write_text("".join(json.dumps(request, separators=(",", ":")) + "\n" for request in requests))
+        return path
+
+    def load(self, port, operation, bodies, *arguments):
+        """heatsink-load's report. Fails on any failed request."""
+        done = subprocess.run(
+            [str(self.load_client), "--target", f"127.0.0.1:{port}", "--op", operation, "--bodies", str(bodies),
+             *map(str, arguments)], capture_output=True, text=True)
+        if done.returncode:
+            raise SystemExit(f"load of {operation} failed: {done.stdout}{done.stderr}")
+        return json.loads(done.stdout)
+
+    def wrk(self, port, operation, bodies):
+        """Requests per second over 16 keep-alive connections. Fails on any error."""
+        done = subprocess.run(
+            ["wrk", "-t1", "-c16", f"-d{self.seconds}s", "-s", str(HERE / "requests.lua"), f"http://127.0.0.1:{port}",
+             "--", operation, str(bodies)], capture_output=True, text=True, check=True)
+        report = json.loads(done.stdout.strip().splitlines()[-1])
+        if report["errors"]:
+            raise SystemExit(f"{operation} on port {port}: {report['errors']} errors")
+        return report["requests"] / report["seconds"]
+
+    def rates(self, contenders):
+        """contenders: name -> (port, operation, bodies). Interleaved rounds in changing order; name -> all rates."""
+        found = {name: [] for name in contenders}
+        order = list(contenders)
+        random.Random(1).shuffle(order)
+        for port, operation, bodies in contenders.values():  # warm caches and connections, not counted
+            subprocess.run(
+                ["wrk", "-t1", "-c16", "-d1s", "-s", str(HERE / "requests.lua"), f"http://127.0.0.1:{port}", "--",
+                 operation, str(bodies)], capture_output=True, check=True)
+        for turn in range(self.rounds):
+            for name in order[turn % len(order):] + order[: turn % len(order)]:
+                found[name].append(self.wrk(*contenders[name]))
+                say(f"  {name}: {found[name][-1]:,.0f}/s")
+        return found
+
+
+def stop(process):
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def ratio(over, under):
+    """Median of the rounds' ratios, with the extremes."""
+    each = sorted(a / b for a, b in zip(over, under))
+    return statistics.median(each), each[0], each[-1]
+
+
+def items():
+    """20,000 scores of 400 B each (names and values counted as DynamoDB does)."""
+    rng = random.Random(7)
+    for number in range(ITEMS):
+        item = {"pk": GAME, "sk": f"{rng.randrange(10**8):010d}#player_{number:06d}", "player": f"player_{number:06d}"}
+        size = sum(len(name) + len(value) for name, value in item.items())
+        yield {**item, "note": "x" * (400 - size - len("note"))}
+
+
+def wire(item):
+    return {name: {"S": value} for name, value in item.items()}
+
+
+def key(item):
+    return {name: {"S": item[name]} for name in ("pk", "sk")}
+
+
+def create(bench, port, table):
+    names = ("pk", "sk")
+    request = {
+        "TableName": table, "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": [{"AttributeName": n, "KeyType": k} for n, k in zip(names, ("HASH", "RANGE"))],
+        "AttributeDefinitions": [{"AttributeName": n, "AttributeType": "S"} for n in names],
+    }
+    bench.load(port, "CreateTable", bench.bodies("create", [request]), "--requests", 1, "--connections", 1)
+
+
+def fill(bench, port, table, rows):
+    """Creates a table and stores the rows. With partitions off no batch leaves anything over; the count is checked by readers."""
+    create(bench, port, table)
+    puts = [{"PutRequest": {"Item": wire(row)}} for row in rows]
+    batches = [{"RequestItems": {table: puts[at : at + 25]}} for at in range(0, len(puts), 25)]
+    bench.load(port, "BatchWriteItem", bench.bodies("fill", batches), "--requests", len(batches),
+               "--seconds", 300, "--connections", 4)
