@@ -90,7 +90,7 @@ impl<'t, 'b> Parser<'t, 'b> {
 
     /// The name of a function whose call starts here; its parenthesis is taken too.
     pub(super) fn takes_call(&mut self) -> Option<&'t str> {
-        let name = self.peek().filter(|next| next.token == Token::Word)?;
+        let name = self.peek().filter(|next| next.token == Token::Word && !self.is_keyword(next.text))?;
         self.lexemes.get(self.at + 1).filter(|next| next.text == "(")?;
         self.at += 2;
         Some(name.text)

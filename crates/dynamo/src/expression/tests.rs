@@ -31,6 +31,7 @@ fn conditions_are_refused_in_dynamodbs_words() {
         ("a = :s :t", "Syntax error; token: \":t\", near: \":s :t\""),
         ("a ! :s", "Syntax error; token: \"!\", near: \"a ! :s\""),
         ("a", "Syntax error; token: \"<EOF>\", near: \"a\""),
+        ("a = NOT (b)", "Syntax error; token: \"NOT\", near: \"= NOT (\""),
         ("((a = :s))", "The expression has redundant parentheses;"),
         ("name = :s", "Attribute name is a reserved keyword; reserved keyword: name"),
         (

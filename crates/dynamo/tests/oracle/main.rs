@@ -3,6 +3,8 @@
 //! Every expression is generated as a tree, rendered, given to the engine, parsed again and evaluated here: so the
 //! renderer, the parser and the evaluator are tested at once.
 
+#![allow(clippy::unwrap_used, reason = "a test")]
+
 mod engine;
 mod generate;
 
