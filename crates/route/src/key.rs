@@ -23,18 +23,15 @@ pub(crate) struct KeyText<'a> {
 }
 
 impl<'a> KeyText<'a> {
-    /// Reads `{"S": "text"}`, if it is of the kind that the schema wants and not empty.
+    /// Reads `{"S": "text"}`, if it is of the kind that the schema wants and not empty. That it has no other type beside is
+    /// checked before (`wire::check`).
     pub(crate) fn read(value: &'a [u8], kind: KeyType) -> Option<Self> {
-        let members = json::members(value).ok()?;
-        let [(name, raw)] = members.as_slice() else { return None };
-        let (raw, text) = (*raw, json::string(raw).ok()?);
-        let bytes = match (kind, &**name) {
-            (KeyType::S, "S") | (KeyType::N, "N") => match text {
-                Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
-                Cow::Owned(text) => Cow::Owned(text.into_bytes()),
-            },
-            (KeyType::B, "B") => Cow::Owned(STANDARD.decode(text.as_bytes()).ok()?),
-            _ => return None,
+        let raw = json::member(value, kind.name()).ok()??;
+        let text = json::string(raw).ok()?;
+        let bytes = match (kind, text) {
+            (KeyType::B, text) => Cow::Owned(STANDARD.decode(text.as_bytes()).ok()?),
+            (_, Cow::Borrowed(text)) => Cow::Borrowed(text.as_bytes()),
+            (_, Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
         };
         (!bytes.is_empty()).then_some(KeyText { raw, bytes, kind })
     }
@@ -91,17 +88,6 @@ pub(crate) struct Located<'a> {
     pub(crate) shard: u16,
     /// What makes the logical key physical.
     pub(crate) suffix: String,
-}
-
-impl Located<'_> {
-    /// The physical key as people read it; base64 for binary keys.
-    pub(crate) fn readable(&self) -> String {
-        let physical = [&*self.partition.bytes, self.suffix.as_bytes()].concat();
-        match self.partition.kind {
-            KeyType::B => STANDARD.encode(physical),
-            KeyType::S | KeyType::N => String::from_utf8_lossy(&physical).into_owned(),
-        }
-    }
 }
 
 /// Why an item cannot be located.

@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::{Code, Error, Operation, TableSchema, json};
+use bytes::Bytes;
+use heatsink_dynamo::capacity::write_units;
+use heatsink_dynamo::size::item_size;
+use heatsink_dynamo::value::read_item;
+use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_layout::LayoutSource;
 
 use crate::answer::{self, pass_refusal};
 use crate::expression::{self, Rewritten};
 use crate::key::{Located, Lost, locate};
 use crate::legacy;
-use crate::plan::{Estimate, Finish, Plan, Single};
+use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, OneCall, Plan, Planned};
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
+use crate::{Execution, PhysicalCall};
 
 /// The plan of a point operation on a recorded table.
 pub(crate) fn plan(
@@ -20,8 +25,9 @@ pub(crate) fn plan(
     schema: &Arc<TableSchema>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
-    let holder = if operation == Operation::PutItem { "Item" } else { "Key" };
-    let Some(object) = request.get(holder) else { return Ok(pass_refusal(operation, request.body)) };
+    let Some(object) = request.get(holder(operation)) else {
+        return Ok(pass_refusal(operation, request.body));
+    };
     let located = match locate(schema, layouts, object) {
         Ok(located) => located,
         Err(Lost::Invalid) => return Ok(pass_refusal(operation, request.body)),
@@ -39,17 +45,48 @@ pub(crate) fn plan(
     if let Some(changes) = changes {
         body = set_members(&body, &changes)?;
     }
-    let why = format!(
-        "the item's primary key puts it into shard {}: one physical request, the partition key rewritten",
-        located.shard
-    );
-    Ok(Single {
-        shard: Some(located.shard),
-        key: Some(located.readable()),
-        estimate: Some(estimate(operation, request, object)),
-        ..Single::new(operation, body, finish(operation, schema, &located), why)
+    let finish = finish(operation, schema, &located);
+    Ok(Plan::Single(Box::new(Point {
+        operation,
+        body,
+        finish,
+        schema: Arc::clone(schema),
+        shard: located.shard,
+    })))
+}
+
+fn holder(operation: Operation) -> &'static str {
+    if operation == Operation::PutItem { "Item" } else { "Key" }
+}
+
+/// A point operation, rewritten. Explains itself only when asked: it is the hot path.
+struct Point {
+    operation: Operation,
+    body: Bytes,
+    finish: Option<Finish>,
+    schema: Arc<TableSchema>,
+    shard: u16,
+}
+
+impl Planned for Point {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        let Point { operation, body, finish, .. } = *self;
+        Box::new(OneCall::new(PhysicalCall { id: 0, operation, body, retry_throttled: false }, finish))
     }
-    .plan())
+
+    fn explain(&self) -> Explanation {
+        let mut call = CallExplanation::new(self.operation, &self.body);
+        let partition = &self.schema.key.partition;
+        let object = &call.body[holder(self.operation)];
+        call.key = object[&partition.name][partition.key_type.name()].as_str().map(str::to_owned);
+        call.estimate = Some(estimate(self.operation, &call.body));
+        call.shard = Some(self.shard);
+        let why = format!(
+            "the item's primary key puts it into shard {}: one physical request, the partition key rewritten",
+            self.shard
+        );
+        Explanation { plan: Kind::Single, why, calls: vec![call] }
+    }
 }
 
 /// What to make of the answer. A key without a suffix is its own physical key, and its answers hold no other: they stay as
@@ -80,31 +117,26 @@ fn too_large(mut error: Error, suffix: usize) -> Error {
     error
 }
 
-/// DynamoDB rounds writes up to 1 KB and reads up to 4 KB (PHYSICS §3); what is stored is not known here.
-fn estimate(operation: Operation, request: &Request<'_>, object: &[u8]) -> Estimate {
-    let consistent = request.get("ConsistentRead") == Some(b"true");
+/// What a point operation costs, as far as the request tells; what is stored is not known here.
+fn estimate(operation: Operation, body: &serde_json::Value) -> Estimate {
     match operation {
         Operation::GetItem => Estimate {
-            read_units: if consistent { 1.0 } else { 0.5 },
+            read_units: if body["ConsistentRead"] == true { 1.0 } else { 0.5 },
             write_units: 0.0,
             assumes: "an item of at most 4 KB".to_owned(),
         },
-        Operation::PutItem => Estimate {
-            read_units: 0.0,
-            write_units: kilobytes(object),
-            assumes: "no larger item is overwritten, and no index".to_owned(),
-        },
+        Operation::PutItem => {
+            let size = read_item(body["Item"].to_string().as_bytes()).map_or(0, |item| item_size(&item));
+            Estimate {
+                read_units: 0.0,
+                write_units: write_units(0, size),
+                assumes: "no larger item is overwritten, and no index".to_owned(),
+            }
+        }
         _ => Estimate {
             read_units: 0.0,
             write_units: 1.0,
             assumes: "an item of at most 1 KB, and no index".to_owned(),
         },
     }
-}
-
-/// The item's size in begun kilobytes, from its JSON without punctuation and type names; an estimate.
-fn kilobytes(object: &[u8]) -> f64 {
-    let members = json::members(object).unwrap_or_default();
-    let size: usize = members.iter().map(|(name, value)| name.len() + value.len().saturating_sub(8)).sum();
-    u32::try_from(size.div_ceil(1024).max(1)).map_or(f64::INFINITY, f64::from)
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation, TableSchema, wire};
+use heatsink_dynamo::{Error, Operation, TableSchema, json, wire};
 use heatsink_layout::LayoutSource;
 
 use crate::query::share::ItemSizes;
-use crate::request::Request;
+use crate::request::{Request, malformed};
+use crate::tables::{among, names_directly};
 use crate::{Plan, batch, hidden, point, query, scan, tables_of};
 
 /// Makes plans. Holds nothing but what it learned of item sizes; share one per process.
@@ -38,7 +39,8 @@ impl Router {
         if operation == Operation::ListTables {
             return hidden::list_tables(body, layouts);
         }
-        let tables = tables_of(operation, body)?;
+        let members = json::members(body).map_err(|_| malformed())?;
+        let tables = if names_directly(operation) { among(&members) } else { tables_of(operation, body) }?;
         if let Some(hidden) = tables.iter().find(|name| layouts.is_hidden(name)) {
             return Err(hidden::refuse(operation, hidden));
         }
@@ -49,30 +51,28 @@ impl Router {
                 why: "no table of the request is sharded",
             });
         };
-        self.plan_recorded(operation, body, &schema, layouts)
-    }
-
-    fn plan_recorded(
-        &self,
-        operation: Operation,
-        body: &Bytes,
-        schema: &Arc<TableSchema>,
-        layouts: &dyn LayoutSource,
-    ) -> Result<Plan, Error> {
         if !touches_items(operation) {
             let why = "an operation on the table itself, not on its items";
             return Ok(Plan::Forward { operation, body: body.clone(), why });
         }
         wire::check(operation, body)?;
+        self.plan_recorded(operation, &Request::new(body, members)?, &schema, layouts)
+    }
+
+    fn plan_recorded(
+        &self,
+        operation: Operation,
+        request: &Request<'_>,
+        schema: &Arc<TableSchema>,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Plan, Error> {
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
-                point::plan(operation, &Request::read(body)?, schema, layouts)
+                point::plan(operation, request, schema, layouts)
             }
-            Operation::Query => query::plan(self, body, schema, layouts),
-            Operation::Scan => scan::plan(&Request::read(body)?, schema, layouts),
-            Operation::BatchGetItem | Operation::BatchWriteItem => {
-                batch::plan(operation, &Request::read(body)?, layouts)
-            }
+            Operation::Query => query::plan(self, request.body, schema, layouts),
+            Operation::Scan => scan::plan(request, schema, layouts),
+            Operation::BatchGetItem | Operation::BatchWriteItem => batch::plan(operation, request, layouts),
             _ => Err(Error::validation(format!(
                 "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
                 operation.name(),

@@ -51,7 +51,32 @@ pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>,
                 statement_tables(element, &mut found)?;
             }
         }
-        _ => add_named(&mut found, body, &NAMING)?,
+        _ => return among(&json::members(body).map_err(|_| malformed())?),
+    }
+    Ok(found)
+}
+
+/// Whether an operation names its tables in members of the body itself ([`among`]).
+pub(crate) fn names_directly(operation: Operation) -> bool {
+    !matches!(
+        operation,
+        Operation::BatchGetItem
+            | Operation::BatchWriteItem
+            | Operation::TransactGetItems
+            | Operation::TransactWriteItems
+            | Operation::ExecuteStatement
+            | Operation::BatchExecuteStatement
+            | Operation::ExecuteTransaction
+    )
+}
+
+/// [`tables_of`] for members that were found already.
+pub(crate) fn among<'a>(members: &[(Cow<'a, str>, &'a [u8])]) -> Result<Vec<Cow<'a, str>>, Error> {
+    let mut found = Vec::with_capacity(1);
+    for (name, raw) in members {
+        if NAMING.contains(&&**name) && *raw != b"null" {
+            add(&mut found, json::string(raw).map_err(|_| malformed())?);
+        }
     }
     Ok(found)
 }

@@ -1,4 +1,5 @@
 //! Expressions that read the partition key, on point operations and in a Scan's filter.
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Point operations: one physical request, everything but the partition key byte for byte.
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! Batches, scans, hidden tables, and what is refused.
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
 mod common;
 
