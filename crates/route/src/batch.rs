@@ -52,23 +52,30 @@ pub(crate) fn plan(
     Ok(Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan())
 }
 
-/// The raw keys and items under one table of `RequestItems`, `UnprocessedKeys` or `UnprocessedItems`.
+/// The raw keys and items under one table of `RequestItems`, `UnprocessedKeys` or `UnprocessedItems`. A repeated member is
+/// given every time: whichever of them a store believes, its key is physical.
 fn objects(operation: Operation, table: &[u8]) -> Result<Vec<&[u8]>, json::Malformed> {
-    if operation == Operation::BatchGetItem {
-        return json::member(table, "Keys")?.map_or(Ok(Vec::new()), json::elements);
-    }
     let mut found = Vec::new();
+    if operation == Operation::BatchGetItem {
+        for keys in named(table, &["Keys"])? {
+            found.extend(json::elements(keys)?);
+        }
+        return Ok(found);
+    }
     for write in json::elements(table)? {
-        let [put, delete] = json::attributes_of(write, ["PutRequest", "DeleteRequest"])?;
-        for (request, holder) in [(put, "Item"), (delete, "Key")] {
-            if let Some(request) = request.filter(|request| *request != b"null")
-                && let Some(object) = json::member(request, holder)?
-            {
-                found.push(object);
-            }
+        for request in named(write, &["PutRequest", "DeleteRequest"])? {
+            found.extend(named(request, &["Item", "Key"])?);
         }
     }
     Ok(found)
+}
+
+fn named<'a>(object: &'a [u8], names: &[&str]) -> Result<Vec<&'a [u8]>, json::Malformed> {
+    let members = json::members(object)?.into_iter();
+    Ok(members
+        .filter(|(name, value)| names.contains(&&**name) && *value != b"null")
+        .map(|(_, value)| value)
+        .collect())
 }
 
 /// Makes every key of an answer logical.

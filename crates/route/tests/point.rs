@@ -85,6 +85,11 @@ fn a_key_that_the_suffix_makes_too_long_is_refused() {
 
 #[test]
 fn a_repeated_member_is_refused() {
+    let value = r#"{"TableName":"Tab","Key":{"pk":{"S":"a","S":"b"},"sk":{"S":"a"}}}"#;
+    assert!(plan(Operation::GetItem, value).is_err());
+    let key =
+        r#"{"TableName":"Tab","Key":{"pk":{"S":"a"},"sk":{"S":"a"}},"Key":{"pk":{"S":"b"},"sk":{"S":"a"}}}"#;
+    assert!(plan(Operation::GetItem, key).is_err());
     let twice = r#"{"TableName":"Tab","Key":{"pk":{"S":"a"},"sk":{"S":"a"},"pk":{"S":"b"}}}"#;
     assert_eq!(plan(Operation::GetItem, twice).unwrap_err().code, Code::SerializationException);
     for (first, second) in [("Tab", "Other"), ("Other", "Tab"), ("Tab", "Tab")] {

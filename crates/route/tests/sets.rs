@@ -39,6 +39,26 @@ fn every_key_of_a_batch_get_is_rewritten() {
 }
 
 #[test]
+fn a_repeated_member_of_a_batch_is_rewritten_every_time() {
+    let key = |pk: &str| format!(r#"{{"pk":{{"S":"{pk}"}},"sk":{{"S":"0000123#player_7"}}}}"#);
+    let delete = format!(
+        r#"{{"RequestItems":{{"Tab":[{{"DeleteRequest":{{"Key":{},"Key":{}}}}}]}}}}"#,
+        key("a"),
+        key("b")
+    );
+    let get = format!(
+        r#"{{"RequestItems":{{"Tab":{{"Keys":[{}]}},"Tab":{{"Keys":[{}],"Keys":[{}]}}}}}}"#,
+        key("a"),
+        key("a"),
+        key("b")
+    );
+    for (operation, body) in [(Operation::BatchWriteItem, delete), (Operation::BatchGetItem, get)] {
+        let physical = body.replace(&key("a"), &key("a#~1")).replace(&key("b"), &key("b#~1"));
+        assert_eq!(sent(operation, &body), physical);
+    }
+}
+
+#[test]
 fn a_scan_goes_on_where_it_stopped() {
     let body = r#"{"TableName":"Tab","Segment":1,"TotalSegments":4,"ExclusiveStartKey":{"pk":{"S":"game"},"sk":{"S":"0000123#player_7"}}}"#;
     assert_eq!(sent(Operation::Scan, body), body.replace("game", "game#~1"));
