@@ -15,6 +15,7 @@ mod fault;
 mod operations;
 mod scan;
 mod shape;
+mod value;
 mod walk;
 
 use crate::{Error, Operation};

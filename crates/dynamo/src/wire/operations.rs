@@ -30,8 +30,7 @@ const SELECT: Shape =
 const RETURN_VALUES: Shape = Shape::Text(&Text {
     least: 0,
     most: usize::MAX,
-    // The list as DynamoDB prints it, its slip included; UPDATED_NEW is refused later, with other words.
-    words: &["ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE_NEW", "NONE"],
+    words: &["ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW", "NONE"],
     named: Named::ReturnValues,
 });
 const LIMIT: Shape = Shape::Whole(&Whole { class: "Integer", least: 1, most: i64::MAX });

@@ -8,14 +8,8 @@ use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Whole, Word
 use crate::json;
 use crate::{Code, Error};
 
-/// Levels of lists and maps that DynamoDB takes in an attribute (AWS, "Limits": 32, the attribute itself counted).
-/// A value nested deeper is passed over unread.
-const NESTING: usize = 32;
-/// JSON levels from which the stores' own readers refuse a body for its depth alone, before they can word it.
-const BEYOND_READERS: usize = 120;
-const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
-const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
-const SEVERAL: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
+/// As DynamoDB prints it, its slip (`UPDATE_NEW`) included.
+const RETURN_VALUES: &str = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]";
 
 /// Checks a body against its operation's shape.
 pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Error> {
@@ -39,13 +33,13 @@ pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Erro
     }
 }
 
-struct Walk<'a> {
-    scan: Scan<'a>,
+pub(super) struct Walk<'a> {
+    pub(super) scan: Scan<'a>,
     path: Vec<Step<'a>>,
     /// The request's member that is being read, by its place in the shape.
     top: usize,
     /// The first attribute value that is none.
-    value: Option<&'static str>,
+    pub(super) value: Option<&'static str>,
     problems: Vec<Problem>,
 }
 
@@ -66,7 +60,7 @@ struct Problem {
 
 /// Where a value stands decides how a wrong type is worded.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum At {
+pub(super) enum At {
     Member,
     Element,
 }
@@ -102,9 +96,10 @@ impl<'a> Walk<'a> {
     }
 
     fn shape(&mut self, shape: Shape, at: At) -> Result<(), Stop> {
-        if self.scan.peek()? == b'n' && !matches!(shape, Shape::Value) {
-            // A null is an absent value; where one may not be, the reader of the request says so.
-            return Ok(self.scan.word("null")?);
+        if self.scan.peek()? == b'n' && !matches!(shape, Shape::Value | Shape::LaterValue | Shape::Any) {
+            // A null member is an absent one; an element cannot be absent.
+            self.scan.word("null")?;
+            return if at == At::Element { stop(fault::ELEMENT) } else { Ok(()) };
         }
         match shape {
             Shape::Text(text) => self.text(text),
@@ -117,13 +112,6 @@ impl<'a> Walk<'a> {
             Shape::Structure(structure) => self.structure(structure, at),
             Shape::Any => self.skip(),
         }
-    }
-
-    fn skip(&mut self) -> Result<(), Stop> {
-        if self.scan.skip()? > BEYOND_READERS {
-            self.value.get_or_insert(TOO_DEEP);
-        }
-        Ok(())
     }
 
     fn structure(&mut self, structure: &'static Structure, at: At) -> Result<(), Stop> {
@@ -280,7 +268,7 @@ impl<'a> Walk<'a> {
             return Ok(());
         };
         let text = match text.named {
-            Named::ReturnValues => format!("Failed to satisfy constraint: {broken}"),
+            Named::ReturnValues => RETURN_VALUES.to_owned(),
             _ => format!(
                 "Value '{value}' at '{}' failed to satisfy constraint: {broken}",
                 self.path(Wording::Quoted)
@@ -308,7 +296,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn flag(&mut self) -> Result<(), Stop> {
+    pub(super) fn flag(&mut self) -> Result<(), Stop> {
         match self.scan.peek()? {
             b't' => Ok(self.scan.word("true")?),
             b'f' => Ok(self.scan.word("false")?),
@@ -321,131 +309,6 @@ impl<'a> Walk<'a> {
                 }
             }
             _ => fault::cannot(&mut self.scan, "Boolean"),
-        }
-    }
-
-    fn attribute(&mut self, at: At, judged: bool) -> Result<(), Stop> {
-        if let Some(message) = self.value_at(at, 0)?
-            && (judged || message == TOO_DEEP)
-        {
-            self.value.get_or_insert(message);
-        }
-        Ok(())
-    }
-
-    /// Reads an attribute value; what is wrong with its content, if anything. `depth` counts the lists and maps
-    /// around it.
-    fn value_at(&mut self, at: At, depth: usize) -> Result<Option<&'static str>, Stop> {
-        match self.scan.peek()? {
-            b'{' => {}
-            b'n' => {
-                self.scan.word("null")?;
-                return Ok(Some(EMPTY));
-            }
-            b'[' => {
-                return stop(format!(
-                    "Unrecognized collection type class {}",
-                    fault::class("AttributeValue")
-                ));
-            }
-            _ => return scalar(at),
-        }
-        if depth > NESTING {
-            // Not read any further: a reader that recurses, like this one, must have an end.
-            let levels = 2 * depth + self.scan.skip()?;
-            return Ok((levels > BEYOND_READERS).then_some(TOO_DEEP));
-        }
-        self.scan.bump();
-        let (mut types, mut wrong, mut first) = (0, None, true);
-        while self.scan.more(b'}', first)? {
-            first = false;
-            let name = self.scan.name()?;
-            if self.scan.peek()? == b'n' {
-                self.scan.word("null")?;
-                continue;
-            }
-            types += 1;
-            match name {
-                b"S" | b"N" | b"B" => self.plain()?,
-                b"BOOL" | b"NULL" => self.boolean()?,
-                b"SS" | b"NS" | b"BS" => {
-                    self.open_list()?;
-                    let mut first = true;
-                    while self.scan.more(b']', first)? {
-                        first = false;
-                        if self.scan.peek()? == b'n' {
-                            self.scan.word("null")?;
-                        } else {
-                            self.plain()?;
-                        }
-                    }
-                }
-                b"L" => {
-                    self.open_list()?;
-                    let mut first = true;
-                    while self.scan.more(b']', first)? {
-                        first = false;
-                        let inner = self.value_at(At::Element, depth + 1)?;
-                        wrong = wrong.or(inner);
-                    }
-                }
-                b"M" => {
-                    match self.scan.peek()? {
-                        b'{' => self.scan.bump(),
-                        b'[' => {
-                            return stop(format!(
-                                "Unrecognized collection type java.util.Map<java.lang.String, {}>",
-                                fault::class("AttributeValue")
-                            ));
-                        }
-                        _ => return stop(fault::FIELD),
-                    }
-                    let mut first = true;
-                    while self.scan.more(b'}', first)? {
-                        first = false;
-                        self.scan.name()?;
-                        let inner = self.value_at(At::Element, depth + 1)?;
-                        wrong = wrong.or(inner);
-                    }
-                }
-                _ => {
-                    types -= 1;
-                    self.skip()?;
-                }
-            }
-        }
-        Ok(wrong.or(match types {
-            0 => Some(EMPTY),
-            1 => None,
-            _ => Some(SEVERAL),
-        }))
-    }
-
-    fn plain(&mut self) -> Result<(), Stop> {
-        if self.scan.peek()? != b'"' {
-            return fault::cannot(&mut self.scan, "String");
-        }
-        self.scan.string()?;
-        Ok(())
-    }
-
-    /// `BOOL` and `NULL`: which texts pass for booleans is the value reader's to know.
-    fn boolean(&mut self) -> Result<(), Stop> {
-        match self.scan.peek()? {
-            b'"' => self.plain(),
-            b'[' => Err(Stop::Type(None)),
-            _ => self.flag(),
-        }
-    }
-
-    fn open_list(&mut self) -> Result<(), Stop> {
-        match self.scan.peek()? {
-            b'[' => {
-                self.scan.bump();
-                Ok(())
-            }
-            b'{' => stop(fault::STRUCTURE),
-            _ => stop(fault::FIELD),
         }
     }
 
@@ -481,7 +344,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn scalar<T>(at: At) -> Result<T, Stop> {
+pub(super) fn scalar<T>(at: At) -> Result<T, Stop> {
     stop(if at == At::Element { fault::ELEMENT } else { fault::FIELD })
 }
 

@@ -1,0 +1,148 @@
+//! Attribute values: one type each, nested no deeper than can be read.
+
+use super::fault::{self, Stop, stop};
+use super::walk::{At, Walk, scalar};
+
+/// Levels of lists and maps that DynamoDB takes in an attribute (AWS, "Limits": 32, the attribute itself counted).
+/// A value nested deeper is passed over unread.
+const NESTING: usize = 32;
+/// JSON levels from which the stores' own readers refuse a body for its depth alone, before they can word it.
+const BEYOND_READERS: usize = 120;
+const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
+const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
+const SEVERAL: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
+
+impl Walk<'_> {
+    pub(super) fn attribute(&mut self, at: At, judged: bool) -> Result<(), Stop> {
+        if let Some(message) = self.value_at(at, 0)?
+            && (judged || message == TOO_DEEP)
+        {
+            self.value.get_or_insert(message);
+        }
+        Ok(())
+    }
+
+    /// Reads an attribute value; what is wrong with its content, if anything. `depth` counts the lists and maps
+    /// around it.
+    fn value_at(&mut self, at: At, depth: usize) -> Result<Option<&'static str>, Stop> {
+        match self.scan.peek()? {
+            b'{' => {}
+            b'n' => {
+                self.scan.word("null")?;
+                return Ok(Some(EMPTY));
+            }
+            b'[' => {
+                return stop(format!(
+                    "Unrecognized collection type class {}",
+                    fault::class("AttributeValue")
+                ));
+            }
+            _ => return scalar(at),
+        }
+        if depth > NESTING {
+            // Not read any further: a reader that recurses, like this one, must have an end.
+            let levels = 2 * depth + self.scan.skip()?;
+            return Ok((levels > BEYOND_READERS).then_some(TOO_DEEP));
+        }
+        self.scan.bump();
+        let (mut types, mut wrong, mut first) = (0, None, true);
+        while self.scan.more(b'}', first)? {
+            first = false;
+            let name = self.scan.name()?;
+            if self.scan.peek()? == b'n' {
+                self.scan.word("null")?;
+                continue;
+            }
+            types += 1;
+            match name {
+                b"S" | b"N" | b"B" => self.plain()?,
+                b"BOOL" | b"NULL" => self.boolean()?,
+                b"SS" | b"NS" | b"BS" => {
+                    self.open_list()?;
+                    let mut first = true;
+                    while self.scan.more(b']', first)? {
+                        first = false;
+                        if self.scan.peek()? == b'n' {
+                            self.scan.word("null")?;
+                        } else {
+                            self.plain()?;
+                        }
+                    }
+                }
+                b"L" => {
+                    self.open_list()?;
+                    let mut first = true;
+                    while self.scan.more(b']', first)? {
+                        first = false;
+                        let inner = self.value_at(At::Element, depth + 1)?;
+                        wrong = wrong.or(inner);
+                    }
+                }
+                b"M" => {
+                    match self.scan.peek()? {
+                        b'{' => self.scan.bump(),
+                        b'[' => {
+                            return stop(format!(
+                                "Unrecognized collection type java.util.Map<java.lang.String, {}>",
+                                fault::class("AttributeValue")
+                            ));
+                        }
+                        _ => return stop(fault::FIELD),
+                    }
+                    let mut first = true;
+                    while self.scan.more(b'}', first)? {
+                        first = false;
+                        self.scan.name()?;
+                        let inner = self.value_at(At::Element, depth + 1)?;
+                        wrong = wrong.or(inner);
+                    }
+                }
+                _ => {
+                    types -= 1;
+                    self.skip()?;
+                }
+            }
+        }
+        Ok(wrong.or(match types {
+            0 => Some(EMPTY),
+            1 => None,
+            _ => Some(SEVERAL),
+        }))
+    }
+
+    fn plain(&mut self) -> Result<(), Stop> {
+        if self.scan.peek()? != b'"' {
+            return fault::cannot(&mut self.scan, "String");
+        }
+        self.scan.string()?;
+        Ok(())
+    }
+
+    /// `BOOL` and `NULL`: which texts pass for booleans is the value reader's to know.
+    fn boolean(&mut self) -> Result<(), Stop> {
+        match self.scan.peek()? {
+            b'"' => self.plain(),
+            b'[' => Err(Stop::Type(None)),
+            _ => self.flag(),
+        }
+    }
+
+    fn open_list(&mut self) -> Result<(), Stop> {
+        match self.scan.peek()? {
+            b'[' => {
+                self.scan.bump();
+                Ok(())
+            }
+            b'{' => stop(fault::STRUCTURE),
+            _ => stop(fault::FIELD),
+        }
+    }
+
+    /// Passes over a value that nobody here judges.
+    pub(super) fn skip(&mut self) -> Result<(), Stop> {
+        if self.scan.skip()? > BEYOND_READERS {
+            self.value.get_or_insert(TOO_DEEP);
+        }
+        Ok(())
+    }
+}
