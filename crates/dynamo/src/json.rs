@@ -93,13 +93,7 @@ pub fn attributes_of_each<'a, const N: usize>(
     names: [&str; N],
 ) -> Result<Vec<Picked<'a, N>>, Malformed> {
     let mut found = Vec::new();
-    each_element(array, |at| {
-        let mut walk = Members::open(array, at)?;
-        let members = pick(&mut walk, names)?;
-        let end = walk.end();
-        found.push(Picked { raw: array.get(at..end).ok_or(Malformed)?, members });
-        Ok(end)
-    })?;
+    each_element(array, |at| picked(array, at, names, &mut found))?;
     Ok(found)
 }
 
@@ -130,6 +124,57 @@ pub fn trim(value: &[u8]) -> Result<&[u8], Malformed> {
     value.get(start..end).ok_or(Malformed)
 }
 
+/// [`attributes_of_each`] for the array under one member of a body, and the body's other members: an answer with a page
+/// of items is passed over once.
+///
+/// # Errors
+/// The bytes are not one JSON object, or the member is not an array of objects.
+pub fn page<'a, const N: usize>(
+    body: &'a [u8],
+    member: &str,
+    names: [&str; N],
+) -> Result<Page<'a, N>, Malformed> {
+    let mut page = Page { members: Vec::with_capacity(8), items: None };
+    let mut walk = Members::open(body, space(body, 0))?;
+    while let Some(name) = walk.name()? {
+        let name = string(name)?;
+        if name == member {
+            // The last of a repeated member counts.
+            let mut found = Vec::with_capacity(16);
+            let end = each_in(body, walk.value(), |at| picked(body, at, names, &mut found))?;
+            page.items = Some(found);
+            walk.value_ended(end)?;
+        } else {
+            let value = walk.skip_value()?;
+            page.members.push((name, value));
+        }
+    }
+    walk.finish()?;
+    Ok(page)
+}
+
+/// What [`page`] finds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<'a, const N: usize> {
+    /// All members but the array, in order.
+    pub members: Vec<Member<'a>>,
+    /// The array's objects; `None` where the member is missing.
+    pub items: Option<Vec<Picked<'a, N>>>,
+}
+
+fn picked<'a, const N: usize>(
+    bytes: &'a [u8],
+    at: usize,
+    names: [&str; N],
+    found: &mut Vec<Picked<'a, N>>,
+) -> Result<usize, Malformed> {
+    let mut walk = Members::open(bytes, at)?;
+    let members = pick(&mut walk, names)?;
+    let end = walk.end();
+    found.push(Picked { raw: bytes.get(at..end).ok_or(Malformed)?, members });
+    Ok(end)
+}
+
 fn pick<'a, const N: usize>(
     walk: &mut Members<'a>,
     names: [&str; N],
@@ -156,24 +201,33 @@ fn pick<'a, const N: usize>(
 /// Calls `element` at the start of every element of an array; it answers where the element ends.
 fn each_element(
     array: &[u8],
-    mut element: impl FnMut(usize) -> Result<usize, Malformed>,
+    element: impl FnMut(usize) -> Result<usize, Malformed>,
 ) -> Result<(), Malformed> {
-    let start = space(array, 0);
-    if array.get(start) != Some(&b'[') {
+    let end = each_in(array, space(array, 0), element)?;
+    if space(array, end) == array.len() { Ok(()) } else { Err(Malformed) }
+}
+
+/// The same for the array that starts at `start`: where it ends.
+fn each_in(
+    bytes: &[u8],
+    start: usize,
+    mut element: impl FnMut(usize) -> Result<usize, Malformed>,
+) -> Result<usize, Malformed> {
+    if bytes.get(start) != Some(&b'[') {
         return Err(Malformed);
     }
-    let mut at = space(array, start + 1);
-    if array.get(at) != Some(&b']') {
-        loop {
-            at = space(array, element(at)?);
-            match array.get(at) {
-                Some(b',') => at = space(array, at + 1),
-                Some(b']') => break,
-                _ => return Err(Malformed),
-            }
+    let mut at = space(bytes, start + 1);
+    if bytes.get(at) == Some(&b']') {
+        return Ok(at + 1);
+    }
+    loop {
+        at = space(bytes, element(at)?);
+        match bytes.get(at) {
+            Some(b',') => at = space(bytes, at + 1),
+            Some(b']') => return Ok(at + 1),
+            _ => return Err(Malformed),
         }
     }
-    if space(array, at + 1) == array.len() { Ok(()) } else { Err(Malformed) }
 }
 
 #[cfg(test)]

@@ -29,6 +29,41 @@ fn an_array_of_items_is_read_in_one_pass() {
 }
 
 #[test]
+fn a_page_is_read_with_the_members_around_it() {
+    let body = br#"{"Count":2, "Items" : [{"pk":1},{"x":{"pk":2}}], "LastEvaluatedKey":{"pk":3}}"#;
+    let found = page(body, "Items", ["pk"]).unwrap();
+    assert_eq!(
+        found.members,
+        [("Count".into(), &b"2"[..]), ("LastEvaluatedKey".into(), &br#"{"pk":3}"#[..])]
+    );
+    let items = found.items.unwrap();
+    assert_eq!((items[0].members, items[1].members), ([Some(&b"1"[..])], [None]));
+    assert_eq!(items[1].raw, br#"{"x":{"pk":2}}"#);
+    assert_eq!(page(b"{}", "Items", ["pk"]).unwrap().items, None);
+    for bad in [
+        &b"{\"Items\":{}}"[..],
+        b"{\"Items\":[1]}",
+        b"{\"Items\":[{}]",
+        b"{\"Items\":[{}]]",
+        b"{\"Items\":[{}}",
+    ] {
+        assert_eq!(page(bad, "Items", ["pk"]), Err(Malformed));
+    }
+}
+
+#[test]
+fn strings_of_every_length_end_where_they_end() {
+    for length in 0..80 {
+        for tail in ["", "\\\"", "\\\\", "\\n\\\""] {
+            let text = format!("\"{}{tail}{}\"", "x".repeat(length), "y".repeat(length % 11));
+            assert_eq!(trim(text.as_bytes()), Ok(text.as_bytes()));
+            assert_eq!(trim(&text.as_bytes()[..text.len() - 1]), Err(Malformed), "{text}");
+            assert_eq!(elements(format!("[{text},1]").as_bytes()).unwrap()[0], text.as_bytes());
+        }
+    }
+}
+
+#[test]
 fn what_is_not_json_is_malformed() {
     for bad in [
         "",
@@ -122,7 +157,7 @@ proptest! {
     fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(prop::sample::select(b"{}[]\",:\\ 1a-tnul\xff".to_vec()), 0..40)) {
         let well_formed = serde_json::from_slice::<Json>(&bytes).is_ok();
         prop_assert!(!well_formed || trim(&bytes).is_ok());
-        let _ = (members(&bytes), elements(&bytes), string(&bytes), attributes_of_each(&bytes, ["a"]), splice_members(&bytes, &[("a", None)]));
+        let _ = (members(&bytes), elements(&bytes), string(&bytes), attributes_of_each(&bytes, ["a"]), page(&bytes, "", ["a"]), splice_members(&bytes, &[("a", None)]));
     }
 
     #[test]
