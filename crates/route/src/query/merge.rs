@@ -167,21 +167,27 @@ impl<K: Ord, T> Merge<K, T> {
         self.stale = false;
     }
 
-    fn sift(&mut self, mut at: usize) {
-        loop {
-            let mut least = at;
-            for child in [2 * at + 1, 2 * at + 2] {
-                if let (Some(&a), Some(&b)) = (self.heap.get(child), self.heap.get(least))
-                    && self.lanes_in_order(a, b)
-                {
-                    least = child;
-                }
-            }
-            if least == at {
-                return;
-            }
-            self.heap.swap(at, least);
-            at = least;
+    /// Puts the lane at `at` where it belongs in the heap below it. The gap goes down to a leaf first and the lane climbs
+    /// from there: the next row of a lane rarely comes first again, so this compares half as often as the usual way.
+    fn sift(&mut self, at: usize) {
+        let Some(&lane) = self.heap.get(at) else { return };
+        let mut gap = at;
+        while let Some(&left) = self.heap.get(2 * gap + 1) {
+            let (child, next) = match self.heap.get(2 * gap + 2) {
+                Some(&right) if self.lanes_in_order(right, left) => (2 * gap + 2, right),
+                _ => (2 * gap + 1, left),
+            };
+            self.heap[gap] = next;
+            gap = child;
         }
+        while gap > at {
+            let parent = (gap - 1) / 2;
+            if !self.lanes_in_order(lane, self.heap[parent]) {
+                break;
+            }
+            self.heap[gap] = self.heap[parent];
+            gap = parent;
+        }
+        self.heap[gap] = lane;
     }
 }
