@@ -1,0 +1,141 @@
+//! `heatsink demo leaderboard`: a viral title burns one partition; the same load, sharded, does not.
+//!
+//! It runs in real time through the real HTTP front, with an open-loop load and no retries: first unsharded, then sharded, then
+//! sharded again for further titles, because where shards land is a matter of their names.
+//!
+//! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`).
+
+mod bars;
+mod collide;
+mod report;
+mod stage;
+mod workload;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use heatsink_dynamo::Operation;
+use heatsink_env::Env;
+use heatsink_load::{Rate, Report, Span, Work, open_loop};
+use heatsink_physics::PARTITION_WRITES;
+
+use crate::exit::Exit;
+use bars::Bars;
+use report::{Game, Games, Odds, Phase};
+use stage::Stage;
+use workload::{Background, Readers, Scores};
+
+pub use report::{Settings, Story};
+
+/// Connections of the put load, of the readers and of the other titles.
+const CONNECTIONS: [usize; 3] = [48, 8, 4];
+/// The title that goes viral.
+const GAME: &str = "game_x";
+
+impl Settings {
+    /// What was asked for, with the other titles' traffic.
+    pub fn new(seconds: u64, writes: u32, shards: u16, games: u32, reads: u32) -> Self {
+        Settings { seconds, writes, shards, games, reads, background: Background::per_second() }
+    }
+}
+
+/// Runs the whole story.
+pub async fn leaderboard(env: Arc<dyn Env>, settings: Settings) -> Result<Story, Exit> {
+    let seconds = settings.seconds;
+    let unsharded = Stage::start(&env, "").await?;
+    let (before, _) = play(&env, &unsharded, &settings, GAME, seconds, "before: one key").await?;
+    unsharded.stop().await;
+
+    let sharded = Stage::start(&env, &workload::rule(settings.shards)).await?;
+    let title = format!("after: {} shards", settings.shards);
+    let (after, after_meetings) = play(&env, &sharded, &settings, GAME, seconds, &title).await?;
+    let mut games = Vec::new();
+    for nth in 1..=settings.games {
+        let name = format!("game_{nth:02}");
+        let title = format!("{name} ({nth} of {})", settings.games);
+        let (phase, meetings) = play(&env, &sharded, &settings, &name, seconds.div_ceil(3), &title).await?;
+        games.push(Game { name, throttled_share: phase.throttled_share, meetings });
+    }
+    let partitions = u32::try_from(sharded.partitions().len()).unwrap_or(u32::MAX);
+    sharded.stop().await;
+    let shards = u32::from(settings.shards);
+    Ok(Story {
+        before,
+        after,
+        after_meetings,
+        after_games: Games::new(games),
+        odds: Odds {
+            partitions,
+            two_meet: collide::probability(shards, partitions, 2),
+            three_meet: collide::probability(shards, partitions, 3),
+        },
+        settings,
+    })
+}
+
+/// One load on one title, and which of its shards share a partition.
+async fn play(
+    env: &Arc<dyn Env>,
+    stage: &Stage,
+    settings: &Settings,
+    game: &str,
+    seconds: u64,
+    title: &str,
+) -> Result<(Phase, Vec<Vec<usize>>), Exit> {
+    let offered = u64::from(settings.writes) * seconds;
+    let scores = Arc::new(Scores::new(game, usize::try_from(offered).unwrap_or(usize::MAX)));
+    let readers = Arc::new(Readers::new(game));
+    let span = Duration::from_secs(seconds);
+    let [puts, reads, others] = CONNECTIONS;
+    let bars = Bars::new(title, seconds, PARTITION_WRITES);
+    let load = async {
+        futures::try_join!(
+            drive(env, stage, f64::from(settings.writes), puts, span, scores.clone()),
+            drive(env, stage, f64::from(settings.reads), reads, span, readers.clone()),
+            #[allow(clippy::cast_precision_loss, reason = "a few hundred")]
+            drive(env, stage, settings.background as f64, others, span, Arc::new(Background)),
+        )
+    };
+    let (puts, reads, _) = tokio::select! {
+        reports = load => reports?,
+        () = bars.run(&**env, || stage.partitions()) => return Err(Exit::software("the display ended early")),
+    };
+    drop(bars);
+    let exact = top_is_exact(env, stage, &scores, game).await?;
+    if let Some(failure) = puts.first_failure.as_ref().or(reads.first_failure.as_ref()) {
+        tracing::warn!(game, "a request failed: {failure}");
+    }
+    let meetings = if settings.shards > 1 { meetings(stage, settings.shards, game) } else { Vec::new() };
+    Ok((Phase::new(&puts, &reads, readers.units(), exact), meetings))
+}
+
+async fn drive<W: Work>(
+    env: &Arc<dyn Env>,
+    stage: &Stage,
+    per_second: f64,
+    connections: usize,
+    span: Duration,
+    work: Arc<W>,
+) -> Result<Report, Exit> {
+    let rate = Rate { per_second, span: Span::of(span), connections };
+    open_loop(env.clone(), stage.address, rate, work).await.map_err(|error| Exit::software(error.to_string()))
+}
+
+/// Whether the leaderboard shows exactly the best of the scores that were accepted.
+async fn top_is_exact(env: &Arc<dyn Env>, stage: &Stage, scores: &Scores, game: &str) -> Result<bool, Exit> {
+    // The burnt partition may still be in debt.
+    env.sleep(Duration::from_secs(1)).await;
+    let answer = stage.call(Operation::Query, &workload::top(game)).await?;
+    let shown: Vec<&str> =
+        answer["Items"].as_array().into_iter().flatten().filter_map(|row| row["sk"]["S"].as_str()).collect();
+    Ok(shown == scores.expected_top())
+}
+
+/// The groups of a title's shards that share a partition.
+fn meetings(stage: &Stage, shards: u16, game: &str) -> Vec<Vec<usize>> {
+    let positions: Vec<u64> = (0..shards)
+        .filter_map(|shard| heatsink_layout::codec::encode(game.as_bytes(), shard).ok())
+        .map(|key| heatsink_physics::position(&key))
+        .collect();
+    collide::meetings(&positions, stage.partitions().len())
+}

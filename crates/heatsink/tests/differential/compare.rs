@@ -1,0 +1,160 @@
+//! Runs one step against both stores and says where their answers differ.
+//!
+//! What may differ, and only that: the order of a Scan and of BatchGetItem's answers (DynamoDB promises none), the order
+//! of rows with equal index sort keys (nor there), the order of a set's members, and sizes in DescribeTable.
+
+use bytes::Bytes;
+use futures::executor::block_on;
+use heatsink_dynamo::{Error, Operation};
+use heatsink_store::Store;
+use serde_json::{Value as Json, json};
+
+use crate::generate::Step;
+use crate::schema::Table;
+
+/// More pages than any collection here has rows.
+const MAX_PAGES: usize = 400;
+
+/// What one store answered: every page, or the error that ended it.
+#[derive(Debug, PartialEq)]
+pub struct Answer {
+    pub pages: Vec<Json>,
+    pub error: Option<(String, Option<String>, Json)>,
+}
+
+fn call(store: &dyn Store, operation: Operation, body: &Json) -> Result<Json, Error> {
+    let answer = block_on(store.call(operation, Bytes::from(body.to_string())))?;
+    serde_json::from_slice(&answer).map_err(|error| Error::internal(format!("the answer is not JSON: {error}")))
+}
+
+/// Runs a step, following pages to the end.
+pub fn run(store: &dyn Store, step: &Step) -> Answer {
+    let Some(operation) = Operation::by_name(&step.operation) else {
+        return Answer { pages: Vec::new(), error: Some((format!("no operation {}", step.operation), None, Json::Null)) };
+    };
+    let mut body = step.body.clone();
+    let mut pages = Vec::new();
+    loop {
+        match call(store, operation, &body) {
+            Err(error) => {
+                let mut item = Json::Object(error.members.clone());
+                order_sets(&mut item);
+                return Answer { pages, error: Some((error.code.name().to_owned(), error.message, item)) };
+            }
+            Ok(mut answer) => {
+                order_sets(&mut answer);
+                let next = answer.get("LastEvaluatedKey").cloned();
+                pages.push(answer);
+                match next {
+                    Some(next) if pages.len() < MAX_PAGES => body["ExclusiveStartKey"] = next,
+                    _ => return Answer { pages, error: None },
+                }
+            }
+        }
+    }
+}
+
+/// The first difference that matters between the unsharded and the sharded answer.
+pub fn difference(tables: &[Table], step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
+    if plain.error != sharded.error {
+        return Some(format!("errors differ: {:?} / {:?}", plain.error, sharded.error));
+    }
+    match step.operation.as_str() {
+        "Scan" => unordered(plain, sharded),
+        "Query" if step.body.get("IndexName").is_some() => index_query(tables, step, plain, sharded),
+        "BatchGetItem" => differs("answers", &batch(plain), &batch(sharded)),
+        "DescribeTable" => differs("answers", &description(plain), &description(sharded)),
+        _ => differs("pages", &json!(plain.pages), &json!(sharded.pages)),
+    }
+}
+
+fn differs(what: &str, plain: &Json, sharded: &Json) -> Option<String> {
+    (plain != sharded).then(|| format!("{what} differ:\n  unsharded {plain}\n  sharded   {sharded}"))
+}
+
+fn rows(answer: &Answer) -> Vec<&Json> {
+    answer.pages.iter().filter_map(|page| page["Items"].as_array()).flatten().collect()
+}
+
+fn sorted(rows: Vec<&Json>) -> Json {
+    let mut texts: Vec<String> = rows.into_iter().map(Json::to_string).collect();
+    texts.sort_unstable();
+    json!(texts)
+}
+
+fn total(answer: &Answer, member: &str) -> u64 {
+    answer.pages.iter().filter_map(|page| page[member].as_u64()).sum()
+}
+
+fn unordered(plain: &Answer, sharded: &Answer) -> Option<String> {
+    differs("rows", &sorted(rows(plain)), &sorted(rows(sharded))).or_else(|| {
+        ["Count", "ScannedCount"]
+            .iter()
+            .find_map(|member| differs(member, &json!(total(plain, member)), &json!(total(sharded, member))))
+    })
+}
+
+fn index_query(tables: &[Table], step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
+    let scanned = |answer: &Answer| -> Json { answer.pages.iter().map(|page| page["ScannedCount"].clone()).collect() };
+    let sort = tables
+        .iter()
+        .find(|table| step.body["TableName"] == table.name)
+        .and_then(|table| table.indexes.iter().find(|index| step.body["IndexName"] == index.name))
+        .and_then(|index| index.sort);
+    let order = |answer: &Answer| -> Json {
+        sort.map(|(name, _)| rows(answer).into_iter().map(|row| row[name].clone()).collect()).unwrap_or_default()
+    };
+    unordered(plain, sharded)
+        .or_else(|| differs("page sizes", &scanned(plain), &scanned(sharded)))
+        .or_else(|| differs("orders", &order(plain), &order(sharded)))
+}
+
+fn batch(answer: &Answer) -> Json {
+    let mut pages = json!(answer.pages);
+    for page in pages.as_array_mut().into_iter().flatten() {
+        for rows in page["Responses"].as_object_mut().into_iter().flat_map(|tables| tables.values_mut()) {
+            let ordered = sorted(rows.as_array().into_iter().flatten().collect());
+            *rows = ordered;
+        }
+    }
+    pages
+}
+
+fn description(answer: &Answer) -> Json {
+    let mut pages = json!(answer.pages);
+    for page in pages.as_array_mut().into_iter().flatten() {
+        scrub(page);
+    }
+    pages
+}
+
+/// Takes out what differs between any two tables: ids, times, and sizes (the suffix counts).
+fn scrub(value: &mut Json) {
+    match value {
+        Json::Object(members) => {
+            for name in ["TableId", "CreationDateTime", "TableSizeBytes", "IndexSizeBytes", "LastUpdateToPayPerRequestDateTime"] {
+                members.remove(name);
+            }
+            members.values_mut().for_each(scrub);
+        }
+        Json::Array(elements) => elements.iter_mut().for_each(scrub),
+        _ => {}
+    }
+}
+
+/// Sets have no order.
+fn order_sets(value: &mut Json) {
+    match value {
+        Json::Object(members) => {
+            for (name, member) in members {
+                if let ("SS" | "NS" | "BS", Json::Array(elements)) = (name.as_str(), &mut *member) {
+                    elements.sort_by_key(Json::to_string);
+                } else {
+                    order_sets(member);
+                }
+            }
+        }
+        Json::Array(elements) => elements.iter_mut().for_each(order_sets),
+        _ => {}
+    }
+}

@@ -1,0 +1,290 @@
+//! Random calls. A case is a list of requests that does not depend on answers (paging is part of running a step), so
+//! that it can be cut down to the few that matter.
+
+use fastrand::Rng;
+use heatsink_dynamo::Operation;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+
+use crate::schema::{Index, Table};
+use crate::values::{self, Placeholders};
+
+/// One request.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Step {
+    pub operation: String,
+    pub body: Json,
+}
+
+const ROOTS: &[&str] = &["v", "n", "t", "l", "m", "u", "b", "absent", "pk", "sk"];
+const PLAIN_ROOTS: &[&str] = &["v", "n", "t", "l", "m", "u", "b", "absent"];
+
+/// `count` steps over `tables`.
+pub fn steps(rng: &mut Rng, tables: &[Table], count: usize) -> Vec<Step> {
+    (0..count).map(|_| step(rng, tables)).collect()
+}
+
+fn step(rng: &mut Rng, tables: &[Table]) -> Step {
+    // The first table has most of the indexes and gets most of the calls.
+    let table = &tables[if rng.bool() { 0 } else { rng.usize(..tables.len()) }];
+    let (operation, mut body) = match rng.u32(..100) {
+        0..=27 => (Operation::PutItem, put(rng, table)),
+        28..=37 => (Operation::UpdateItem, update(rng, table)),
+        38..=43 => (Operation::DeleteItem, delete(rng, table)),
+        44..=50 => (Operation::GetItem, get(rng, table)),
+        51..=54 => (Operation::BatchWriteItem, batch_write(rng, tables)),
+        55..=58 => (Operation::BatchGetItem, batch_get(rng, tables)),
+        59..=90 => (Operation::Query, query(rng, table)),
+        91..=98 => (Operation::Scan, scan(rng, table)),
+        _ => (Operation::DescribeTable, json!({"TableName": table.name})),
+    };
+    if rng.u32(..50) == 0 {
+        spoil(rng, &mut body);
+    }
+    Step { operation: operation.name().to_owned(), body }
+}
+
+fn key(rng: &mut Rng, table: &Table) -> Map<String, Json> {
+    let mut key = Map::new();
+    key.insert("pk".to_owned(), values::key(rng, table.partition.1, true));
+    if let Some((name, kind)) = table.sort {
+        key.insert(name.to_owned(), values::key(rng, kind, false));
+    }
+    key
+}
+
+fn item(rng: &mut Rng, table: &Table) -> Json {
+    let mut item = key(rng, table);
+    for (name, kind) in [("t", "S"), ("n", "N"), ("b", "B")] {
+        if rng.u32(..3) > 0 {
+            item.insert(name.to_owned(), values::index_key(rng, kind));
+        }
+    }
+    for name in ["v", "l", "m", "u"] {
+        if rng.bool() {
+            item.insert(name.to_owned(), values::any(rng, 2));
+        }
+    }
+    Json::Object(item)
+}
+
+fn key_values(rng: &mut Rng, table: &Table) -> Vec<Json> {
+    key(rng, table).into_iter().map(|(_, value)| value).collect()
+}
+
+fn write_options(rng: &mut Rng, body: &mut Json, placeholders: &mut Placeholders, table: &Table, returns: &[&str]) {
+    if rng.bool() {
+        let keys = key_values(rng, table);
+        body["ConditionExpression"] = json!(values::condition(rng, placeholders, ROOTS, &keys, 2));
+        if rng.bool() {
+            body["ReturnValuesOnConditionCheckFailure"] = json!("ALL_OLD");
+        }
+    }
+    if rng.bool() {
+        body["ReturnValues"] = json!(returns[rng.usize(..returns.len())]);
+    }
+}
+
+fn put(rng: &mut Rng, table: &Table) -> Json {
+    let mut body = json!({"TableName": table.name, "Item": item(rng, table)});
+    if rng.u32(..3) == 0 {
+        let mut placeholders = Placeholders::default();
+        write_options(rng, &mut body, &mut placeholders, table, &["NONE", "ALL_OLD"]);
+        placeholders.into_body(&mut body);
+    }
+    body
+}
+
+fn update(rng: &mut Rng, table: &Table) -> Json {
+    let mut body = json!({"TableName": table.name, "Key": key(rng, table)});
+    let mut placeholders = Placeholders::default();
+    if rng.u32(..10) > 0 {
+        body["UpdateExpression"] = json!(values::update(rng, &mut placeholders, "pk"));
+    }
+    let returns = ["NONE", "ALL_OLD", "ALL_NEW", "UPDATED_OLD", "UPDATED_NEW"];
+    write_options(rng, &mut body, &mut placeholders, table, &returns);
+    placeholders.into_body(&mut body);
+    body
+}
+
+fn delete(rng: &mut Rng, table: &Table) -> Json {
+    let mut body = json!({"TableName": table.name, "Key": key(rng, table)});
+    let mut placeholders = Placeholders::default();
+    write_options(rng, &mut body, &mut placeholders, table, &["NONE", "ALL_OLD"]);
+    placeholders.into_body(&mut body);
+    body
+}
+
+fn get(rng: &mut Rng, table: &Table) -> Json {
+    let mut body = json!({"TableName": table.name, "Key": key(rng, table), "ConsistentRead": rng.bool()});
+    if rng.u32(..3) == 0 {
+        let mut placeholders = Placeholders::default();
+        body["ProjectionExpression"] = json!(values::projection(rng, &mut placeholders, ROOTS));
+        placeholders.into_body(&mut body);
+    }
+    body
+}
+
+fn batch_write(rng: &mut Rng, tables: &[Table]) -> Json {
+    let mut requests = Map::new();
+    for table in tables.iter().filter(|_| true).take(rng.usize(1..=tables.len())) {
+        let writes: Vec<Json> = (0..rng.usize(1..6))
+            .map(|_| {
+                if rng.u32(..4) == 0 {
+                    json!({"DeleteRequest": {"Key": key(rng, table)}})
+                } else {
+                    json!({"PutRequest": {"Item": item(rng, table)}})
+                }
+            })
+            .collect();
+        requests.insert(table.name.to_owned(), Json::Array(writes));
+    }
+    json!({ "RequestItems": requests })
+}
+
+fn batch_get(rng: &mut Rng, tables: &[Table]) -> Json {
+    let mut requests = Map::new();
+    for table in tables.iter().take(rng.usize(1..=tables.len())) {
+        let keys: Vec<Json> = (0..rng.usize(1..10)).map(|_| Json::Object(key(rng, table))).collect();
+        let mut request = json!({ "Keys": keys });
+        if rng.u32(..3) == 0 {
+            let mut placeholders = Placeholders::default();
+            request["ProjectionExpression"] = json!(values::projection(rng, &mut placeholders, ROOTS));
+            placeholders.into_body(&mut request);
+        }
+        requests.insert(table.name.to_owned(), request);
+    }
+    json!({ "RequestItems": requests })
+}
+
+fn sort_condition(rng: &mut Rng, placeholders: &mut Placeholders, name: &str, kind: &str, partition: bool) -> String {
+    let mut bounds = [values::key(rng, kind, partition), values::key(rng, kind, partition)];
+    if name == "t" {
+        bounds = [values::index_key(rng, "S"), values::index_key(rng, "S")];
+    }
+    let [low, high] = bounds;
+    match rng.u32(..8) {
+        0 => format!("{name} = {}", placeholders.value(rng, low)),
+        1 => format!("{name} < {}", placeholders.value(rng, low)),
+        2 => format!("{name} <= {}", placeholders.value(rng, low)),
+        3 => format!("{name} > {}", placeholders.value(rng, low)),
+        4 => format!("{name} >= {}", placeholders.value(rng, low)),
+        5 if kind == "S" => {
+            let prefix = ["0", "03", "t", "t1", "game", "a"][rng.usize(..6)];
+            let prefix = json!({ "S": prefix });
+            format!("begins_with({name}, {})", placeholders.value(rng, prefix))
+        }
+        _ => {
+            let (low, high) = (placeholders.value(rng, low), placeholders.value(rng, high));
+            format!("{name} BETWEEN {low} AND {high}")
+        }
+    }
+}
+
+fn query(rng: &mut Rng, table: &Table) -> Json {
+    let index: Option<&Index> =
+        if table.indexes.is_empty() || rng.bool() { None } else { Some(&table.indexes[rng.usize(..table.indexes.len())]) };
+    let (partition, sort) = match index {
+        Some(index) => (index.partition, index.sort),
+        None => (table.partition, table.sort),
+    };
+    let mut body = json!({"TableName": table.name});
+    if let Some(index) = index {
+        body["IndexName"] = json!(index.name);
+    }
+    let mut placeholders = Placeholders::default();
+    let value = match partition.0 {
+        "pk" => values::key(rng, partition.1, true),
+        "sk" => values::key(rng, partition.1, false),
+        _ => values::index_key(rng, partition.1),
+    };
+    let value = placeholders.value(rng, value);
+    let equal = format!("{} = {value}", if rng.bool() { placeholders.name(partition.0) } else { partition.0.to_owned() });
+    let condition = match sort.filter(|_| rng.u32(..5) > 1) {
+        Some((name, kind)) => {
+            let sorted = sort_condition(rng, &mut placeholders, name, kind, name == "pk");
+            if rng.u32(..6) == 0 { format!("({sorted}) AND {equal}") } else { format!("{equal} AND {sorted}") }
+        }
+        None => equal,
+    };
+    body["KeyConditionExpression"] = json!(condition);
+    if rng.bool() {
+        body["ScanIndexForward"] = json!(rng.bool());
+    }
+    let roots: Vec<&str> = if rng.u32(..12) == 0 {
+        ROOTS.to_vec()
+    } else {
+        let mut roots: Vec<&str> =
+            PLAIN_ROOTS.iter().copied().filter(|root| *root != partition.0 && sort.is_none_or(|(name, _)| name != *root)).collect();
+        roots.extend(["pk", "sk"].into_iter().filter(|root| {
+            index.is_some() && partition.0 != *root && sort.is_none_or(|(name, _)| name != *root)
+        }));
+        roots
+    };
+    reading_options(rng, &mut body, placeholders, table, &roots);
+    body
+}
+
+fn scan(rng: &mut Rng, table: &Table) -> Json {
+    let mut body = json!({"TableName": table.name});
+    if !table.indexes.is_empty() && rng.u32(..3) == 0 {
+        body["IndexName"] = json!(table.indexes[rng.usize(..table.indexes.len())].name);
+    }
+    reading_options(rng, &mut body, Placeholders::default(), table, ROOTS);
+    body
+}
+
+fn reading_options(rng: &mut Rng, body: &mut Json, mut placeholders: Placeholders, table: &Table, roots: &[&str]) {
+    if rng.u32(..3) == 0 {
+        let keys = key_values(rng, table);
+        body["FilterExpression"] = json!(values::condition(rng, &mut placeholders, roots, &keys, 2));
+    }
+    match rng.u32(..6) {
+        0 => body["ProjectionExpression"] = json!(values::projection(rng, &mut placeholders, ROOTS)),
+        1 => body["Select"] = json!(["COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"][rng.usize(..3)]),
+        _ => {}
+    }
+    if rng.u32(..3) > 0 {
+        body["Limit"] = json!(rng.u32(1..9));
+    }
+    if rng.u32(..4) == 0 {
+        body["ConsistentRead"] = json!(rng.bool());
+    }
+    placeholders.into_body(body);
+}
+
+/// Makes a request that DynamoDB refuses, most of the time.
+fn spoil(rng: &mut Rng, body: &mut Json) {
+    let Some(members) = body.as_object_mut() else { return };
+    match rng.u32(..8) {
+        0 => drop(members.insert("TableName".to_owned(), json!("Missing"))),
+        1 => {
+            let names: Vec<String> = members.keys().cloned().collect();
+            members.remove(&names[rng.usize(..names.len())]);
+        }
+        2 => drop(members.insert("ExpressionAttributeValues".to_owned(), json!({":unused": {"S": "x"}}))),
+        3 => drop(members.insert("Limit".to_owned(), json!(0))),
+        4 => drop(members.insert("IndexName".to_owned(), json!("no-such-index"))),
+        5 => {
+            for name in ["Key", "Item"] {
+                if let Some(key) = members.get_mut(name) {
+                    key["pk"] = [json!({"S": ""}), json!({"N": "1"}), json!({"BOOL": true})][rng.usize(..3)].clone();
+                }
+            }
+        }
+        6 => {
+            for name in ["Key", "Item"] {
+                if let Some(Json::Object(key)) = members.get_mut(name) {
+                    key.remove(if rng.bool() { "pk" } else { "sk" });
+                }
+            }
+        }
+        _ => {
+            for name in ["KeyConditionExpression", "FilterExpression", "ConditionExpression", "UpdateExpression"] {
+                if let Some(Json::String(expression)) = members.get_mut(name) {
+                    expression.push_str([" AND", " )", " = :none", " #none"][rng.usize(..4)]);
+                }
+            }
+        }
+    }
+}

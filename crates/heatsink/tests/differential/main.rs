@@ -1,0 +1,75 @@
+//! The heart of the tests: the same calls against an unsharded store and through sharding on another; the answers must be
+//! equal.
+//!
+//! A run is many cases, each with fresh stores, tables and a seed of its own. A failing case is cut down to the requests that
+//! matter and printed with the command that replays it.
+//!
+//! | variable | meaning | default |
+//! |---|---|---|
+//! | `HEATSINK_SEED` | the first seed | 1 |
+//! | `HEATSINK_STEPS` | steps in all | 50,000 |
+//! | `HEATSINK_CASE_STEPS` | steps in a case | 400 |
+
+mod compare;
+mod generate;
+mod schema;
+mod shrink;
+mod values;
+mod world;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use fastrand::Rng;
+
+use crate::shrink::Case;
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
+}
+
+#[test]
+fn sharded_answers_equal_unsharded_ones() {
+    let first = setting("HEATSINK_SEED", 1);
+    let in_case = setting("HEATSINK_CASE_STEPS", 400);
+    let cases = setting("HEATSINK_STEPS", 50_000).div_ceil(in_case);
+    let next = AtomicUsize::new(0);
+    let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let running: Vec<_> = (0..workers)
+            .map(|_| {
+                scope.spawn(|| {
+                    loop {
+                        let case = next.fetch_add(1, Ordering::Relaxed) as u64;
+                        if case >= cases {
+                            return None;
+                        }
+                        let seed = first + case;
+                        if let Some(failure) = run_case(seed, in_case as usize) {
+                            next.fetch_add(cases as usize, Ordering::Relaxed);
+                            return Some(failure);
+                        }
+                    }
+                })
+            })
+            .collect();
+        running.into_iter().filter_map(|worker| worker.join().expect("a worker panicked")).collect()
+    });
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    println!("{} steps in {cases} cases from seed {first}: no difference", cases * in_case);
+}
+
+fn run_case(seed: u64, steps: usize) -> Option<String> {
+    let mut rng = Rng::with_seed(seed);
+    let rules = world::RULES[rng.usize(..world::RULES.len())];
+    let tables = schema::tables();
+    let case = Case { rules, steps: generate::steps(&mut rng, &tables, steps), tables };
+    let mismatch = case.run()?;
+    let (small, mismatch) = case.shrink(mismatch);
+    let requests: Vec<String> = small.steps.iter().map(|step| format!("  {} {}", step.operation, step.body)).collect();
+    Some(format!(
+        "seed {seed}, rules {rules}\n{}\nafter these {} requests:\n{}\nreplay: HEATSINK_SEED={seed} HEATSINK_STEPS={steps} HEATSINK_CASE_STEPS={steps} cargo test -p heatsink --test differential",
+        mismatch.what,
+        requests.len(),
+        requests.join("\n"),
+    ))
+}

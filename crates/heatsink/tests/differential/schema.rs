@@ -1,0 +1,113 @@
+//! The tables of the differential test: every key type, every kind of index that a sharded table can have.
+
+use serde_json::{Value as Json, json};
+
+/// An index of a test table, as the generator needs it.
+#[derive(Clone, Debug)]
+pub struct Index {
+    pub name: &'static str,
+    pub partition: (&'static str, &'static str),
+    pub sort: Option<(&'static str, &'static str)>,
+    pub local: bool,
+    pub projection: Json,
+}
+
+/// A test table. Attributes are pairs of name and type.
+#[derive(Clone, Debug)]
+pub struct Table {
+    pub name: &'static str,
+    pub partition: (&'static str, &'static str),
+    pub sort: Option<(&'static str, &'static str)>,
+    pub indexes: Vec<Index>,
+}
+
+fn index(
+    name: &'static str,
+    partition: (&'static str, &'static str),
+    sort: Option<(&'static str, &'static str)>,
+    projection: Json,
+) -> Index {
+    Index { name, partition, sort, local: false, projection }
+}
+
+fn local(name: &'static str, partition: (&'static str, &'static str), sort: (&'static str, &'static str), projection: Json) -> Index {
+    Index { name, partition, sort: Some(sort), local: true, projection }
+}
+
+/// All test tables. Key attribute values come from small pools, so that overwrites, ties and empty shards happen.
+pub fn tables() -> Vec<Table> {
+    let all = json!({"ProjectionType": "ALL"});
+    let keys_only = json!({"ProjectionType": "KEYS_ONLY"});
+    let include = json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": ["v", "m"]});
+    let string = ("pk", "S");
+    vec![
+        Table {
+            name: "Strings",
+            partition: string,
+            sort: Some(("sk", "S")),
+            indexes: vec![
+                local("by-t", string, ("t", "S"), all.clone()),
+                local("by-n", string, ("n", "N"), keys_only.clone()),
+                index("t-n", ("t", "S"), Some(("n", "N")), all.clone()),
+                index("pk-t", string, Some(("t", "S")), include.clone()),
+                index("pk-only", string, None, keys_only.clone()),
+                index("inverted", ("sk", "S"), Some(string), all.clone()),
+            ],
+        },
+        Table {
+            name: "Numbers",
+            partition: string,
+            sort: Some(("sk", "N")),
+            indexes: vec![local("by-b", string, ("b", "B"), include), index("n-only", ("n", "N"), None, all.clone())],
+        },
+        Table { name: "Bytes", partition: ("pk", "B"), sort: Some(("sk", "B")), indexes: vec![index("t-b", ("t", "S"), Some(("b", "B")), keys_only)] },
+        Table { name: "HashOnly", partition: string, sort: None, indexes: vec![index("t-only", ("t", "S"), None, all)] },
+        Table { name: "NumericKey", partition: ("pk", "N"), sort: Some(("sk", "S")), indexes: vec![] },
+    ]
+}
+
+fn key_schema(partition: &str, sort: Option<(&str, &str)>) -> Json {
+    let mut schema = vec![json!({"AttributeName": partition, "KeyType": "HASH"})];
+    schema.extend(sort.map(|(name, _)| json!({"AttributeName": name, "KeyType": "RANGE"})));
+    Json::Array(schema)
+}
+
+impl Table {
+    /// The `CreateTable` request.
+    pub fn create(&self) -> Json {
+        let mut attributes: Vec<(&str, &str)> = vec![self.partition];
+        attributes.extend(self.sort);
+        for index in &self.indexes {
+            attributes.push(index.partition);
+            attributes.extend(index.sort);
+        }
+        attributes.sort_unstable();
+        attributes.dedup();
+        let definitions: Vec<Json> =
+            attributes.iter().map(|(name, kind)| json!({"AttributeName": name, "AttributeType": kind})).collect();
+        let mut body = json!({
+            "TableName": self.name,
+            "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": definitions,
+            "KeySchema": key_schema(self.partition.0, self.sort),
+        });
+        for (member, local) in [("LocalSecondaryIndexes", true), ("GlobalSecondaryIndexes", false)] {
+            let indexes: Vec<Json> = self
+                .indexes
+                .iter()
+                .filter(|index| index.local == local)
+                .map(|index| {
+                    json!({
+                        "IndexName": index.name,
+                        "KeySchema": key_schema(index.partition.0, index.sort),
+                        "Projection": index.projection,
+                    })
+                })
+                .collect();
+            if !indexes.is_empty() {
+                body[member] = Json::Array(indexes);
+            }
+        }
+        body
+    }
+}

@@ -1,0 +1,64 @@
+//! The two stores that are compared: one embedded engine as it is, one behind sharding.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::executor::block_on;
+use futures::future::BoxFuture;
+use heatsink_control::{Control, Rules};
+use heatsink_dynamo::{Error, Operation};
+use heatsink_env::RealEnv;
+use heatsink_gateway::{Limits, Service};
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+
+use crate::schema::Table;
+
+/// The rules that cases draw from. `*` is every table with a sort key and a partition key that can take a suffix.
+pub const RULES: &[&str] = &[
+    r#"rule = [{ table = "*", strategy = "calculated", shards = 4 }]"#,
+    r#"rule = [{ table = "*", strategy = "calculated", shards = 2 }]"#,
+    r#"rule = [{ table = "*", strategy = "calculated", shards = 1 }]"#,
+    r#"rule = [{ table = "*", strategy = "calculated", shards = 13 }]"#,
+    r##"rule = [{ table = "Strings", strategy = "calculated", shards = 7, by = { attribute = "sk", separator = "#", part = 1 } }]"##,
+    r##"rule = [
+        { table = "S*", keys = "game*", strategy = "calculated", shards = 5 },
+        { table = "S*", keys = "a", strategy = "calculated", shards = 3 },
+        { table = "Numbers", strategy = "calculated", shards = 3 },
+    ]"##,
+];
+
+/// A gateway's service, seen as a store.
+struct Sharded(Service);
+
+impl Store for Sharded {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        self.0.call(operation, body).boxed()
+    }
+}
+
+fn create(store: &dyn Store, tables: &[Table]) {
+    for table in tables {
+        let body = Bytes::from(table.create().to_string());
+        block_on(store.call(Operation::CreateTable, body)).expect("the table is valid");
+    }
+}
+
+/// The engine as it is.
+pub fn unsharded(tables: &[Table]) -> Arc<dyn Store> {
+    let store = Embedded::memory().expect("memory");
+    create(&store, tables);
+    Arc::new(store)
+}
+
+/// The same engine behind a service that shards by `rules`.
+pub fn sharded(tables: &[Table], rules: &str) -> Arc<dyn Store> {
+    let store: Arc<dyn Store> = Arc::new(Embedded::memory().expect("memory"));
+    let env = Arc::new(RealEnv);
+    let rules = Rules::read("rules", rules).expect("the rules are valid");
+    let control = block_on(Control::start(store.clone(), env.clone(), rules)).expect("the registry is empty");
+    let service = Sharded(Service::new(store, control, env, Limits::default(), "us-east-1"));
+    create(&service, tables);
+    Arc::new(service)
+}
