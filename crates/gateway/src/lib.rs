@@ -3,8 +3,10 @@
 //!
 //! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
 
+mod drive;
 pub mod http;
 mod limits;
+mod metrics;
 mod service;
 
 pub use limits::Limits;

@@ -27,7 +27,7 @@ impl Default for Limits {
             head: 64 * 1024,
             head_read: Duration::from_secs(60),
             body_read: Duration::from_secs(30),
-            request: Duration::from_secs(60),
+            request: Duration::from_secs(30),
             drain: Duration::from_secs(30),
         }
     }

@@ -1,21 +1,42 @@
-//! The life of a request, from its operation and body to its answer.
+//! The life of a request, from its operation and body to its answer: which tables, which layouts, which plan, which
+//! physical calls.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation};
+use heatsink_control::Control;
+use heatsink_dynamo::{Error, Operation, wire};
+use heatsink_env::Env;
+use heatsink_route::{Plan, Router, tables_of};
 use heatsink_store::Store;
+
+use crate::Limits;
+use crate::drive::Driver;
+use crate::metrics::Metrics;
 
 /// Takes requests as clients send them and answers as one logical DynamoDB.
 pub struct Service {
     store: Arc<dyn Store>,
+    control: Control,
+    router: Router,
+    env: Arc<dyn Env>,
+    limits: Limits,
+    metrics: Metrics,
     region: String,
 }
 
 impl Service {
-    /// A service in front of `store`, which is in `region`.
-    pub fn new(store: Arc<dyn Store>, region: &str) -> Self {
-        Service { store, region: region.to_owned() }
+    /// A service in front of `store`, which is in `region`. `control` knows what of it is sharded. Metrics go to the recorder
+    /// that is installed by now.
+    pub fn new(
+        store: Arc<dyn Store>,
+        control: Control,
+        env: Arc<dyn Env>,
+        limits: Limits,
+        region: &str,
+    ) -> Self {
+        let region = region.to_owned();
+        Service { store, control, router: Router::new(), env, limits, metrics: Metrics::new(), region }
     }
 
     /// The AWS region that the service stands for.
@@ -28,6 +49,59 @@ impl Service {
     /// # Errors
     /// DynamoDB's own error for the request, or the store's, unchanged.
     pub async fn call(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
-        self.store.call(operation, body).await
+        let answer = self.answer(operation, body).await;
+        self.metrics.answered(operation, &answer);
+        answer
     }
+
+    async fn answer(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        // Names are found by a reader that skips over everything else. What it cannot read is wrong, and the checks of
+        // the whole request know how DynamoDB says so.
+        let names = match tables_of(operation, &body) {
+            Ok(names) => names,
+            Err(unreadable) => return Err(wire::check(operation, &body).err().unwrap_or(unreadable)),
+        };
+        if touches_items(operation) {
+            self.control.resolve(&names).await?;
+        } else {
+            self.control.before(operation, &body)?;
+        }
+        let plan = self.router.plan(operation, &body, &self.control)?;
+        self.metrics.planned(&plan);
+        let answer = match plan {
+            Plan::Forward { operation, body, .. } => self.store.call(operation, body).await,
+            plan => {
+                let deadline = self.env.now() + self.limits.request;
+                let driver =
+                    Driver { store: &*self.store, env: &*self.env, metrics: &self.metrics, deadline };
+                driver.run(plan.execute()).await
+            }
+        };
+        self.control.after(operation, &names, answer.as_ref()).await;
+        answer
+    }
+}
+
+/// Whether an operation reads or writes items, so that it matters how its tables are laid out.
+fn touches_items(operation: Operation) -> bool {
+    use Operation::{
+        BatchExecuteStatement, BatchGetItem, BatchWriteItem, DeleteItem, ExecuteStatement,
+        ExecuteTransaction, GetItem, PutItem, Query, Scan, TransactGetItems, TransactWriteItems, UpdateItem,
+    };
+    matches!(
+        operation,
+        BatchExecuteStatement
+            | BatchGetItem
+            | BatchWriteItem
+            | DeleteItem
+            | ExecuteStatement
+            | ExecuteTransaction
+            | GetItem
+            | PutItem
+            | Query
+            | Scan
+            | TransactGetItems
+            | TransactWriteItems
+            | UpdateItem
+    )
 }

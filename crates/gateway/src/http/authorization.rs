@@ -16,18 +16,23 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), Error> {
         return Err(missing());
     }
     let dated = headers.contains_key("x-amz-date") || headers.contains_key(DATE);
-    let [credential, signature, signed_headers] = ["Credential", "Signature", "SignedHeaders"].map(|name| has(given, name));
+    let [credential, signature, signed_headers] =
+        ["Credential", "Signature", "SignedHeaders"].map(|name| has(given, name));
     if credential && signature && signed_headers && dated {
         return Ok(());
     }
     let mut message = String::new();
-    for (name, present) in [("Credential", credential), ("Signature", signature), ("SignedHeaders", signed_headers)] {
+    for (name, present) in
+        [("Credential", credential), ("Signature", signature), ("SignedHeaders", signed_headers)]
+    {
         if !present {
             message.push_str(&format!("Authorization header requires '{name}' parameter. "));
         }
     }
     if !dated {
-        message.push_str("Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ");
+        message.push_str(
+            "Authorization header requires existence of either a 'X-Amz-Date' or a 'Date' header. ",
+        );
     }
     message.push_str("Authorization=");
     message.push_str(given);
@@ -58,7 +63,10 @@ mod tests {
         let whole = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0";
         assert_eq!(code_for(&[("authorization", whole), ("x-amz-date", "20260101T000000Z")]), Ok(()));
         assert_eq!(code_for(&[]).unwrap_err().0, Code::MissingAuthenticationTokenException);
-        assert_eq!(code_for(&[("authorization", "Basic x")]).unwrap_err().0, Code::MissingAuthenticationTokenException);
+        assert_eq!(
+            code_for(&[("authorization", "Basic x")]).unwrap_err().0,
+            Code::MissingAuthenticationTokenException
+        );
         let (code, message) = code_for(&[("authorization", "AWS4-")]).unwrap_err();
         assert_eq!(code, Code::IncompleteSignatureException);
         assert_eq!(

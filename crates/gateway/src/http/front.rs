@@ -31,7 +31,10 @@ impl Front {
     }
 
     /// Answers one request; an error ends the connection without an answer.
-    pub(super) async fn answer(&self, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Abandoned> {
+    pub(super) async fn answer(
+        &self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Full<Bytes>>, Abandoned> {
         let (head, body) = request.into_parts();
         let content_type = content_type(&head.headers);
         if head.method == Method::GET && head.uri.path() == "/" {
@@ -46,7 +49,9 @@ impl Front {
                 return Ok(reply::closing(self.refuse(content_type, &error)));
             }
         };
-        let Some(content_type) = content_type.filter(|_| head.method == Method::POST && head.uri.path() == "/") else {
+        let Some(content_type) =
+            content_type.filter(|_| head.method == Method::POST && head.uri.path() == "/")
+        else {
             return Ok(self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND)));
         };
         Ok(match self.operate(&head.headers, body).await {
@@ -73,10 +78,15 @@ impl Front {
             Err(error) => return Err(error),
         };
         // Not through Env: a bound on an I/O wait. tokio registers the timer only if the answer is not there at once.
-        tokio::time::timeout(self.limits.request, self.service.call(operation, body)).await.unwrap_or_else(|_| {
-            let message = format!("No answer within {} s; the request may have been carried out", self.limits.request.as_secs());
-            Err(Error::unavailable(message, Outcome::Unknown))
-        })
+        tokio::time::timeout(self.limits.request, self.service.call(operation, body)).await.unwrap_or_else(
+            |_| {
+                let message = format!(
+                    "No answer within {} s; the request may have been carried out",
+                    self.limits.request.as_secs()
+                );
+                Err(Error::unavailable(message, Outcome::Unknown))
+            },
+        )
     }
 
     fn refuse(&self, content_type: Option<HeaderValue>, error: &Error) -> Response<Full<Bytes>> {
@@ -84,7 +94,12 @@ impl Front {
         self.reply(status, content_type, error.body())
     }
 
-    fn reply(&self, status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Response<Full<Bytes>> {
+    fn reply(
+        &self,
+        status: StatusCode,
+        content_type: Option<HeaderValue>,
+        body: Bytes,
+    ) -> Response<Full<Bytes>> {
         reply::reply(&*self.env, status, content_type, body)
     }
 }
@@ -93,7 +108,10 @@ impl Front {
 /// name of its own that resolves to this machine: signatures are not checked, so nothing else would stop it.
 fn refuse_browsers(headers: &HeaderMap) -> Result<(), Error> {
     if headers.contains_key(ORIGIN) {
-        return Err(Error::new(Code::AccessDeniedException, "Requests from web pages are not served (Origin header)"));
+        return Err(Error::new(
+            Code::AccessDeniedException,
+            "Requests from web pages are not served (Origin header)",
+        ));
     }
     Ok(())
 }

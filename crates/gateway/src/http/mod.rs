@@ -37,7 +37,10 @@ pub async fn serve(
 ) -> bool {
     let front = Arc::new(Front::new(service, limits, env.clone()));
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(limits.head_read).max_buf_size(limits.head).pipeline_flush(true);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.head_read)
+        .max_buf_size(limits.head)
+        .pipeline_flush(true);
     let connections = GracefulShutdown::new();
     let mut shutdown = pin!(shutdown);
     loop {

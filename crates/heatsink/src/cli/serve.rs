@@ -2,15 +2,16 @@
 
 mod banner;
 mod signals;
+pub(super) mod store;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::ValueEnum;
+use heatsink_control::{Control, Rules, StartError};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service, http};
-use heatsink_store::Store;
-use heatsink_store::embedded::Embedded;
 use tokio::net::TcpListener;
 
 use super::Output;
@@ -25,9 +26,25 @@ pub struct Args {
     /// Keep the data in this file; without it, data lies in memory and goes with the process
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
+    /// Use the DynamoDB endpoint at this URL as the store, with credentials and region from the standard AWS chain
+    #[arg(long, value_name = "URL", conflicts_with = "data")]
+    upstream: Option<String>,
+    /// Which keys are sharded, and how
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// Whether the embedded store throttles as DynamoDB's partitions do
+    #[arg(long, value_enum, default_value = "on")]
+    partitions: Partitions,
     /// How the endpoint is printed on stdout
     #[arg(long, value_enum, default_value_t)]
     output: Output,
+}
+
+/// Whether there are partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Partitions {
+    On,
+    Off,
 }
 
 /// Serves until Ctrl-C or SIGTERM.
@@ -39,31 +56,43 @@ pub fn run(args: Args) -> Result<(), Exit> {
             args.listen
         )));
     }
+    let rules = args.rules.as_deref().map(read_rules).transpose()?.unwrap_or_default();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(serve(args))
+    let served = runtime.block_on(serve(args, rules));
+    // A request that outlived the time to drain must not hold the process.
+    runtime.shutdown_background();
+    served
 }
 
-async fn serve(args: Args) -> Result<(), Exit> {
+async fn serve(args: Args, rules: Rules) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let stop = signals::stop()?;
-    let store = open(&args)?;
     let listener = TcpListener::bind(args.listen).await.map_err(|error| {
-        Exit::unavailable(format!("cannot listen on {}: {error}; choose another address with --listen", args.listen))
+        Exit::unavailable(format!(
+            "cannot listen on {}: {error}; choose another address with --listen",
+            args.listen
+        ))
     })?;
-    let service = Arc::new(Service::new(store, "us-east-1"));
-    banner::print(listener.local_addr()?, &banner::Place::of(args.data.as_deref()), args.output)?;
-    let drained = http::serve(listener, service, Limits::default(), env, stop).await;
-    if !drained {
+    let partitions = args.partitions == Partitions::On;
+    let store::Opened { store, region, place } = match &args.upstream {
+        Some(url) => store::upstream(url, &env).await?,
+        None => store::embedded(args.data.as_deref(), partitions, &env).await?,
+    };
+    let control = Control::start(store.clone(), env.clone(), rules).await.map_err(|error| match error {
+        StartError::Rules(_) => Exit::usage(error.to_string()),
+        StartError::Store(_) => Exit::unavailable(error.to_string()),
+    })?;
+    let limits = Limits::default();
+    let service = Arc::new(Service::new(store, control, env.clone(), limits, &region));
+    banner::print(listener.local_addr()?, &place, args.output)?;
+    if !http::serve(listener, service, limits, env, stop).await {
         tracing::warn!("requests were still in flight when the time to finish them ran out");
     }
     Ok(())
 }
 
-fn open(args: &Args) -> Result<Arc<dyn Store>, Exit> {
-    let embedded = match &args.data {
-        Some(file) => Embedded::file(file)
-            .map_err(|error| Exit::unavailable(format!("cannot open the data file {}: {error}", file.display())))?,
-        None => Embedded::memory().map_err(|error| Exit::software(error.to_string()))?,
-    };
-    Ok(Arc::new(embedded))
+pub(super) fn read_rules(file: &Path) -> Result<Rules, Exit> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Exit::usage(format!("cannot read the rules in {}: {error}", file.display())))?;
+    Rules::read(&file.display().to_string(), &text).map_err(|error| Exit::usage(error.to_string()))
 }

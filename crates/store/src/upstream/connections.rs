@@ -95,8 +95,11 @@ impl Connections {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
-        let connector =
-            HttpsConnectorBuilder::new().with_webpki_roots().https_or_http().enable_http1().wrap_connector(tcp);
+        let connector = HttpsConnectorBuilder::new()
+            .with_webpki_roots()
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
         Connections {
             connector: TowerToHyperService::new(connector),
             uri: endpoint.uri().clone(),
@@ -168,11 +171,18 @@ impl Connections {
             let mut builder = http1::Builder::new();
             let (sender, connection) =
                 builder.max_buf_size(1024 * 1024).handshake(stream).await.map_err(|error| because(&error))?;
-            Ok(Link { sender, driver: Driver { connection, open: true }, used: false, idle_since: self.env.now() })
+            Ok(Link {
+                sender,
+                driver: Driver { connection, open: true },
+                used: false,
+                idle_since: self.env.now(),
+            })
         };
         match timeout(self.timeouts.connect, connecting).await {
             Ok(connected) => connected.map_err(Failure::NotSent),
-            Err(_) => Err(Failure::NotSent(format!("no connection within {} s", self.timeouts.connect.as_secs()))),
+            Err(_) => {
+                Err(Failure::NotSent(format!("no connection within {} s", self.timeouts.connect.as_secs())))
+            }
         }
     }
 }
@@ -199,7 +209,9 @@ impl Link {
             let why = because(error.error());
             match error.take_message() {
                 Some(unsent) => Broken::Unsent(Box::new(unsent), why),
-                None if error.error().is_incomplete_message() || error.error().is_closed() => Broken::Closed(why),
+                None if error.error().is_incomplete_message() || error.error().is_closed() => {
+                    Broken::Closed(why)
+                }
                 None => Broken::Bad(why),
             }
         })?;

@@ -78,11 +78,17 @@ impl Keys {
             }
             (Err(error), Some(old)) if unix_millis < old.expires_at && old.key.holds_at(unix_millis) => {
                 tracing::warn!(%error, "cannot renew the upstream credentials; the old ones hold for now");
-                Current { key: old.key.clone(), renew_at: unix_millis + AGAIN_MILLIS, expires_at: old.expires_at }
+                Current {
+                    key: old.key.clone(),
+                    renew_at: unix_millis + AGAIN_MILLIS,
+                    expires_at: old.expires_at,
+                }
             }
             (Err(error), _) => {
-                let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
-                let message = format!("No credentials for the upstream from the standard AWS chain: {error}{cause}");
+                let cause =
+                    std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+                let message =
+                    format!("No credentials for the upstream from the standard AWS chain: {error}{cause}");
                 return Err(Error::unavailable(message, Outcome::NotDone));
             }
         };

@@ -65,13 +65,24 @@ mod tests {
     #[test]
     fn only_plain_endpoints_are_taken() {
         for wrong in [
-            "", "localhost:8000", "127.0.0.1", "ftp://a", "http://", "http://u:p@a", "http://a/x", "http://a/?q", "http://a b",
+            "",
+            "localhost:8000",
+            "127.0.0.1",
+            "ftp://a",
+            "http://",
+            "http://u:p@a",
+            "http://a/x",
+            "http://a/?q",
+            "http://a b",
         ] {
             assert!(Endpoint::parse(wrong).is_err(), "{wrong:?}");
         }
         let local = Endpoint::parse("http://127.0.0.1:8001").unwrap();
         assert!(local.is_loopback());
-        assert_eq!((local.host(), local.to_string()), ("127.0.0.1:8001".into(), "http://127.0.0.1:8001".into()));
+        assert_eq!(
+            (local.host(), local.to_string()),
+            ("127.0.0.1:8001".into(), "http://127.0.0.1:8001".into())
+        );
         assert!(Endpoint::parse("http://[::1]:8001/").unwrap().is_loopback());
         let far = Endpoint::parse("https://dynamodb.eu-west-1.amazonaws.com:443").unwrap();
         assert!(!far.is_loopback());

@@ -47,7 +47,7 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        Timeouts { connect: Duration::from_secs(5), answer: Duration::from_secs(30) }
+        Timeouts { connect: Duration::from_secs(5), answer: Duration::from_secs(20) }
     }
 }
 
@@ -103,7 +103,9 @@ impl Upstream {
         let now = self.env.unix_millis();
         let key = self.keys.at(now).await?;
         let header = TARGETS.get(operation as usize).cloned().unwrap_or(HeaderValue::from_static(""));
-        let text = |value: &HeaderValue| value.to_str().map(str::to_owned).map_err(|e| Error::internal(e.to_string()));
+        let text = |value: &HeaderValue| {
+            value.to_str().map(str::to_owned).map_err(|e| Error::internal(e.to_string()))
+        };
         let host = self.host.to_str().map_err(|error| Error::internal(error.to_string()))?;
         let signed = key.sign(host, &text(&header)?, &body, now);
         let mut request = Request::new(Full::new(body));
@@ -118,13 +120,16 @@ impl Upstream {
         if let Some(token) = key.token() {
             headers.insert("x-amz-security-token", own(token.to_owned())?);
         }
-        let answer = self.connections.send(request, reads(operation)).await.map_err(|failure| match failure {
-            Failure::NotSent(why) => Error::unavailable(format!("The upstream cannot be reached: {why}"), Outcome::NotDone),
-            Failure::Lost(why) => {
-                let outcome = if reads(operation) { Outcome::NotDone } else { Outcome::Unknown };
-                Error::unavailable(format!("The upstream's answer was lost: {why}"), outcome)
-            }
-        })?;
+        let answer =
+            self.connections.send(request, reads(operation)).await.map_err(|failure| match failure {
+                Failure::NotSent(why) => {
+                    Error::unavailable(format!("The upstream cannot be reached: {why}"), Outcome::NotDone)
+                }
+                Failure::Lost(why) => {
+                    let outcome = if reads(operation) { Outcome::NotDone } else { Outcome::Unknown };
+                    Error::unavailable(format!("The upstream's answer was lost: {why}"), outcome)
+                }
+            })?;
         whole(&answer.headers, &answer.body)?;
         if answer.status == StatusCode::OK {
             Ok(answer.body)
@@ -143,8 +148,8 @@ impl Store for Upstream {
 /// Whether an operation changes nothing, so that sending it twice is harmless. Those not named may only do more.
 fn reads(operation: Operation) -> bool {
     use Operation::{
-        BatchGetItem, DescribeEndpoints, DescribeLimits, DescribeTable, DescribeTimeToLive, GetItem, ListTables,
-        ListTagsOfResource, Query, Scan, TransactGetItems,
+        BatchGetItem, DescribeEndpoints, DescribeLimits, DescribeTable, DescribeTimeToLive, GetItem,
+        ListTables, ListTagsOfResource, Query, Scan, TransactGetItems,
     };
     matches!(
         operation,
@@ -169,10 +174,14 @@ fn own(text: String) -> Result<HeaderValue, Error> {
 
 /// Compares the body with the checksum that the upstream sent. Some servers send none.
 fn whole(headers: &HeaderMap, body: &[u8]) -> Result<(), Error> {
-    let sent = headers.get("x-amz-crc32").and_then(|value| value.to_str().ok()).and_then(|text| text.parse::<u32>().ok());
+    let sent = headers
+        .get("x-amz-crc32")
+        .and_then(|value| value.to_str().ok())
+        .and_then(|text| text.parse::<u32>().ok());
     match sent {
         Some(sent) if sent != crc32fast::hash(body) => {
-            let message = "The upstream's answer was damaged on the way: its x-amz-crc32 does not fit its body";
+            let message =
+                "The upstream's answer was damaged on the way: its x-amz-crc32 does not fit its body";
             Err(Error::unavailable(message, Outcome::Unknown))
         }
         _ => Ok(()),

@@ -158,13 +158,18 @@ mod tests {
     fn signs_as_the_sdks_signer_does() {
         let bodies: [&[u8]; 3] = [b"{}", b"", "{\"TableName\":\"Täble\"}".as_bytes()];
         // The epoch, leap days, the ends of years, a century that is none, the far future.
-        for seconds in [0, 951_782_400, 1_709_164_800, 1_767_225_599, 1_767_225_600, 4_107_542_400, 9_999_999_999_u64] {
+        for seconds in
+            [0, 951_782_400, 1_709_164_800, 1_767_225_599, 1_767_225_600, 4_107_542_400, 9_999_999_999_u64]
+        {
             for token in [None, Some("a+token==")] {
                 for body in bodies {
                     let millis = seconds * 1000 + 999;
                     let key = SigningKey::derive("AKID", "secret/+", token, "eu-west-1", millis);
                     let ours = key.sign("127.0.0.1:8000", "DynamoDB_20120810.GetItem", body, millis);
-                    assert_eq!(ours, oracle(token, "127.0.0.1:8000", "DynamoDB_20120810.GetItem", body, millis));
+                    assert_eq!(
+                        ours,
+                        oracle(token, "127.0.0.1:8000", "DynamoDB_20120810.GetItem", body, millis)
+                    );
                 }
             }
         }

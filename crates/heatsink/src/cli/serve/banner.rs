@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::Path;
 
 use serde_json::json;
 
@@ -18,16 +17,6 @@ pub enum Place {
     Upstream(String),
 }
 
-impl Place {
-    /// Memory, or the file if there is one.
-    pub fn of(file: Option<&Path>) -> Self {
-        match file {
-            Some(file) => Place::File(file.display().to_string()),
-            None => Place::Memory,
-        }
-    }
-}
-
 /// Prints on stdout.
 pub fn print(address: SocketAddr, place: &Place, output: Output) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
@@ -39,7 +28,11 @@ pub fn print(address: SocketAddr, place: &Place, output: Output) -> std::io::Res
                 Place::File(file) => ("file", Some(file)),
                 Place::Upstream(url) => ("upstream", Some(url)),
             };
-            writeln!(out, "{}", json!({ "endpoint": endpoint(address), "data": { "kind": kind, "at": at } }))?;
+            writeln!(
+                out,
+                "{}",
+                json!({ "endpoint": endpoint(address), "data": { "kind": kind, "at": at } })
+            )?;
         }
     }
     out.flush()

@@ -1,0 +1,73 @@
+//! What is counted: requests, plans, physical calls, retries. The handles are made once; a request only adds to them.
+//!
+//! Not here: where the figures go (whoever installs a recorder of the `metrics` crate).
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, Fault, Operation};
+use heatsink_route::Plan;
+use metrics::{Counter, Histogram, counter, histogram};
+
+/// Outcomes of a request, as the label `outcome` names them.
+const OUTCOMES: [&str; 4] = ["ok", "throttled", "client_error", "server_error"];
+
+pub(crate) struct Metrics {
+    requests: Vec<[Counter; 4]>,
+    forward: Counter,
+    single: Counter,
+    scatter: Counter,
+    physical_calls: Histogram,
+    retries: Counter,
+}
+
+impl Metrics {
+    pub(crate) fn new() -> Self {
+        let of = |operation: &Operation| {
+            OUTCOMES.map(|outcome| {
+                counter!("heatsink_requests_total", "operation" => operation.name(), "outcome" => outcome)
+            })
+        };
+        let plan = |kind: &'static str| counter!("heatsink_plans_total", "plan" => kind);
+        Metrics {
+            requests: Operation::ALL.iter().map(of).collect(),
+            forward: plan("forward"),
+            single: plan("single"),
+            scatter: plan("scatter"),
+            physical_calls: histogram!("heatsink_physical_calls_per_request"),
+            retries: counter!("heatsink_throttled_shard_retries_total"),
+        }
+    }
+
+    /// A request was answered.
+    pub(crate) fn answered(&self, operation: Operation, answer: &Result<Bytes, Error>) {
+        let outcome = match answer {
+            Ok(_) => 0,
+            Err(error) if error.fault() == Fault::Server => 3,
+            Err(error) if error.retryable() => 1,
+            Err(_) => 2,
+        };
+        if let Some(counters) = self.requests.get(operation as usize) {
+            counters[outcome].increment(1);
+        }
+    }
+
+    /// A request has its plan.
+    pub(crate) fn planned(&self, plan: &Plan) {
+        match plan {
+            Plan::Forward { .. } => &self.forward,
+            Plan::Single(_) => &self.single,
+            Plan::Scatter(_) => &self.scatter,
+        }
+        .increment(1);
+    }
+
+    /// A plan is done, after that many physical calls, retries not counted.
+    #[allow(clippy::cast_precision_loss, reason = "a request makes few calls")]
+    pub(crate) fn sent(&self, calls: usize) {
+        self.physical_calls.record(calls as f64);
+    }
+
+    /// A throttled shard is asked again.
+    pub(crate) fn retried(&self) {
+        self.retries.increment(1);
+    }
+}

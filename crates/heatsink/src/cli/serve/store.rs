@@ -1,0 +1,53 @@
+//! Opens the store that the arguments ask for.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use heatsink_env::Env;
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+use heatsink_store::partitioned::Partitioned;
+use heatsink_store::upstream::{Endpoint, Timeouts, Upstream};
+
+use super::banner::Place;
+use crate::exit::Exit;
+
+/// The region that the embedded store stands for.
+const EMBEDDED_REGION: &str = "us-east-1";
+
+/// A store that is ready.
+pub struct Opened {
+    pub store: Arc<dyn Store>,
+    pub region: String,
+    pub place: Place,
+}
+
+/// The embedded engine, in memory or in `file`, with or without partitions before it.
+pub async fn embedded(file: Option<&Path>, partitions: bool, env: &Arc<dyn Env>) -> Result<Opened, Exit> {
+    let (engine, place) = match file {
+        Some(file) => (Embedded::file(file), Place::File(file.display().to_string())),
+        None => (Embedded::memory(), Place::Memory),
+    };
+    let cannot = |error| match file {
+        Some(file) => Exit::unavailable(format!("cannot open the data file {}: {error}", file.display())),
+        None => Exit::software(format!("cannot start the embedded store: {error}")),
+    };
+    let engine = engine.map_err(cannot)?;
+    let store: Arc<dyn Store> = if partitions {
+        Arc::new(Partitioned::start(engine, env.clone()).await.map_err(cannot)?)
+    } else {
+        Arc::new(engine)
+    };
+    Ok(Opened { store, region: EMBEDDED_REGION.to_owned(), place })
+}
+
+/// The DynamoDB endpoint at `url`.
+pub async fn upstream(url: &str, env: &Arc<dyn Env>) -> Result<Opened, Exit> {
+    let endpoint = Endpoint::parse(url).map_err(|problem| Exit::usage(format!("--upstream: {problem}")))?;
+    let place = Place::Upstream(endpoint.to_string());
+    let upstream = Upstream::connect(endpoint, Timeouts::default(), env.clone())
+        .await
+        .map_err(|problem| Exit::usage(format!("--upstream: {problem}")))?;
+    let region = upstream.region().to_owned();
+    Ok(Opened { store: Arc::new(upstream), region, place })
+}

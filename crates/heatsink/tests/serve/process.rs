@@ -1,0 +1,136 @@
+//! Starts the command, reads what it prints, talks HTTP to it, stops it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::time::Duration;
+
+pub struct Server {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    printed: String,
+    endpoint: String,
+}
+
+/// The command, with no AWS configuration but fake credentials.
+pub fn heatsink() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+    command
+        .env("AWS_ACCESS_KEY_ID", "local")
+        .env("AWS_SECRET_ACCESS_KEY", "local")
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_CONFIG_FILE", "/dev/null")
+        .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+        .env_remove("AWS_REGION")
+        .env_remove("AWS_PROFILE")
+        .env_remove("RUST_LOG");
+    command
+}
+
+/// Runs the command to its end.
+pub fn run(args: &[&str]) -> Output {
+    heatsink().args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+/// A directory of the test's own.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("heatsink-serve-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+impl Server {
+    /// Serves on a free port.
+    pub fn start(args: &[&str]) -> Self {
+        let mut server = Server::spawn(&[&["--output", "json"], args].concat());
+        server.stdout.read_line(&mut server.printed).unwrap();
+        let printed: serde_json::Value = serde_json::from_str(&server.printed).unwrap();
+        server.endpoint = printed["endpoint"].as_str().unwrap().to_owned();
+        server
+    }
+
+    /// The same, printing for people.
+    pub fn start_text(args: &[&str]) -> Self {
+        let mut server = Server::spawn(args);
+        while !server.printed.contains("Data lies") {
+            assert_ne!(server.stdout.read_line(&mut server.printed).unwrap(), 0, "{}", server.printed);
+        }
+        server.endpoint = server.printed.lines().next().unwrap().rsplit(' ').next().unwrap().to_owned();
+        server
+    }
+
+    fn spawn(args: &[&str]) -> Self {
+        let mut command = heatsink();
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(args);
+        let mut child =
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        Server { child, stdout, printed: String::new(), endpoint: String::new() }
+    }
+
+    pub fn printed(&self) -> &str {
+        &self.printed
+    }
+
+    pub fn endpoint(&self) -> String {
+        self.endpoint.clone()
+    }
+
+    pub fn address(&self) -> String {
+        self.endpoint.trim_start_matches("http://").to_owned()
+    }
+
+    /// Sends a signal and waits: the exit code and what stood on stderr.
+    pub fn stop(mut self, signal: &str) -> (Option<i32>, String) {
+        let sent = Command::new("kill")
+            .args([&format!("-{signal}"), &self.child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+        let mut stderr = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+        (self.child.wait().unwrap().code(), stderr)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// One operation on a connection of its own: status and body.
+pub fn call(endpoint: &str, operation: &str, body: &str) -> (u16, String) {
+    send(
+        endpoint.trim_start_matches("http://"),
+        &post(&format!("DynamoDB_20120810.{operation}"), body.as_bytes()),
+    )
+}
+
+/// A signed request.
+pub fn post(target: &str, body: &[u8]) -> Vec<u8> {
+    let mut request = format!(
+        "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/x-amz-json-1.0\r\nx-amz-target: {target}\r\n\
+         x-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request, \
+         SignedHeaders=host, Signature=0\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
+    request.extend_from_slice(body);
+    request
+}
+
+/// Sends bytes and reads until the server closes: status and body.
+pub fn send(address: &str, request: &[u8]) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.write_all(request).unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}

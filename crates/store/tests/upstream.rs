@@ -1,0 +1,309 @@
+//! The upstream store against a server that misbehaves: what each fault becomes, and that no write is sent twice.
+
+#![allow(clippy::disallowed_methods, reason = "real sockets keep real time")]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::{SharedCredentialsProvider, error::CredentialsError, future};
+use bytes::Bytes;
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_env::{Env, ManualEnv, RealEnv};
+use heatsink_store::Store;
+use heatsink_store::upstream::{Endpoint, Timeouts, Upstream};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What the server does with the n-th request, counted over all connections.
+type Script = Arc<dyn Fn(usize) -> Act + Send + Sync>;
+
+enum Act {
+    /// Sends these bytes and keeps the connection.
+    Send(Vec<u8>),
+    /// Sends these bytes and closes.
+    SendAndClose(Vec<u8>),
+    /// Never answers.
+    Silence,
+}
+
+struct Fake {
+    endpoint: Endpoint,
+    requests: Arc<Mutex<Vec<String>>>,
+    connections: Arc<AtomicUsize>,
+}
+
+impl Fake {
+    async fn start(script: impl Fn(usize) -> Act + Send + Sync + 'static) -> Fake {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = Endpoint::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+        let fake = Fake { endpoint, requests: Arc::default(), connections: Arc::default() };
+        let (requests, connections, script) =
+            (fake.requests.clone(), fake.connections.clone(), Arc::new(script));
+        tokio::spawn(async move {
+            loop {
+                let (stream, _) = listener.accept().await.unwrap();
+                connections.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(converse(stream, requests.clone(), script.clone()));
+            }
+        });
+        fake
+    }
+
+    fn upstream(&self) -> Upstream {
+        self.upstream_with(
+            Arc::new(RealEnv),
+            SharedCredentialsProvider::new(Credentials::from_keys("AKID", "secret", None)),
+        )
+    }
+
+    fn upstream_with(&self, env: Arc<dyn Env>, chain: SharedCredentialsProvider) -> Upstream {
+        let timeouts = Timeouts { connect: Duration::from_millis(500), answer: Duration::from_millis(500) };
+        Upstream::with(self.endpoint.clone(), timeouts, env, "us-east-1".to_owned(), chain).unwrap()
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+async fn converse(mut stream: TcpStream, requests: Arc<Mutex<Vec<String>>>, script: Script) {
+    let mut read = Vec::new();
+    loop {
+        let mut piece = [0; 4096];
+        match stream.read(&mut piece).await {
+            Ok(n) if n > 0 => read.extend_from_slice(&piece[..n]),
+            _ => return,
+        }
+        // Every request of these tests ends with its two-byte body.
+        if !read.ends_with(b"{}") {
+            continue;
+        }
+        let n = {
+            let mut requests = requests.lock().unwrap();
+            requests.push(String::from_utf8(std::mem::take(&mut read)).unwrap());
+            requests.len() - 1
+        };
+        match script(n) {
+            Act::Send(bytes) => stream.write_all(&bytes).await.unwrap(),
+            Act::SendAndClose(bytes) => {
+                stream.write_all(&bytes).await.unwrap();
+                return;
+            }
+            Act::Silence => tokio::time::sleep(Duration::from_secs(60)).await,
+        }
+    }
+}
+
+fn answer(status: &str, extra: &str, body: &str) -> Vec<u8> {
+    format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\n{extra}\r\n{body}", body.len()).into_bytes()
+}
+
+fn ok() -> Vec<u8> {
+    answer("200 OK", &format!("x-amz-crc32: {}\r\n", crc32fast::hash(b"{\"a\":1}")), "{\"a\":1}")
+}
+
+async fn put(upstream: &Upstream) -> Result<Bytes, Error> {
+    upstream.call(Operation::PutItem, Bytes::from_static(b"{}")).await
+}
+
+async fn get(upstream: &Upstream) -> Result<Bytes, Error> {
+    upstream.call(Operation::GetItem, Bytes::from_static(b"{}")).await
+}
+
+#[tokio::test]
+async fn requests_are_signed_and_share_a_connection() {
+    let fake = Fake::start(|_| Act::Send(ok())).await;
+    let upstream = fake.upstream();
+    for _ in 0..3 {
+        assert_eq!(put(&upstream).await.unwrap(), "{\"a\":1}");
+    }
+    assert_eq!(fake.connections.load(Ordering::SeqCst), 1);
+    let request = fake.requests()[0].to_lowercase();
+    assert!(request.starts_with("post / http/1.1\r\n"), "{request}");
+    for header in [
+        "x-amz-target: dynamodb_20120810.putitem\r\n",
+        "content-type: application/x-amz-json-1.0\r\n",
+        "content-length: 2\r\n",
+        "authorization: aws4-hmac-sha256 credential=akid/",
+        "signedheaders=content-type;host;x-amz-date;x-amz-target, signature=",
+    ] {
+        assert!(request.contains(header), "{header} in {request}");
+    }
+}
+
+#[tokio::test]
+async fn every_fault_is_an_error_that_says_whether_it_was_done() {
+    let throttled = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slow","ThrottlingReasons":[]}"#;
+    let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\"".to_vec();
+    let cases: Vec<(&str, Act, Code, u16, Outcome)> = vec![
+        (
+            "throttled",
+            Act::Send(answer("400 Bad Request", "", throttled)),
+            Code::ProvisionedThroughputExceededException,
+            400,
+            Outcome::NotDone,
+        ),
+        (
+            "500 with HTML",
+            Act::Send(answer("500 Oops", "", "<html>no</html>")),
+            Code::InternalServerError,
+            500,
+            Outcome::Unknown,
+        ),
+        (
+            "503 with HTML",
+            Act::Send(answer("503 Busy", "", "<html>no</html>")),
+            Code::ServiceUnavailable,
+            503,
+            Outcome::Unknown,
+        ),
+        (
+            "404 with HTML",
+            Act::Send(answer("404 Not Found", "", "<html>no</html>")),
+            Code::InternalServerError,
+            500,
+            Outcome::NotDone,
+        ),
+        (
+            "wrong checksum",
+            Act::Send(answer("200 OK", "x-amz-crc32: 1\r\n", "{}")),
+            Code::ServiceUnavailable,
+            503,
+            Outcome::Unknown,
+        ),
+        ("closes mid-answer", Act::SendAndClose(cut), Code::ServiceUnavailable, 503, Outcome::Unknown),
+        (
+            "closes without answer",
+            Act::SendAndClose(Vec::new()),
+            Code::ServiceUnavailable,
+            503,
+            Outcome::Unknown,
+        ),
+        (
+            "no HTTP",
+            Act::SendAndClose(b"220 smtp ready\r\n\r\n".to_vec()),
+            Code::ServiceUnavailable,
+            503,
+            Outcome::Unknown,
+        ),
+        ("never answers", Act::Silence, Code::ServiceUnavailable, 503, Outcome::Unknown),
+    ];
+    for (name, act, code, status, outcome) in cases {
+        let act = Mutex::new(Some(act));
+        let fake = Fake::start(move |_| act.lock().unwrap().take().unwrap_or_else(|| Act::Send(ok()))).await;
+        let upstream = fake.upstream();
+        let error = put(&upstream).await.expect_err(name);
+        assert_eq!((&error.code, error.status, error.outcome), (&code, status, outcome), "{name}: {error}");
+        assert_eq!(fake.requests().len(), 1, "{name}: a write was sent again");
+        assert!(put(&upstream).await.is_ok(), "{name}: the next request suffers");
+    }
+}
+
+#[tokio::test]
+async fn an_error_passes_on_byte_for_byte() {
+    let body = r#"{ "message":"m",  "__type":"x#ConditionalCheckFailedException","Item":{}}"#;
+    let fake = Fake::start(move |_| Act::Send(answer("400 Bad Request", "", body))).await;
+    let error = put(&fake.upstream()).await.unwrap_err();
+    assert_eq!(
+        (error.code.clone(), error.body()),
+        (Code::ConditionalCheckFailedException, Bytes::from(body))
+    );
+}
+
+#[tokio::test]
+async fn nobody_there_is_not_done() {
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let chain = SharedCredentialsProvider::new(Credentials::from_keys("a", "b", None));
+    let endpoint = Endpoint::parse(&format!("http://{gone}")).unwrap();
+    let upstream =
+        Upstream::with(endpoint, Timeouts::default(), Arc::new(RealEnv), "us-east-1".into(), chain).unwrap();
+    let error = put(&upstream).await.unwrap_err();
+    assert_eq!((error.code.clone(), error.outcome), (Code::ServiceUnavailable, Outcome::NotDone), "{error}");
+}
+
+#[tokio::test]
+async fn a_connection_that_closed_while_idle_costs_nobody_an_error() {
+    // Closes after every answer, without saying so beforehand.
+    let fake = Fake::start(|_| Act::SendAndClose(ok())).await;
+    let upstream = fake.upstream();
+    for _ in 0..5 {
+        put(&upstream).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(fake.requests().len(), 5);
+}
+
+#[tokio::test]
+async fn a_used_connection_that_closes_under_a_request_is_retried_for_reads_alone() {
+    // The second request meets a connection that closes as it arrives.
+    let script = |n| if n == 1 { Act::SendAndClose(Vec::new()) } else { Act::Send(ok()) };
+    let fake = Fake::start(script).await;
+    let upstream = fake.upstream();
+    get(&upstream).await.unwrap();
+    get(&upstream).await.unwrap();
+    assert_eq!(fake.requests().len(), 3);
+
+    let fake = Fake::start(script).await;
+    let upstream = fake.upstream();
+    put(&upstream).await.unwrap();
+    let error = put(&upstream).await.unwrap_err();
+    assert_eq!((error.outcome, fake.requests().len()), (Outcome::Unknown, 2));
+}
+
+#[tokio::test]
+async fn an_abandoned_request_leaves_no_half_read_connection() {
+    let fake = Fake::start(|n| if n == 0 { Act::Silence } else { Act::Send(ok()) }).await;
+    let upstream = fake.upstream();
+    assert!(tokio::time::timeout(Duration::from_millis(50), put(&upstream)).await.is_err());
+    assert_eq!(put(&upstream).await.unwrap(), "{\"a\":1}");
+    assert_eq!(fake.connections.load(Ordering::SeqCst), 2);
+}
+
+/// Credentials that last ten minutes from when they are asked for; from the third time on there are none.
+#[derive(Debug)]
+struct Expiring {
+    millis: Arc<dyn Fn() -> u64 + Send + Sync>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl aws_credential_types::provider::ProvideCredentials for Expiring {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        let n = self.asked.fetch_add(1, Ordering::SeqCst);
+        let until = std::time::UNIX_EPOCH + Duration::from_millis((self.millis)() + 600_000);
+        future::ProvideCredentials::ready(if n < 2 {
+            Ok(Credentials::new(format!("AKID{n}"), "secret", Some("token".into()), Some(until), "test"))
+        } else {
+            Err(CredentialsError::not_loaded("gone"))
+        })
+    }
+}
+
+#[tokio::test]
+async fn credentials_are_renewed_before_they_expire_and_outlive_a_failed_renewal() {
+    let fake = Fake::start(|_| Act::Send(ok())).await;
+    let env = ManualEnv::seeded(1);
+    let clock = env.clone();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let chain = Expiring { millis: Arc::new(move || clock.unix_millis()), asked: asked.clone() };
+    let upstream = fake.upstream_with(Arc::new(env.clone()), SharedCredentialsProvider::new(chain));
+    let used = async |minutes: u64| {
+        env.advance(Duration::from_secs(60 * minutes));
+        let answer = put(&upstream).await;
+        let request = fake.requests().last().cloned().unwrap_or_default();
+        let at = request.find("Credential=").map_or(0, |at| at + 11);
+        assert!(request.contains("x-amz-security-token: token"), "{request}");
+        answer.map(|_| request[at..at + 5].to_owned())
+    };
+    assert_eq!(used(0).await.unwrap(), "AKID0");
+    assert_eq!(used(4).await.unwrap(), "AKID0");
+    assert_eq!(used(2).await.unwrap(), "AKID1");
+    // Renewal fails; what is there holds until it expires, and not beyond.
+    assert_eq!(used(6).await.unwrap(), "AKID1");
+    let error = used(5).await.unwrap_err();
+    assert_eq!((error.outcome, error.code), (Outcome::NotDone, Code::ServiceUnavailable));
+}
