@@ -20,6 +20,13 @@ impl Meter {
         self.total = self.total.saturating_add(amount);
     }
 
+    /// Takes out what turned out not to have gone by.
+    pub(crate) fn take_back(&mut self, now: u64, amount: u64) {
+        let slot = self.turn(now);
+        self.slots[slot] = self.slots[slot].saturating_sub(amount);
+        self.total = self.total.saturating_sub(amount);
+    }
+
     pub(crate) fn total(&self) -> u64 {
         self.total
     }

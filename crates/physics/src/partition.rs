@@ -45,16 +45,13 @@ impl Partition {
 
     pub(crate) fn pay(&mut self, now: u64, access: Access, units: Units) {
         self.bucket(access).pay(units);
-        let meter = match access {
-            Access::Read => &mut self.reads,
-            Access::Write => &mut self.writes,
-        };
-        meter.add(now, units.billionths());
+        self.meter(access).add(now, units.billionths());
     }
 
-    /// Gives back what was paid too much. The meters keep what was admitted at the time.
-    pub(crate) fn refund(&mut self, access: Access, units: Units) {
+    /// Gives back what was paid too much.
+    pub(crate) fn refund(&mut self, now: u64, access: Access, units: Units) {
         self.bucket(access).refund(units);
+        self.meter(access).take_back(now, units.billionths());
     }
 
     pub(crate) fn throttled(&mut self, now: u64) {
@@ -76,6 +73,13 @@ impl Partition {
         }
     }
 
+    fn meter(&mut self, access: Access) -> &mut Meter {
+        match access {
+            Access::Read => &mut self.reads,
+            Access::Write => &mut self.writes,
+        }
+    }
+
     fn bucket(&mut self, access: Access) -> &mut Bucket {
         match access {
             Access::Read => &mut self.read,
@@ -93,15 +97,15 @@ pub struct PartitionSnapshot {
     pub first: u64,
     /// Last position of its range, inclusive.
     pub last: u64,
-    /// Read units admitted per second.
+    /// Read units charged per second.
     pub reads_per_second: f64,
-    /// Write units admitted per second.
+    /// Write units charged per second.
     pub writes_per_second: f64,
     /// Refusals per second of requests aimed at this partition, for whatever reason.
     pub throttles_per_second: u64,
-    /// Read units admitted since the start.
+    /// Read units charged since the start.
     pub reads: f64,
-    /// Write units admitted since the start.
+    /// Write units charged since the start.
     pub writes: f64,
     /// Refusals since the start.
     pub throttles: u64,

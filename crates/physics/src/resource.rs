@@ -69,12 +69,12 @@ impl Resource {
         }
     }
 
-    pub(crate) fn refund(&mut self, access: Access, place: Place, units: Units) {
+    pub(crate) fn refund(&mut self, now: u64, access: Access, place: Place, units: Units) {
         let range = self.touched(place);
         let count = range.len();
         self.bucket(access).refund(units);
         for (nth, partition) in self.partitions[range].iter_mut().enumerate() {
-            partition.refund(access, units.share(nth, count));
+            partition.refund(now, access, units.share(nth, count));
         }
     }
 

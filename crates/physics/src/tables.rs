@@ -99,7 +99,7 @@ impl Tables {
         if units > demand.units {
             resource.pay(now, demand.access, demand.place, units.less(demand.units));
         } else if units < demand.units {
-            resource.refund(demand.access, demand.place, demand.units.less(units));
+            resource.refund(now, demand.access, demand.place, demand.units.less(units));
         }
     }
 

@@ -4,6 +4,7 @@
 //! time a request gets here its keys are physical.
 
 pub mod embedded;
+pub mod partitioned;
 pub mod upstream;
 
 use std::sync::Arc;

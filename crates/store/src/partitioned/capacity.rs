@@ -1,0 +1,169 @@
+//! Asking the store what a request cost, without the client noticing.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, json};
+use heatsink_physics::Units;
+use serde::Deserialize;
+
+const MEMBER: &str = "ReturnConsumedCapacity";
+const ANSWERED: &str = "ConsumedCapacity";
+
+/// What a client wants to be told of the capacity its request consumed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    Nothing,
+    Total,
+    Indexes,
+}
+
+impl Told {
+    /// What a request asks for; `None` for what DynamoDB does not know, which the store refuses.
+    pub(super) fn read(body: &[u8]) -> Option<Told> {
+        match json::member(body, MEMBER).ok()? {
+            None | Some(b"null") => Some(Told::Nothing),
+            Some(asked) => match &*json::string(asked).ok()? {
+                "NONE" => Some(Told::Nothing),
+                "TOTAL" => Some(Told::Total),
+                "INDEXES" => Some(Told::Indexes),
+                _ => None,
+            },
+        }
+    }
+}
+
+/// The consumed capacity of one table in one request.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Consumed {
+    #[serde(rename = "TableName", default)]
+    pub table: String,
+    #[serde(rename = "CapacityUnits", default)]
+    total: f64,
+    #[serde(rename = "GlobalSecondaryIndexes", default)]
+    indexes: HashMap<String, Detail>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Detail {
+    #[serde(rename = "CapacityUnits", default)]
+    units: f64,
+}
+
+impl Consumed {
+    /// All of it.
+    pub(super) fn total(&self) -> Units {
+        Units::from_f64(self.total)
+    }
+
+    /// What falls on the table itself and its local indexes.
+    pub(super) fn own(&self) -> Units {
+        Units::from_f64(self.total).less(self.indexes().map(|(_, units)| units).sum())
+    }
+
+    /// What falls on each global index.
+    pub(super) fn indexes(&self) -> impl Iterator<Item = (&str, Units)> {
+        self.indexes.iter().map(|(name, detail)| (name.as_str(), Units::from_f64(detail.units)))
+    }
+}
+
+/// The request with more of the capacity asked for, where what the client wants to be told is not enough. `detailed`:
+/// indexes are needed apart.
+///
+/// # Errors
+/// `SerializationException` if the body is not a JSON object.
+pub(super) fn ask(body: &Bytes, told: Told, detailed: bool) -> Result<Bytes, Error> {
+    let value: &[u8] = match (told, detailed) {
+        (Told::Nothing | Told::Total, true) => b"\"INDEXES\"",
+        (Told::Nothing, false) => b"\"TOTAL\"",
+        _ => return Ok(body.clone()),
+    };
+    splice(body, MEMBER, Some(value))
+}
+
+/// Reads what was consumed off an answer, and leaves in it only what the client wants to be told.
+///
+/// # Errors
+/// `InternalServerError` if the answer is not a JSON object.
+pub(super) fn tell(answer: Bytes, told: Told) -> Result<(Bytes, Vec<Consumed>), Error> {
+    let raw = json::member(&answer, ANSWERED).map_err(|_| unreadable())?;
+    let Some(raw) = raw else { return Ok((answer, Vec::new())) };
+    let many = raw.starts_with(b"[");
+    let consumed = if many {
+        serde_json::from_slice(raw).map_err(|_| unreadable())?
+    } else {
+        vec![serde_json::from_slice(raw).map_err(|_| unreadable())?]
+    };
+    let answer = match told {
+        Told::Indexes => answer,
+        Told::Nothing => splice(&answer, ANSWERED, None)?,
+        Told::Total => {
+            let totals = if many {
+                let elements = json::elements(raw).map_err(|_| unreadable())?;
+                let totals: Result<Vec<_>, Error> = elements.into_iter().map(without_detail).collect();
+                [&b"["[..], &totals?.join(&b','), b"]"].concat()
+            } else {
+                without_detail(raw)?
+            };
+            splice(&answer, ANSWERED, Some(&totals))?
+        }
+    };
+    Ok((answer, consumed))
+}
+
+fn without_detail(consumed: &[u8]) -> Result<Vec<u8>, Error> {
+    let detail = ["Table", "LocalSecondaryIndexes", "GlobalSecondaryIndexes", "VectorIndexes"];
+    json::splice_members(consumed, &detail.map(|name| (name, None))).map_err(|_| unreadable())
+}
+
+fn splice(object: &[u8], name: &str, value: Option<&[u8]>) -> Result<Bytes, Error> {
+    let spliced = json::splice_members(object, &[(name, value)]).map_err(|_| unreadable())?;
+    Ok(Bytes::from(spliced))
+}
+
+/// The outcome of a request whose answer cannot be read: it was carried out.
+fn unreadable() -> Error {
+    Error::internal("The store's answer is not the JSON of a DynamoDB answer")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(request: &str, detailed: bool, answer: &str) -> (String, String, Vec<Consumed>) {
+        let request = Bytes::copy_from_slice(request.as_bytes());
+        let told = Told::read(&request).unwrap();
+        let asked = ask(&request, told, detailed).unwrap();
+        let (answer, consumed) = tell(Bytes::copy_from_slice(answer.as_bytes()), told).unwrap();
+        (String::from_utf8(asked.into()).unwrap(), String::from_utf8(answer.into()).unwrap(), consumed)
+    }
+
+    const DETAIL: &str = r#"{"Item":{},"ConsumedCapacity":{"TableName":"t","CapacityUnits":3.0,"Table":{"CapacityUnits":1.0},"GlobalSecondaryIndexes":{"i":{"CapacityUnits":2.0}}}}"#;
+
+    #[test]
+    fn a_client_that_asked_for_nothing_gets_nothing() {
+        let (asked, answer, consumed) = told(r#"{"TableName":"t"}"#, true, DETAIL);
+        assert_eq!(asked, r#"{"TableName":"t","ReturnConsumedCapacity":"INDEXES"}"#);
+        assert_eq!(answer, r#"{"Item":{}}"#);
+        assert_eq!((consumed[0].total(), consumed[0].own()), (Units::whole(3), Units::ONE));
+        assert_eq!(consumed[0].indexes().collect::<Vec<_>>(), [("i", Units::whole(2))]);
+        assert_eq!(
+            told(r#"{"ReturnConsumedCapacity":"NONE"}"#, false, "{}").0,
+            r#"{"ReturnConsumedCapacity":"TOTAL"}"#
+        );
+    }
+
+    #[test]
+    fn a_client_gets_what_it_asked_for() {
+        let (asked, answer, _) = told(r#"{"ReturnConsumedCapacity":"INDEXES"}"#, true, DETAIL);
+        assert_eq!((asked.as_str(), answer.as_str()), (r#"{"ReturnConsumedCapacity":"INDEXES"}"#, DETAIL));
+        let (asked, answer, _) = told(r#"{"ReturnConsumedCapacity":"TOTAL"}"#, true, DETAIL);
+        assert_eq!(asked, r#"{"ReturnConsumedCapacity":"INDEXES"}"#);
+        assert_eq!(answer, r#"{"Item":{},"ConsumedCapacity":{"TableName":"t","CapacityUnits":3.0}}"#);
+        let batch = r#"{"ConsumedCapacity":[{"TableName":"t","CapacityUnits":1.0,"Table":{}},{"TableName":"u","CapacityUnits":2.0}]}"#;
+        let (_, answer, consumed) = told(r#"{"ReturnConsumedCapacity":"TOTAL"}"#, true, batch);
+        assert_eq!(answer, batch.replace(r#","Table":{}"#, ""));
+        assert_eq!(consumed.len(), 2);
+        assert_eq!(Told::read(br#"{"ReturnConsumedCapacity":"SOME"}"#), None);
+    }
+}

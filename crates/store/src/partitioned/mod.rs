@@ -1,0 +1,161 @@
+//! DynamoDB's partitions in front of a store that has none: the same throttles, with the same errors.
+//!
+//! Each request is admitted by the buckets of what it touches ([`heatsink_physics`]), carried out by the store behind,
+//! and then charged what the store says it cost. What is modelled and what is not: docs/partitions.md; why post-paid:
+//! docs/decisions/0002-admission.md.
+//!
+//! Not here: the buckets themselves, sharding. PartiQL requests pass unmetered.
+
+mod batch;
+mod capacity;
+mod catalogue;
+mod demands;
+mod gate;
+mod locate;
+mod refusal;
+mod settle;
+mod transact;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use heatsink_dynamo::json::{self, Object};
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_env::Env;
+use heatsink_physics::{Demand, ResourceSnapshot};
+
+use crate::Store;
+use capacity::Told;
+use catalogue::TableInfo;
+use gate::Gate;
+
+/// A store behind partitions.
+pub struct Partitioned<S> {
+    inner: S,
+    gate: Gate,
+}
+
+impl<S: Store> Partitioned<S> {
+    /// Puts partitions before a store, and learns of the tables it has. Partitions are not kept on disk: every table
+    /// starts with those its present capacity gives it.
+    ///
+    /// # Errors
+    /// The store's own, when it cannot list or describe its tables.
+    pub async fn start(inner: S, env: Arc<dyn Env>) -> Result<Self, Error> {
+        let store = Partitioned { inner, gate: Gate::new(env) };
+        let mut after: Option<String> = None;
+        loop {
+            let mut request = Object::new();
+            if let Some(table) = &after {
+                request.string("ExclusiveStartTableName", table);
+            }
+            let answer = store.inner.call(Operation::ListTables, Bytes::from(request.finish())).await?;
+            let [names, last] = json::attributes_of(&answer, ["TableNames", "LastEvaluatedTableName"])
+                .map_err(|_| broken())?;
+            for name in json::elements(names.unwrap_or(b"[]")).map_err(|_| broken())? {
+                store.describe(&json::string(name).map_err(|_| broken())?).await?;
+            }
+            let last =
+                last.filter(|last| *last != b"null").map(json::string).transpose().map_err(|_| broken())?;
+            match last {
+                Some(last) => after = Some(last.into_owned()),
+                None => return Ok(store),
+            }
+        }
+    }
+
+    /// The partitions of a table and of its global indexes at this moment; `None` for a table that is not known.
+    pub fn snapshot(&self, table: &str) -> Option<Vec<ResourceSnapshot>> {
+        self.gate.snapshot(table)
+    }
+
+    /// A request on one table or index.
+    async fn single(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        let read = || {
+            let name = json::string(json::member(&body, "TableName").ok()??).ok()?;
+            Some((self.gate.table(&name)?, Told::read(&body)?))
+        };
+        // An unknown table, or what cannot be read, the store refuses.
+        let Some((table, told)) = read() else { return self.inner.call(operation, body).await };
+        let demands = demands::single(operation, &body, &table);
+        self.gate.admit(&demands).map_err(|throttles| self.gate.refuse(&throttles))?;
+        let writes = matches!(operation, Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem);
+        self.metered(operation, body, told, writes && !table.indexes.is_empty(), demands).await
+    }
+
+    /// Carries out an admitted request and charges what it cost. `detailed`: the cost of indexes is needed apart.
+    async fn metered(
+        &self,
+        operation: Operation,
+        body: Bytes,
+        told: Told,
+        detailed: bool,
+        demands: Vec<Demand>,
+    ) -> Result<Bytes, Error> {
+        let body = capacity::ask(&body, told, detailed)?;
+        let done = self.inner.call(operation, body).await;
+        match done.and_then(|answer| capacity::tell(answer, told)) {
+            Ok((answer, consumed)) => {
+                self.gate.settle(&demands, Ok(&consumed));
+                Ok(answer)
+            }
+            Err(error) => {
+                self.gate.settle(&demands, Err(&error));
+                Err(error)
+            }
+        }
+    }
+
+    /// A request on a table itself. Its answer is not always the last word (a table is `UPDATING` for a while), so after
+    /// an update the store is asked again.
+    async fn administer(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        let answer = self.inner.call(operation, body).await?;
+        let told = json::attributes_of(&answer, ["Table", "TableDescription"]).ok();
+        let info = told.and_then(|[table, description]| TableInfo::read(table.or(description)?));
+        let Some(info) = info else { return Ok(answer) };
+        match operation {
+            Operation::DeleteTable => self.gate.forget(&info.name),
+            Operation::UpdateTable if self.describe(&info.name).await.is_ok() => {}
+            _ => self.gate.learn(info),
+        }
+        Ok(answer)
+    }
+
+    async fn describe(&self, table: &str) -> Result<(), Error> {
+        let mut request = Object::new();
+        request.string("TableName", table);
+        match self.inner.call(Operation::DescribeTable, Bytes::from(request.finish())).await {
+            Ok(answer) => {
+                let description = json::member(&answer, "Table").map_err(|_| broken())?.ok_or_else(broken)?;
+                self.gate.learn(TableInfo::read(description).ok_or_else(broken)?);
+                Ok(())
+            }
+            // Dropped in the meantime.
+            Err(error) if error.code == Code::ResourceNotFoundException => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl<S: Store> Store for Partitioned<S> {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        use Operation as O;
+        match operation {
+            O::GetItem | O::PutItem | O::UpdateItem | O::DeleteItem | O::Query | O::Scan => {
+                self.single(operation, body).boxed()
+            }
+            O::BatchGetItem | O::BatchWriteItem => self.batch(operation, body).boxed(),
+            O::TransactGetItems | O::TransactWriteItems => self.transact(operation, body).boxed(),
+            O::CreateTable | O::UpdateTable | O::DescribeTable | O::DeleteTable => {
+                self.administer(operation, body).boxed()
+            }
+            _ => self.inner.call(operation, body),
+        }
+    }
+}
+
+fn broken() -> Error {
+    Error::internal("The store's description of its tables cannot be read")
+}

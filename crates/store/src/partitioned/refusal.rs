@@ -1,0 +1,65 @@
+//! Throttling errors, word for word (PHYSICS §9).
+
+use heatsink_dynamo::{Code, Error};
+use heatsink_physics::{Cause, Throttle};
+use serde_json::json;
+
+use super::catalogue::TableInfo;
+
+const TABLE_PROVISIONED: &str = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.";
+const INDEX_PROVISIONED: &str = "The level of configured provisioned throughput for one or more global secondary indexes of the table was exceeded. Consider increasing your provisioning level for the under-provisioned global secondary indexes with the UpdateTable API.";
+const TABLE_ON_DEMAND: &str = "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or index so please try again shortly. If exceptions persist, check if you have a hot key: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html";
+const INDEX_ON_DEMAND: &str = "Throughput exceeds the current capacity for one or more global secondary indexes. DynamoDB is automatically scaling your index so please try again shortly.";
+const MAXIMUM: &str = "Throughput exceeds the maximum OnDemandThroughput configured on table or index";
+
+/// The error for a request that was refused. The first throttle decides its type: `ProvisionedThroughputExceededException`
+/// for a provisioned table or index, `ThrottlingException` for one on demand (PHYSICS §9.3).
+pub(super) fn error<'a>(throttles: &[Throttle], table: impl Fn(&str) -> Option<&'a TableInfo>) -> Error {
+    let mut reasons = Vec::new();
+    for throttle in throttles {
+        let resource = table(&throttle.table).map(|info| info.arn(throttle.index.as_deref()));
+        let reason = json!({ "reason": throttle.reason(), "resource": resource });
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
+    }
+    match throttles.first() {
+        Some(first) if first.provisioned => {
+            Error::new(Code::ProvisionedThroughputExceededException, message(first))
+                .with("ThrottlingReasons", reasons.into())
+        }
+        // SDKs read the lower-case member here and nothing else (PHYSICS §9.2).
+        first => Error::new(Code::ThrottlingException, first.map_or(TABLE_ON_DEMAND, message))
+            .with("throttlingReasons", reasons.into()),
+    }
+}
+
+/// The error for a transaction of which some of `count` items were refused. `owners` tells each demand's item.
+pub(super) fn cancelled(throttles: &[Throttle], owners: &[usize], count: usize) -> Error {
+    let mut reasons = vec![json!({ "Code": "None" }); count];
+    let mut codes = vec!["None"; count];
+    // Backwards, so that the first throttle of an item is the one that stays.
+    for throttle in throttles.iter().rev() {
+        let Some(item) = owners.get(throttle.demand) else { continue };
+        let code = if throttle.provisioned { "ProvisionedThroughputExceeded" } else { "ThrottlingError" };
+        if let (Some(reason), Some(shown)) = (reasons.get_mut(*item), codes.get_mut(*item)) {
+            *reason = json!({ "Code": code, "Message": message(throttle) });
+            *shown = code;
+        }
+    }
+    let message = format!(
+        "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
+        codes.join(", ")
+    );
+    Error::new(Code::TransactionCanceledException, message).with("CancellationReasons", reasons.into())
+}
+
+fn message(throttle: &Throttle) -> &'static str {
+    match (throttle.cause, throttle.provisioned, throttle.index.is_some()) {
+        (Cause::MaxOnDemand, _, _) => MAXIMUM,
+        (_, true, false) => TABLE_PROVISIONED,
+        (_, true, true) => INDEX_PROVISIONED,
+        (_, false, false) => TABLE_ON_DEMAND,
+        (_, false, true) => INDEX_ON_DEMAND,
+    }
+}

@@ -1,0 +1,144 @@
+//! What each admitted demand really cost, from what the store reports for the request as a whole.
+
+use std::sync::Arc;
+
+use heatsink_dynamo::capacity::write_units;
+use heatsink_dynamo::size::item_size;
+use heatsink_dynamo::value::read_item;
+use heatsink_dynamo::{Code, Error, Outcome};
+use heatsink_physics::{Access, Demand, Place, Units};
+
+use super::capacity::Consumed;
+
+/// What a request's demands have to pay in all, bounds included. A table's figure is shared among its demands: each its
+/// lower bound, and an equal share of what is above the bounds. The second part is what no demand stood for: index
+/// writes of an update or a delete, of which only the index is known.
+pub(super) fn costs(demands: &[Demand], consumed: &[Consumed]) -> (Vec<Units>, Vec<Demand>) {
+    let mut costs: Vec<Units> = demands.iter().map(|demand| demand.units).collect();
+    let mut unasked = Vec::new();
+    for told in consumed {
+        let of_table: Vec<usize> =
+            (0..demands.len()).filter(|at| *demands[*at].table == told.table).collect();
+        let Some(first) = of_table.first() else { continue };
+        let table = &demands[*first].table;
+        if demands[*first].access == Access::Read {
+            // One read touches a table or one index, never both.
+            share(demands, &of_table, told.total(), &mut costs);
+            continue;
+        }
+        let (own, mut entries): (Vec<usize>, Vec<usize>) =
+            of_table.iter().partition(|at| demands[**at].index.is_none());
+        share(demands, &own, told.own(), &mut costs);
+        for (index, units) in told.indexes() {
+            let (these, others): (Vec<usize>, Vec<usize>) =
+                entries.iter().partition(|at| demands[**at].index.as_deref() == Some(index));
+            entries = others;
+            if these.is_empty() {
+                unasked.push(Demand {
+                    table: Arc::clone(table),
+                    index: Some(index.into()),
+                    access: Access::Write,
+                    place: Place::Unknown,
+                    units,
+                });
+            }
+            share(demands, &these, units, &mut costs);
+        }
+        // An index that is not reported was not written.
+        share(demands, &entries, Units::ZERO, &mut costs);
+    }
+    (costs, unasked)
+}
+
+/// What the demands of a failed request have to pay.
+pub(super) fn costs_of_failure(demands: &[Demand], error: &Error) -> Vec<Units> {
+    let cost = |demand: &Demand| match error.code {
+        // A failed condition is paid for, a cancelled transaction too; neither wrote an index (PHYSICS §14).
+        Code::ConditionalCheckFailedException | Code::TransactionCanceledException
+            if demand.index.is_some() =>
+        {
+            Units::ZERO
+        }
+        Code::ConditionalCheckFailedException => demand.units.max(what_was_there(error)),
+        Code::TransactionCanceledException => demand.units,
+        // It may have been done.
+        _ if error.status >= 500 || error.outcome == Outcome::Unknown => demand.units,
+        _ => Units::ZERO,
+    };
+    demands.iter().map(cost).collect()
+}
+
+/// The write units of the item that failed the condition, where the client asked for it
+/// (`ReturnValuesOnConditionCheckFailure`).
+fn what_was_there(error: &Error) -> Units {
+    let item = error.members.get("Item").and_then(|item| read_item(item.to_string().as_bytes()).ok());
+    item.map_or(Units::ZERO, |item| Units::from_f64(write_units(item_size(&item), 0)))
+}
+
+fn share(demands: &[Demand], of: &[usize], units: Units, costs: &mut [Units]) {
+    let bounds: Units = of.iter().map(|at| demands[*at].units).sum();
+    let above = units >= bounds;
+    let rest = if above { units.less(bounds) } else { units };
+    for (at, share) in of.iter().zip(rest.shares(of.len())) {
+        costs[*at] = if above { demands[*at].units + share } else { share };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn demand(index: Option<&str>, access: Access) -> Demand {
+        Demand {
+            table: "t".into(),
+            index: index.map(Into::into),
+            access,
+            place: Place::At(0),
+            units: Units::ONE,
+        }
+    }
+
+    fn consumed(json: &str) -> Vec<Consumed> {
+        vec![serde_json::from_str(json).unwrap()]
+    }
+
+    #[test]
+    fn what_is_above_the_bounds_is_shared() {
+        let demands =
+            [demand(None, Access::Write), demand(Some("i"), Access::Write), demand(None, Access::Write)];
+        let told = consumed(
+            r#"{"TableName":"t","CapacityUnits":9.0,"GlobalSecondaryIndexes":{"i":{"CapacityUnits":2.0},"j":{"CapacityUnits":1.0}}}"#,
+        );
+        let (costs, unasked) = costs(&demands, &told);
+        assert_eq!(costs, [Units::whole(3), Units::whole(2), Units::whole(3)]);
+        assert_eq!((unasked[0].index.as_deref(), unasked[0].units), (Some("j"), Units::ONE));
+    }
+
+    #[test]
+    fn an_index_that_was_not_written_costs_nothing() {
+        let demands = [demand(None, Access::Write), demand(Some("i"), Access::Write)];
+        let (costs, _) = costs(&demands, &consumed(r#"{"TableName":"t","CapacityUnits":1.0}"#));
+        assert_eq!(costs, [Units::ONE, Units::ZERO]);
+    }
+
+    #[test]
+    fn a_read_of_an_index_pays_all_of_it() {
+        let told = consumed(
+            r#"{"TableName":"t","CapacityUnits":5.5,"GlobalSecondaryIndexes":{"i":{"CapacityUnits":5.5}}}"#,
+        );
+        assert_eq!(costs(&[demand(Some("i"), Access::Read)], &told).0, [Units::from_f64(5.5)]);
+    }
+
+    #[test]
+    fn failures() {
+        let demands = [demand(None, Access::Write), demand(Some("i"), Access::Write)];
+        let failed = costs_of_failure(&demands, &Error::bare(Code::ConditionalCheckFailedException));
+        assert_eq!(failed, [Units::ONE, Units::ZERO]);
+        let was = serde_json::json!({ "pk": {"S": "x".repeat(3 * 1024)} });
+        let shown = Error::bare(Code::ConditionalCheckFailedException).with("Item", was);
+        assert_eq!(costs_of_failure(&demands, &shown), [Units::whole(4), Units::ZERO]);
+        assert_eq!(costs_of_failure(&demands, &Error::validation("no")), [Units::ZERO; 2]);
+        let lost = Error::unavailable("lost", Outcome::Unknown);
+        assert_eq!(costs_of_failure(&demands, &lost), [Units::ONE; 2]);
+    }
+}

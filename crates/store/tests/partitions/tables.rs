@@ -1,0 +1,89 @@
+//! Tables come, change and go.
+
+use super::*;
+
+#[test]
+fn tables_that_were_there_before_are_known_at_the_start() {
+    let first = Bench::provisioned(90_000, 30_000);
+    for nth in 0..105 {
+        first.create(&format!("more-{nth}"), json!({ "BillingMode": "PAY_PER_REQUEST" }));
+    }
+    let second = block_on(Partitioned::start(Arc::clone(&first.inner), Arc::new(first.env.clone()))).unwrap();
+    assert_eq!(second.snapshot("games").unwrap()[0].partitions.len(), 60);
+    for nth in 0..105 {
+        assert_eq!(second.snapshot(&format!("more-{nth}")).unwrap()[0].partitions.len(), 4);
+    }
+}
+
+#[test]
+fn a_table_dropped_and_made_again_starts_fresh() {
+    let bench = Bench::on_demand();
+    assert_eq!(bench.exhaust("a"), 1_000);
+    bench.call(Operation::DeleteTable, json!({ "TableName": "games" })).unwrap();
+    assert!(bench.store.snapshot("games").is_none());
+    assert_eq!(bench.put("a", "a").unwrap_err().code.name(), "ResourceNotFoundException");
+    bench.create("games", json!({ "ProvisionedThroughput": throughput(1, 7) }));
+    assert_eq!(bench.exhaust("a"), 7);
+}
+
+#[test]
+fn a_change_of_capacity_takes_effect() {
+    let bench = Bench::provisioned(1, 1);
+    assert_eq!(bench.exhaust("a"), 1);
+    let error = body(&bench.put("a", "a").unwrap_err());
+    assert_eq!(error["ThrottlingReasons"][0]["reason"], "TableWriteProvisionedThroughputExceeded");
+    bench
+        .call(
+            Operation::UpdateTable,
+            json!({ "TableName": "games", "ProvisionedThroughput": throughput(1, 500) }),
+        )
+        .unwrap();
+    bench.advance(1_000);
+    assert_eq!(bench.exhaust("a"), 500);
+    bench
+        .call(Operation::UpdateTable, json!({ "TableName": "games", "BillingMode": "PAY_PER_REQUEST" }))
+        .unwrap();
+    bench.advance(1_000);
+    assert_eq!(bench.exhaust("a"), 1_000);
+    assert_eq!(bench.put("a", "a").unwrap_err().code.name(), "ThrottlingException");
+}
+
+#[test]
+fn a_configured_maximum_holds() {
+    let bench = Bench::on_demand();
+    let maximum = json!({ "MaxReadRequestUnits": -1, "MaxWriteRequestUnits": 10 });
+    bench
+        .call(Operation::UpdateTable, json!({ "TableName": "games", "OnDemandThroughput": maximum }))
+        .unwrap();
+    assert_eq!(bench.exhaust("a"), 10);
+    assert_eq!(
+        body(&bench.put("a", "a").unwrap_err()),
+        json!({
+            "__type": "com.amazon.coral.availability#ThrottlingException",
+            "message": "Throughput exceeds the maximum OnDemandThroughput configured on table or index",
+            "throttlingReasons": [{ "reason": "TableWriteMaxOnDemandThroughputExceeded", "resource": arn() }],
+        })
+    );
+}
+
+#[test]
+fn an_arn_is_as_good_as_a_name() {
+    let bench = Bench::on_demand();
+    bench.exhaust("a");
+    let put = json!({ "TableName": arn(), "Item": item("a", "a") });
+    assert_eq!(bench.call(Operation::PutItem, put).unwrap_err().code.name(), "ThrottlingException");
+}
+
+#[test]
+fn what_cannot_be_read_is_the_engines_to_refuse() {
+    let bench = Bench::on_demand();
+    for operation in
+        [Operation::PutItem, Operation::BatchWriteItem, Operation::TransactWriteItems, Operation::Query]
+    {
+        for request in ["", "[]", "{", "{\"TableName\":1}", "{\"RequestItems\":[],\"TransactItems\":{}}"] {
+            let ours = block_on(bench.store.call(operation, Bytes::from(request))).unwrap_err();
+            let theirs = block_on(bench.inner.call(operation, Bytes::from(request))).unwrap_err();
+            assert_eq!(body(&ours), body(&theirs), "{operation:?} {request}");
+        }
+    }
+}
