@@ -242,7 +242,7 @@ impl Control {
         }
         if operation == Operation::CreateTable
             && !self.inner.rules.is_empty()
-            && let Some(schema) = describe::request(request)
+            && let Ok(schema) = TableSchema::from_create(request)
             && let Wish::Impossible(reason) = self.inner.rules.wish(&schema)
         {
             return Err(Error::validation(reason));

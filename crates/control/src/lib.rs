@@ -2,6 +2,8 @@
 //!
 //! Not here: how a layout places an item (`layout`), what a request becomes under it (`route`), HTTP (`gateway`).
 
+pub mod adopt;
+mod check;
 mod control;
 mod describe;
 mod known;
@@ -11,6 +13,7 @@ mod registry;
 mod resolve;
 pub mod rules;
 
+pub use check::{Verdict, check};
 pub use control::{Control, StartError};
 pub use known::MAX_AGE;
 pub use layouts::{KeyLayout, TableLayouts};

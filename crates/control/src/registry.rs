@@ -22,6 +22,9 @@ pub const REGISTRY: &str = "heatsink.registry";
 const PATIENCE: u32 = 300;
 const POLL: Duration = Duration::from_millis(200);
 
+/// How often a throttled request of adoption is sent again: some three minutes.
+const THROTTLES: u32 = 100;
+
 /// The store, as the registry and adoption use it.
 #[derive(Clone)]
 pub(crate) struct Registry {
@@ -44,6 +47,29 @@ impl Registry {
         serde_json::from_slice(&answer).map_err(|error| {
             Error::internal(format!("The store's answer to {} is not JSON: {error}", operation.name()))
         })
+    }
+
+    /// One request to the store, sent again with jittered backoff while the store throttles it.
+    pub async fn call_patiently(&self, operation: Operation, body: Json) -> Result<Json, Error> {
+        let mut pause = Duration::from_millis(50);
+        for _ in 0..THROTTLES {
+            match self.call(operation, body.clone()).await {
+                Err(Error {
+                    code:
+                        Code::ProvisionedThroughputExceededException
+                        | Code::ThrottlingException
+                        | Code::RequestLimitExceeded,
+                    outcome: Outcome::NotDone,
+                    ..
+                }) => {
+                    let jitter = self.env.random() % 1_000;
+                    self.env.sleep(pause / 2 + pause * u32::try_from(jitter).unwrap_or(0) / 2_000).await;
+                    pause = (pause * 2).min(Duration::from_secs(2));
+                }
+                answer => return answer,
+            }
+        }
+        self.call(operation, body).await
     }
 
     /// Describes a table; `None` if there is none of that name.

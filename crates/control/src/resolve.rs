@@ -10,8 +10,8 @@ use crate::describe::Described;
 use crate::known::{Freshness, Known, Standing};
 use crate::layouts::TableLayouts;
 use crate::record::{Record, State};
-use crate::registry::REGISTRY;
-use crate::rules::Wish;
+use crate::registry::{REGISTRY, Registry};
+use crate::rules::{Rules, Wish};
 
 /// Looks a table up and remembers its standing. A table that is not there is forgotten: its requests go to the store, which says so.
 pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
@@ -39,32 +39,51 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
 }
 
 async fn standing(inner: &Inner, described: &Described) -> Result<Standing, Error> {
+    match judge(&inner.registry, &inner.rules, described).await? {
+        Judgement::Stands(standing) => Ok(standing),
+        Judgement::Empty(layouts) => {
+            let record =
+                inner.registry.create(&inner.fresh_record(&described.schema, layouts.clone())).await?;
+            Ok(recorded(&record, &Wish::Sharded(layouts)))
+        }
+    }
+}
+
+/// How a table stands, as far as that can be told without changing anything.
+pub(crate) enum Judgement {
+    Stands(Standing),
+    /// Empty and not on record: it takes these layouts as soon as they are.
+    Empty(TableLayouts),
+}
+
+pub(crate) async fn judge(
+    registry: &Registry,
+    rules: &Rules,
+    described: &Described,
+) -> Result<Judgement, Error> {
     let schema = &described.schema;
-    let wish = inner.rules.wish(schema);
-    if let Some(record) = inner.registry.read(&schema.id).await? {
-        return Ok(recorded(&record, &wish));
+    let wish = rules.wish(schema);
+    if let Some(record) = registry.read(&schema.id).await? {
+        return Ok(Judgement::Stands(recorded(&record, &wish)));
     }
     let layouts = match wish {
         Wish::Sharded(layouts) => layouts,
-        Wish::Whole | Wish::Unmentioned { .. } => return Ok(Standing::Forward),
-        Wish::Impossible(reason) => return Ok(refused(reason, true)),
+        Wish::Whole | Wish::Unmentioned { .. } => return Ok(Judgement::Stands(Standing::Forward)),
+        Wish::Impossible(reason) => return Ok(Judgement::Stands(refused(reason, true))),
     };
     if described.status == "CREATING" {
         // Whether it will hold items (a restore, an import) is not known yet. The store answers the same.
         return Err(not_found());
     }
-    if !inner.registry.is_empty(&schema.name).await? {
-        return Ok(refused(
-            format!(
-                "Table {0} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). \
-                 Bring its items under the rules with `heatsink adopt {0}`, or take the table out of the rules",
-                schema.name
-            ),
-            false,
-        ));
+    if registry.is_empty(&schema.name).await? {
+        return Ok(Judgement::Empty(layouts));
     }
-    let record = inner.registry.create(&inner.fresh_record(schema, layouts.clone())).await?;
-    Ok(recorded(&record, &Wish::Sharded(layouts)))
+    let message = format!(
+        "Table {0} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). \
+         Bring its items under the rules with `heatsink adopt {0}`, or take the table out of the rules",
+        schema.name
+    );
+    Ok(Judgement::Stands(refused(message, false)))
 }
 
 /// What a record means for a gateway with that wish. Where no rule speaks of the table the record alone holds.

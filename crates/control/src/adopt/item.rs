@@ -1,0 +1,189 @@
+//! One stored item as adoption sees it: its key, its place, its size, its share of the checksum.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use heatsink_dynamo::{KeyType, TableSchema};
+use heatsink_layout::{KeyTooLong, SortKey, codec};
+use serde_json::{Map, Value as Json, json};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::layouts::TableLayouts;
+
+/// An item's attributes as the store gave them.
+pub(crate) type Attributes = Map<String, Json>;
+
+/// What of a table's schema and layouts an item's place follows from.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    pub schema: TableSchema,
+    pub layouts: TableLayouts,
+}
+
+/// The store sent an item that does not have the table's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NoKey;
+
+impl Ground {
+    /// The bytes of an item's partition key.
+    pub fn key(&self, item: &Attributes) -> Result<Vec<u8>, NoKey> {
+        let partition = &self.schema.key.partition;
+        bytes(item.get(&partition.name).ok_or(NoKey)?, partition.key_type)
+    }
+
+    /// The item's primary key, as requests name it.
+    pub fn primary_key(&self, item: &Attributes) -> Attributes {
+        let names = [Some(&self.schema.key.partition), self.schema.key.sort.as_ref()];
+        let found = names.into_iter().flatten().filter_map(|attribute| item.get_key_value(&attribute.name));
+        found.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// The same item under another partition key.
+    pub fn rekeyed(&self, item: &Attributes, key: &[u8]) -> Attributes {
+        let partition = &self.schema.key.partition;
+        let value = match partition.key_type {
+            KeyType::B => json!({ "B": BASE64.encode(key) }),
+            _ => json!({ "S": String::from_utf8_lossy(key) }),
+        };
+        let mut item = item.clone();
+        item.insert(partition.name.clone(), value);
+        item
+    }
+
+    /// The physical key at which the item of that logical key has its home.
+    pub fn home(&self, logical: &[u8], item: &Attributes) -> Result<Result<Vec<u8>, KeyTooLong>, NoKey> {
+        let Some(layout) = self.layouts.of(logical) else { return Ok(codec::encode(logical, 0)) };
+        let Some(sort) = &self.schema.key.sort else { return Ok(codec::encode(logical, 0)) };
+        let value = item.get(&sort.name).ok_or(NoKey)?;
+        let binary;
+        let text = || value.get(sort.key_type.name()).and_then(Json::as_str).ok_or(NoKey);
+        let sort = match sort.key_type {
+            KeyType::S => SortKey::S(text()?),
+            KeyType::N => SortKey::N(text()?),
+            KeyType::B => {
+                binary = bytes(value, KeyType::B)?;
+                SortKey::B(&binary)
+            }
+        };
+        Ok(codec::encode(logical, layout.shard_of(Some(sort))))
+    }
+
+    /// The longest partition key that the table can hold: an index that has it as its sort key takes fewer bytes.
+    pub fn longest_key(&self) -> usize {
+        let partition = &self.schema.key.partition.name;
+        let in_sort_key = self
+            .schema
+            .indexes
+            .iter()
+            .filter_map(|index| index.key.sort.as_ref())
+            .any(|sort| sort.name == *partition);
+        if in_sort_key { MAX_SORT_KEY } else { codec::MAX_PARTITION_KEY }
+    }
+}
+
+/// The longest sort key, in bytes (AWS Developer Guide, "Constraints", sort keys).
+const MAX_SORT_KEY: usize = 1_024;
+
+fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
+    let text = value.get(key_type.name()).and_then(Json::as_str).ok_or(NoKey)?;
+    match key_type {
+        KeyType::B => BASE64.decode(text).map_err(|_| NoKey),
+        _ => Ok(text.as_bytes().to_vec()),
+    }
+}
+
+/// How many reserved suffixes a key ends in: 0 for `game`, 1 for `game#~1`, 2 for `game#~1#~0`.
+pub(crate) fn depth(mut key: &[u8]) -> usize {
+    let mut depth = 0;
+    while codec::is_reserved(key) {
+        let Some(end) = key.iter().rposition(|byte| *byte == b'#') else { break };
+        key = &key[..end];
+        depth += 1;
+    }
+    depth
+}
+
+/// A checksum over items that does not depend on their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Checksum(u128);
+
+impl Checksum {
+    /// Takes an item in, under its logical key.
+    pub fn add(&mut self, item: &Attributes) {
+        // serde_json keeps members sorted by name, so equal items have equal text once their sets are sorted.
+        let text =
+            json!(item.iter().map(|(name, value)| (name.clone(), canonical(value))).collect::<Attributes>())
+                .to_string();
+        self.0 = self.0.wrapping_add(xxh3_128(text.as_bytes()));
+    }
+
+    pub fn text(self) -> String {
+        format!("{:032x}", self.0)
+    }
+}
+
+/// Whether two items are equal. Sets are equal in any order.
+pub(crate) fn same(a: &Attributes, b: &Attributes) -> bool {
+    a.len() == b.len()
+        && a.iter().all(|(name, value)| b.get(name).is_some_and(|other| canonical(value) == canonical(other)))
+}
+
+fn canonical(value: &Json) -> Json {
+    let Some((kind, inner)) = value.as_object().and_then(|object| object.iter().next()) else {
+        return value.clone();
+    };
+    let inner = match (kind.as_str(), inner) {
+        ("SS" | "NS" | "BS", Json::Array(elements)) => {
+            let mut elements: Vec<&str> = elements.iter().filter_map(Json::as_str).collect();
+            elements.sort_unstable();
+            json!(elements)
+        }
+        ("L", Json::Array(elements)) => elements.iter().map(canonical).collect(),
+        ("M", Json::Object(members)) => {
+            Json::Object(members.iter().map(|(name, value)| (name.clone(), canonical(value))).collect())
+        }
+        (_, plain) => plain.clone(),
+    };
+    let mut object = Map::new();
+    object.insert(kind.clone(), inner);
+    Json::Object(object)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depth_counts_reserved_suffixes() {
+        for (key, expected) in [
+            ("game", 0),
+            ("game#~1", 1),
+            ("game#~01", 0),
+            ("game#~1#~0", 2),
+            ("#~0#~70000", 2),
+            ("a#~x#~3", 1),
+        ] {
+            assert_eq!(depth(key.as_bytes()), expected, "{key}");
+        }
+    }
+
+    #[test]
+    fn the_checksum_forgets_order_and_nothing_else() {
+        let item = |text: &str| serde_json::from_str::<Attributes>(text).unwrap();
+        let sum = |items: &[&str]| {
+            let mut sum = Checksum::default();
+            items.iter().for_each(|text| sum.add(&item(text)));
+            sum
+        };
+        let (a, b) = (
+            r#"{"pk":{"S":"a"},"v":{"SS":["x","y"]}}"#,
+            r#"{"pk":{"S":"b"},"v":{"L":[{"N":"1"},{"N":"2"}]}}"#,
+        );
+        let set_turned = r#"{"v":{"SS":["y","x"]},"pk":{"S":"a"}}"#;
+        let list_turned = r#"{"pk":{"S":"b"},"v":{"L":[{"N":"2"},{"N":"1"}]}}"#;
+        assert_eq!(sum(&[a, b]), sum(&[b, set_turned]));
+        assert_ne!(sum(&[a, b]), sum(&[a, list_turned]));
+        assert_ne!(sum(&[a, b]), sum(&[a]));
+        assert_ne!(sum(&[a, a]), sum(&[]));
+        assert!(same(&item(a), &item(set_turned)) && !same(&item(b), &item(list_turned)));
+    }
+}

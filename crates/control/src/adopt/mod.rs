@@ -1,0 +1,329 @@
+//! Adoption: brings a table that holds items under its rules, and back out again, while nobody else reads or writes it.
+//!
+//! Every item goes to its home by copy and delete ([`mover`]). The registry's record says that it is under way, so gateways refuse the
+//! table meanwhile, and a run that was interrupted anywhere goes on where it stopped, in either direction.
+//!
+//! **Passes.** A stored key in the reserved form could be a logical key that has yet to be escaped, or the shard of another key. The
+//! number of reserved suffixes that a key ends in, its depth, tells them apart: a logical key of depth d is stored at depth d
+//! before, and deeper after (at d too, for d = 0). So keys are brought in deepest first, one depth per pass: when the pass of depth d
+//! runs, what lies at depth d is exactly what has not been moved yet, and nothing lies where its items go. Coming back, the passes
+//! run the other way. Nearly every table has one pass.
+//!
+//! Not here: adoption while clients go on; the command line.
+
+mod item;
+mod mover;
+mod survey;
+mod terms;
+mod walk;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_env::Env;
+use heatsink_layout::codec;
+use heatsink_store::Store;
+use serde_json::json;
+
+use crate::record::{Progress, Record, State};
+use crate::registry::{REGISTRY, Registry};
+use crate::rules::{Rules, Wish};
+use item::{Attributes, Ground, depth};
+pub use survey::Survey;
+pub(crate) use terms::shown;
+pub use terms::{AdoptError, Direction, Options, Phase, Report, Watch};
+use walk::Walk;
+
+/// One adoption, made ready: the table is there, the rules can hold for it, and the registry does not speak against it.
+pub struct Adoption {
+    registry: Registry,
+    ground: Ground,
+    direction: Direction,
+    record: Option<Record>,
+}
+
+impl Adoption {
+    /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
+    ///
+    /// # Errors
+    /// [`AdoptError::Usage`] with the reason why not.
+    pub async fn prepare(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: &Rules,
+        table: &str,
+        direction: Direction,
+    ) -> Result<Self, AdoptError> {
+        let registry = Registry::new(store, env);
+        let usage = |problem: String| Err(AdoptError::Usage(problem));
+        if table == REGISTRY {
+            return usage(format!("{REGISTRY} is Heatsink's own table"));
+        }
+        let Some(described) = registry.describe(table).await? else {
+            return usage(format!("There is no table {table}"));
+        };
+        if described.status != "ACTIVE" && !described.status.is_empty() {
+            return usage(format!("Table {table} is {}; wait until it is ACTIVE", described.status));
+        }
+        if expires(&registry, table).await? {
+            return usage(format!(
+                "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
+            ));
+        }
+        let record = registry.read(&described.schema.id).await?;
+        let layouts = match (direction, &record) {
+            (Direction::Back, None) => {
+                return usage(format!(
+                    "Table {table} is not on record as sharded: there is nothing to bring back"
+                ));
+            }
+            (Direction::Back, Some(record)) => record.layouts.clone(),
+            (Direction::Adopt, record) => {
+                let wished = match rules.wish(&described.schema) {
+                    Wish::Sharded(layouts) => layouts,
+                    Wish::Impossible(reason) => return usage(reason),
+                    Wish::Whole => {
+                        return usage(format!(
+                            "The rules keep every key of table {table} whole: there is nothing to adopt"
+                        ));
+                    }
+                    Wish::Unmentioned { skipped } if skipped.is_empty() => {
+                        return usage(format!("No rule is for table {table}"));
+                    }
+                    Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
+                };
+                if let Some(record) = record
+                    && record.layouts != wished
+                {
+                    return usage(format!(
+                        "The rules say {wished}; the registry's record of table {table} says {}. Bring it back first with --back",
+                        record.layouts
+                    ));
+                }
+                wished
+            }
+        };
+        Ok(Adoption { registry, ground: Ground { schema: described.schema, layouts }, direction, record })
+    }
+
+    /// The record that the registry has of the table, if any.
+    pub fn record(&self) -> Option<&Record> {
+        self.record.as_ref()
+    }
+
+    /// The layouts that the table is brought under, or comes from, in words.
+    pub fn layouts(&self) -> String {
+        self.ground.layouts.to_string()
+    }
+
+    /// Whether there is nothing to do.
+    pub fn is_done(&self) -> bool {
+        self.direction == Direction::Adopt
+            && self.record.as_ref().is_some_and(|record| record.state == State::Active)
+    }
+
+    /// Whether an earlier run was interrupted, so that this one goes on from there.
+    pub fn is_resumed(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.state != State::Active)
+    }
+
+    /// Reads every item and says what would be moved and what cannot be. Changes nothing. Not for a resumed adoption, which finds
+    /// moved and unmoved items side by side.
+    pub async fn survey(&self, watch: &dyn Watch) -> Result<Survey, AdoptError> {
+        watch.phase(Phase::Looking, None);
+        survey::survey(&self.registry, &self.ground, self.direction, watch).await
+    }
+
+    /// Carries it out, verification included. Can be interrupted anywhere and run again.
+    ///
+    /// # Errors
+    /// [`AdoptError::Failed`] before anything is changed when items cannot be moved, or when what is found at the end is not what was
+    /// there at the start.
+    pub async fn run(self, options: Options, watch: &dyn Watch) -> Result<Report, AdoptError> {
+        if self.is_done() {
+            let table = self.ground.schema.name;
+            return Ok(Report {
+                table,
+                direction: self.direction,
+                already: true,
+                items: 0,
+                moved: 0,
+                checksum: String::new(),
+            });
+        }
+        let (mut record, mut progress) = self.claim(watch).await?;
+        if !options.settle.is_zero() {
+            watch.phase(Phase::Settling, None);
+            self.registry.env().sleep(options.settle).await;
+        }
+        let mut moved = 0;
+        loop {
+            moved += self.pass(&record, &progress, options.concurrency, watch).await?;
+            let next = match self.direction {
+                Direction::Adopt => progress.depth.checked_sub(1),
+                Direction::Back => Some(progress.depth + 1).filter(|depth| *depth <= progress.deepest),
+            };
+            let Some(next) = next else { break };
+            progress.depth = next;
+            record = self.write(&record, self.under_way(progress.clone())).await?;
+        }
+        self.verify(&record, &progress, watch).await?;
+        match self.direction {
+            Direction::Adopt => {
+                self.write(&record, State::Active).await?;
+            }
+            Direction::Back => {
+                if !self.registry.remove(&record).await? {
+                    return Err(self.taken_over());
+                }
+            }
+        }
+        Ok(Report {
+            table: self.ground.schema.name,
+            direction: self.direction,
+            already: false,
+            items: progress.items,
+            moved,
+            checksum: progress.checksum,
+        })
+    }
+
+    fn under_way(&self, progress: Progress) -> State {
+        match self.direction {
+            Direction::Adopt => State::Adopting(progress),
+            Direction::Back => State::Returning(progress),
+        }
+    }
+
+    /// Puts on record that this run moves the table: anew, or where an interrupted run stopped, whichever way that one went.
+    async fn claim(&self, watch: &dyn Watch) -> Result<(Record, Progress), AdoptError> {
+        let run = self.registry.env().random();
+        if let Some(record) = &self.record
+            && let State::Adopting(progress) | State::Returning(progress) = &record.state
+        {
+            let progress = Progress { run, ..progress.clone() };
+            return Ok((self.write(record, self.under_way(progress.clone())).await?, progress));
+        }
+        let survey = self.survey(watch).await?;
+        if survey.refused > 0 {
+            return Err(AdoptError::Failed(survey.refusal(&self.ground.schema.name)));
+        }
+        let depth = if self.direction == Direction::Adopt { survey.deepest } else { 0 };
+        let progress =
+            Progress { depth, deepest: survey.deepest, items: survey.items, checksum: survey.checksum, run };
+        let state = self.under_way(progress.clone());
+        if let Some(record) = &self.record {
+            return Ok((self.write(record, state).await?, progress));
+        }
+        let schema = &self.ground.schema;
+        let (id, name) = (schema.id.clone(), schema.name.clone());
+        let created = self.registry.env().unix_millis();
+        let record = Record { id, name, layouts: self.ground.layouts.clone(), state, version: 1, created };
+        if self.registry.create(&record).await? != record {
+            return Err(self.taken_over());
+        }
+        Ok((record, progress))
+    }
+
+    async fn write(&self, from: &Record, state: State) -> Result<Record, AdoptError> {
+        let to = Record { state, version: from.version + 1, ..from.clone() };
+        if self.registry.replace(from, &to).await? { Ok(to) } else { Err(self.taken_over()) }
+    }
+
+    fn taken_over(&self) -> AdoptError {
+        let table = &self.ground.schema.name;
+        AdoptError::Failed(format!(
+            "Another run of `heatsink adopt {table}`, or a gateway, changed the registry's record of table {table} meanwhile"
+        ))
+    }
+
+    /// Moves every item that the pass is for. Returns how many.
+    async fn pass(
+        &self,
+        record: &Record,
+        progress: &Progress,
+        concurrency: usize,
+        watch: &dyn Watch,
+    ) -> Result<u64, AdoptError> {
+        watch.phase(Phase::Moving, Some(progress.items));
+        let moved = AtomicU64::new(0);
+        let mut walk = Walk::new(&self.registry, &self.ground.schema.name);
+        while let Some(page) = walk.page().await? {
+            if self.registry.read(&record.id).await?.as_ref() != Some(record) {
+                return Err(self.taken_over());
+            }
+            stream::iter(page)
+                .map(Ok::<Attributes, AdoptError>)
+                .try_for_each_concurrent(concurrency.max(1), |item| {
+                    let moved = &moved;
+                    async move {
+                        let key = self.ground.key(&item)?;
+                        if let Some(target) = self.target(&key, &item, progress.depth)? {
+                            mover::move_item(&self.registry, &self.ground, &item, &target).await?;
+                            moved.fetch_add(1, Ordering::Relaxed);
+                        }
+                        watch.passed(1);
+                        Ok(())
+                    }
+                })
+                .await?;
+        }
+        Ok(moved.into_inner())
+    }
+
+    /// Where the pass of that depth moves an item; `None` where it stays.
+    fn target(&self, key: &[u8], item: &Attributes, pass: usize) -> Result<Option<Vec<u8>>, AdoptError> {
+        let target = match self.direction {
+            Direction::Adopt if depth(key) == pass => self.ground.home(key, item)?.map_err(|long| {
+                AdoptError::Failed(format!("{long}. The item is {}", shown(&self.ground.primary_key(item))))
+            })?,
+            Direction::Back if depth(key) > pass && depth(codec::decode(key).logical) == pass => {
+                codec::decode(key).logical.to_vec()
+            }
+            _ => return Ok(None),
+        };
+        Ok((target != key).then_some(target))
+    }
+
+    /// Counts every item at its place and compares with what was there at the start.
+    async fn verify(
+        &self,
+        record: &Record,
+        progress: &Progress,
+        watch: &dyn Watch,
+    ) -> Result<(), AdoptError> {
+        watch.phase(Phase::Verifying, Some(progress.items));
+        let found = survey::count(&self.registry, &self.ground, self.direction, watch).await?;
+        let table = &self.ground.schema.name;
+        if let Some(first) = found.misplaced_first {
+            return Err(AdoptError::Failed(format!(
+                "{} of {} items of table {table} are not at their place, {first} first. Somebody else wrote to it. Stop that and run this again",
+                found.misplaced, found.items,
+            )));
+        }
+        if (found.items, &found.checksum) == (progress.items, &progress.checksum) {
+            return Ok(());
+        }
+        // On record, so that the next run measures against what is there now: the operator has been told and may accept it.
+        let now = Progress { items: found.items, checksum: found.checksum.clone(), ..progress.clone() };
+        self.write(record, self.under_way(now)).await?;
+        Err(AdoptError::Failed(format!(
+            "Every item of table {table} is at its place, but they are not the items of the start: {} with checksum {} then, {} with checksum {} now. \
+             Somebody else wrote to the table meanwhile. If that is as it should be, run this again to accept it",
+            progress.items, progress.checksum, found.items, found.checksum,
+        )))
+    }
+}
+
+/// Whether the table deletes items by time to live. A store without that operation does not.
+async fn expires(registry: &Registry, table: &str) -> Result<bool, Error> {
+    match registry.call(Operation::DescribeTimeToLive, json!({ "TableName": table })).await {
+        Ok(answer) => Ok(answer["TimeToLiveDescription"]["TimeToLiveStatus"]
+            .as_str()
+            .is_some_and(|status| status.starts_with("ENABL"))),
+        Err(error) if error.code == Code::UnknownOperationException => Ok(false),
+        Err(error) => Err(error),
+    }
+}

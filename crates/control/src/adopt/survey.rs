@@ -1,0 +1,157 @@
+//! Full reads of a table that change nothing: what an adoption would do and cannot do, and whether everything is at its place.
+
+use heatsink_dynamo::Error;
+use heatsink_dynamo::size::{MAX_ITEM, item_size};
+use heatsink_dynamo::value::read_item;
+use heatsink_layout::codec;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::item::{Attributes, Checksum, Ground, depth};
+use super::walk::Walk;
+use super::{AdoptError, Direction, Watch, shown};
+use crate::registry::Registry;
+
+/// How many refused items are listed by key.
+const LISTED: usize = 20;
+
+/// What an adoption would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Survey {
+    /// Items in the table.
+    pub items: u64,
+    /// Items that have to move.
+    pub to_move: u64,
+    /// The most reserved suffixes that a logical key ends in: 0 unless the table holds keys that have to be escaped.
+    pub deepest: usize,
+    /// Items whose logical key ends in the reserved form and is stored escaped.
+    pub escaped: u64,
+    /// The checksum over all items under their logical keys.
+    pub checksum: String,
+    /// Items that cannot be moved, or are not where they should be.
+    pub refused: u64,
+    /// The first of them, with the reason.
+    pub refusals: Vec<String>,
+}
+
+impl Survey {
+    /// Why nothing is moved, with the list.
+    pub fn refusal(&self, table: &str) -> String {
+        let more = self.refused.saturating_sub(u64::try_from(self.refusals.len()).unwrap_or(u64::MAX));
+        let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
+        format!(
+            "{} items of table {table} stand in the way; nothing was moved:\n  {}{more}",
+            self.refused,
+            self.refusals.join("\n  ")
+        )
+    }
+
+    fn refuse(&mut self, ground: &Ground, item: &Attributes, reason: &str) {
+        self.refused += 1;
+        if self.refusals.len() < LISTED {
+            self.refusals.push(format!("{}: {reason}", shown(&ground.primary_key(item))));
+        }
+    }
+}
+
+/// Reads a table from which nothing has been moved yet.
+pub(super) async fn survey(
+    registry: &Registry,
+    ground: &Ground,
+    direction: Direction,
+    watch: &dyn Watch,
+) -> Result<Survey, AdoptError> {
+    let mut found = Survey::default();
+    let mut sum = Checksum::default();
+    let mut walk = Walk::new(registry, &ground.schema.name);
+    while let Some(page) = walk.page().await? {
+        for item in &page {
+            let key = ground.key(item)?;
+            let logical = if direction == Direction::Adopt { &key[..] } else { codec::decode(&key).logical };
+            found.items += 1;
+            found.deepest = found.deepest.max(depth(logical));
+            found.escaped += u64::from(codec::is_reserved(logical));
+            match ground.home(logical, item)? {
+                Err(long) => found.refuse(ground, item, &long.to_string()),
+                Ok(home) if direction == Direction::Back => {
+                    if home != key {
+                        found.refuse(ground, item, "it is not at its place: somebody wrote past the gateway");
+                    }
+                    found.to_move += u64::from(logical != key);
+                    sum.add(&ground.rekeyed(item, logical));
+                }
+                Ok(home) => {
+                    sum.add(item);
+                    if home != key {
+                        found.to_move += 1;
+                        if let Some(reason) = no_room(ground, item, key.len(), home.len())? {
+                            found.refuse(ground, item, &reason);
+                        }
+                    }
+                }
+            }
+            watch.passed(1);
+        }
+    }
+    found.checksum = sum.text();
+    Ok(found)
+}
+
+/// Why an item cannot be stored under a key of `longer` bytes.
+fn no_room(ground: &Ground, item: &Attributes, key: usize, longer: usize) -> Result<Option<String>, Error> {
+    if longer > ground.longest_key() {
+        return Ok(Some(format!(
+            "with its shard suffix the key has {longer} bytes, and as the sort key of an index it may have {}",
+            ground.longest_key()
+        )));
+    }
+    let text = Json::Object(item.clone()).to_string();
+    // An item's text is never shorter than its size, so most items need no exact count.
+    if text.len() + (longer - key) <= MAX_ITEM {
+        return Ok(None);
+    }
+    let size = item_size(&read_item(text.as_bytes())?) + (longer - key);
+    let reason = format!("with its shard suffix the item has {size} bytes of at most {MAX_ITEM}");
+    Ok((size > MAX_ITEM).then_some(reason))
+}
+
+/// What lies in a table, and whether it is at its place.
+#[derive(Debug)]
+pub(super) struct Count {
+    pub items: u64,
+    pub checksum: String,
+    pub misplaced: u64,
+    pub misplaced_first: Option<String>,
+}
+
+/// Reads a table from which everything has been moved. An item's home follows from its logical key, and a store holds one item per
+/// primary key; so when every item is at home none can be there twice, and equal counts and checksums say that none is missing.
+pub(super) async fn count(
+    registry: &Registry,
+    ground: &Ground,
+    direction: Direction,
+    watch: &dyn Watch,
+) -> Result<Count, AdoptError> {
+    let mut found = Count { items: 0, checksum: String::new(), misplaced: 0, misplaced_first: None };
+    let mut sum = Checksum::default();
+    let mut walk = Walk::new(registry, &ground.schema.name);
+    while let Some(page) = walk.page().await? {
+        for item in &page {
+            found.items += 1;
+            if direction == Direction::Back {
+                sum.add(item);
+            } else {
+                let key = ground.key(item)?;
+                let logical = codec::decode(&key).logical;
+                sum.add(&ground.rekeyed(item, logical));
+                if ground.home(logical, item)?.ok().as_deref() != Some(&key[..]) {
+                    found.misplaced += 1;
+                    found.misplaced_first.get_or_insert_with(|| shown(&ground.primary_key(item)));
+                }
+            }
+            watch.passed(1);
+        }
+    }
+    found.checksum = sum.text();
+    Ok(found)
+}

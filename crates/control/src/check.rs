@@ -1,0 +1,99 @@
+//! What the rules would mean for every table of a store, found out without changing anything.
+
+use std::fmt;
+use std::sync::Arc;
+
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_env::Env;
+use heatsink_store::Store;
+use serde_json::{Value as Json, json};
+
+use crate::known::Standing;
+use crate::layouts::TableLayouts;
+use crate::registry::{REGISTRY, Registry};
+use crate::resolve::{Judgement, judge};
+use crate::rules::{Rules, Wish};
+
+/// What the rules mean for one table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its requests are forwarded. Holds why each glob rule that names it leaves it alone.
+    Forwarded(Vec<String>),
+    /// It is on record, and the rules agree or are silent.
+    Sharded(TableLayouts),
+    /// It is empty, and will be put on record when it is first touched.
+    Empty(TableLayouts),
+    /// Its requests would be refused: why.
+    Refused(String),
+}
+
+impl Verdict {
+    /// One word for programs.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Verdict::Forwarded(_) => "forwarded",
+            Verdict::Sharded(_) => "sharded",
+            Verdict::Empty(_) => "empty",
+            Verdict::Refused(_) => "refused",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Forwarded(skipped) if skipped.is_empty() => f.write_str("forwarded, no rule is for it"),
+            Verdict::Forwarded(skipped) => write!(f, "forwarded; {}", skipped.join("; ")),
+            Verdict::Sharded(layouts) => write!(f, "sharded and on record: {layouts}"),
+            Verdict::Empty(layouts) => write!(f, "empty; will be sharded from its first use on: {layouts}"),
+            Verdict::Refused(reason) => write!(f, "refused: {reason}"),
+        }
+    }
+}
+
+/// Compares the rules with every table of a store.
+///
+/// # Errors
+/// The store's.
+pub async fn check(
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    rules: &Rules,
+) -> Result<Vec<(String, Verdict)>, Error> {
+    let registry = Registry::new(store, env);
+    let mut verdicts = Vec::new();
+    let mut start = Json::Null;
+    loop {
+        let body = if start.is_null() { json!({}) } else { json!({ "ExclusiveStartTableName": start }) };
+        let mut page = registry.call(Operation::ListTables, body).await?;
+        for name in page["TableNames"].as_array().into_iter().flatten().filter_map(Json::as_str) {
+            if name != REGISTRY
+                && let Some(verdict) = verdict(&registry, rules, name).await?
+            {
+                verdicts.push((name.to_owned(), verdict));
+            }
+        }
+        start = page["LastEvaluatedTableName"].take();
+        if start.is_null() {
+            return Ok(verdicts);
+        }
+    }
+}
+
+/// `None` for a table that is not there yet or any more.
+async fn verdict(registry: &Registry, rules: &Rules, name: &str) -> Result<Option<Verdict>, Error> {
+    let Some(described) = registry.describe(name).await? else { return Ok(None) };
+    Ok(Some(match judge(registry, rules, &described).await {
+        Ok(Judgement::Empty(layouts)) => Verdict::Empty(layouts),
+        Ok(Judgement::Stands(Standing::Sharded(layouts))) => Verdict::Sharded(TableLayouts::clone(&layouts)),
+        Ok(Judgement::Stands(Standing::Refused { error, .. })) => {
+            Verdict::Refused(error.message.unwrap_or_default())
+        }
+        Ok(Judgement::Stands(Standing::Forward)) => Verdict::Forwarded(match rules.wish(&described.schema) {
+            Wish::Unmentioned { skipped } => skipped,
+            _ => vec!["the rules keep its keys whole".to_owned()],
+        }),
+        Err(error) if error.code == Code::ResourceNotFoundException => return Ok(None),
+        Err(error) => return Err(error),
+    }))
+}
