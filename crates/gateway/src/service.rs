@@ -1,13 +1,14 @@
 //! The life of a request, from its operation and body to its answer: which tables, which layouts, which plan, which
 //! physical calls.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_control::Control;
 use heatsink_dynamo::{Error, Operation, wire};
 use heatsink_env::Env;
-use heatsink_route::{Plan, Router, tables_of};
+use heatsink_route::{Explanation, Plan, Router, tables_of};
 use heatsink_store::Store;
 
 use crate::Limits;
@@ -54,19 +55,33 @@ impl Service {
         answer
     }
 
-    async fn answer(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+    /// What [`Service::call`] would do with a request, without doing it. It resolves the tables as a call does.
+    pub async fn explain(&self, operation: Operation, body: &Bytes) -> Explanation {
+        match self.plan(operation, body).await {
+            Ok((_, plan)) => plan.explain(),
+            Err(error) => Explanation::refused(&error),
+        }
+    }
+
+    /// The plan of a request, and the names of its tables.
+    async fn plan<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<(Vec<Cow<'a, str>>, Plan), Error> {
         // Names are found by a reader that skips over everything else. What it cannot read is wrong, and the checks of
         // the whole request know how DynamoDB says so.
-        let names = match tables_of(operation, &body) {
+        let names = match tables_of(operation, body) {
             Ok(names) => names,
-            Err(unreadable) => return Err(wire::check(operation, &body).err().unwrap_or(unreadable)),
+            Err(unreadable) => return Err(wire::check(operation, body).err().unwrap_or(unreadable)),
         };
         if touches_items(operation) {
             self.control.resolve(&names).await?;
         } else {
-            self.control.before(operation, &body)?;
+            self.control.before(operation, body)?;
         }
-        let plan = self.router.plan(operation, &body, &self.control)?;
+        let plan = self.router.plan(operation, body, &self.control)?;
+        Ok((names, plan))
+    }
+
+    async fn answer(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        let (names, plan) = self.plan(operation, &body).await?;
         self.metrics.planned(&plan);
         let answer = match plan {
             Plan::Forward { operation, body, .. } => self.store.call(operation, body).await,

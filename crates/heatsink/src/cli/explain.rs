@@ -1,0 +1,143 @@
+//! `heatsink explain`: what a request would become, and at what cost, without sending it.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_BORDERS_ONLY};
+use heatsink_control::{Control, Rules};
+use heatsink_dynamo::Operation;
+use heatsink_env::{Env, RealEnv};
+use heatsink_gateway::{Limits, Service};
+use heatsink_route::{Explanation, Kind};
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+
+use super::Output;
+use super::open::open_existing;
+use super::serve::read_rules;
+use crate::exit::Exit;
+
+/// What `explain` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The request's JSON body; `-` reads it from standard input
+    #[arg(value_name = "REQUEST.json")]
+    request: PathBuf,
+    /// The operation
+    #[arg(long = "op", value_name = "OPERATION", value_parser = operation)]
+    operation: Operation,
+    /// A CreateTable request for the table; then nothing else is needed but the rules
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "upstream"])]
+    table: Option<PathBuf>,
+    /// The rules, with --table. A store's own registry says how its tables are laid out
+    #[arg(long, value_name = "FILE", requires = "table")]
+    rules: Option<PathBuf>,
+    /// Ask the registry in this file
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// Ask the registry at this DynamoDB endpoint
+    #[arg(long, value_name = "URL", conflicts_with = "data")]
+    upstream: Option<String>,
+    /// How the plan is printed on stdout
+    #[arg(long, value_enum, default_value_t)]
+    output: Output,
+}
+
+fn operation(name: &str) -> Result<Operation, String> {
+    Operation::by_name(name).ok_or_else(|| format!("DynamoDB has no operation {name}; expected a name such as Query or PutItem"))
+}
+
+/// Prints the plan.
+pub fn run(args: Args) -> Result<(), Exit> {
+    let body = read(&args.request)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let explanation = runtime.block_on(explain(&args, body))?;
+    let mut out = std::io::stdout().lock();
+    match args.output {
+        Output::Json => {
+            let json = serde_json::to_string_pretty(&explanation).map_err(|error| Exit::software(error.to_string()))?;
+            writeln!(out, "{json}")?;
+        }
+        Output::Text => out.write_all(words(&explanation).as_bytes())?,
+    }
+    out.flush()?;
+    Ok(())
+}
+
+fn read(file: &Path) -> Result<Bytes, Exit> {
+    let mut text = Vec::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().read_to_end(&mut text).map(|_| ())
+    } else {
+        std::fs::read(file).map(|read| text = read)
+    };
+    read.map_err(|error| Exit::usage(format!("cannot read {}: {error}", file.display())))?;
+    Ok(Bytes::from(text))
+}
+
+async fn explain(args: &Args, body: Bytes) -> Result<Explanation, Exit> {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let service = match &args.table {
+        Some(table) => {
+            let rules = args.rules.as_deref().map(read_rules).transpose()?.unwrap_or_default();
+            let memory = Embedded::memory().map_err(|error| Exit::software(error.to_string()))?;
+            let service = service(Arc::new(memory), &env, rules).await?;
+            service
+                .call(Operation::CreateTable, read(table)?)
+                .await
+                .map_err(|error| Exit::usage(format!("{}: not a valid CreateTable request: {error}", table.display())))?;
+            service
+        }
+        None => {
+            let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
+            service(store, &env, Rules::default()).await?
+        }
+    };
+    Ok(service.explain(args.operation, &body).await)
+}
+
+async fn service(store: Arc<dyn Store>, env: &Arc<dyn Env>, rules: Rules) -> Result<Service, Exit> {
+    let control =
+        Control::start(store.clone(), env.clone(), rules).await.map_err(|error| Exit::usage(error.to_string()))?;
+    Ok(Service::new(store, control, env.clone(), Limits::default(), "us-east-1"))
+}
+
+fn words(explanation: &Explanation) -> String {
+    let kind = match explanation.plan {
+        Kind::Forward => "Forward",
+        Kind::Single => "Single",
+        Kind::Scatter => "Scatter",
+        Kind::Refused => "Refused",
+    };
+    let mut lines = vec![format!("{kind}: {}", explanation.why)];
+    if !explanation.calls.is_empty() {
+        lines.push(calls(explanation));
+    }
+    let units = explanation.calls.iter().filter_map(|call| call.estimate.as_ref());
+    let (read, write) = units.clone().fold((0.0, 0.0), |(read, write), units| (read + units.read_units, write + units.write_units));
+    if let Some(estimate) = units.clone().next() {
+        lines.push(format!("About {read} read and {write} write units, {}.", estimate.assumes));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn calls(explanation: &Explanation) -> String {
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY);
+    table.set_header(["operation", "shard", "physical key", "limit", "read units", "write units"]);
+    for call in &explanation.calls {
+        let number = |value: Option<String>| Cell::new(value.unwrap_or_default()).set_alignment(CellAlignment::Right);
+        table.add_row(vec![
+            Cell::new(&call.operation),
+            number(call.shard.map(|shard| shard.to_string())),
+            Cell::new(call.key.as_deref().unwrap_or_default()),
+            number(call.body.get("Limit").map(ToString::to_string)),
+            number(call.estimate.as_ref().map(|units| units.read_units.to_string())),
+            number(call.estimate.as_ref().map(|units| units.write_units.to_string())),
+        ]);
+    }
+    table.to_string()
+}
