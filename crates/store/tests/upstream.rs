@@ -54,7 +54,7 @@ impl Fake {
     fn upstream(&self) -> Upstream {
         self.upstream_with(
             Arc::new(RealEnv),
-            SharedCredentialsProvider::new(Credentials::from_keys("AKID", "secret", None)),
+            SharedCredentialsProvider::new(Credentials::new("AKID", "secret", None, None, "test")),
         )
     }
 
@@ -215,7 +215,7 @@ async fn an_error_passes_on_byte_for_byte() {
 #[tokio::test]
 async fn nobody_there_is_not_done() {
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let chain = SharedCredentialsProvider::new(Credentials::from_keys("a", "b", None));
+    let chain = SharedCredentialsProvider::new(Credentials::new("a", "b", None, None, "test"));
     let endpoint = Endpoint::parse(&format!("http://{gone}")).unwrap();
     let upstream =
         Upstream::with(endpoint, Timeouts::default(), Arc::new(RealEnv), "us-east-1".into(), chain).unwrap();
@@ -262,10 +262,15 @@ async fn an_abandoned_request_leaves_no_half_read_connection() {
 }
 
 /// Credentials that last ten minutes from when they are asked for; from the third time on there are none.
-#[derive(Debug)]
 struct Expiring {
-    millis: Arc<dyn Fn() -> u64 + Send + Sync>,
-    asked: Arc<AtomicUsize>,
+    env: ManualEnv,
+    asked: AtomicUsize,
+}
+
+impl std::fmt::Debug for Expiring {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Expiring")
+    }
 }
 
 impl aws_credential_types::provider::ProvideCredentials for Expiring {
@@ -274,7 +279,7 @@ impl aws_credential_types::provider::ProvideCredentials for Expiring {
         Self: 'a,
     {
         let n = self.asked.fetch_add(1, Ordering::SeqCst);
-        let until = std::time::UNIX_EPOCH + Duration::from_millis((self.millis)() + 600_000);
+        let until = std::time::UNIX_EPOCH + Duration::from_millis(self.env.unix_millis() + 600_000);
         future::ProvideCredentials::ready(if n < 2 {
             Ok(Credentials::new(format!("AKID{n}"), "secret", Some("token".into()), Some(until), "test"))
         } else {
@@ -287,9 +292,7 @@ impl aws_credential_types::provider::ProvideCredentials for Expiring {
 async fn credentials_are_renewed_before_they_expire_and_outlive_a_failed_renewal() {
     let fake = Fake::start(|_| Act::Send(ok())).await;
     let env = ManualEnv::seeded(1);
-    let clock = env.clone();
-    let asked = Arc::new(AtomicUsize::new(0));
-    let chain = Expiring { millis: Arc::new(move || clock.unix_millis()), asked: asked.clone() };
+    let chain = Expiring { env: env.clone(), asked: AtomicUsize::new(0) };
     let upstream = fake.upstream_with(Arc::new(env.clone()), SharedCredentialsProvider::new(chain));
     let used = async |minutes: u64| {
         env.advance(Duration::from_secs(60 * minutes));
