@@ -35,16 +35,23 @@ def need(*programs):
 
 
 def build():
-    """heatsink, the load client, and the engine's own HTTP server as the third-party server. Returns their paths."""
+    """Paths of heatsink, the load client, and the engine's own HTTP server, which stands for a third party's.
+
+    HEATSINK_BIN, HEATSINK_LOAD_BIN and DYNOXIDE name binaries that are built already.
+    """
     say("building")
-    subprocess.run(
-        ["cargo", "build", "--quiet", "--release", "-p", "heatsink", "-p", "heatsink-load"], cwd=ROOT, check=True)
+    names = {"heatsink": "HEATSINK_BIN", "heatsink-load": "HEATSINK_LOAD_BIN"}
+    wanted = [name for name, variable in names.items() if variable not in os.environ]
+    if wanted:
+        packages = [word for name in wanted for word in ("-p", name)]
+        subprocess.run(["cargo", "build", "--quiet", "--release", *packages], cwd=ROOT, check=True)
+    ours = [os.environ.get(variable) or TARGET / "release" / name for name, variable in names.items()]
     engine = os.environ.get("DYNOXIDE") or TARGET / "tools/bin/dynoxide"
     if not Path(engine).exists():
         subprocess.run(
             ["cargo", "install", "--quiet", "dynoxide-rs", "--version", "=3.2.0", "--root", str(TARGET / "tools"),
              "--target-dir", str(TARGET / "tools/build")], check=True)
-    return TARGET / "release/heatsink", TARGET / "release/heatsink-load", engine
+    return *ours, engine
 
 
 def free_port():

@@ -83,6 +83,7 @@ def test_a_table_without_a_sort_key(client, resource):
     assert "KeySchema" in players.meta.client.describe_table(TableName="Players")["Table"]
     assert "Players" in client.list_tables()["TableNames"]
     players.delete()
+    client.get_waiter("table_not_exists").wait(TableName="Players", WaiterConfig={"Delay": 1, "MaxAttempts": 60})
     assert "Players" not in client.list_tables()["TableNames"]
 
 
