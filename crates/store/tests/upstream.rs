@@ -1,6 +1,7 @@
 //! The upstream store against a server that misbehaves: what each fault becomes, and that no write is sent twice.
 
-#![allow(clippy::disallowed_methods, reason = "real sockets keep real time")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -126,14 +126,14 @@ structures! {
         may Limit: LIMIT, may Select: SELECT, may ReturnConsumedCapacity: CAPACITY, must TableName: TABLE,
         may IndexName: STRING, may AttributesToGet: STRINGS, may ConsistentRead: Flag, may KeyConditions: CONDITIONS,
         may QueryFilter: CONDITIONS, may ConditionalOperator: STRING, may ScanIndexForward: Flag,
-        may ExclusiveStartKey: ITEM, may ProjectionExpression: STRING, may FilterExpression: STRING,
+        may ExclusiveStartKey: VALUES, may ProjectionExpression: STRING, may FilterExpression: STRING,
         may KeyConditionExpression: STRING, may ExpressionAttributeNames: NAMES, may ExpressionAttributeValues: VALUES,
     }
     SCAN = ScanInput {
         may Limit: LIMIT, may Segment: SEGMENT, may TotalSegments: SEGMENTS, may Select: SELECT,
         may ReturnConsumedCapacity: CAPACITY, must TableName: TABLE,
         may IndexName: STRING, may AttributesToGet: STRINGS, may ConsistentRead: Flag, may ScanFilter: CONDITIONS,
-        may ConditionalOperator: STRING, may ExclusiveStartKey: ITEM, may ProjectionExpression: STRING,
+        may ConditionalOperator: STRING, may ExclusiveStartKey: VALUES, may ProjectionExpression: STRING,
         may FilterExpression: STRING, may ExpressionAttributeNames: NAMES, may ExpressionAttributeValues: VALUES,
     }
     CONDITION = Condition { may ComparisonOperator: STRING, may AttributeValueList: VALUE_LIST, may Exists: Flag }

@@ -8,6 +8,9 @@ use super::walk::{At, Walk, scalar};
 const NESTING: usize = 32;
 /// JSON levels from which the stores' own readers refuse a body for its depth alone, before they can word it.
 const BEYOND_READERS: usize = 120;
+/// JSON levels of a value from which DynamoDB's own reader gives up; observed between 2,000 and 5,000 levels of
+/// lists, varying by region.
+const UNREADABLE: usize = 4_001;
 const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
 const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
 const SEVERAL: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
@@ -42,6 +45,9 @@ impl Walk<'_> {
         if depth > NESTING {
             // Not read any further: a reader that recurses, like this one, must have an end.
             let levels = 2 * depth + self.scan.skip()?;
+            if levels > UNREADABLE {
+                return Err(Stop::Malformed);
+            }
             return Ok((levels > BEYOND_READERS).then_some(TOO_DEEP));
         }
         self.scan.bump();

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use dynoxide::Database;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_dynamo::{Code, Error, Operation, wire};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -57,6 +57,7 @@ impl Embedded {
         A: Serialize + Send + 'static,
     {
         async move {
+            wire::check(operation, &body)?;
             let request =
                 serde_json::from_slice::<Q>(&body).map_err(|why| refusal::unreadable(operation, &why))?;
             drop(body);

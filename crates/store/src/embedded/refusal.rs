@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use dynoxide::DynoxideError;
-use heatsink_dynamo::{Error, Operation};
+use heatsink_dynamo::{Code, Error, Operation};
 
 /// Messages of the engine's request readers begin with one of these where they already are DynamoDB's; the second
 /// column says whether the reader's position (` at line 1 column 9`) belongs to the message.
@@ -34,20 +34,14 @@ pub(super) fn unreadable(operation: Operation, why: &serde_json::Error) -> Error
             let message =
                 if positioned { &text[mark.len()..] } else { bare.get(mark.len()..).unwrap_or_default() };
             return match kind {
-                Kind::Serialization if message.is_empty() => {
-                    Error::bare(heatsink_dynamo::Code::SerializationException)
-                }
+                Kind::Serialization if message.is_empty() => Error::bare(Code::SerializationException),
                 Kind::Serialization => Error::serialization(message),
                 Kind::Validation => Error::validation(message),
                 Kind::OfTheRequest => of_the_request(operation, message),
             };
         }
     }
-    if why.is_data() {
-        Error::validation(bare)
-    } else {
-        Error::bare(heatsink_dynamo::Code::SerializationException)
-    }
+    if why.is_data() { Error::validation(bare) } else { Error::bare(Code::SerializationException) }
 }
 
 /// A request that the engine refused or failed at.

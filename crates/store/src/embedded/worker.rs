@@ -5,6 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
@@ -25,17 +26,17 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Opens the database on a new thread.
+    /// Opens the database on a new thread; in memory if there is no path.
     pub(super) fn start(path: Option<PathBuf>) -> Result<Self, Error> {
         let (jobs, todo) = mpsc::channel::<Job>();
         let (report, opened) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("embedded-store".to_owned())
             .stack_size(STACK)
-            .spawn(move || match open(path.as_deref()) {
-                Ok(database) => {
+            .spawn(move || match Home::open(path.as_deref()) {
+                Ok((home, database)) => {
                     let _ = report.send(Ok(()));
-                    work(database, path.as_deref(), &todo);
+                    work(&home, database, &todo);
                 }
                 Err(why) => {
                     let _ = report.send(Err(why));
@@ -63,7 +64,7 @@ impl Worker {
         });
         self.jobs.as_ref().ok_or_else(gone)?.send(job).map_err(|_| gone())?;
         answered.await.map_err(|_| {
-            let mut error = Error::internal("the embedded engine panicked on this request");
+            let mut error = Error::internal("the embedded engine failed on this request");
             error.outcome = Outcome::Unknown;
             error
         })
@@ -84,29 +85,95 @@ fn gone() -> Error {
     Error::internal("the embedded store's thread has ended")
 }
 
-fn open(path: Option<&Path>) -> Result<Database, Error> {
-    let opened = match path {
-        None => Database::memory(),
-        Some(path) => {
-            let name = path
-                .to_str()
-                .ok_or_else(|| Error::internal(format!("{} is not a UTF-8 path", path.display())))?;
-            Database::new(name)
-        }
-    };
-    opened.map_err(|why| match path {
-        None => Error::internal(format!("the embedded engine could not start: {why}")),
-        Some(path) => Error::internal(format!("{} could not be opened as a database: {why}", path.display())),
-    })
+/// Where the database lives, so that it can be opened again.
+struct Home {
+    name: String,
+    /// A database in memory ends with its last connection: this one is never used and keeps it alive.
+    _keeper: Option<Database>,
 }
 
-fn work(mut database: Database, path: Option<&Path>, todo: &mpsc::Receiver<Job>) {
-    while let Ok(job) = todo.recv() {
-        if catch_unwind(AssertUnwindSafe(|| job(&database))).is_err() {
-            // The panic left the engine's lock poisoned: whatever was half done is rolled back by a new connection.
-            if let Ok(fresh) = open(path) {
-                database = fresh;
+impl Home {
+    fn open(path: Option<&Path>) -> Result<(Home, Database), Error> {
+        static STORES: AtomicU64 = AtomicU64::new(0);
+        let (name, keeper) = match path {
+            None => {
+                // SQLite's name for a database in this process's memory that several connections can open.
+                let number = STORES.fetch_add(1, Ordering::Relaxed);
+                let name = format!("file:heatsink-{number}?mode=memory&cache=shared");
+                let keeper = connect(&name)?;
+                (name, Some(keeper))
             }
+            Some(path) => {
+                let name = path
+                    .to_str()
+                    .filter(|name| !name.starts_with("file:") && *name != ":memory:" && !name.is_empty())
+                    .ok_or_else(|| Error::internal(format!("{path:?} cannot name a database file")))?;
+                (name.to_owned(), None)
+            }
+        };
+        let database = connect(&name)?;
+        Ok((Home { name, _keeper: keeper }, database))
+    }
+}
+
+fn connect(name: &str) -> Result<Database, Error> {
+    Database::new(name)
+        .map_err(|why| Error::internal(format!("{name} could not be opened as a database: {why}")))
+}
+
+fn work(home: &Home, database: Database, todo: &mpsc::Receiver<Job>) {
+    let mut open = Some(database);
+    while let Ok(job) = todo.recv() {
+        if open.is_none() {
+            open = connect(&home.name).ok();
         }
+        // Without a database the job is dropped, and its caller told.
+        let Some(database) = &open else { continue };
+        if catch_unwind(AssertUnwindSafe(|| job(database))).is_err() {
+            // The panic left the engine's lock poisoned. Closing this connection lets SQLite roll back what was half
+            // done; the next job opens another.
+            open = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_is_an_error_with_unknown_outcome_and_the_data_lives_on() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [None, Some(folder.path().join("data.db"))] {
+            let worker = Worker::start(path).unwrap();
+            let other = Worker::start(None).unwrap();
+            let table = serde_json::json!({
+                "TableName": "game", "BillingMode": "PAY_PER_REQUEST",
+                "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+                "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+            });
+            let table = serde_json::from_value(table).unwrap();
+            worker.run(move |database| database.create_table(table).map(|_| ())).await.unwrap().unwrap();
+            for _ in 0..3 {
+                let failed = worker.run(|_| -> () { panic!("a defect of the engine") }).await.unwrap_err();
+                assert_eq!((failed.status, failed.outcome), (500, Outcome::Unknown));
+                assert_eq!(worker.run(|database| database.table_count().unwrap()).await.unwrap(), 1);
+            }
+            assert_eq!(other.run(|database| database.table_count().unwrap()).await.unwrap(), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn work_asked_for_is_done_before_the_end() {
+        let worker = Worker::start(None).unwrap();
+        let (done, seen) = mpsc::channel();
+        for n in 0..100 {
+            let done = done.clone();
+            let asked = worker.run(move |_| done.send(n));
+            // Polled once, then forgotten: the caller hung up.
+            assert!(futures::FutureExt::now_or_never(asked).is_none_or(|answer| answer.is_ok()));
+        }
+        drop(worker);
+        assert!(seen.try_iter().eq(0..100));
     }
 }
