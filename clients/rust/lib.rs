@@ -1,0 +1,1 @@
+//! The AWS SDK for Rust against Heatsink. Everything is in `tests/`; the Python and JavaScript clients are beside this folder.
