@@ -15,6 +15,11 @@ impl Exit {
         Exit { code: 64, reason: reason.into() }
     }
 
+    /// 1: the command was carried out in part, or not at all; what it says tells how to go on.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Exit { code: 1, reason: reason.into() }
+    }
+
     /// 69 (`EX_UNAVAILABLE`): something the command needs is not to be had, such as its port or its data file.
     pub fn unavailable(reason: impl Into<String>) -> Self {
         Exit { code: 69, reason: reason.into() }

@@ -3,6 +3,7 @@
 //! Not here: anything a library user could want; that is in the other crates.
 
 mod cli;
+mod demo;
 mod exit;
 
 use std::process::ExitCode;

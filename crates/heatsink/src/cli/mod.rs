@@ -1,6 +1,11 @@
 //! The command line: what can be said, one module per subcommand.
 
+mod adopt;
 mod completions;
+mod config;
+mod demo;
+mod explain;
+mod open;
 mod serve;
 
 use std::io::IsTerminal;
@@ -26,6 +31,14 @@ struct Cli {
 enum Command {
     /// Serves DynamoDB's wire protocol on this machine (what plain `heatsink` does)
     Serve(serve::Args),
+    /// Brings a table that holds items under its rules, or back out
+    Adopt(adopt::Args),
+    /// Reads the rules and says what they mean
+    Config(config::Args),
+    /// Says what a request would become, and at what cost, without sending it
+    Explain(explain::Args),
+    /// Plays a whole story on sample data, before and after
+    Demo(demo::Args),
     /// Prints a completion script for a shell
     Completions(completions::Args),
 }
@@ -55,6 +68,10 @@ pub fn run() -> ExitCode {
     let outcome = match cli.command {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run(args),
+        Some(Command::Adopt(args)) => adopt::run(args),
+        Some(Command::Config(args)) => config::run(args),
+        Some(Command::Explain(args)) => explain::run(args),
+        Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Completions(args)) => completions::run::<Cli>(args),
     };
     match outcome {

@@ -1,0 +1,201 @@
+//! `heatsink adopt TABLE`: brings a table with items under its rules, or back out, while nobody else uses it.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Survey, Watch};
+use heatsink_control::{MAX_AGE, Rules};
+use heatsink_env::{Env, RealEnv};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::json;
+
+use super::Output;
+use super::open::open_existing;
+use super::serve::read_rules;
+use crate::exit::Exit;
+
+/// How many items are moved at once. Each is two requests one after the other; an upstream a few milliseconds away then moves some
+/// thousands of items per second, within what one connection pool carries.
+const CONCURRENCY: usize = 32;
+
+/// What `adopt` takes.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
+pub struct Args {
+    /// The table
+    table: String,
+    /// The rules to bring it under
+    #[arg(long, value_name = "FILE", default_value = "heatsink.toml")]
+    rules: PathBuf,
+    /// The table lies in this file
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// The table lies at the DynamoDB endpoint at this URL
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// Bring every item back to its logical key and take the table off the record
+    #[arg(long)]
+    back: bool,
+    /// Say what would be moved; change nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+    /// How the result is printed on stdout
+    #[arg(long, value_enum, default_value_t)]
+    output: Output,
+}
+
+/// Runs it. Exit 0 when it is done, 64 when it cannot be done as asked, 1 when it stopped on the way.
+pub fn run(args: Args) -> Result<(), Exit> {
+    let direction = if args.back { Direction::Back } else { Direction::Adopt };
+    // The way back is on record; it needs no rules.
+    let rules = if args.back { Rules::default() } else { read_rules(&args.rules)? };
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(adopt(args, rules, direction))
+}
+
+async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exit> {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
+    let adoption = Adoption::prepare(store, env, &rules, &args.table, direction).await.map_err(exit)?;
+    let bar = Bar::new();
+    if args.dry_run {
+        if adoption.is_done() || adoption.is_resumed() {
+            let text = if adoption.is_done() {
+                "already adopted"
+            } else {
+                "interrupted; run without --dry-run to go on"
+            };
+            return say(
+                args.output,
+                &json!({ "table": args.table, "state": text }),
+                &format!("table {}: {text}", args.table),
+            );
+        }
+        let survey = adoption.survey(&bar).await.map_err(exit)?;
+        bar.done();
+        return dry_run(&args, &survey);
+    }
+    if !adoption.is_done() {
+        confirm(&args, &adoption)?;
+    }
+    // A file has one process at a time; an upstream may have gateways that have yet to notice.
+    let settle = if args.upstream.is_some() { MAX_AGE } else { Duration::ZERO };
+    let report = adoption.run(Options { concurrency: CONCURRENCY, settle }, &bar).await.map_err(exit)?;
+    bar.done();
+    let document = serde_json::to_value(&report).map_err(|error| Exit::software(error.to_string()))?;
+    let table = &report.table;
+    let text = match (report.already, direction) {
+        (true, _) => format!("table {table} is under its rules already"),
+        (false, Direction::Adopt) => {
+            format!(
+                "table {table} is under its rules: {} items, {} of them moved, all found at their place, none lost",
+                report.items, report.moved
+            )
+        }
+        (false, Direction::Back) => {
+            format!(
+                "table {table} is out of its rules: {} items, {} of them moved, all as they were",
+                report.items, report.moved
+            )
+        }
+    };
+    say(args.output, &document, &text)
+}
+
+fn dry_run(args: &Args, survey: &Survey) -> Result<(), Exit> {
+    let document = serde_json::to_value(survey).map_err(|error| Exit::software(error.to_string()))?;
+    let text = format!(
+        "table {}: {} items, {} would move, {} have keys in the reserved form that would be escaped",
+        args.table, survey.items, survey.to_move, survey.escaped
+    );
+    say(args.output, &document, &text)?;
+    if survey.refused > 0 { Err(Exit::failed(survey.refusal(&args.table))) } else { Ok(()) }
+}
+
+/// Says what is about to happen and asks, if there is somebody to ask.
+fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
+    if args.yes {
+        return Ok(());
+    }
+    let mut err = std::io::stderr().lock();
+    writeln!(
+        err,
+        "{} table {} {}: {}.\nNobody else may read or write the table until this is done, neither through Heatsink nor past it.",
+        if adoption.is_resumed() { "Going on with" } else { "About to move the items of" },
+        args.table,
+        if args.back { "back out of its rules" } else { "under its rules" },
+        adoption.layouts(),
+    )?;
+    if !std::io::stdin().is_terminal() {
+        return Err(Exit::usage("there is no terminal to ask on; say --yes if nobody else uses the table"));
+    }
+    write!(err, "Go on? [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(Exit::usage("not confirmed; nothing was changed"))
+    }
+}
+
+fn exit(error: AdoptError) -> Exit {
+    match error {
+        AdoptError::Usage(_) => Exit::usage(error.to_string()),
+        AdoptError::Failed(_) | AdoptError::Store(_) => Exit::failed(error.to_string()),
+    }
+}
+
+fn say(output: Output, document: &serde_json::Value, text: &str) -> Result<(), Exit> {
+    let mut out = std::io::stdout().lock();
+    match output {
+        Output::Json => writeln!(out, "{document}")?,
+        Output::Text => writeln!(out, "{text}")?,
+    }
+    Ok(out.flush()?)
+}
+
+/// A bar on stderr, with rate and time left; nothing where stderr is no terminal.
+struct Bar(ProgressBar);
+
+impl Bar {
+    fn new() -> Self {
+        Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()))
+    }
+
+    fn done(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+impl Watch for Bar {
+    fn phase(&self, phase: Phase, items: Option<u64>) {
+        self.0.reset();
+        self.0.set_message(match phase {
+            Phase::Looking => "looking",
+            Phase::Settling => "waiting until every gateway has noticed",
+            Phase::Moving => "moving",
+            Phase::Verifying => "verifying",
+        });
+        let template = match items {
+            Some(_) => "{msg} {bar:30} {human_pos}/{human_len} items, {per_sec}, {eta} left",
+            None => "{msg} {human_pos} items, {per_sec}",
+        };
+        if let Some(items) = items {
+            self.0.set_length(items);
+        }
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            self.0.set_style(style);
+        }
+    }
+
+    fn passed(&self, items: u64) {
+        self.0.inc(items);
+    }
+}
