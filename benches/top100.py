@@ -51,7 +51,7 @@ def by_hand(client, pool):
 
 
 def row(what, target, over, under, unit="ms"):
-    return what, target, f"{over / under:.2f}", f"{over:.3g} {unit} ÷ {under:.3g} {unit}"
+    return what, target, f"{over / under:.2f}", f"{over:,.4g} {unit} ÷ {under:,.4g} {unit}"
 
 
 def prepare(bench):
