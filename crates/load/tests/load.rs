@@ -1,5 +1,7 @@
 //! The load client against a small server that counts, stalls or refuses.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::Arc;
