@@ -53,6 +53,15 @@ pub enum Kind {
     Update,
 }
 
+/// How much of what DynamoDB checks in an expression is checked here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// All of it.
+    All,
+    /// Only that the meaning is clear. For whoever has the whole text checked elsewhere.
+    Meaning,
+}
+
 impl Kind {
     /// The parameter's name.
     pub const fn parameter(self) -> &'static str {

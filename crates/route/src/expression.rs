@@ -4,7 +4,7 @@
 //! Not here: filters, which meet many keys and are evaluated on decoded items (`filter`, `query`).
 
 use bytes::Bytes;
-use heatsink_dynamo::expression::{Bindings, Condition, Fresh, Kind, MAX_EXPRESSION, Update, may_mention};
+use heatsink_dynamo::expression::{Bindings, Checks, Condition, Fresh, Kind, MAX_EXPRESSION, Update, may_mention};
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Value, json};
 
 use crate::key::Located;
@@ -23,12 +23,15 @@ pub(crate) enum Rewritten {
     Invalid,
     /// Members to set, or to take out.
     Changed(Changes),
+    /// An expression means nothing here. With these members the store refuses it in its own words, or finds the
+    /// condition false, whatever the item: then the error is the answer.
+    Doomed(Changes, Error),
 }
 
 /// Rewrites `ConditionExpression` and `UpdateExpression` for an item whose logical key is known.
 ///
 /// # Errors
-/// DynamoDB's own error for an expression that is wrong; `ValidationException` for one that the literal makes too long.
+/// `ValidationException` for an expression that the literal makes too long.
 pub(crate) fn rewrite(
     request: &Request<'_>,
     partition: &AttributeDefinition,
@@ -51,17 +54,33 @@ pub(crate) fn rewrite(
     let literal = literal(partition, located);
     let mut fresh = Fresh::avoiding(&bindings);
     let (mut kept, mut changes) = (Vec::new(), Vec::new());
-    let parsed_update = update.as_deref().map(|text| Update::parse(text, &bindings)).transpose()?;
+    let parsed_update = update.as_deref().map(|text| Update::parse(text, &bindings)).transpose();
+    let read = |text: &str, checks| Condition::read(Kind::Condition, text, &bindings, checks);
+    let parsed = condition.as_deref().map(|text| read(text, Checks::Meaning)).transpose();
+    let (parsed_update, parsed) = match (parsed_update, parsed) {
+        (Ok(update), Ok(condition)) => (update, condition),
+        (Err(error), _) | (_, Err(error)) => {
+            let never = never(condition.as_deref(), &fresh.name(&partition.name));
+            kept.extend([condition.as_deref(), update.as_deref()].into_iter().flatten());
+            kept.extend(bindings.unused(&kept));
+            return finish(vec![(CONDITION, never)], bindings.rewritten(&kept, &fresh))
+                .map(|changes| Rewritten::Doomed(changes, error));
+        }
+    };
     if parsed_update.as_ref().is_some_and(|update| update.writes(&partition.name)) {
         return Ok(Rewritten::Invalid);
     }
-    if let Some(text) = condition.as_deref() {
-        let parsed = Condition::parse(Kind::Condition, text, &bindings)?;
+    if let (Some(text), Some(parsed)) = (condition.as_deref(), parsed) {
         let replaced = parsed.substitute(&partition.name, &literal);
         if replaced == parsed {
             kept.push(text);
-        } else {
+        } else if read(text, Checks::All).is_ok() {
             changes.push((CONDITION, replaced.render(&mut fresh)));
+        } else {
+            // The store may take what the checks here do not. It decides: it gets the text too, where it changes nothing.
+            let known = always(text, &fresh.name(&partition.name));
+            kept.push(text);
+            changes.push((CONDITION, format!("({known}) AND ({})", replaced.render(&mut fresh))));
         }
     }
     if let (Some(text), Some(parsed)) = (update.as_deref(), parsed_update) {
@@ -76,15 +95,28 @@ pub(crate) fn rewrite(
         return Ok(Rewritten::Unchanged);
     }
     let sent: Vec<&str> = [condition.as_deref(), update.as_deref()].into_iter().flatten().collect();
-    bindings.check_unused(&sent)?;
-    finish(changes, bindings.rewritten(&kept, &fresh))
+    // The store refuses those that nothing uses, so it must see them.
+    kept.extend(bindings.unused(&sent));
+    finish(changes, bindings.rewritten(&kept, &fresh)).map(Rewritten::Changed)
+}
+
+/// A condition that the store reads whole and that holds for every item. Without parentheses around the text, since
+/// DynamoDB refuses redundant ones and OR binds least.
+fn always(text: &str, name: &str) -> String {
+    format!("{text} OR attribute_exists({name}) OR attribute_not_exists({name})")
+}
+
+/// A condition that the store reads whole and that holds for no item.
+fn never(text: Option<&str>, name: &str) -> String {
+    let never = format!("attribute_exists({name}) AND attribute_not_exists({name})");
+    text.map_or_else(|| never.clone(), |text| format!("({text} OR attribute_exists({name})) AND {never}"))
 }
 
 /// The changed members: the expressions, and what their placeholders stand for now.
 fn finish(
     changes: Vec<(&'static str, String)>,
     (names, values): (Option<Vec<u8>>, Option<Vec<u8>>),
-) -> Result<Rewritten, Error> {
+) -> Result<Changes, Error> {
     let mut members = vec![(NAMES, names), (VALUES, values)];
     for (parameter, text) in changes {
         if text.len() > MAX_EXPRESSION {
@@ -97,7 +129,7 @@ fn finish(
         json::write_string(&mut quoted, &text);
         members.push((parameter, Some(quoted)));
     }
-    Ok(Rewritten::Changed(members))
+    Ok(members)
 }
 
 /// The logical key as a value.

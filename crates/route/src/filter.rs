@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::{
-    Bindings, Condition, Fresh, Kind, MAX_EXPRESSION, Projection, may_mention,
+    Bindings, Checks, Condition, Fresh, Kind, MAX_EXPRESSION, Projection, may_mention,
 };
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::value::{read_attributes, read_item, write_item};
@@ -29,45 +29,56 @@ pub(crate) struct LocalFilter {
     count: bool,
 }
 
+/// Why there is no local filter for a request.
+#[derive(Debug)]
+pub(crate) enum Unfiltered {
+    /// An expression is wrong: the refusal is the store's.
+    Invalid,
+    /// Refused here.
+    Refused(Error),
+}
+
 impl LocalFilter {
     /// The filter of a request, if it reads the value of the table's partition key, and what to change in the request.
     ///
     /// # Errors
-    /// DynamoDB's own error for an expression that is wrong; `ValidationException` for a filter that leaves no room in the
-    /// 4 KB of an expression.
+    /// [`Unfiltered`]; refused are a filter that leaves no room in the 4 KB of an expression, and members of wrong types.
     pub(crate) fn new(
         request: &Request<'_>,
         schema: &TableSchema,
         index: Option<&IndexSchema>,
-    ) -> Result<Option<(LocalFilter, Changes)>, Error> {
+        checks: Checks,
+    ) -> Result<Option<(LocalFilter, Changes)>, Unfiltered> {
         let partition = &schema.key.partition.name;
-        let Some(text) = request.string("FilterExpression")? else { return Ok(None) };
+        let Some(text) = request.string("FilterExpression").map_err(Unfiltered::Refused)? else { return Ok(None) };
         let names = request.get("ExpressionAttributeNames");
         if !may_mention(&text, names, partition) {
             return Ok(None);
         }
-        let bindings = Bindings::read(names, request.get("ExpressionAttributeValues"))?;
-        let filter = Condition::parse(Kind::Filter, &text, &bindings)?;
+        let bindings = Bindings::read(names, request.get("ExpressionAttributeValues")).map_err(|_| Unfiltered::Invalid)?;
+        let filter = Condition::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unfiltered::Invalid)?;
         if filter.substitute(partition, &Value::Null) == filter {
             return Ok(None);
         }
-        let projection_text = request.string("ProjectionExpression")?;
+        let projection_text = request.string("ProjectionExpression").map_err(Unfiltered::Refused)?;
         let projection =
-            projection_text.as_deref().map(|text| Projection::parse(text, &bindings)).transpose()?;
+            projection_text.as_deref().map(|text| Projection::read(text, &bindings, checks)).transpose().map_err(|_| Unfiltered::Invalid)?;
         let sent: Vec<&str> = std::iter::once(&*text).chain(projection_text.as_deref()).collect();
-        bindings.check_unused(&sent)?;
+        if checks == Checks::All {
+            bindings.check_unused(&sent).map_err(|_| Unfiltered::Invalid)?;
+        }
 
         let mut fresh = Fresh::avoiding(&bindings);
         // Without parentheses, since DynamoDB refuses redundant ones and OR binds least.
         let always = format!("{text} OR attribute_exists({})", fresh.name(partition));
         if always.len() > MAX_EXPRESSION {
-            return Err(Error::validation(format!(
+            return Err(Unfiltered::Refused(Error::validation(format!(
                 "Invalid FilterExpression: it mentions {partition}, the partition key of a sharded table, which takes {} of the \
                  {MAX_EXPRESSION} bytes that an expression may have",
                 always.len() - text.len()
-            )));
+            ))));
         }
-        let count = request.string("Select")?.as_deref() == Some("COUNT");
+        let count = request.string("Select").map_err(Unfiltered::Refused)?.as_deref() == Some("COUNT");
         let wanted =
             (count || projection.is_some()).then(|| wanted(projection.as_ref(), &filter, schema, index));
         let asked = wanted.as_ref().map(|wanted| quoted(&wanted.render(&mut fresh)));

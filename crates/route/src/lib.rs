@@ -7,6 +7,7 @@
 //! physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical).
 
 mod answer;
+mod asked;
 mod batch;
 mod execution;
 mod expression;

@@ -34,10 +34,15 @@ pub(crate) fn plan(
         Err(Lost::Refused(error)) => return Err(error),
     };
     legacy::refuse_comparison(request, "Expected", schema)?;
+    let mut doomed = None;
     let changes = match expression::rewrite(request, &schema.key.partition, &located)? {
         Rewritten::Unchanged => None,
         Rewritten::Invalid => return Ok(pass_refusal(operation, request.body)),
         Rewritten::Changed(changes) => Some(changes),
+        Rewritten::Doomed(changes, error) => {
+            doomed = Some(error);
+            Some(changes)
+        }
     };
     let mut splice = Splice::new(request.body);
     located.partition.append(&located.suffix, &mut splice);
@@ -45,7 +50,10 @@ pub(crate) fn plan(
     if let Some(changes) = changes {
         body = set_members(&body, &changes)?;
     }
-    let finish = finish(operation, schema, &located);
+    let finish = match doomed {
+        None => finish(operation, schema, &located),
+        Some(error) => Some(refusing(error)),
+    };
     Ok(Plan::Single(Box::new(Point {
         operation,
         body,
@@ -101,6 +109,14 @@ fn finish(operation: Operation, schema: &Arc<TableSchema>, located: &Located<'_>
         Ok(body) => answer::logical(operation, &schema, &body),
         Err(error) => Err(too_large(answer::logical_error(&schema, error), suffix)),
     }))
+}
+
+/// The store's refusal, or `error` where its condition that never holds was all it refused.
+fn refusing(error: Error) -> Finish {
+    Box::new(|answer| match answer {
+        Err(refused) if refused.code != Code::ConditionalCheckFailedException => Err(refused),
+        _ => Err(error),
+    })
 }
 
 /// DynamoDB's refusal of an item over 400 KB does not say that the suffix counts; this does.

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{AttributeDefinition, Error, Operation, TableSchema, json};
+use heatsink_dynamo::expression::Checks;
+use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, Operation, TableSchema, json};
 use heatsink_layout::LayoutSource;
 
+use crate::asked::asked_first;
 use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
-use crate::filter::LocalFilter;
+use crate::filter::{LocalFilter, Unfiltered};
 use crate::key::{Lost, locate};
 use crate::legacy;
 use crate::plan::{Plan, Single};
@@ -33,7 +35,26 @@ pub(crate) fn plan(
     if request.get("FilterExpression").is_some() && legacy.iter().any(|name| request.get(name).is_some()) {
         return Ok(pass_refusal(Operation::Scan, request.body));
     }
-    let filter = LocalFilter::new(request, schema, index)?;
+    match read(request, schema, layouts, index, Checks::All) {
+        Ok(plan) => Ok(plan),
+        // What only the checks here find wrong the store may take: it decides.
+        Err(Unfiltered::Invalid) => match read(request, schema, layouts, index, Checks::Meaning) {
+            Ok(plan) => Ok(asked_first(Operation::Scan, request.body.clone(), plan)),
+            Err(Unfiltered::Invalid) => Ok(pass_refusal(Operation::Scan, request.body)),
+            Err(Unfiltered::Refused(error)) => Err(error),
+        },
+        Err(Unfiltered::Refused(error)) => Err(error),
+    }
+}
+
+fn read(
+    request: &Request<'_>,
+    schema: &Arc<TableSchema>,
+    layouts: &dyn LayoutSource,
+    index: Option<&IndexSchema>,
+    checks: Checks,
+) -> Result<Plan, Unfiltered> {
+    let filter = LocalFilter::new(request, schema, index, checks)?;
     let mut splice = Splice::new(request.body);
     start_key(request, schema, layouts, &mut splice)?;
     let body = splice.finish(request.body);
@@ -43,7 +64,7 @@ pub(crate) fn plan(
         Some((filter, changes)) => {
             let why =
                 format!("{WHY}; the filter reads the partition key and is evaluated here, on logical keys");
-            (set_members(&body, &changes)?, Some(filter), why)
+            (set_members(&body, &changes).map_err(Unfiltered::Refused)?, Some(filter), why)
         }
     };
     let finish = move |answer: Result<Bytes, Error>| {
@@ -63,16 +84,15 @@ fn start_key<'a>(
     schema: &TableSchema,
     layouts: &dyn LayoutSource,
     splice: &mut Splice<'a>,
-) -> Result<(), Error> {
+) -> Result<(), Unfiltered> {
     let Some(start) = request.get("ExclusiveStartKey") else { return Ok(()) };
     match locate(schema, layouts, start) {
         Ok(located) => {
             located.partition.append(&located.suffix, splice);
             Ok(())
         }
-        // DynamoDB's words for a start key that is no key of the table.
-        Err(Lost::Invalid) => Err(Error::validation("The provided starting key is invalid")),
-        Err(Lost::Refused(error)) => Err(error),
+        Err(Lost::Invalid) => Err(Unfiltered::Invalid),
+        Err(Lost::Refused(error)) => Err(Unfiltered::Refused(error)),
     }
 }
 

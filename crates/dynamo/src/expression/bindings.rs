@@ -51,6 +51,13 @@ impl<'a> Bindings<'a> {
         })
     }
 
+    /// The placeholders that no expression uses.
+    pub fn unused<'s>(&'s self, expressions: &[&str]) -> Vec<&'s str> {
+        let used: BTreeSet<&str> = expressions.iter().flat_map(|text| placeholders(text)).collect();
+        let all = self.names.keys().chain(self.values.keys()).map(String::as_str);
+        all.filter(|key| !used.contains(key)).collect()
+    }
+
     /// Refuses placeholders that no expression uses, as DynamoDB does.
     ///
     /// # Errors

@@ -5,7 +5,7 @@ use super::bindings::Bindings;
 use super::faults::Grave;
 use super::lexer::Token;
 use super::parse::Parser;
-use super::{Kind, MAX_IN_OPERANDS, check};
+use super::{Checks, Kind, MAX_IN_OPERANDS, check};
 use crate::{Error, Value};
 
 impl Condition {
@@ -14,10 +14,23 @@ impl Condition {
     /// # Errors
     /// `ValidationException` in DynamoDB's words.
     pub fn parse(kind: Kind, text: &str, bindings: &Bindings<'_>) -> Result<Condition, Error> {
+        Condition::read(kind, text, bindings, Checks::All)
+    }
+
+    /// [`parse`](Self::parse) with as many checks as are asked for.
+    ///
+    /// # Errors
+    /// `ValidationException` in DynamoDB's words.
+    pub fn read(
+        kind: Kind,
+        text: &str,
+        bindings: &Bindings<'_>,
+        checks: Checks,
+    ) -> Result<Condition, Error> {
         let mut parser = Parser::new(kind, text, bindings)?;
         let node = parser.disjunction()?;
         let condition = parser.condition(node)?;
-        parser.finish()?;
+        parser.finish(checks)?;
         Ok(condition)
     }
 }
@@ -218,7 +231,7 @@ impl Parser<'_, '_> {
             ("attribute_type", Operand::Path(path), Some(kind)) => match check::type_name(kind) {
                 Ok(kind) => Condition::Type(path, kind),
                 Err(message) => {
-                    self.faults.note(Grave::Function, self.kind, &message);
+                    self.faults.note_lost(Grave::Function, self.kind, &message);
                     Condition::And(Vec::new())
                 }
             },
@@ -227,7 +240,7 @@ impl Parser<'_, '_> {
             _ => {
                 let message =
                     format!("Operator or function requires a document path; operator or function: {name}");
-                self.faults.note(Grave::Function, self.kind, &message);
+                self.faults.note_lost(Grave::Function, self.kind, &message);
                 Condition::And(Vec::new())
             }
         }
@@ -235,20 +248,20 @@ impl Parser<'_, '_> {
 
     pub(super) fn unknown(&mut self, name: &str) {
         let message = format!("Invalid function name; function: {name}");
-        self.faults.note(Grave::UnknownFunction, self.kind, &message);
+        self.faults.note_lost(Grave::UnknownFunction, self.kind, &message);
     }
 
     fn misused(&mut self, name: &str) {
         let message =
             format!("The function is not allowed to be used this way in an expression; function: {name}");
-        self.faults.note(Grave::Misused, self.kind, &message);
+        self.faults.note_lost(Grave::Misused, self.kind, &message);
     }
 
     pub(super) fn wrong_count(&mut self, name: &str, given: usize) {
         let message = format!(
             "Incorrect number of operands for operator or function; operator or function: {name}, number of operands: {given}"
         );
-        self.faults.note(Grave::Operand, self.kind, &message);
+        self.faults.note_lost(Grave::Operand, self.kind, &message);
     }
 }
 

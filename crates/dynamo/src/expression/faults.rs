@@ -3,7 +3,7 @@
 //! A syntax error ends the parse at once. Other mistakes are collected and the first of the gravest kind is told; the
 //! order of kinds was observed by the dynalite project on AWS.
 
-use super::Kind;
+use super::{Checks, Kind};
 use crate::Error;
 
 /// Kinds of mistakes, gravest first.
@@ -27,11 +27,19 @@ pub(super) struct Faults {
     /// What a whole predicate found: the first predicate with any mistake of these kinds decides.
     predicate: Option<Error>,
     found: Option<(Grave, Error)>,
+    /// The tree does not say what the text means: a part of it could not be read.
+    lost: bool,
 }
 
 impl Faults {
     pub(super) fn note(&mut self, grave: Grave, kind: Kind, message: &str) {
         self.note_error(grave, || kind.error(message));
+    }
+
+    /// Notes a mistake that leaves a hole in the tree.
+    pub(super) fn note_lost(&mut self, grave: Grave, kind: Kind, message: &str) {
+        self.lost = true;
+        self.note(grave, kind, message);
     }
 
     pub(super) fn note_error(&mut self, grave: Grave, error: impl FnOnce() -> Error) {
@@ -49,7 +57,11 @@ impl Faults {
         }
     }
 
-    pub(super) fn finish(self) -> Result<(), Error> {
+    /// Tells the gravest mistake, or only whether the meaning was lost.
+    pub(super) fn finish(self, checks: Checks) -> Result<(), Error> {
+        if checks == Checks::Meaning && !self.lost {
+            return Ok(());
+        }
         match (self.found, self.predicate) {
             (Some((grave, error)), Some(_)) if grave <= Grave::Reserved => Err(error),
             (_, Some(error)) | (Some((_, error)), None) => Err(error),

@@ -1,6 +1,6 @@
 //! Key conditions: one partition, and a range of sort keys in it.
 
-use super::Kind;
+use super::{Checks, Kind};
 use super::ast::{Comparator, Condition, Operand, Path};
 use super::bindings::{Bindings, Fresh};
 use super::render::path_text;
@@ -34,8 +34,21 @@ impl KeyCondition {
     /// # Errors
     /// `ValidationException` in DynamoDB's words.
     pub fn parse(text: &str, bindings: &Bindings<'_>, key: &KeySchema) -> Result<KeyCondition, Error> {
+        KeyCondition::read(text, bindings, key, Checks::All)
+    }
+
+    /// [`parse`](Self::parse) with as many checks as are asked for.
+    ///
+    /// # Errors
+    /// `ValidationException` in DynamoDB's words.
+    pub fn read(
+        text: &str,
+        bindings: &Bindings<'_>,
+        key: &KeySchema,
+        checks: Checks,
+    ) -> Result<KeyCondition, Error> {
         let mut tests = Vec::new();
-        collect(Condition::parse(Kind::KeyCondition, text, bindings)?, &mut tests)?;
+        collect(Condition::read(Kind::KeyCondition, text, bindings, checks)?, &mut tests)?;
         if tests.len() > 2 {
             return Err(Error::validation("Conditions can be of length 1 or 2 only"));
         }

@@ -4,7 +4,7 @@ use super::ast::{Path, Step};
 use super::bindings::Bindings;
 use super::faults::{Faults, Grave};
 use super::lexer::{Lexeme, Token, has_redundant_parentheses, lex, syntax_error};
-use super::{Kind, MAX_EXPRESSION, MAX_OPERATORS, is_reserved};
+use super::{Checks, Kind, MAX_EXPRESSION, MAX_OPERATORS, is_reserved};
 use crate::{Error, Value};
 
 /// How deep parentheses and functions may nest. DynamoDB's own bound is the number of operators; this one keeps the
@@ -47,11 +47,11 @@ impl<'t, 'b> Parser<'t, 'b> {
     }
 
     /// The whole text must have been read; then the gravest mistake is told.
-    pub(super) fn finish(self) -> Result<(), Error> {
+    pub(super) fn finish(self, checks: Checks) -> Result<(), Error> {
         if self.at < self.lexemes.len() {
             return Err(self.syntax_error());
         }
-        self.faults.finish()
+        self.faults.finish(checks)
     }
 
     pub(super) fn syntax_error(&self) -> Error {
@@ -128,7 +128,7 @@ impl<'t, 'b> Parser<'t, 'b> {
                 "An expression attribute value used in expression is not defined; attribute value: {}",
                 next.text
             );
-            self.faults.note(Grave::Undefined, self.kind, &message);
+            self.faults.note_lost(Grave::Undefined, self.kind, &message);
         }
         Ok(Some(value.unwrap_or(Value::Null)))
     }
@@ -152,7 +152,7 @@ impl<'t, 'b> Parser<'t, 'b> {
                     None => {
                         let message =
                             format!("List index is not within the allowable range; index: [{}]", digits.text);
-                        self.faults.note(Grave::Function, self.kind, &message);
+                        self.faults.note_lost(Grave::Function, self.kind, &message);
                     }
                 }
             } else {
@@ -172,7 +172,7 @@ impl<'t, 'b> Parser<'t, 'b> {
                         "An expression attribute name used in the document path is not defined; attribute name: {}",
                         next.text
                     );
-                    self.faults.note(Grave::Undefined, self.kind, &message);
+                    self.faults.note_lost(Grave::Undefined, self.kind, &message);
                 }
                 Ok(name.unwrap_or(next.text).to_owned())
             }

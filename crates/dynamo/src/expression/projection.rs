@@ -1,6 +1,6 @@
 //! The grammar of projections, and paths that must not overlap.
 
-use super::Kind;
+use super::{Checks, Kind};
 use super::ast::{Path, Projection, Step};
 use super::bindings::Bindings;
 use super::faults::{Faults, Grave};
@@ -13,13 +13,21 @@ impl Projection {
     /// # Errors
     /// `ValidationException` in DynamoDB's words; also for paths that overlap.
     pub fn parse(text: &str, bindings: &Bindings<'_>) -> Result<Projection, Error> {
+        Projection::read(text, bindings, Checks::All)
+    }
+
+    /// [`parse`](Self::parse) with as many checks as are asked for.
+    ///
+    /// # Errors
+    /// `ValidationException` in DynamoDB's words.
+    pub fn read(text: &str, bindings: &Bindings<'_>, checks: Checks) -> Result<Projection, Error> {
         let mut parser = Parser::new(Kind::Projection, text, bindings)?;
         let mut paths = vec![parser.path()?];
         while parser.takes(",") {
             paths.push(parser.path()?);
         }
         check_overlaps(&paths.iter().collect::<Vec<_>>(), Kind::Projection, &mut parser.faults);
-        parser.finish()?;
+        parser.finish(checks)?;
         Ok(Projection { paths })
     }
 }

@@ -4,7 +4,7 @@
 //! evaluate the client's condition all the same. The attribute must be one that every item has (a key attribute), so
 //! that it is missing exactly when the item is.
 
-use super::Kind;
+use super::{Checks, Kind};
 use super::ast::{Assigned, Condition, Operand, Path, Update};
 use super::faults::Faults;
 use super::{check, eval};
@@ -49,7 +49,7 @@ impl Condition {
             let mut faults = Faults::default();
             check::predicate(&replaced, Kind::Condition, &mut faults);
             // Bounds of BETWEEN that are out of order or of two types hold nothing between them.
-            faults.finish().is_err().then_some(false)
+            faults.finish(Checks::All).is_err().then_some(false)
         };
         match (known, on_missing) {
             (Some(true), true) => Condition::Or(vec![exists(), missing()]),

@@ -1,6 +1,6 @@
 //! The grammar of updates.
 
-use super::Kind;
+use super::{Checks, Kind};
 use super::ast::{Assigned, Path, Update};
 use super::bindings::Bindings;
 use super::faults::Grave;
@@ -41,7 +41,7 @@ impl Update {
             return Err(parser.syntax_error());
         }
         check_overlaps(&targets.iter().collect::<Vec<_>>(), Kind::Update, &mut parser.faults);
-        parser.finish()?;
+        parser.finish(Checks::All)?;
         Ok(update)
     }
 }

@@ -6,6 +6,7 @@ use heatsink_dynamo::Operation;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
+use crate::legacy;
 use crate::schema::{Index, Table};
 use crate::values::{self, Placeholders};
 
@@ -16,7 +17,7 @@ pub struct Step {
     pub body: Json,
 }
 
-const ROOTS: &[&str] = &["v", "n", "t", "l", "m", "u", "b", "absent", "pk", "sk"];
+pub(crate) const ROOTS: &[&str] = &["v", "n", "t", "l", "m", "u", "b", "absent", "pk", "sk"];
 const PLAIN_ROOTS: &[&str] = &["v", "n", "t", "l", "m", "u", "b", "absent"];
 
 /// `count` steps over `tables`.
@@ -27,6 +28,9 @@ pub fn steps(rng: &mut Rng, tables: &[Table], count: usize) -> Vec<Step> {
 fn step(rng: &mut Rng, tables: &[Table]) -> Step {
     // The first table has most of the indexes and gets most of the calls.
     let table = &tables[if rng.bool() { 0 } else { rng.usize(..tables.len()) }];
+    if rng.u32(..25) == 0 {
+        return legacy::step(rng, table);
+    }
     let (operation, mut body) = match rng.u32(..100) {
         0..=27 => (Operation::PutItem, put(rng, table)),
         28..=37 => (Operation::UpdateItem, update(rng, table)),
@@ -38,13 +42,16 @@ fn step(rng: &mut Rng, tables: &[Table]) -> Step {
         91..=98 => (Operation::Scan, scan(rng, table)),
         _ => (Operation::DescribeTable, json!({"TableName": table.name})),
     };
+    if operation != Operation::DescribeTable && rng.u32(..8) == 0 {
+        body["ReturnConsumedCapacity"] = json!(["NONE", "TOTAL", "INDEXES"][rng.usize(..3)]);
+    }
     if rng.u32(..50) == 0 {
         spoil(rng, &mut body);
     }
     Step { operation: operation.name().to_owned(), body }
 }
 
-fn key(rng: &mut Rng, table: &Table) -> Map<String, Json> {
+pub(crate) fn key(rng: &mut Rng, table: &Table) -> Map<String, Json> {
     let mut key = Map::new();
     key.insert("pk".to_owned(), values::key(rng, table.partition.1, true));
     if let Some((name, kind)) = table.sort {
@@ -79,6 +86,9 @@ fn write_options(rng: &mut Rng, body: &mut Json, placeholders: &mut Placeholders
         if rng.bool() {
             body["ReturnValuesOnConditionCheckFailure"] = json!("ALL_OLD");
         }
+    }
+    if rng.u32(..6) == 0 {
+        body["ReturnItemCollectionMetrics"] = json!("SIZE");
     }
     if rng.bool() {
         body["ReturnValues"] = json!(returns[rng.usize(..returns.len())]);
@@ -222,7 +232,24 @@ fn query(rng: &mut Rng, table: &Table) -> Json {
         roots
     };
     reading_options(rng, &mut body, placeholders, table, &roots);
+    if rng.u32(..12) == 0 {
+        start_key(rng, &mut body, table, index.is_none());
+    }
     body
+}
+
+/// A cursor that no page gave: of the wrong shape; or, where `right`, a key of the collection that is asked for or another,
+/// inside the condition or outside.
+fn start_key(rng: &mut Rng, body: &mut Json, table: &Table, right: bool) {
+    let mut start = key(rng, table);
+    match rng.u32(..4) {
+        0 => drop(start.insert("extra".to_owned(), json!({"S": "x"}))),
+        1 => drop(start.remove("sk")),
+        2 => drop(start.insert("pk".to_owned(), json!({"BOOL": true}))),
+        _ if !right => return,
+        _ => {}
+    }
+    body["ExclusiveStartKey"] = Json::Object(start);
 }
 
 fn scan(rng: &mut Rng, table: &Table) -> Json {
@@ -231,6 +258,12 @@ fn scan(rng: &mut Rng, table: &Table) -> Json {
         body["IndexName"] = json!(table.indexes[rng.usize(..table.indexes.len())].name);
     }
     reading_options(rng, &mut body, Placeholders::default(), table, ROOTS);
+    match rng.u32(..8) {
+        // All segments are run.
+        0 | 1 => body["TotalSegments"] = json!(rng.u32(1..6)),
+        2 => start_key(rng, &mut body, table, false),
+        _ => {}
+    }
     body
 }
 
@@ -256,7 +289,7 @@ fn reading_options(rng: &mut Rng, body: &mut Json, mut placeholders: Placeholder
 /// Makes a request that DynamoDB refuses, most of the time.
 fn spoil(rng: &mut Rng, body: &mut Json) {
     let Some(members) = body.as_object_mut() else { return };
-    match rng.u32(..8) {
+    match rng.u32(..9) {
         0 => drop(members.insert("TableName".to_owned(), json!("Missing"))),
         1 => {
             let names: Vec<String> = members.keys().cloned().collect();
@@ -276,6 +309,13 @@ fn spoil(rng: &mut Rng, body: &mut Json) {
             for name in ["Key", "Item"] {
                 if let Some(Json::Object(key)) = members.get_mut(name) {
                     key.remove(if rng.bool() { "pk" } else { "sk" });
+                }
+            }
+        }
+        7 => {
+            for name in ["KeyConditionExpression", "FilterExpression", "ConditionExpression"] {
+                if let Some(Json::String(expression)) = members.get_mut(name) {
+                    *expression = format!("(({expression}))");
                 }
             }
         }

@@ -12,16 +12,19 @@
 
 mod compare;
 mod generate;
+mod legacy;
+mod physical;
 mod schema;
 mod shrink;
 mod values;
 mod world;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
 
-use crate::shrink::Case;
+use crate::shrink::{Case, Skipped};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -33,6 +36,7 @@ fn sharded_answers_equal_unsharded_ones() {
     let in_case = setting("HEATSINK_CASE_STEPS", 400);
     let cases = setting("HEATSINK_STEPS", 50_000).div_ceil(in_case);
     let next = AtomicUsize::new(0);
+    let skipped = Mutex::new(Skipped::new());
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     let failures: Vec<String> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..workers)
@@ -44,7 +48,7 @@ fn sharded_answers_equal_unsharded_ones() {
                             return None;
                         }
                         let seed = first + case;
-                        if let Some(failure) = run_case(seed, in_case as usize) {
+                        if let Some(failure) = run_case(seed, in_case as usize, &skipped) {
                             next.fetch_add(cases as usize, Ordering::Relaxed);
                             return Some(failure);
                         }
@@ -56,14 +60,39 @@ fn sharded_answers_equal_unsharded_ones() {
     });
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     println!("{} steps in {cases} cases from seed {first}: no difference", cases * in_case);
+    for (refusal, times) in skipped.into_inner().expect("a worker panicked") {
+        println!("{times} of them skipped, refused by design: {refusal}");
+    }
 }
 
-fn run_case(seed: u64, steps: usize) -> Option<String> {
+/// So that the test above cannot pass because nothing was sharded.
+#[test]
+fn items_of_one_key_lie_under_all_its_physical_keys() {
+    for shards in [2_u16, 4, 13] {
+        let rules = format!(r#"rule = [{{ table = "*", strategy = "calculated", shards = {shards} }}]"#);
+        let tables = schema::tables();
+        let world = world::World::new(&tables, &rules);
+        for number in 0..200 {
+            let item = serde_json::json!({"pk": {"S": "game"}, "sk": {"S": format!("s{number}")}});
+            let body = serde_json::json!({"TableName": "Strings", "Item": item});
+            let step = generate::Step { operation: "PutItem".to_owned(), body };
+            assert_eq!(compare::run(&world.service, &step).error, None);
+        }
+        assert_eq!(physical::partition_keys(&tables[0], &*world.raw).len(), usize::from(shards));
+    }
+}
+
+fn run_case(seed: u64, steps: usize, skipped: &Mutex<Skipped>) -> Option<String> {
     let mut rng = Rng::with_seed(seed);
     let rules = world::RULES[rng.usize(..world::RULES.len())];
     let tables = schema::tables();
     let case = Case { rules, steps: generate::steps(&mut rng, &tables, steps), tables };
-    let mismatch = case.run()?;
+    let mut met = Skipped::new();
+    let mismatch = case.run_counting(&mut met);
+    let mut skipped = skipped.lock().expect("a worker panicked");
+    met.into_iter().for_each(|(refusal, times)| *skipped.entry(refusal).or_default() += times);
+    drop(skipped);
+    let mismatch = mismatch?;
     let (small, mismatch) = case.shrink(mismatch);
     let requests: Vec<String> = small.steps.iter().map(|step| format!("  {} {}", step.operation, step.body)).collect();
     Some(format!(

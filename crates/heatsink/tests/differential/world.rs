@@ -30,7 +30,7 @@ pub const RULES: &[&str] = &[
 ];
 
 /// A gateway's service, seen as a store.
-struct Sharded(Service);
+pub struct Sharded(Service);
 
 impl Store for Sharded {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
@@ -52,13 +52,25 @@ pub fn unsharded(tables: &[Table]) -> Arc<dyn Store> {
     Arc::new(store)
 }
 
-/// The same engine behind a service that shards by `rules`.
-pub fn sharded(tables: &[Table], rules: &str) -> Arc<dyn Store> {
-    let store: Arc<dyn Store> = Arc::new(Embedded::memory().expect("memory"));
-    let env = Arc::new(RealEnv);
-    let rules = Rules::read("rules", rules).expect("the rules are valid");
-    let control = block_on(Control::start(store.clone(), env.clone(), rules)).expect("the registry is empty");
-    let service = Sharded(Service::new(store, control, env, Limits::default(), "us-east-1"));
-    create(&service, tables);
-    Arc::new(service)
+/// The same engine behind a service that shards by rules.
+pub struct World {
+    pub service: Sharded,
+    /// The engine itself, with physical keys.
+    pub raw: Arc<dyn Store>,
+    /// Which layouts are in force.
+    pub control: Control,
+}
+
+impl World {
+    /// A service on a fresh engine, with the tables made through it.
+    pub fn new(tables: &[Table], rules: &str) -> World {
+        let raw: Arc<dyn Store> = Arc::new(Embedded::memory().expect("memory"));
+        let env = Arc::new(RealEnv);
+        let rules = Rules::read("rules", rules).expect("the rules are valid");
+        let control = block_on(Control::start(raw.clone(), env.clone(), rules)).expect("the registry is empty");
+        let service =
+            Sharded(Service::new(raw.clone(), control.clone(), env, Limits::default(), "us-east-1"));
+        create(&service, tables);
+        World { service, raw, control }
+    }
 }

@@ -26,6 +26,7 @@ mod template;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{Error, KeyValue, Operation, TableSchema, json};
 use heatsink_layout::{Layout, LayoutSource, Placement, SortKey};
 
@@ -39,6 +40,7 @@ use self::scatter::Scatter;
 use self::shape::Gathering;
 use self::template::{Ask, Expressions, Template};
 use crate::answer::rewrite;
+use crate::asked::asked_first;
 use crate::key::{Lost, locate};
 use crate::plan::{Finish, Plan, Single};
 use crate::splice::Splice;
@@ -57,10 +59,21 @@ pub(crate) fn plan(
     schema: &Arc<TableSchema>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
-    let planned = match legacy::modernized(body) {
-        Ok(None) => read(router, body, schema, layouts),
-        Ok(Some(modern)) => read(router, &modern, schema, layouts),
-        Err(unplanned) => Err(unplanned),
+    let modern = match legacy::modernized(body) {
+        Ok(modern) => modern,
+        Err(Unplanned::Refused(error)) => return Err(error),
+        Err(Unplanned::Invalid) => return Ok(refused(body)),
+    };
+    let read = |checks| read(router, modern.as_ref().unwrap_or(body), schema, layouts, checks);
+    let in_legacy_words = modern.is_some() && has_filter(body);
+    let planned = match read(Checks::All) {
+        // What a legacy filter may hold is the store's to say.
+        Ok(plan) if in_legacy_words => Ok(asked_first(Operation::Query, body.clone(), plan)),
+        // What only the checks here find wrong the store may take: it decides.
+        Err(Unplanned::Invalid) => {
+            read(Checks::Meaning).map(|plan| asked_first(Operation::Query, body.clone(), plan))
+        }
+        planned => planned,
     };
     match planned {
         Ok(plan) => Ok(plan),
@@ -69,13 +82,18 @@ pub(crate) fn plan(
     }
 }
 
+fn has_filter(body: &Bytes) -> bool {
+    json::member(body, "QueryFilter").is_ok_and(|filter| filter.is_some_and(|filter| filter != b"null"))
+}
+
 fn read(
     router: &Router,
     body: &Bytes,
     schema: &Arc<TableSchema>,
     layouts: &dyn LayoutSource,
+    checks: Checks,
 ) -> Result<Plan, Unplanned> {
-    let query = &Query::read(body, schema)?;
+    let query = &Query::read(body, schema, checks)?;
     let partition = &schema.key.partition.name;
     if query.key().partition.name != *partition {
         return match &query.key().sort {
@@ -219,8 +237,8 @@ fn logical(schema: &TableSchema) -> Finish {
 fn refused(body: &Bytes) -> Plan {
     let finish: Finish = Box::new(|answer| {
         answer.and_then(|_| {
-            Err(Error::internal(
-                "The store accepted a Query that DynamoDB refuses; its answer holds physical keys",
+            Err(Error::validation(
+                "The table is sharded, and Heatsink cannot tell what this Query asks for: DynamoDB is known to refuse it",
             ))
         })
     });

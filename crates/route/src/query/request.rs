@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::{
-    Bindings, Condition as Filter, Fresh, KeyCondition, Kind, Projection, SortTest,
+    Bindings, Checks, Condition as Filter, Fresh, KeyCondition, Kind, Projection, SortTest,
 };
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{
@@ -68,8 +68,12 @@ pub(crate) struct Query<'a> {
 }
 
 impl<'a> Query<'a> {
-    /// Reads a Query without legacy parameters.
-    pub(crate) fn read(body: &'a Bytes, schema: &'a TableSchema) -> Result<Self, Unplanned> {
+    /// Reads a Query without legacy parameters. With [`Checks::Meaning`] it may be one that a store refuses.
+    pub(crate) fn read(
+        body: &'a Bytes,
+        schema: &'a TableSchema,
+        checks: Checks,
+    ) -> Result<Self, Unplanned> {
         let request = Request::read(body).map_err(Unplanned::Refused)?;
         let string = |name| request.string(name).map_err(|_| Unplanned::Invalid);
         let index = match string("IndexName")? {
@@ -89,18 +93,19 @@ impl<'a> Query<'a> {
         }
         let bindings = Bindings::read(bound[0], bound[1]).map_err(|_| Unplanned::Invalid)?;
         let key_text = string("KeyConditionExpression")?.ok_or(Unplanned::Invalid)?;
-        let (partition, condition) = key_condition(&key_text, &bindings, key)?;
+        let (partition, condition) = key_condition(&key_text, &bindings, key, checks)?;
         let filter = match string("FilterExpression")? {
             None => None,
             Some(text) => {
-                let filter = Filter::parse(Kind::Filter, &text, &bindings).map_err(|_| Unplanned::Invalid)?;
+                let filter = Filter::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unplanned::Invalid)?;
                 Some((text, filter))
             }
         };
         let projection = match string("ProjectionExpression")? {
             None => None,
             Some(text) => {
-                let projection = Projection::parse(&text, &bindings).map_err(|_| Unplanned::Invalid)?;
+                let projection =
+                    Projection::read(&text, &bindings, checks).map_err(|_| Unplanned::Invalid)?;
                 Some((text, projection))
             }
         };
@@ -113,7 +118,9 @@ impl<'a> Query<'a> {
         .flatten()
         .map(|text| &**text)
         .collect();
-        bindings.check_unused(&texts).map_err(|_| Unplanned::Invalid)?;
+        if checks == Checks::All {
+            bindings.check_unused(&texts).map_err(|_| Unplanned::Invalid)?;
+        }
         let count = match string("Select")?.as_deref() {
             Some("COUNT") if projection.is_none() => true,
             Some("ALL_ATTRIBUTES") if projection.is_none() => false,
@@ -233,8 +240,9 @@ fn key_condition(
     text: &str,
     bindings: &Bindings<'_>,
     key: &KeySchema,
+    checks: Checks,
 ) -> Result<(Key, Option<Condition>), Unplanned> {
-    let read = KeyCondition::parse(text, bindings, key).map_err(|_| Unplanned::Invalid)?;
+    let read = KeyCondition::read(text, bindings, key, checks).map_err(|_| Unplanned::Invalid)?;
     let owned = |value: &Value, part, name: &str| {
         let value = KeyValue::from_value(value).map(KeyValue::into_owned).ok_or(Unplanned::Invalid)?;
         value.check(part, name).map_err(|_| Unplanned::Invalid)?;

@@ -1,0 +1,78 @@
+//! What lies in the store behind the gateway: every item once, under the physical key of its home shard.
+//!
+//! Decodes with the layout's own codec and hash; that these are right is their own tests' affair (`layout`).
+
+use std::collections::BTreeSet;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use heatsink_layout::{LayoutSource, Placement, SortKey, codec};
+use heatsink_store::Store;
+use serde_json::{Value as Json, json};
+
+use crate::compare;
+use crate::generate::Step;
+use crate::schema::Table;
+use crate::world::World;
+
+/// The first item that is not where it must be, or is not the unsharded store's.
+pub fn misplaced(tables: &[Table], plain: &dyn Store, sharded: &World) -> Option<String> {
+    tables.iter().find_map(|table| misplaced_in(table, plain, sharded))
+}
+
+/// The distinct partition keys of a table.
+pub fn partition_keys(table: &Table, store: &dyn Store) -> BTreeSet<String> {
+    items(table, store).iter().map(|item| item[table.partition.0].to_string()).collect()
+}
+
+fn misplaced_in(table: &Table, plain: &dyn Store, sharded: &World) -> Option<String> {
+    let schema = sharded.control.table(table.name);
+    let mut logical = Vec::new();
+    for mut item in items(table, &*sharded.raw) {
+        if let Some(schema) = &schema {
+            let (name, kind) = table.partition;
+            let physical = bytes(&item[name], kind);
+            let decoded = codec::decode(&physical);
+            let Placement::Stable(layout) = sharded.control.placement(schema, decoded.logical);
+            let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
+            let home = layout.shard_of(sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind)));
+            if codec::encode(decoded.logical, home).as_ref() != Ok(&physical) {
+                return Some(format!("an item of {} is not in its shard {home}: {item}", table.name));
+            }
+            item[name] = value(decoded.logical, kind);
+        }
+        logical.push(item.to_string());
+    }
+    let mut expected: Vec<String> = items(table, plain).iter().map(Json::to_string).collect();
+    logical.sort_unstable();
+    expected.sort_unstable();
+    (logical != expected).then(|| {
+        format!("{} stores differ:\n  unsharded {}\n  sharded   {}", table.name, expected.join(" "), logical.join(" "))
+    })
+}
+
+fn items(table: &Table, store: &dyn Store) -> Vec<Json> {
+    let step = Step { operation: "Scan".to_owned(), body: json!({"TableName": table.name}) };
+    let scanned = compare::run(store, &step);
+    assert_eq!(scanned.error, None, "a scan fails");
+    scanned.pages.iter().filter_map(|page| page["Items"].as_array()).flatten().cloned().collect()
+}
+
+fn bytes(value: &Json, kind: &str) -> Vec<u8> {
+    let text = value[kind].as_str().expect("a key has its type");
+    if kind == "B" { STANDARD.decode(text).expect("base64") } else { text.as_bytes().to_vec() }
+}
+
+fn value(bytes: &[u8], kind: &str) -> Json {
+    let text = if kind == "B" { STANDARD.encode(bytes) } else { String::from_utf8(bytes.to_vec()).expect("UTF-8") };
+    json!({ kind: text })
+}
+
+fn sort_key<'a>(bytes: &'a [u8], kind: &str) -> SortKey<'a> {
+    let text = || std::str::from_utf8(bytes).expect("UTF-8");
+    match kind {
+        "S" => SortKey::S(text()),
+        "N" => SortKey::N(text()),
+        _ => SortKey::B(bytes),
+    }
+}

@@ -1,0 +1,80 @@
+//! Reads of which only the checks here find something wrong: the store is asked first, with the request as it came
+//! (and `Limit` 1 where it has none).
+//!
+//! If it refuses, that is the client's answer, in the store's words. If not, the request is planned like any other: a
+//! sharded table must not refuse more than an unsharded one.
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, Operation, json};
+
+use crate::plan::{CallExplanation, Explanation, Plan, Planned};
+use crate::{Execution, PhysicalCall, Step};
+
+/// Beyond all ids of `then`.
+const FIRST: usize = usize::MAX;
+
+/// A plan that is carried out if the store does not refuse the request as it came. For reads only.
+pub(crate) fn asked_first(operation: Operation, body: Bytes, then: Plan) -> Plan {
+    // One item is enough, whatever the answer would hold.
+    let body = match json::member(&body, "Limit") {
+        Ok(None) => json::splice_members(&body, &[("Limit", Some(b"1"))]).map_or(body, Bytes::from),
+        _ => body,
+    };
+    let asked = |then| Box::new(Asked { operation, body: body.clone(), then });
+    match then {
+        Plan::Single(then) => Plan::Single(asked(then)),
+        Plan::Scatter(then) => Plan::Scatter(asked(then)),
+        // Goes on as it came anyway.
+        Plan::Forward { .. } => then,
+    }
+}
+
+struct Asked {
+    operation: Operation,
+    body: Bytes,
+    then: Box<dyn Planned>,
+}
+
+impl Planned for Asked {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        let call =
+            PhysicalCall { id: FIRST, operation: self.operation, body: self.body, retry_throttled: true };
+        Box::new(Asking { call: Some(call), refused: None, then: self.then.execute() })
+    }
+
+    fn explain(&self) -> Explanation {
+        let mut explanation = self.then.explain();
+        explanation.why = format!(
+            "DynamoDB is known to refuse this: the request goes to the store as it came, and only if it is accepted: {}",
+            explanation.why
+        );
+        explanation.calls.insert(0, CallExplanation::new(self.operation, &self.body));
+        explanation
+    }
+}
+
+struct Asking {
+    call: Option<PhysicalCall>,
+    refused: Option<Error>,
+    then: Box<dyn Execution>,
+}
+
+impl Execution for Asking {
+    fn step(&mut self) -> Step {
+        if let Some(call) = self.call.take() {
+            return Step::Call(vec![call]);
+        }
+        match self.refused.take() {
+            Some(error) => Step::Done(Err(error)),
+            None => self.then.step(),
+        }
+    }
+
+    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
+        if id == FIRST {
+            self.refused = answer.err();
+        } else {
+            self.then.answer(id, answer);
+        }
+    }
+}
