@@ -41,7 +41,17 @@ pub(super) fn unreadable(operation: Operation, why: &serde_json::Error) -> Error
             };
         }
     }
-    if why.is_data() { Error::validation(bare) } else { Error::bare(Code::SerializationException) }
+    // The wire checks leave the reader only what they do not judge. Its other texts speak of Rust's types: not for
+    // a client.
+    if why.is_data() && bare.contains("AttributeValue") {
+        Error::validation(
+            "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
+        )
+    } else if why.is_data() && bare.starts_with("invalid base64") {
+        Error::serialization(bare)
+    } else {
+        Error::bare(Code::SerializationException)
+    }
 }
 
 /// A request that the engine refused or failed at.

@@ -3,13 +3,13 @@
 //! Valid requests of every kind get one node replaced by another JSON value. Whatever happens, the answer must be
 //! one that DynamoDB could give: no text of the engine's own JSON reader, and never an internal error.
 
-mod support;
-
 use heatsink_dynamo::{Code, Operation};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
+
+use crate::support;
 
 fn requests() -> Vec<(Operation, Json)> {
     let key = json!({"pk": {"S": "a"}, "sk": {"S": "0001"}});
@@ -39,7 +39,7 @@ fn requests() -> Vec<(Operation, Json)> {
         ),
         (
             Operation::UpdateItem,
-            json!({"TableName": "game", "Key": key, "AttributeUpdates": {"a": {"Value": {"N": "1"}, "Action": "ADD"}}}),
+            json!({"TableName": "game", "Key": key, "AttributeUpdates": {"c": {"Value": {"N": "1"}, "Action": "ADD"}}}),
         ),
         (
             Operation::Query,
@@ -123,7 +123,8 @@ fn what_the_checks_let_through_the_engine_can_read() {
         let (operation, mut body) = request;
         let mut paths = Vec::new();
         nodes(&body, "", &mut paths);
-        *body.pointer_mut(at.get(&paths)).unwrap() = with;
+        let path: &String = at.get(&paths);
+        *body.pointer_mut(path).unwrap() = with;
         if let Err(error) = runtime.block_on(store.call(operation, body.to_string().into())) {
             let message = error.message.clone().unwrap_or_default();
             prop_assert!(error.status == 400 && error.code != Code::InternalServerError, "{operation:?} {body}: {error}");

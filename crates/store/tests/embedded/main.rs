@@ -1,6 +1,7 @@
 //! The embedded store through its one door: what goes in comes out, in order, and bad input harms nobody.
 
 mod support;
+mod wire_oracle;
 
 use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;

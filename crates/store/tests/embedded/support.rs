@@ -1,4 +1,4 @@
-//! What the tests of the stores share.
+//! What the tests of the embedded store share.
 
 use heatsink_dynamo::{Error, Operation};
 use heatsink_store::Store;
