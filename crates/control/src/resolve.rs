@@ -123,15 +123,11 @@ fn refused(message: String, fatal: bool) -> Standing {
 
 /// Says once per table what an operator should know of it.
 fn log_once(inner: &Inner, name: &str, schema: &TableSchema, standing: &Standing) {
-    let before = inner.tables.get(name);
-    let same_table = before.as_ref().is_some_and(|known| known.schema.id == schema.id);
+    let before = inner.tables.get(name).filter(|known| known.schema.id == schema.id);
+    let same_table = before.is_some();
+    let refused_before = before.is_some_and(|known| matches!(known.standing, Standing::Refused { .. }));
     match standing {
-        Standing::Refused { error, .. } => {
-            if !same_table || !before.is_some_and(|known| matches!(known.standing, Standing::Refused { .. }))
-            {
-                tracing::error!(table = schema.name, "{error}");
-            }
-        }
+        Standing::Refused { error, .. } if !refused_before => tracing::error!(table = schema.name, "{error}"),
         Standing::Forward if !same_table => {
             if let Wish::Unmentioned { skipped } = inner.rules.wish(schema) {
                 for reason in skipped {

@@ -1,0 +1,174 @@
+//! `heatsink config check` and `heatsink adopt` as an operator runs them: words, JSON, exit codes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use bytes::Bytes;
+use heatsink_dynamo::Operation;
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+use serde_json::{Value as Json, json};
+
+/// A directory of its own, removed at the end.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let place = std::env::temp_dir().join(format!("heatsink-operator-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        Place(place)
+    }
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn heatsink(args: &[&str], files: &[&Path]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+    let mut files = files.iter();
+    for arg in args {
+        match *arg {
+            "@" => command.arg(files.next().unwrap()),
+            arg => command.arg(arg),
+        };
+    }
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A data file with a table of `items` items under one key, and one without a sort key.
+fn data(place: &Place, items: usize) -> PathBuf {
+    let path = place.0.join("data.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Embedded::file(&path).unwrap();
+        let call = |operation, body: Json| store.call(operation, Bytes::from(body.to_string()));
+        let definition = json!({
+            "TableName": "Board", "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" }],
+            "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
+        });
+        call(Operation::CreateTable, definition).await.unwrap();
+        let single = json!({
+            "TableName": "Single", "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }],
+            "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }],
+        });
+        call(Operation::CreateTable, single).await.unwrap();
+        for at in 0..items {
+            let item = json!({ "pk": { "S": "game" }, "sk": { "S": format!("{at:05}") }, "v": { "N": at.to_string() } });
+            call(Operation::PutItem, json!({ "TableName": "Board", "Item": item })).await.unwrap();
+        }
+    });
+    path
+}
+
+const RULES: &str = "[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4\n";
+
+#[test]
+fn rules_are_said_in_words_and_faults_exit_with_64() {
+    let place = Place::new("config");
+    let good = place.file("good.toml", RULES);
+    let out = heatsink(&["config", "check", "--rules", "@"], &[&good]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    assert_eq!(
+        text(&out.stdout),
+        "rule 1 (line 1): all keys of every table with a sort key: spread over 4 by a hash of the sort key\n"
+    );
+    let bad = place.file("bad.toml", "[[rule]]\ntable = \"T\"\nstrategy = \"calculated\"\nshards = 0\n");
+    let out = heatsink(&["config", "check", "--rules", "@"], &[&bad]);
+    assert_eq!(out.status.code(), Some(64));
+    let said = text(&out.stderr);
+    assert!(
+        said.contains("bad.toml:4: rule[1].shards: ") && said.contains("a whole number from 1 to 1000"),
+        "{said}"
+    );
+    let out = heatsink(&["config", "check", "--rules", "@"], &[&place.0.join("missing.toml")]);
+    assert_eq!(out.status.code(), Some(64));
+}
+
+#[test]
+fn a_table_is_checked_adopted_and_brought_back() {
+    let place = Place::new("adopt");
+    let rules = place.file("heatsink.toml", RULES);
+    let data = data(&place, 60);
+    let files: &[&Path] = &[&rules, &data];
+    let verdict = |code: i32| {
+        let out = heatsink(&["config", "check", "--rules", "@", "--data", "@", "--output", "json"], files);
+        assert_eq!(out.status.code(), Some(code), "{}", text(&out.stderr));
+        let found: Json = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(found["tables"][1]["verdict"], "forwarded", "{found}");
+        found["tables"][0]["verdict"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(verdict(64), "refused");
+
+    let adopt = |more: &[&str]| {
+        let args = [&["adopt", "Board", "--rules", "@", "--data", "@", "--output", "json"], more].concat();
+        heatsink(&args, files)
+    };
+    let out = adopt(&["--dry-run"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let survey: Json = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((&survey["items"], &survey["refused"]), (&json!(60), &json!(0)));
+    assert_eq!(verdict(64), "refused", "a dry run changes nothing");
+
+    let out = adopt(&[]);
+    assert_eq!(out.status.code(), Some(64), "nobody to ask");
+    assert!(text(&out.stderr).contains("say --yes"));
+    let out = adopt(&["--yes"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let report: Json = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((&report["items"], &report["moved"]), (&json!(60), &survey["to_move"]));
+    assert_eq!(verdict(0), "sharded");
+
+    let out = adopt(&["--back", "--yes"]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let back: Json = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!(back["checksum"], report["checksum"]);
+    assert_eq!(verdict(64), "refused");
+}
+
+#[test]
+fn what_cannot_be_adopted_exits_with_64() {
+    let place = Place::new("usage");
+    let rules = place.file("heatsink.toml", RULES);
+    let data = data(&place, 1);
+    let missing = place.0.join("missing.db");
+    for (args, files, said) in [
+        (&["adopt", "Board", "--rules", "@", "--yes"][..], &[&*rules][..], "--data"),
+        (
+            &["adopt", "Nope", "--rules", "@", "--data", "@", "--yes"],
+            &[&rules, &data],
+            "There is no table Nope",
+        ),
+        (
+            &["adopt", "Single", "--rules", "@", "--data", "@", "--yes"],
+            &[&rules, &data],
+            "it has no sort key",
+        ),
+        (
+            &["adopt", "Board", "--rules", "@", "--data", "@", "--yes"],
+            &[&rules, &missing],
+            "there is no such file",
+        ),
+        (&["adopt", "Board", "--back", "--data", "@", "--yes"], &[&data], "not on record as sharded"),
+    ] {
+        let out = heatsink(args, files);
+        assert_eq!(out.status.code(), Some(64), "{args:?}: {}", text(&out.stderr));
+        assert!(text(&out.stderr).contains(said), "{args:?}: {}", text(&out.stderr));
+    }
+    assert!(!missing.exists());
+}
