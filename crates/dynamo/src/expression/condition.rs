@@ -21,12 +21,7 @@ impl Condition {
     ///
     /// # Errors
     /// `ValidationException` in DynamoDB's words.
-    pub fn read(
-        kind: Kind,
-        text: &str,
-        bindings: &Bindings<'_>,
-        checks: Checks,
-    ) -> Result<Condition, Error> {
+    pub fn read(kind: Kind, text: &str, bindings: &Bindings<'_>, checks: Checks) -> Result<Condition, Error> {
         let mut parser = Parser::new(kind, text, bindings)?;
         let node = parser.disjunction()?;
         let condition = parser.condition(node)?;

@@ -1,9 +1,9 @@
 //! Key conditions: one partition, and a range of sort keys in it.
 
-use super::{Checks, Kind};
 use super::ast::{Comparator, Condition, Operand, Path};
 use super::bindings::{Bindings, Fresh};
 use super::render::path_text;
+use super::{Checks, Kind};
 use crate::{AttributeDefinition, Error, KeySchema, Value};
 
 /// What a sort key must satisfy.

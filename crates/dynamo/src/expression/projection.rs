@@ -1,10 +1,10 @@
 //! The grammar of projections, and paths that must not overlap.
 
-use super::{Checks, Kind};
 use super::ast::{Path, Projection, Step};
 use super::bindings::Bindings;
 use super::faults::{Faults, Grave};
 use super::parse::Parser;
+use super::{Checks, Kind};
 use crate::Error;
 
 impl Projection {

@@ -4,9 +4,9 @@
 //! evaluate the client's condition all the same. The attribute must be one that every item has (a key attribute), so
 //! that it is missing exactly when the item is.
 
-use super::{Checks, Kind};
 use super::ast::{Assigned, Condition, Operand, Path, Update};
 use super::faults::Faults;
+use super::{Checks, Kind};
 use super::{check, eval};
 use crate::{Item, Value};
 

@@ -1,11 +1,11 @@
 //! The grammar of updates.
 
-use super::{Checks, Kind};
 use super::ast::{Assigned, Path, Update};
 use super::bindings::Bindings;
 use super::faults::Grave;
 use super::parse::Parser;
 use super::projection::check_overlaps;
+use super::{Checks, Kind};
 use crate::{Error, Value};
 
 impl Update {
