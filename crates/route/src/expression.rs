@@ -23,9 +23,8 @@ pub(crate) enum Rewritten {
     Invalid,
     /// Members to set, or to take out.
     Changed(Changes),
-    /// An expression means nothing here. With these members the store refuses it in its own words, or finds the
-    /// condition false, whatever the item: then the error is the answer.
-    Doomed(Changes, Error),
+    /// An expression means nothing here: the error is the answer, unless the store has words of its own for it.
+    Meaningless(Error),
 }
 
 /// Rewrites `ConditionExpression` and `UpdateExpression` for an item whose logical key is known.
@@ -59,13 +58,7 @@ pub(crate) fn rewrite(
     let parsed = condition.as_deref().map(|text| read(text, Checks::Meaning)).transpose();
     let (parsed_update, parsed) = match (parsed_update, parsed) {
         (Ok(update), Ok(condition)) => (update, condition),
-        (Err(error), _) | (_, Err(error)) => {
-            let never = never(condition.as_deref(), &fresh.name(&partition.name));
-            kept.extend([condition.as_deref(), update.as_deref()].into_iter().flatten());
-            kept.extend(bindings.unused(&kept));
-            return finish(vec![(CONDITION, never)], bindings.rewritten(&kept, &fresh))
-                .map(|changes| Rewritten::Doomed(changes, error));
-        }
+        (Err(error), _) | (_, Err(error)) => return Ok(Rewritten::Meaningless(error)),
     };
     if parsed_update.as_ref().is_some_and(|update| update.writes(&partition.name)) {
         return Ok(Rewritten::Invalid);
@@ -104,12 +97,6 @@ pub(crate) fn rewrite(
 /// DynamoDB refuses redundant ones and OR binds least.
 fn always(text: &str, name: &str) -> String {
     format!("{text} OR attribute_exists({name}) OR attribute_not_exists({name})")
-}
-
-/// A condition that the store reads whole and that holds for no item.
-fn never(text: Option<&str>, name: &str) -> String {
-    let never = format!("attribute_exists({name}) AND attribute_not_exists({name})");
-    text.map_or_else(|| never.clone(), |text| format!("({text} OR attribute_exists({name})) AND {never}"))
 }
 
 /// The changed members: the expressions, and what their placeholders stand for now.

@@ -60,6 +60,11 @@ impl<'a> KeyText<'a> {
         }
     }
 
+    /// Empties the key where it stands: every DynamoDB refuses such a key.
+    pub(crate) fn empty(&self, splice: &mut Splice<'_>) {
+        splice.replace(self.raw, "\"\"");
+    }
+
     /// Takes the suffix off a physical key where it stands.
     fn strip(&self, splice: &mut Splice<'_>) {
         let logical = codec::decode(&self.bytes).logical;

@@ -13,7 +13,7 @@ use crate::answer::{self, pass_refusal};
 use crate::expression::{self, Rewritten};
 use crate::key::{Located, Lost, locate};
 use crate::legacy;
-use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, OneCall, Plan, Planned};
+use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, OneCall, Plan, Planned, Single};
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
 use crate::{Execution, PhysicalCall};
@@ -34,26 +34,24 @@ pub(crate) fn plan(
         Err(Lost::Refused(error)) => return Err(error),
     };
     legacy::refuse_comparison(request, "Expected", schema)?;
-    let mut doomed = None;
+    let mut splice = Splice::new(request.body);
     let changes = match expression::rewrite(request, &schema.key.partition, &located)? {
         Rewritten::Unchanged => None,
         Rewritten::Invalid => return Ok(pass_refusal(operation, request.body)),
         Rewritten::Changed(changes) => Some(changes),
-        Rewritten::Doomed(changes, error) => {
-            doomed = Some(error);
-            Some(changes)
+        Rewritten::Meaningless(error) => {
+            located.partition.empty(&mut splice);
+            let why = "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
+            let body = splice.finish(request.body);
+            return Ok(Single::new(operation, body, Some(in_store_words(error)), why).plan());
         }
     };
-    let mut splice = Splice::new(request.body);
     located.partition.append(&located.suffix, &mut splice);
     let mut body = splice.finish(request.body);
     if let Some(changes) = changes {
         body = set_members(&body, &changes)?;
     }
-    let finish = match doomed {
-        None => finish(operation, schema, &located),
-        Some(error) => Some(refusing(error)),
-    };
+    let finish = finish(operation, schema, &located);
     Ok(Plan::Single(Box::new(Point {
         operation,
         body,
@@ -111,10 +109,12 @@ fn finish(operation: Operation, schema: &Arc<TableSchema>, located: &Located<'_>
     }))
 }
 
-/// The store's refusal, or `error` where its condition that never holds was all it refused.
-fn refusing(error: Error) -> Finish {
+/// The store's refusal of an expression, or `error` where the empty key was all that it refused.
+fn in_store_words(error: Error) -> Finish {
     Box::new(|answer| match answer {
-        Err(refused) if refused.code != Code::ConditionalCheckFailedException => Err(refused),
+        Err(refused) if refused.message.as_ref().is_some_and(|message| message.contains("Expression")) => {
+            Err(refused)
+        }
         _ => Err(error),
     })
 }
