@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
 
-use crate::shrink::{Case, Skipped};
+use crate::shrink::{Case, Tally};
 
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -36,7 +36,7 @@ fn sharded_answers_equal_unsharded_ones() {
     let in_case = setting("HEATSINK_CASE_STEPS", 400);
     let cases = setting("HEATSINK_STEPS", 50_000).div_ceil(in_case);
     let next = AtomicUsize::new(0);
-    let skipped = Mutex::new(Skipped::new());
+    let tally = Mutex::new(Tally::default());
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
     let failures: Vec<String> = std::thread::scope(|scope| {
         let running: Vec<_> = (0..workers)
@@ -48,7 +48,7 @@ fn sharded_answers_equal_unsharded_ones() {
                             return None;
                         }
                         let seed = first + case;
-                        if let Some(failure) = run_case(seed, in_case as usize, &skipped) {
+                        if let Some(failure) = run_case(seed, in_case as usize, &tally) {
                             next.fetch_add(cases as usize, Ordering::Relaxed);
                             return Some(failure);
                         }
@@ -60,8 +60,14 @@ fn sharded_answers_equal_unsharded_ones() {
     });
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     println!("{} steps in {cases} cases from seed {first}: no difference", cases * in_case);
-    for (refusal, times) in skipped.into_inner().expect("a worker panicked") {
-        println!("{times} of them skipped, refused by design: {refusal}");
+    let tally = tally.into_inner().expect("a worker panicked");
+    for (operation, (steps, accepted)) in &tally.steps {
+        println!("{operation}: {accepted} of {steps} accepted");
+        // Equal refusals prove little.
+        assert!(*steps < 200 || accepted * 3 > *steps, "most {operation} steps are refused");
+    }
+    for (refusal, times) in &tally.skipped {
+        println!("{times} skipped, refused by design: {refusal}");
     }
 }
 
@@ -82,16 +88,14 @@ fn items_of_one_key_lie_under_all_its_physical_keys() {
     }
 }
 
-fn run_case(seed: u64, steps: usize, skipped: &Mutex<Skipped>) -> Option<String> {
+fn run_case(seed: u64, steps: usize, tally: &Mutex<Tally>) -> Option<String> {
     let mut rng = Rng::with_seed(seed);
     let rules = world::RULES[rng.usize(..world::RULES.len())];
     let tables = schema::tables();
     let case = Case { rules, steps: generate::steps(&mut rng, &tables, steps), tables };
-    let mut met = Skipped::new();
+    let mut met = Tally::default();
     let mismatch = case.run_counting(&mut met);
-    let mut skipped = skipped.lock().expect("a worker panicked");
-    met.into_iter().for_each(|(refusal, times)| *skipped.entry(refusal).or_default() += times);
-    drop(skipped);
+    tally.lock().expect("a worker panicked").add(met);
     let mismatch = mismatch?;
     let (small, mismatch) = case.shrink(mismatch);
     let requests: Vec<String> = small.steps.iter().map(|step| format!("  {} {}", step.operation, step.body)).collect();

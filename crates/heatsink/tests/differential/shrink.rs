@@ -7,8 +7,25 @@ use crate::generate::Step;
 use crate::schema::Table;
 use crate::world::{self, World};
 
-/// How often which refusal by design was met.
-pub type Skipped = BTreeMap<&'static str, usize>;
+/// What a run met.
+#[derive(Debug, Default)]
+pub struct Tally {
+    /// How often which refusal by design was met.
+    pub skipped: BTreeMap<&'static str, usize>,
+    /// Steps of each operation, and how many of them both stores accepted.
+    pub steps: BTreeMap<String, (usize, usize)>,
+}
+
+impl Tally {
+    /// Adds another's counts.
+    pub fn add(&mut self, other: Tally) {
+        other.skipped.into_iter().for_each(|(refusal, times)| *self.skipped.entry(refusal).or_default() += times);
+        for (operation, (steps, accepted)) in other.steps {
+            let sum = self.steps.entry(operation).or_default();
+            *sum = (sum.0 + steps, sum.1 + accepted);
+        }
+    }
+}
 
 /// Tables, rules and the requests to send.
 #[derive(Clone)]
@@ -28,20 +45,22 @@ pub struct Mismatch {
 impl Case {
     /// The first difference, on fresh stores.
     pub fn run(&self) -> Option<Mismatch> {
-        self.run_counting(&mut Skipped::new())
+        self.run_counting(&mut Tally::default())
     }
 
-    /// [`run`](Self::run) that counts the steps that sharded tables refuse by design: the unsharded store is spared them.
-    pub fn run_counting(&self, skipped: &mut Skipped) -> Option<Mismatch> {
+    /// [`run`](Self::run) that counts. Steps that sharded tables refuse by design are spared the unsharded store.
+    pub fn run_counting(&self, tally: &mut Tally) -> Option<Mismatch> {
         let plain = world::unsharded(&self.tables);
         let sharded = World::new(&self.tables, self.rules);
         for (at, step) in self.steps.iter().enumerate() {
             let right = compare::run(&sharded.service, step);
             if let Some(refusal) = compare::refused_by_design(&right) {
-                *skipped.entry(refusal).or_default() += 1;
+                *tally.skipped.entry(refusal).or_default() += 1;
                 continue;
             }
             let left = compare::run(&*plain, step);
+            let counts = tally.steps.entry(step.operation.clone()).or_default();
+            *counts = (counts.0 + 1, counts.1 + usize::from(left.error.is_none()));
             if let Some(what) = compare::difference(&self.tables, step, &left, &right) {
                 return Some(Mismatch { step: at, what });
             }
