@@ -11,7 +11,7 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::generate::Step;
-use crate::schema::Table;
+use crate::shrink::Case;
 
 /// More pages than any collection here has rows.
 const MAX_PAGES: usize = 400;
@@ -76,13 +76,17 @@ fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answer {
 }
 
 /// The first difference that matters between the unsharded and the sharded answer.
-pub fn difference(tables: &[Table], step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
+pub fn difference(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
     if plain.error != sharded.error && !some_table_refused(step, plain, sharded) {
         return Some(format!("errors differ: {:?} / {:?}", plain.error, sharded.error));
     }
     match step.operation.as_str() {
-        "Scan" => unordered(plain, sharded),
-        "Query" if step.body.get("IndexName").is_some() => index_query(tables, step, plain, sharded),
+        "Scan" => unordered(case, plain, sharded),
+        "Query" if step.body.get("IndexName").is_some() => index_query(case, step, plain, sharded),
+        // A gathered page ends where 1 MB is likely reached, rather earlier: shards are not read again to fill it.
+        "Query" if case.large => {
+            differs("rows in order", &json!(rows(plain)), &json!(rows(sharded))).or_else(|| unordered(case, plain, sharded))
+        }
         "BatchGetItem" => differs("answers", &batch(plain), &batch(sharded)),
         "DescribeTable" => differs("answers", &description(plain), &description(sharded)),
         _ => differs("pages", &json!(plain.pages), &json!(sharded.pages)),
@@ -126,17 +130,20 @@ fn total(answer: &Answer, member: &str) -> u64 {
     answer.pages.iter().filter_map(|page| page[member].as_u64()).sum()
 }
 
-fn unordered(plain: &Answer, sharded: &Answer) -> Option<String> {
+fn unordered(case: &Case, plain: &Answer, sharded: &Answer) -> Option<String> {
     differs("rows", &sorted(rows(plain)), &sorted(rows(sharded))).or_else(|| {
-        ["Count", "ScannedCount"]
+        // Where a page ends at 1 MB, the engine counts the item that did not fit as scanned; and ends are elsewhere.
+        let counts: &[&str] = if case.large { &["Count"] } else { &["Count", "ScannedCount"] };
+        counts
             .iter()
             .find_map(|member| differs(member, &json!(total(plain, member)), &json!(total(sharded, member))))
     })
 }
 
-fn index_query(tables: &[Table], step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
+fn index_query(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
     let scanned = |answer: &Answer| -> Json { answer.pages.iter().map(|page| page["ScannedCount"].clone()).collect() };
-    let sort = tables
+    let sort = case
+        .tables
         .iter()
         .find(|table| step.body["TableName"] == table.name)
         .and_then(|table| table.indexes.iter().find(|index| step.body["IndexName"] == index.name))
@@ -144,8 +151,8 @@ fn index_query(tables: &[Table], step: &Step, plain: &Answer, sharded: &Answer) 
     let order = |answer: &Answer| -> Json {
         sort.map(|(name, _)| rows(answer).into_iter().map(|row| row[name].clone()).collect()).unwrap_or_default()
     };
-    unordered(plain, sharded)
-        .or_else(|| differs("page sizes", &scanned(plain), &scanned(sharded)))
+    unordered(case, plain, sharded)
+        .or_else(|| if case.large { None } else { differs("page sizes", &scanned(plain), &scanned(sharded)) })
         .or_else(|| differs("orders", &order(plain), &order(sharded)))
 }
 

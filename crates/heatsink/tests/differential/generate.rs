@@ -25,6 +25,28 @@ pub fn steps(rng: &mut Rng, tables: &[Table], count: usize) -> Vec<Step> {
     (0..count).map(|_| step(rng, tables)).collect()
 }
 
+/// Makes a case's items large and its partition keys few, so that collections do not fit into a page of 1 MB.
+pub fn swell(rng: &mut Rng, steps: &mut [Step]) {
+    for step in steps {
+        gather_keys(&mut step.body);
+        if step.operation == "PutItem"
+            && rng.bool()
+            && let Some(Json::Object(item)) = step.body.get_mut("Item")
+        {
+            item.insert("v".to_owned(), json!({"S": "x".repeat(rng.usize(50_000..350_000))}));
+        }
+    }
+}
+
+fn gather_keys(value: &mut Json) {
+    match value {
+        Json::Object(members) => members.values_mut().for_each(gather_keys),
+        Json::Array(elements) => elements.iter_mut().for_each(gather_keys),
+        Json::String(text) if values::STRINGS.contains(&text.as_str()) => *text = "game".to_owned(),
+        _ => {}
+    }
+}
+
 fn step(rng: &mut Rng, tables: &[Table]) -> Step {
     // The first table has most of the indexes and gets most of the calls.
     let table = &tables[if rng.bool() { 0 } else { rng.usize(..tables.len()) }];

@@ -88,20 +88,31 @@ fn items_of_one_key_lie_under_all_its_physical_keys() {
     }
 }
 
-fn run_case(seed: u64, steps: usize, tally: &Mutex<Tally>) -> Option<String> {
+/// A text without its runs of filling (`generate::swell`).
+fn short(text: String) -> String {
+    text.replace(&"x".repeat(1000), "")
+}
+
+fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     let mut rng = Rng::with_seed(seed);
     let rules = world::RULES[rng.usize(..world::RULES.len())];
     let tables = schema::tables();
-    let case = Case { rules, steps: generate::steps(&mut rng, &tables, steps), tables };
+    let mut steps = generate::steps(&mut rng, &tables, in_case);
+    let large = seed % 10 == 9;
+    if large {
+        generate::swell(&mut rng, &mut steps);
+    }
+    let case = Case { rules, steps, tables, large };
     let mut met = Tally::default();
     let mismatch = case.run_counting(&mut met);
     tally.lock().expect("a worker panicked").add(met);
     let mismatch = mismatch?;
     let (small, mismatch) = case.shrink(mismatch);
-    let requests: Vec<String> = small.steps.iter().map(|step| format!("  {} {}", step.operation, step.body)).collect();
+    let requests: Vec<String> = small.steps.iter().map(|step| format!("  {} {}", step.operation, short(step.body.to_string()))).collect();
+    let steps = in_case;
     Some(format!(
         "seed {seed}, rules {rules}\n{}\nafter these {} requests:\n{}\nreplay: HEATSINK_SEED={seed} HEATSINK_STEPS={steps} HEATSINK_CASE_STEPS={steps} cargo test -p heatsink --test differential",
-        mismatch.what,
+        short(mismatch.what),
         requests.len(),
         requests.join("\n"),
     ))

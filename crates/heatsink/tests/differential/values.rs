@@ -4,7 +4,7 @@ use fastrand::Rng;
 use serde_json::{Map, Value as Json, json};
 
 /// Partition keys, the reserved suffix forms among them.
-const STRINGS: &[&str] = &["a", "b", "game", "game#1", "game#~1", "a#~0", "x#~3#~0", "a!"];
+pub const STRINGS: &[&str] = &["a", "b", "game", "game#1", "game#~1", "a#~0", "x#~3#~0", "a!"];
 /// `a`, `b`, `a#~1`, `a#~0`, and two that are no text.
 const BINARIES: &[&str] = &["YQ==", "Yg==", "YSN+MQ==", "YSN+MA==", "AP8=", "/w=="];
 /// `10` and `1E1` are one key; so are `2.50` and `2.5`.
