@@ -4,7 +4,9 @@
 //! Not here: filters, which meet many keys and are evaluated on decoded items (`filter`, `query`).
 
 use bytes::Bytes;
-use heatsink_dynamo::expression::{Bindings, Checks, Condition, Fresh, Kind, MAX_EXPRESSION, Update, may_mention};
+use heatsink_dynamo::expression::{
+    Bindings, Checks, Condition, Fresh, Kind, MAX_EXPRESSION, Update, may_mention,
+};
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Value, json};
 
 use crate::key::Located;

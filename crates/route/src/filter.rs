@@ -50,19 +50,26 @@ impl LocalFilter {
         checks: Checks,
     ) -> Result<Option<(LocalFilter, Changes)>, Unfiltered> {
         let partition = &schema.key.partition.name;
-        let Some(text) = request.string("FilterExpression").map_err(Unfiltered::Refused)? else { return Ok(None) };
+        let Some(text) = request.string("FilterExpression").map_err(Unfiltered::Refused)? else {
+            return Ok(None);
+        };
         let names = request.get("ExpressionAttributeNames");
         if !may_mention(&text, names, partition) {
             return Ok(None);
         }
-        let bindings = Bindings::read(names, request.get("ExpressionAttributeValues")).map_err(|_| Unfiltered::Invalid)?;
-        let filter = Condition::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unfiltered::Invalid)?;
+        let bindings = Bindings::read(names, request.get("ExpressionAttributeValues"))
+            .map_err(|_| Unfiltered::Invalid)?;
+        let filter =
+            Condition::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unfiltered::Invalid)?;
         if filter.substitute(partition, &Value::Null) == filter {
             return Ok(None);
         }
         let projection_text = request.string("ProjectionExpression").map_err(Unfiltered::Refused)?;
-        let projection =
-            projection_text.as_deref().map(|text| Projection::read(text, &bindings, checks)).transpose().map_err(|_| Unfiltered::Invalid)?;
+        let projection = projection_text
+            .as_deref()
+            .map(|text| Projection::read(text, &bindings, checks))
+            .transpose()
+            .map_err(|_| Unfiltered::Invalid)?;
         let sent: Vec<&str> = std::iter::once(&*text).chain(projection_text.as_deref()).collect();
         if checks == Checks::All {
             bindings.check_unused(&sent).map_err(|_| Unfiltered::Invalid)?;
@@ -122,7 +129,8 @@ impl LocalFilter {
         items.push(b']');
         // The store must not have held anything back. It may count the item that did not fit into the page.
         let more = member("LastEvaluatedKey").is_some_and(|last| last != b"null");
-        let scanned = member("ScannedCount").and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
+        let scanned =
+            member("ScannedCount").and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
         if !scanned.is_some_and(|scanned| (seen..=seen + usize::from(more)).contains(&scanned)) {
             return Err(Malformed);
         }

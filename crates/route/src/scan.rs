@@ -7,8 +7,8 @@ use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, Operation, TableSchema, json};
 use heatsink_layout::LayoutSource;
 
-use crate::asked::asked_first;
 use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
+use crate::asked::asked_first;
 use crate::filter::{LocalFilter, Unfiltered};
 use crate::key::{Lost, locate};
 use crate::legacy;

@@ -25,13 +25,17 @@ pub struct Answer {
 
 fn call(store: &dyn Store, operation: Operation, body: &Json) -> Result<Json, Error> {
     let answer = block_on(store.call(operation, Bytes::from(body.to_string())))?;
-    serde_json::from_slice(&answer).map_err(|error| Error::internal(format!("the answer is not JSON: {error}")))
+    serde_json::from_slice(&answer)
+        .map_err(|error| Error::internal(format!("the answer is not JSON: {error}")))
 }
 
 /// Runs a step, following pages to the end; a parallel Scan in all its segments.
 pub fn run(store: &dyn Store, step: &Step) -> Answer {
     let Some(operation) = Operation::by_name(&step.operation) else {
-        return Answer { pages: Vec::new(), error: Some((format!("no operation {}", step.operation), None, Json::Null)) };
+        return Answer {
+            pages: Vec::new(),
+            error: Some((format!("no operation {}", step.operation), None, Json::Null)),
+        };
     };
     let mut whole = Answer { pages: Vec::new(), error: None };
     let segments = step.body.get("TotalSegments").and_then(Json::as_u64);
@@ -84,9 +88,8 @@ pub fn difference(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) ->
         "Scan" => unordered(case, plain, sharded),
         "Query" if step.body.get("IndexName").is_some() => index_query(case, step, plain, sharded),
         // A gathered page ends where 1 MB is likely reached, rather earlier: shards are not read again to fill it.
-        "Query" if case.large => {
-            differs("rows in order", &json!(rows(plain)), &json!(rows(sharded))).or_else(|| unordered(case, plain, sharded))
-        }
+        "Query" if case.large => differs("rows in order", &json!(rows(plain)), &json!(rows(sharded)))
+            .or_else(|| unordered(case, plain, sharded)),
         "BatchGetItem" => differs("answers", &batch(plain), &batch(sharded)),
         "DescribeTable" => differs("answers", &description(plain), &description(sharded)),
         _ => differs("pages", &json!(plain.pages), &json!(sharded.pages)),
@@ -141,7 +144,8 @@ fn unordered(case: &Case, plain: &Answer, sharded: &Answer) -> Option<String> {
 }
 
 fn index_query(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
-    let scanned = |answer: &Answer| -> Json { answer.pages.iter().map(|page| page["ScannedCount"].clone()).collect() };
+    let scanned =
+        |answer: &Answer| -> Json { answer.pages.iter().map(|page| page["ScannedCount"].clone()).collect() };
     let sort = case
         .tables
         .iter()
@@ -149,7 +153,8 @@ fn index_query(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Op
         .and_then(|table| table.indexes.iter().find(|index| step.body["IndexName"] == index.name))
         .and_then(|index| index.sort);
     let order = |answer: &Answer| -> Json {
-        sort.map(|(name, _)| rows(answer).into_iter().map(|row| row[name].clone()).collect()).unwrap_or_default()
+        sort.map(|(name, _)| rows(answer).into_iter().map(|row| row[name].clone()).collect())
+            .unwrap_or_default()
     };
     unordered(case, plain, sharded)
         .or_else(|| if case.large { None } else { differs("page sizes", &scanned(plain), &scanned(sharded)) })
@@ -179,7 +184,13 @@ fn description(answer: &Answer) -> Json {
 fn scrub(value: &mut Json) {
     match value {
         Json::Object(members) => {
-            for name in ["TableId", "CreationDateTime", "TableSizeBytes", "IndexSizeBytes", "LastUpdateToPayPerRequestDateTime"] {
+            for name in [
+                "TableId",
+                "CreationDateTime",
+                "TableSizeBytes",
+                "IndexSizeBytes",
+                "LastUpdateToPayPerRequestDateTime",
+            ] {
                 members.remove(name);
             }
             members.values_mut().for_each(scrub);

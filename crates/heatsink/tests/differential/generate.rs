@@ -101,7 +101,13 @@ fn key_values(rng: &mut Rng, table: &Table) -> Vec<Json> {
     key(rng, table).into_iter().map(|(_, value)| value).collect()
 }
 
-fn write_options(rng: &mut Rng, body: &mut Json, placeholders: &mut Placeholders, table: &Table, returns: &[&str]) {
+fn write_options(
+    rng: &mut Rng,
+    body: &mut Json,
+    placeholders: &mut Placeholders,
+    table: &Table,
+    returns: &[&str],
+) {
     if rng.bool() {
         let keys = key_values(rng, table);
         body["ConditionExpression"] = json!(values::condition(rng, placeholders, ROOTS, &keys, 2));
@@ -189,7 +195,13 @@ fn batch_get(rng: &mut Rng, tables: &[Table]) -> Json {
     json!({ "RequestItems": requests })
 }
 
-fn sort_condition(rng: &mut Rng, placeholders: &mut Placeholders, name: &str, kind: &str, partition: bool) -> String {
+fn sort_condition(
+    rng: &mut Rng,
+    placeholders: &mut Placeholders,
+    name: &str,
+    kind: &str,
+    partition: bool,
+) -> String {
     let mut bounds = [values::key(rng, kind, partition), values::key(rng, kind, partition)];
     if name == "t" {
         bounds = [values::index_key(rng, "S"), values::index_key(rng, "S")];
@@ -214,8 +226,11 @@ fn sort_condition(rng: &mut Rng, placeholders: &mut Placeholders, name: &str, ki
 }
 
 fn query(rng: &mut Rng, table: &Table) -> Json {
-    let index: Option<&Index> =
-        if table.indexes.is_empty() || rng.bool() { None } else { Some(&table.indexes[rng.usize(..table.indexes.len())]) };
+    let index: Option<&Index> = if table.indexes.is_empty() || rng.bool() {
+        None
+    } else {
+        Some(&table.indexes[rng.usize(..table.indexes.len())])
+    };
     let (partition, sort) = match index {
         Some(index) => (index.partition, index.sort),
         None => (table.partition, table.sort),
@@ -231,11 +246,18 @@ fn query(rng: &mut Rng, table: &Table) -> Json {
         _ => values::index_key(rng, partition.1),
     };
     let value = placeholders.value(rng, value);
-    let equal = format!("{} = {value}", if rng.bool() { placeholders.name(partition.0) } else { partition.0.to_owned() });
+    let equal = format!(
+        "{} = {value}",
+        if rng.bool() { placeholders.name(partition.0) } else { partition.0.to_owned() }
+    );
     let condition = match sort.filter(|_| rng.u32(..5) > 1) {
         Some((name, kind)) => {
             let sorted = sort_condition(rng, &mut placeholders, name, kind, name == "pk");
-            if rng.u32(..6) == 0 { format!("({sorted}) AND {equal}") } else { format!("{equal} AND {sorted}") }
+            if rng.u32(..6) == 0 {
+                format!("({sorted}) AND {equal}")
+            } else {
+                format!("{equal} AND {sorted}")
+            }
         }
         None => equal,
     };
@@ -246,8 +268,11 @@ fn query(rng: &mut Rng, table: &Table) -> Json {
     let roots: Vec<&str> = if rng.u32(..12) == 0 {
         ROOTS.to_vec()
     } else {
-        let mut roots: Vec<&str> =
-            PLAIN_ROOTS.iter().copied().filter(|root| *root != partition.0 && sort.is_none_or(|(name, _)| name != *root)).collect();
+        let mut roots: Vec<&str> = PLAIN_ROOTS
+            .iter()
+            .copied()
+            .filter(|root| *root != partition.0 && sort.is_none_or(|(name, _)| name != *root))
+            .collect();
         roots.extend(["pk", "sk"].into_iter().filter(|root| {
             index.is_some() && partition.0 != *root && sort.is_none_or(|(name, _)| name != *root)
         }));
@@ -289,7 +314,13 @@ fn scan(rng: &mut Rng, table: &Table) -> Json {
     body
 }
 
-fn reading_options(rng: &mut Rng, body: &mut Json, mut placeholders: Placeholders, table: &Table, roots: &[&str]) {
+fn reading_options(
+    rng: &mut Rng,
+    body: &mut Json,
+    mut placeholders: Placeholders,
+    table: &Table,
+    roots: &[&str],
+) {
     if rng.u32(..3) == 0 {
         let keys = key_values(rng, table);
         body["FilterExpression"] = json!(values::condition(rng, &mut placeholders, roots, &keys, 2));
@@ -323,7 +354,8 @@ fn spoil(rng: &mut Rng, body: &mut Json) {
         5 => {
             for name in ["Key", "Item"] {
                 if let Some(key) = members.get_mut(name) {
-                    key["pk"] = [json!({"S": ""}), json!({"N": "1"}), json!({"BOOL": true})][rng.usize(..3)].clone();
+                    key["pk"] =
+                        [json!({"S": ""}), json!({"N": "1"}), json!({"BOOL": true})][rng.usize(..3)].clone();
                 }
             }
         }
@@ -342,7 +374,9 @@ fn spoil(rng: &mut Rng, body: &mut Json) {
             }
         }
         _ => {
-            for name in ["KeyConditionExpression", "FilterExpression", "ConditionExpression", "UpdateExpression"] {
+            for name in
+                ["KeyConditionExpression", "FilterExpression", "ConditionExpression", "UpdateExpression"]
+            {
                 if let Some(Json::String(expression)) = members.get_mut(name) {
                     expression.push_str([" AND", " )", " = :none", " #none"][rng.usize(..4)]);
                 }

@@ -108,7 +108,11 @@ fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     tally.lock().expect("a worker panicked").add(met);
     let mismatch = mismatch?;
     let (small, mismatch) = case.shrink(mismatch);
-    let requests: Vec<String> = small.steps.iter().map(|step| format!("  {} {}", step.operation, short(step.body.to_string()))).collect();
+    let requests: Vec<String> = small
+        .steps
+        .iter()
+        .map(|step| format!("  {} {}", step.operation, short(step.body.to_string())))
+        .collect();
     let steps = in_case;
     Some(format!(
         "seed {seed}, rules {rules}\n{}\nafter these {} requests:\n{}\nreplay: HEATSINK_SEED={seed} HEATSINK_STEPS={steps} HEATSINK_CASE_STEPS={steps} cargo test -p heatsink --test differential",

@@ -47,7 +47,12 @@ fn misplaced_in(table: &Table, plain: &dyn Store, sharded: &World) -> Option<Str
     logical.sort_unstable();
     expected.sort_unstable();
     (logical != expected).then(|| {
-        format!("{} stores differ:\n  unsharded {}\n  sharded   {}", table.name, expected.join(" "), logical.join(" "))
+        format!(
+            "{} stores differ:\n  unsharded {}\n  sharded   {}",
+            table.name,
+            expected.join(" "),
+            logical.join(" ")
+        )
     })
 }
 
@@ -64,7 +69,8 @@ fn bytes(value: &Json, kind: &str) -> Vec<u8> {
 }
 
 fn value(bytes: &[u8], kind: &str) -> Json {
-    let text = if kind == "B" { STANDARD.encode(bytes) } else { String::from_utf8(bytes.to_vec()).expect("UTF-8") };
+    let text =
+        if kind == "B" { STANDARD.encode(bytes) } else { String::from_utf8(bytes.to_vec()).expect("UTF-8") };
     json!({ kind: text })
 }
 

@@ -30,7 +30,12 @@ fn index(
     Index { name, partition, sort, local: false, projection }
 }
 
-fn local(name: &'static str, partition: (&'static str, &'static str), sort: (&'static str, &'static str), projection: Json) -> Index {
+fn local(
+    name: &'static str,
+    partition: (&'static str, &'static str),
+    sort: (&'static str, &'static str),
+    projection: Json,
+) -> Index {
     Index { name, partition, sort: Some(sort), local: true, projection }
 }
 
@@ -58,10 +63,23 @@ pub fn tables() -> Vec<Table> {
             name: "Numbers",
             partition: string,
             sort: Some(("sk", "N")),
-            indexes: vec![local("by-b", string, ("b", "B"), include), index("n-only", ("n", "N"), None, all.clone())],
+            indexes: vec![
+                local("by-b", string, ("b", "B"), include),
+                index("n-only", ("n", "N"), None, all.clone()),
+            ],
         },
-        Table { name: "Bytes", partition: ("pk", "B"), sort: Some(("sk", "B")), indexes: vec![index("t-b", ("t", "S"), Some(("b", "B")), keys_only)] },
-        Table { name: "HashOnly", partition: string, sort: None, indexes: vec![index("t-only", ("t", "S"), None, all)] },
+        Table {
+            name: "Bytes",
+            partition: ("pk", "B"),
+            sort: Some(("sk", "B")),
+            indexes: vec![index("t-b", ("t", "S"), Some(("b", "B")), keys_only)],
+        },
+        Table {
+            name: "HashOnly",
+            partition: string,
+            sort: None,
+            indexes: vec![index("t-only", ("t", "S"), None, all)],
+        },
         Table { name: "NumericKey", partition: ("pk", "N"), sort: Some(("sk", "S")), indexes: vec![] },
     ]
 }
@@ -83,8 +101,10 @@ impl Table {
         }
         attributes.sort_unstable();
         attributes.dedup();
-        let definitions: Vec<Json> =
-            attributes.iter().map(|(name, kind)| json!({"AttributeName": name, "AttributeType": kind})).collect();
+        let definitions: Vec<Json> = attributes
+            .iter()
+            .map(|(name, kind)| json!({"AttributeName": name, "AttributeType": kind}))
+            .collect();
         let mut body = json!({
             "TableName": self.name,
             "BillingMode": "PAY_PER_REQUEST",

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::{compare, physical};
 use crate::generate::Step;
 use crate::schema::Table;
 use crate::world::{self, World};
+use crate::{compare, physical};
 
 /// What a run met.
 #[derive(Debug, Default)]
@@ -19,7 +19,10 @@ pub struct Tally {
 impl Tally {
     /// Adds another's counts.
     pub fn add(&mut self, other: Tally) {
-        other.skipped.into_iter().for_each(|(refusal, times)| *self.skipped.entry(refusal).or_default() += times);
+        other
+            .skipped
+            .into_iter()
+            .for_each(|(refusal, times)| *self.skipped.entry(refusal).or_default() += times);
         for (operation, (steps, accepted)) in other.steps {
             let sum = self.steps.entry(operation).or_default();
             *sum = (sum.0 + steps, sum.1 + accepted);

@@ -107,7 +107,13 @@ pub fn path(rng: &mut Rng, placeholders: &mut Placeholders, roots: &[&str]) -> S
 }
 
 /// A condition or filter.
-pub fn condition(rng: &mut Rng, placeholders: &mut Placeholders, roots: &[&str], keys: &[Json], depth: u32) -> String {
+pub fn condition(
+    rng: &mut Rng,
+    placeholders: &mut Placeholders,
+    roots: &[&str],
+    keys: &[Json],
+    depth: u32,
+) -> String {
     if depth > 0 && rng.u32(..3) == 0 {
         let left = condition(rng, placeholders, roots, keys, depth - 1);
         let right = condition(rng, placeholders, roots, keys, depth - 1);
@@ -120,14 +126,19 @@ pub fn condition(rng: &mut Rng, placeholders: &mut Placeholders, roots: &[&str],
     }
     let at = path(rng, placeholders, roots);
     let operand = |rng: &mut Rng, placeholders: &mut Placeholders| {
-        let value = if !keys.is_empty() && rng.bool() { keys[rng.usize(..keys.len())].clone() } else { any(rng, 0) };
+        let value =
+            if !keys.is_empty() && rng.bool() { keys[rng.usize(..keys.len())].clone() } else { any(rng, 0) };
         placeholders.value(rng, value)
     };
     match rng.u32(..11) {
         0..=3 => {
             let comparator = ["=", "<>", "<", "<=", ">", ">="][rng.usize(..6)];
             let value = operand(rng, placeholders);
-            if rng.u32(..4) == 0 { format!("{value} {comparator} {at}") } else { format!("{at} {comparator} {value}") }
+            if rng.u32(..4) == 0 {
+                format!("{value} {comparator} {at}")
+            } else {
+                format!("{at} {comparator} {value}")
+            }
         }
         4 => {
             let low = rng.u32(..3);

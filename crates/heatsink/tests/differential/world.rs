@@ -67,7 +67,8 @@ impl World {
         let raw: Arc<dyn Store> = Arc::new(Embedded::memory().expect("memory"));
         let env = Arc::new(RealEnv);
         let rules = Rules::read("rules", rules).expect("the rules are valid");
-        let control = block_on(Control::start(raw.clone(), env.clone(), rules)).expect("the registry is empty");
+        let control =
+            block_on(Control::start(raw.clone(), env.clone(), rules)).expect("the registry is empty");
         let service =
             Sharded(Service::new(raw.clone(), control.clone(), env, Limits::default(), "us-east-1"));
         create(&service, tables);

@@ -69,11 +69,7 @@ pub(crate) struct Query<'a> {
 
 impl<'a> Query<'a> {
     /// Reads a Query without legacy parameters. With [`Checks::Meaning`] it may be one that a store refuses.
-    pub(crate) fn read(
-        body: &'a Bytes,
-        schema: &'a TableSchema,
-        checks: Checks,
-    ) -> Result<Self, Unplanned> {
+    pub(crate) fn read(body: &'a Bytes, schema: &'a TableSchema, checks: Checks) -> Result<Self, Unplanned> {
         let request = Request::read(body).map_err(Unplanned::Refused)?;
         let string = |name| request.string(name).map_err(|_| Unplanned::Invalid);
         let index = match string("IndexName")? {
@@ -97,7 +93,8 @@ impl<'a> Query<'a> {
         let filter = match string("FilterExpression")? {
             None => None,
             Some(text) => {
-                let filter = Filter::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unplanned::Invalid)?;
+                let filter =
+                    Filter::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unplanned::Invalid)?;
                 Some((text, filter))
             }
         };
