@@ -1,5 +1,7 @@
 //! The embedded store without HTTP: one request at a time, and sixteen at once.
 
+#![allow(clippy::expect_used, reason = "a benchmark that cannot start has nothing to measure")]
+
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use futures::future::join_all;
 use heatsink_dynamo::{Operation, wire};

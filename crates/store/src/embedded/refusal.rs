@@ -30,9 +30,8 @@ pub(super) fn unreadable(operation: Operation, why: &serde_json::Error) -> Error
         None => &text,
     };
     for (mark, positioned, kind) in MARKS {
-        if text.starts_with(mark) {
-            let message =
-                if positioned { &text[mark.len()..] } else { bare.get(mark.len()..).unwrap_or_default() };
+        if let Some(whole) = text.strip_prefix(mark) {
+            let message = if positioned { whole } else { bare.strip_prefix(mark).unwrap_or_default() };
             return match kind {
                 Kind::Serialization if message.is_empty() => Error::bare(Code::SerializationException),
                 Kind::Serialization => Error::serialization(message),

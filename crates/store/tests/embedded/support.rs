@@ -1,5 +1,7 @@
 //! What the tests of the embedded store share.
 
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test helper fails by panicking")]
+
 use heatsink_dynamo::{Error, Operation};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
