@@ -7,8 +7,8 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, KeysAndAttributes, PutRequest, ReturnValue,
-    ScalarAttributeType, WriteRequest,
+    AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, KeysAndAttributes,
+    PutRequest, ReturnValue, ScalarAttributeType, WriteRequest,
 };
 use heatsink_control::{Control, Rules};
 use heatsink_env::RealEnv;
@@ -42,9 +42,14 @@ async fn client(address: SocketAddr) -> Client {
         .build();
     let client = Client::from_conf(config);
     let attribute = |name: &str| {
-        AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S).build().unwrap()
+        AttributeDefinition::builder()
+            .attribute_name(name)
+            .attribute_type(ScalarAttributeType::S)
+            .build()
+            .unwrap()
     };
-    let key = |name: &str, kind| KeySchemaElement::builder().attribute_name(name).key_type(kind).build().unwrap();
+    let key =
+        |name: &str, kind| KeySchemaElement::builder().attribute_name(name).key_type(kind).build().unwrap();
     client
         .create_table()
         .table_name("Leaderboards")
@@ -107,12 +112,17 @@ async fn the_leaderboard_reads_as_one_key() {
                 .expression_attribute_values(":game", text("game_x"))
         };
         let top = query().scan_index_forward(false).limit(100).send().await.unwrap();
-        assert_eq!(sort_keys(top.items()), expected.iter().rev().take(100).cloned().collect::<Vec<_>>(), "{rules}");
+        assert_eq!(
+            sort_keys(top.items()),
+            expected.iter().rev().take(100).cloned().collect::<Vec<_>>(),
+            "{rules}"
+        );
         assert!(top.items().iter().all(|item| item["pk"] == text("game_x")));
         let last = top.last_evaluated_key().unwrap();
         assert_eq!((last.len(), &last["pk"], &last["sk"]), (2, &text("game_x"), &text(expected[50].clone())));
 
-        let pages = query().limit(7).into_paginator().items().send().collect::<Result<Vec<_>, _>>().await.unwrap();
+        let pages =
+            query().limit(7).into_paginator().items().send().collect::<Result<Vec<_>, _>>().await.unwrap();
         assert_eq!(sort_keys(&pages), expected, "{rules}");
 
         let above = client
@@ -185,7 +195,8 @@ async fn single_items_keep_their_keys_and_their_errors() {
             .unwrap();
         assert_eq!(gone.attributes().unwrap()["pk"], text("game_x"));
 
-        let missing = client.get_item().table_name("Nowhere").key("pk", text("a")).key("sk", text("b")).send().await;
+        let missing =
+            client.get_item().table_name("Nowhere").key("pk", text("a")).key("sk", text("b")).send().await;
         let missing = missing.unwrap_err().into_service_error();
         assert_eq!(missing.meta().code(), Some("ResourceNotFoundException"));
         let tables = client.list_tables().send().await.unwrap();

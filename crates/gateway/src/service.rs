@@ -64,7 +64,11 @@ impl Service {
     }
 
     /// The plan of a request, and the names of its tables.
-    async fn plan<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<(Vec<Cow<'a, str>>, Plan), Error> {
+    async fn plan<'a>(
+        &self,
+        operation: Operation,
+        body: &'a Bytes,
+    ) -> Result<(Vec<Cow<'a, str>>, Plan), Error> {
         // Names are found by a reader that skips over everything else. What it cannot read is wrong, and the checks of
         // the whole request know how DynamoDB says so.
         let names = match tables_of(operation, body) {

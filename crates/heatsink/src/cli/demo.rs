@@ -54,7 +54,8 @@ pub fn run(args: Args) -> Result<(), Exit> {
     match args.output {
         Output::Text => println!("{}", story.print()),
         Output::Json => {
-            let json = serde_json::to_string_pretty(&story).map_err(|error| Exit::software(error.to_string()))?;
+            let json =
+                serde_json::to_string_pretty(&story).map_err(|error| Exit::software(error.to_string()))?;
             println!("{json}");
         }
     }

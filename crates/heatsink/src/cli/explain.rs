@@ -46,7 +46,8 @@ pub struct Args {
 }
 
 fn operation(name: &str) -> Result<Operation, String> {
-    Operation::by_name(name).ok_or_else(|| format!("DynamoDB has no operation {name}; expected a name such as Query or PutItem"))
+    Operation::by_name(name)
+        .ok_or_else(|| format!("DynamoDB has no operation {name}; expected a name such as Query or PutItem"))
 }
 
 /// Prints the plan.
@@ -57,7 +58,8 @@ pub fn run(args: Args) -> Result<(), Exit> {
     let mut out = std::io::stdout().lock();
     match args.output {
         Output::Json => {
-            let json = serde_json::to_string_pretty(&explanation).map_err(|error| Exit::software(error.to_string()))?;
+            let json = serde_json::to_string_pretty(&explanation)
+                .map_err(|error| Exit::software(error.to_string()))?;
             writeln!(out, "{json}")?;
         }
         Output::Text => out.write_all(words(&explanation).as_bytes())?,
@@ -84,10 +86,9 @@ async fn explain(args: &Args, body: Bytes) -> Result<Explanation, Exit> {
             let rules = args.rules.as_deref().map(read_rules).transpose()?.unwrap_or_default();
             let memory = Embedded::memory().map_err(|error| Exit::software(error.to_string()))?;
             let service = service(Arc::new(memory), &env, rules).await?;
-            service
-                .call(Operation::CreateTable, read(table)?)
-                .await
-                .map_err(|error| Exit::usage(format!("{}: not a valid CreateTable request: {error}", table.display())))?;
+            service.call(Operation::CreateTable, read(table)?).await.map_err(|error| {
+                Exit::usage(format!("{}: not a valid CreateTable request: {error}", table.display()))
+            })?;
             service
         }
         None => {
@@ -99,8 +100,9 @@ async fn explain(args: &Args, body: Bytes) -> Result<Explanation, Exit> {
 }
 
 async fn service(store: Arc<dyn Store>, env: &Arc<dyn Env>, rules: Rules) -> Result<Service, Exit> {
-    let control =
-        Control::start(store.clone(), env.clone(), rules).await.map_err(|error| Exit::usage(error.to_string()))?;
+    let control = Control::start(store.clone(), env.clone(), rules)
+        .await
+        .map_err(|error| Exit::usage(error.to_string()))?;
     Ok(Service::new(store, control, env.clone(), Limits::default(), "us-east-1"))
 }
 
@@ -116,7 +118,9 @@ fn words(explanation: &Explanation) -> String {
         lines.push(calls(explanation));
     }
     let units = explanation.calls.iter().filter_map(|call| call.estimate.as_ref());
-    let (read, write) = units.clone().fold((0.0, 0.0), |(read, write), units| (read + units.read_units, write + units.write_units));
+    let (read, write) = units
+        .clone()
+        .fold((0.0, 0.0), |(read, write), units| (read + units.read_units, write + units.write_units));
     if let Some(estimate) = units.clone().next() {
         lines.push(format!("About {read} read and {write} write units, {}.", estimate.assumes));
     }
@@ -129,7 +133,8 @@ fn calls(explanation: &Explanation) -> String {
     table.load_style(UTF8_BORDERS_ONLY);
     table.set_header(["operation", "shard", "physical key", "limit", "read units", "write units"]);
     for call in &explanation.calls {
-        let number = |value: Option<String>| Cell::new(value.unwrap_or_default()).set_alignment(CellAlignment::Right);
+        let number =
+            |value: Option<String>| Cell::new(value.unwrap_or_default()).set_alignment(CellAlignment::Right);
         table.add_row(vec![
             Cell::new(&call.operation),
             number(call.shard.map(|shard| shard.to_string())),

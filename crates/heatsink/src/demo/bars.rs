@@ -22,7 +22,9 @@ impl Bars {
     /// Bars under a title. `seconds` is how long the phase takes; partitions are drawn up to `ceiling` units per second.
     pub fn new(title: &str, seconds: u64, ceiling: u64) -> Self {
         let all = MultiProgress::new();
-        let style = |template: &str| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = |template: &str| {
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+        };
         let clock = all.add(ProgressBar::new(seconds));
         clock.set_style(style("{prefix}  [{bar:30}] {pos}/{len} s").progress_chars("=> "));
         clock.set_prefix(title.to_owned());
@@ -48,7 +50,11 @@ impl Bars {
         partitions.sort_by(|a, b| heat(b).total_cmp(&heat(a)));
         for (bar, partition) in self.bars.iter().zip(&partitions) {
             bar.set_prefix(format!("partition {}", partition.id));
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "`as` saturates; a bar is drawn")]
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "`as` saturates; a bar is drawn"
+            )]
             bar.set_position(partition.writes_per_second.round() as u64);
             bar.set_message(match partition.throttles_per_second {
                 0 => format!("{:.0} reads/s", partition.reads_per_second),

@@ -14,7 +14,8 @@ pub fn meetings(positions: &[u64], partitions: usize) -> Vec<Vec<usize>> {
             None => groups.push((at, vec![shard])),
         }
     }
-    let mut met: Vec<Vec<usize>> = groups.into_iter().map(|(_, group)| group).filter(|group| group.len() > 1).collect();
+    let mut met: Vec<Vec<usize>> =
+        groups.into_iter().map(|(_, group)| group).filter(|group| group.len() > 1).collect();
     met.sort_by_key(|group| std::cmp::Reverse(group.len()));
     met
 }

@@ -159,7 +159,9 @@ impl Story {
         row("puts accepted", &|phase| phase.accepted.to_string());
         row("puts throttled", &|phase| format!("{} ({})", phase.throttled, percent(phase.throttled_share)));
         row("put p50 / p99", &|phase| format!("{:.1} / {:.1} ms", phase.put_p50_ms, phase.put_p99_ms));
-        row("top 100 p50 / p99", &|phase| format!("{:.1} / {:.1} ms", phase.top100_p50_ms, phase.top100_p99_ms));
+        row("top 100 p50 / p99", &|phase| {
+            format!("{:.1} / {:.1} ms", phase.top100_p50_ms, phase.top100_p99_ms)
+        });
         row("top 100 read units", &|phase| format!("{:.1}", phase.top100_rcu));
         row("top 100 exact, in order", &|phase| if phase.top100_exact { "yes".into() } else { "NO".into() });
         let mut lines = vec![
@@ -184,7 +186,8 @@ impl Story {
                 percent(after.median_throttled_share),
                 percent(after.worst_throttled_share)
             ));
-            if let Some(worst) = after.games.iter().max_by(|a, b| a.throttled_share.total_cmp(&b.throttled_share))
+            if let Some(worst) =
+                after.games.iter().max_by(|a, b| a.throttled_share.total_cmp(&b.throttled_share))
                 && worst.throttled_share > 0.0
                 && let Some(group) = worst.meetings.first()
             {

@@ -36,7 +36,8 @@ fn failed(error: &Error) -> Exit {
 impl Stage {
     /// Starts a server under `rules` and creates the table.
     pub async fn start(env: &Arc<dyn Env>, rules: &str) -> Result<Stage, Exit> {
-        let rules = Rules::read("the demo's rules", rules).map_err(|error| Exit::software(error.to_string()))?;
+        let rules =
+            Rules::read("the demo's rules", rules).map_err(|error| Exit::software(error.to_string()))?;
         let embedded = Embedded::memory().map_err(|error| failed(&error))?;
         let partitions =
             Arc::new(Partitioned::start(embedded, env.clone()).await.map_err(|error| failed(&error))?);
@@ -60,14 +61,22 @@ impl Stage {
 
     /// One request, as a client would have it answered.
     pub async fn call(&self, operation: Operation, body: &Json) -> Result<Json, Exit> {
-        let answer = self.service.call(operation, Bytes::from(body.to_string())).await.map_err(|error| failed(&error))?;
+        let answer = self
+            .service
+            .call(operation, Bytes::from(body.to_string()))
+            .await
+            .map_err(|error| failed(&error))?;
         serde_json::from_slice(&answer).map_err(|error| Exit::software(error.to_string()))
     }
 
     /// The table's partitions at this moment.
     pub fn partitions(&self) -> Vec<PartitionSnapshot> {
         let resources = self.partitions.snapshot(workload::TABLE).unwrap_or_default();
-        resources.into_iter().find(|resource| resource.index.is_none()).map(|table| table.partitions).unwrap_or_default()
+        resources
+            .into_iter()
+            .find(|resource| resource.index.is_none())
+            .map(|table| table.partitions)
+            .unwrap_or_default()
     }
 
     /// Stops the server and waits for it.

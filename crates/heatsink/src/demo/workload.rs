@@ -154,7 +154,11 @@ impl Readers {
     pub fn units(&self) -> f64 {
         let answers = self.answers.load(Ordering::Relaxed);
         #[allow(clippy::cast_precision_loss, reason = "a mean is printed with three digits")]
-        if answers > 0 { *self.units.lock().unwrap_or_else(PoisonError::into_inner) / answers as f64 } else { 0.0 }
+        if answers > 0 {
+            *self.units.lock().unwrap_or_else(PoisonError::into_inner) / answers as f64
+        } else {
+            0.0
+        }
     }
 }
 
