@@ -60,7 +60,10 @@ impl Operation {
     pub const fn is_streams(self) -> bool {
         matches!(
             self,
-            Operation::DescribeStream | Operation::GetRecords | Operation::GetShardIterator | Operation::ListStreams
+            Operation::DescribeStream
+                | Operation::GetRecords
+                | Operation::GetShardIterator
+                | Operation::ListStreams
         )
     }
 }

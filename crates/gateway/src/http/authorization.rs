@@ -16,8 +16,16 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), Error> {
         return Err(missing());
     }
     let dated = headers.contains_key("x-amz-date") || headers.contains_key(DATE);
-    let [credential, signature, signed_headers] =
-        ["Credential", "Signature", "SignedHeaders"].map(|name| has(given, name));
+    let (mut credential, mut signature, mut signed_headers) = (false, false, false);
+    // `AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…`
+    for (name, value) in given.split([' ', ',']).filter_map(|part| part.split_once('=')) {
+        match name {
+            "Credential" => credential = !value.is_empty(),
+            "Signature" => signature = !value.is_empty(),
+            "SignedHeaders" => signed_headers = !value.is_empty(),
+            _ => {}
+        }
+    }
     if credential && signature && signed_headers && dated {
         return Ok(());
     }
@@ -37,13 +45,6 @@ pub(super) fn check(headers: &HeaderMap) -> Result<(), Error> {
     message.push_str("Authorization=");
     message.push_str(given);
     Err(Error::new(Code::IncompleteSignatureException, message))
-}
-
-/// Whether the header has a parameter of that name: `AWS4-HMAC-SHA256 Credential=…, SignedHeaders=…, Signature=…`.
-fn has(authorization: &str, name: &str) -> bool {
-    authorization
-        .split([' ', ','])
-        .any(|part| part.strip_prefix(name).is_some_and(|rest| rest.len() > 1 && rest.starts_with('=')))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The HTTP front over real sockets, before a store that a test controls.
 
-#![allow(clippy::disallowed_methods, reason = "real sockets keep real time")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
 mod client;
 mod store;

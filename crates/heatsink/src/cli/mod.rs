@@ -80,9 +80,10 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Warnings and errors by default; `RUST_LOG` asks for more.
+/// Warnings and errors by default; `RUST_LOG` asks for more. The AWS chain warns of every place where it finds no
+/// credentials, which matters to nobody once it has found some; when it finds none at all, the command says so itself.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn"));
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,aws_config=off"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

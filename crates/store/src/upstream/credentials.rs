@@ -2,11 +2,13 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use aws_config::environment::EnvironmentVariableRegionProvider;
+use aws_config::meta::region::RegionProviderChain;
+use aws_config::profile::ProfileFileRegionProvider;
 use aws_config::{BehaviorVersion, Region};
 use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider};
 use aws_smithy_http_client::tls;
 use heatsink_dynamo::{Error, Outcome};
-use heatsink_env::Env;
 
 use super::signature::SigningKey;
 
@@ -17,7 +19,6 @@ const AGAIN_MILLIS: u64 = 10_000;
 
 /// Hands out the signing key in force.
 pub(super) struct Keys {
-    env: Arc<dyn Env>,
     region: String,
     chain: SharedCredentialsProvider,
     current: RwLock<Option<Arc<Current>>>,
@@ -31,8 +32,8 @@ struct Current {
 }
 
 impl Keys {
-    pub(super) fn new(env: Arc<dyn Env>, region: String, chain: SharedCredentialsProvider) -> Self {
-        Keys { env, region, chain, current: RwLock::new(None), renewal: tokio::sync::Mutex::new(()) }
+    pub(super) fn new(region: String, chain: SharedCredentialsProvider) -> Self {
+        Keys { region, chain, current: RwLock::new(None), renewal: tokio::sync::Mutex::new(()) }
     }
 
     pub(super) fn region(&self) -> &str {
@@ -103,11 +104,19 @@ impl Keys {
 }
 
 /// Region and credentials as every AWS SDK finds them: environment, profile files, single sign-on, web identity,
-/// container, instance.
-pub(super) async fn standard_chain() -> (Option<Region>, Option<SharedCredentialsProvider>) {
+/// container, instance. With a `fallback` region the instance is not asked for its own.
+pub(super) async fn standard_chain(
+    fallback: Option<&'static str>,
+) -> (Option<Region>, Option<SharedCredentialsProvider>) {
     let http = aws_smithy_http_client::Builder::new()
         .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
         .build_https();
-    let config = aws_config::defaults(BehaviorVersion::latest()).http_client(http).load().await;
+    let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(http);
+    if let Some(fallback) = fallback {
+        let profile = ProfileFileRegionProvider::builder().build();
+        let environment = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new());
+        loader = loader.region(environment.or_else(profile).or_else(Region::new(fallback)));
+    }
+    let config = loader.load().await;
     (config.region().cloned(), config.credentials_provider())
 }

@@ -19,7 +19,7 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::Env;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
-use http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 
 use crate::Store;
@@ -29,6 +29,11 @@ pub use endpoint::Endpoint;
 
 /// The region that requests to a loopback endpoint are signed for where the chain names none. Local servers take any.
 const LOCAL_REGION: &str = "us-east-1";
+
+const TARGET: HeaderName = HeaderName::from_static("x-amz-target");
+const DATE: HeaderName = HeaderName::from_static("x-amz-date");
+const TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
+const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
 
 /// The `X-Amz-Target` of every operation, in the order of [`Operation::ALL`].
 static TARGETS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
@@ -66,12 +71,9 @@ impl Upstream {
     /// # Errors
     /// In words, when region or credentials are not to be found.
     pub async fn connect(endpoint: Endpoint, timeouts: Timeouts, env: Arc<dyn Env>) -> Result<Self, String> {
-        let (region, chain) = credentials::standard_chain().await;
-        let region = match region {
-            Some(region) => region.to_string(),
-            None if endpoint.is_loopback() => LOCAL_REGION.to_owned(),
-            None => return Err("no AWS region is configured; set AWS_REGION".to_owned()),
-        };
+        let (region, chain) =
+            credentials::standard_chain(endpoint.is_loopback().then_some(LOCAL_REGION)).await;
+        let region = region.ok_or("no AWS region is configured; set AWS_REGION")?.to_string();
         let chain = chain.ok_or("no AWS credentials are configured")?;
         let upstream = Upstream::with(endpoint, timeouts, env, region, chain)?;
         upstream.keys.at(upstream.env.unix_millis()).await.map_err(|error| error.to_string())?;
@@ -91,7 +93,7 @@ impl Upstream {
     ) -> Result<Self, String> {
         let host = HeaderValue::from_str(&endpoint.host()).map_err(|error| error.to_string())?;
         let connections = Connections::new(endpoint, timeouts, env.clone());
-        Ok(Upstream { keys: Keys::new(env.clone(), region, chain), connections, host, env })
+        Ok(Upstream { keys: Keys::new(region, chain), connections, host, env })
     }
 
     /// The region that requests are signed for.
@@ -103,22 +105,20 @@ impl Upstream {
         let now = self.env.unix_millis();
         let key = self.keys.at(now).await?;
         let header = TARGETS.get(operation as usize).cloned().unwrap_or(HeaderValue::from_static(""));
-        let text = |value: &HeaderValue| {
-            value.to_str().map(str::to_owned).map_err(|e| Error::internal(e.to_string()))
-        };
         let host = self.host.to_str().map_err(|error| Error::internal(error.to_string()))?;
-        let signed = key.sign(host, &text(&header)?, &body, now);
+        let target = header.to_str().map_err(|error| Error::internal(error.to_string()))?;
+        let signed = key.sign(host, target, &body, now);
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         let headers = request.headers_mut();
         headers.reserve(8);
         headers.insert(HOST, self.host.clone());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(signature::CONTENT_TYPE));
-        headers.insert("x-amz-target", header);
-        headers.insert("x-amz-date", own(signed.date)?);
+        headers.insert(TARGET, header);
+        headers.insert(DATE, own(signed.date)?);
         headers.insert(AUTHORIZATION, own(signed.authorization)?);
         if let Some(token) = key.token() {
-            headers.insert("x-amz-security-token", own(token.to_owned())?);
+            headers.insert(TOKEN, own(token.to_owned())?);
         }
         let answer =
             self.connections.send(request, reads(operation)).await.map_err(|failure| match failure {
@@ -174,10 +174,8 @@ fn own(text: String) -> Result<HeaderValue, Error> {
 
 /// Compares the body with the checksum that the upstream sent. Some servers send none.
 fn whole(headers: &HeaderMap, body: &[u8]) -> Result<(), Error> {
-    let sent = headers
-        .get("x-amz-crc32")
-        .and_then(|value| value.to_str().ok())
-        .and_then(|text| text.parse::<u32>().ok());
+    let sent =
+        headers.get(CRC32).and_then(|value| value.to_str().ok()).and_then(|text| text.parse::<u32>().ok());
     match sent {
         Some(sent) if sent != crc32fast::hash(body) => {
             let message =
