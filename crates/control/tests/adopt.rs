@@ -100,7 +100,7 @@ async fn every_item_comes_home_and_back_again() {
         let adopted = items(&store, TABLE).await;
         assert_at_home(&adopted);
         let unmoved = adopted.iter().filter(|item| original.contains(item)).count();
-        assert!(unmoved > 2 && unmoved < original.len(), "some homes are shard 0, others are not");
+        assert!(unmoved > 1 && unmoved < original.len(), "some homes are shard 0, others are not");
 
         let control = Control::start(Arc::clone(&store), Arc::new(RealEnv), rules()).await.unwrap();
         control.resolve(&[TABLE]).await.unwrap();
@@ -141,7 +141,7 @@ async fn killed_everywhere(first: Direction, then: Direction) {
             }
             at += 1;
         }
-        assert!(at > 50, "the run makes {at} calls");
+        assert!(at > 40, "the run makes {at} calls");
     }
 }
 
