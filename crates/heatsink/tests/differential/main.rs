@@ -10,6 +10,13 @@
 //! | `HEATSINK_STEPS` | steps in all | 50,000 |
 //! | `HEATSINK_CASE_STEPS` | steps in a case | 400 |
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, its helper functions included"
+)]
+
 mod compare;
 mod generate;
 mod legacy;
