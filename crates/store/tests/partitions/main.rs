@@ -1,5 +1,12 @@
 //! The partition layer before the embedded engine, on a clock that the tests own.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, its helper functions included"
+)]
+
 mod batches;
 mod capacity;
 mod indexes;
