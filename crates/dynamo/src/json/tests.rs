@@ -1,3 +1,5 @@
+//! The scanner on good and bad JSON; arbitrary bytes never make it panic.
+
 use proptest::prelude::*;
 use serde_json::Value as Json;
 

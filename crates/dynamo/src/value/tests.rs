@@ -1,3 +1,5 @@
+//! Values read and written back; depth and shape are checked.
+
 use proptest::prelude::*;
 
 use super::*;

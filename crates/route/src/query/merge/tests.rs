@@ -1,3 +1,5 @@
+//! The merge equals a sort, whatever the shards answer in whatever pages.
+
 use proptest::prelude::*;
 
 use super::*;
