@@ -66,6 +66,29 @@ impl Operation {
                 | Operation::ListStreams
         )
     }
+
+    /// Whether requests or answers hold items or keys of tables, or lead to them as a shard iterator does.
+    pub const fn touches_items(self) -> bool {
+        matches!(
+            self,
+            Operation::BatchExecuteStatement
+                | Operation::BatchGetItem
+                | Operation::BatchWriteItem
+                | Operation::DeleteItem
+                | Operation::ExecuteStatement
+                | Operation::ExecuteTransaction
+                | Operation::GetItem
+                | Operation::GetRecords
+                | Operation::GetShardIterator
+                | Operation::PutItem
+                | Operation::Query
+                | Operation::Scan
+                | Operation::SearchVectors
+                | Operation::TransactGetItems
+                | Operation::TransactWriteItems
+                | Operation::UpdateItem
+        )
+    }
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ impl Service {
             Ok(names) => names,
             Err(unreadable) => return Err(wire::check(operation, body).err().unwrap_or(unreadable)),
         };
-        if touches_items(operation) {
+        if operation.touches_items() {
             self.control.resolve(&names).await?;
         } else {
             self.control.before(operation, body)?;
@@ -99,28 +99,4 @@ impl Service {
         self.control.after(operation, &names, answer.as_ref()).await;
         answer
     }
-}
-
-/// Whether an operation reads or writes items, so that it matters how its tables are laid out.
-fn touches_items(operation: Operation) -> bool {
-    use Operation::{
-        BatchExecuteStatement, BatchGetItem, BatchWriteItem, DeleteItem, ExecuteStatement,
-        ExecuteTransaction, GetItem, PutItem, Query, Scan, TransactGetItems, TransactWriteItems, UpdateItem,
-    };
-    matches!(
-        operation,
-        BatchExecuteStatement
-            | BatchGetItem
-            | BatchWriteItem
-            | DeleteItem
-            | ExecuteStatement
-            | ExecuteTransaction
-            | GetItem
-            | PutItem
-            | Query
-            | Scan
-            | TransactGetItems
-            | TransactWriteItems
-            | UpdateItem
-    )
 }

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, Operation, Outcome, TableSchema, json};
+use serde_json::Value as Json;
 
 use crate::key::strip;
 use crate::plan::{Plan, Single};
@@ -87,14 +88,16 @@ pub(crate) fn strip_metrics(
 
 /// An error with the key in its `Item` (a failed condition's) made logical.
 pub(crate) fn logical_error(schema: &TableSchema, error: Error) -> Error {
-    let Some(item) = error.members.get("Item") else { return error };
+    match error.members.get("Item").and_then(|item| logical_item(&schema.key.partition, item)) {
+        Some(item) => error.with("Item", item),
+        None => error,
+    }
+}
+
+/// An item with its key made logical; `None` if it already is.
+pub(crate) fn logical_item(partition: &AttributeDefinition, item: &Json) -> Option<Json> {
     let raw = Bytes::from(item.to_string());
     let mut splice = Splice::new(&raw);
-    if strip_object(&schema.key.partition, &raw, &mut splice).is_err() || splice.is_empty() {
-        return error;
-    }
-    match serde_json::from_slice(&splice.finish(&raw)) {
-        Ok(item) => error.with("Item", item),
-        Err(_) => error,
-    }
+    strip_object(partition, &raw, &mut splice).ok()?;
+    if splice.is_empty() { None } else { serde_json::from_slice(&splice.finish(&raw)).ok() }
 }

@@ -29,8 +29,8 @@ pub(crate) fn refuse(operation: Operation, name: &str) -> Error {
 /// reference, `ListTables`).
 const MOST_NAMES: usize = 100;
 
-/// The plan of `ListTables`: hidden names are left out, and the page is filled up from the next one. A page that ends with
-/// the last name in sight may say that there is more when only hidden names follow; DynamoDB, too, may give an empty last page.
+/// The plan of `ListTables`: hidden names are left out, and the page is filled up from the next one. A full page is
+/// followed by a look ahead, since only hidden names may be left.
 pub(crate) fn list_tables(body: &Bytes, layouts: &dyn LayoutSource) -> Result<Plan, Error> {
     let hidden = layouts.hidden_tables();
     let request = Request::read(body)?;
@@ -60,7 +60,8 @@ impl Planned for ListTables {
             next: Some(self.body.clone()),
             plan: *self,
             names: Vec::new(),
-            last: None,
+            looking_ahead: false,
+            more: false,
             failed: None,
         })
     }
@@ -80,8 +81,9 @@ struct Listing {
     /// The next call's body.
     next: Option<Bytes>,
     names: Vec<String>,
-    /// The store's `LastEvaluatedTableName`.
-    last: Option<String>,
+    /// The page is full, and the next call looks whether a name follows it.
+    looking_ahead: bool,
+    more: bool,
     failed: Option<Error>,
 }
 
@@ -99,8 +101,7 @@ impl Listing {
             return Err(error);
         }
         let mut answer = serde_json::Map::new();
-        // Only a full page can have more behind it, and it ends with a name in sight.
-        if let (Some(_), Some(last)) = (&self.last, self.names.last()) {
+        if let (true, Some(last)) = (self.more, self.names.last()) {
             answer.insert("LastEvaluatedTableName".to_owned(), last.as_str().into());
         }
         answer.insert("TableNames".to_owned(), std::mem::take(&mut self.names).into());
@@ -128,11 +129,17 @@ impl Execution for Listing {
         match page {
             Ok(page) => {
                 let hidden = &self.plan.hidden;
-                self.names.extend(page.table_names.into_iter().filter(|name| !hidden.contains(name)));
-                self.last = page.last_evaluated_table_name;
+                let mut names = page.table_names.into_iter().filter(|name| !hidden.contains(name));
+                if self.looking_ahead {
+                    self.more = names.next().is_some();
+                    return;
+                }
+                self.names.extend(names);
                 let missing = self.plan.limit.saturating_sub(self.names.len());
-                if let (Some(last), 1..) = (&self.last, missing) {
-                    let body = json!({ "ExclusiveStartTableName": last, "Limit": missing });
+                self.looking_ahead = missing == 0;
+                if let Some(last) = page.last_evaluated_table_name {
+                    let limit = if missing == 0 { hidden.len() + 1 } else { missing };
+                    let body = json!({ "ExclusiveStartTableName": last, "Limit": limit });
                     self.next = Some(Bytes::from(body.to_string()));
                 }
             }

@@ -3,8 +3,8 @@
 //! Sans-IO: nothing here waits, reads a clock or opens a socket. A [`Router`] makes a [`Plan`] of a request; the plan's
 //! [`Execution`] hands out physical calls and takes their answers until it can give the client's.
 //!
-//! One file per kind of request: `point`, `batch`, `scan`, `query`, `hidden`. Beneath them `key` (where an item lies, its key
-//! physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical).
+//! One file per kind of request: `point`, `batch`, `transact`, `scan`, `query`, `streams`, `hidden`. Beneath them `item` (a request
+//! for one item made physical), `key` (where an item lies, its key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical).
 
 mod answer;
 mod asked;
@@ -13,6 +13,7 @@ mod execution;
 mod expression;
 mod filter;
 mod hidden;
+mod item;
 mod key;
 mod legacy;
 mod plan;
@@ -22,7 +23,9 @@ mod request;
 mod router;
 mod scan;
 mod splice;
+mod streams;
 mod tables;
+mod transact;
 
 pub use execution::{Execution, PhysicalCall, Step};
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};

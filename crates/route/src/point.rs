@@ -6,16 +6,14 @@ use bytes::Bytes;
 use heatsink_dynamo::capacity::write_units;
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::read_item;
-use heatsink_dynamo::{Code, Error, Operation, TableSchema};
+use heatsink_dynamo::{Error, Operation, TableSchema};
 use heatsink_layout::LayoutSource;
 
 use crate::answer::{self, pass_refusal};
-use crate::expression::{self, Rewritten};
-use crate::key::{Located, Lost, locate};
-use crate::legacy;
+use crate::item::{Physical, in_store_words, physical, too_large};
+use crate::key::Located;
 use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, OneCall, Plan, Planned, Single};
-use crate::request::{Request, set_members};
-use crate::splice::Splice;
+use crate::request::Request;
 use crate::{Execution, PhysicalCall};
 
 /// The plan of a point operation on a recorded table.
@@ -25,32 +23,14 @@ pub(crate) fn plan(
     schema: &Arc<TableSchema>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
-    let Some(object) = request.get(holder(operation)) else {
-        return Ok(pass_refusal(operation, request.body));
-    };
-    let located = match locate(schema, layouts, object) {
-        Ok(located) => located,
-        Err(Lost::Invalid) => return Ok(pass_refusal(operation, request.body)),
-        Err(Lost::Refused(error)) => return Err(error),
-    };
-    legacy::refuse_comparison(request, "Expected", schema)?;
-    let mut splice = Splice::new(request.body);
-    let changes = match expression::rewrite(request, &schema.key.partition, &located)? {
-        Rewritten::Unchanged => None,
-        Rewritten::Invalid => return Ok(pass_refusal(operation, request.body)),
-        Rewritten::Changed(changes) => Some(changes),
-        Rewritten::Meaningless(error) => {
-            located.partition.empty(&mut splice);
+    let (body, located) = match physical(request, holder(operation), schema, layouts)? {
+        Physical::Sent { body, located } => (body, located),
+        Physical::Invalid => return Ok(pass_refusal(operation, request.body)),
+        Physical::Meaningless { body, error } => {
             let why = "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
-            let body = splice.finish(request.body);
             return Ok(Single::new(operation, body, Some(in_store_words(error)), why).plan());
         }
     };
-    located.partition.append(&located.suffix, &mut splice);
-    let mut body = splice.finish(request.body);
-    if let Some(changes) = changes {
-        body = set_members(&body, &changes)?;
-    }
     let finish = finish(operation, schema, &located);
     Ok(Plan::Single(Box::new(Point {
         operation,
@@ -107,30 +87,6 @@ fn finish(operation: Operation, schema: &Arc<TableSchema>, located: &Located<'_>
         Ok(body) => answer::logical(operation, &schema, &body),
         Err(error) => Err(too_large(answer::logical_error(&schema, error), suffix)),
     }))
-}
-
-/// The store's refusal of an expression, or `error` where the empty key was all that it refused.
-fn in_store_words(error: Error) -> Finish {
-    Box::new(|answer| match answer {
-        Err(refused) if refused.message.as_ref().is_some_and(|message| message.contains("Expression")) => {
-            Err(refused)
-        }
-        _ => Err(error),
-    })
-}
-
-/// DynamoDB's refusal of an item over 400 KB does not say that the suffix counts; this does.
-fn too_large(mut error: Error, suffix: usize) -> Error {
-    let too_large = |message: &String| {
-        message.contains("Item size has exceeded") || message.contains("Item size to update has exceeded")
-    };
-    if error.code == Code::ValidationException && error.message.as_ref().is_some_and(too_large) {
-        let message = error.message.take().unwrap_or_default();
-        error = Error::validation(format!(
-            "{message} (the table is sharded, and the shard suffix of {suffix} bytes counts)"
-        ));
-    }
-    error
 }
 
 /// What a point operation costs, as far as the request tells; what is stored is not known here.

@@ -9,7 +9,7 @@ use heatsink_layout::LayoutSource;
 use crate::query::share::ItemSizes;
 use crate::request::{Request, malformed};
 use crate::tables::{among, names_directly};
-use crate::{Plan, batch, hidden, point, query, scan, tables_of};
+use crate::{Plan, batch, hidden, point, query, scan, streams, tables_of, transact};
 
 /// Makes plans. Holds nothing but what it learned of item sizes; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +51,7 @@ impl Router {
                 why: "no table of the request is sharded",
             });
         };
-        if !touches_items(operation) {
+        if !operation.touches_items() {
             let why = "an operation on the table itself, not on its items";
             return Ok(Plan::Forward { operation, body: body.clone(), why });
         }
@@ -73,6 +73,11 @@ impl Router {
             Operation::Query => query::plan(self, request.body, schema, layouts),
             Operation::Scan => scan::plan(request, schema, layouts),
             Operation::BatchGetItem | Operation::BatchWriteItem => batch::plan(operation, request, layouts),
+            Operation::TransactGetItems | Operation::TransactWriteItems => {
+                transact::plan(operation, request, layouts)
+            }
+            Operation::GetShardIterator => Ok(streams::iterator(request, schema)),
+            Operation::GetRecords => Ok(streams::records(request, schema)),
             _ => Err(Error::validation(format!(
                 "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
                 operation.name(),
@@ -80,28 +85,4 @@ impl Router {
             ))),
         }
     }
-}
-
-/// Operations whose requests or answers hold items or keys.
-fn touches_items(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::GetItem
-            | Operation::PutItem
-            | Operation::UpdateItem
-            | Operation::DeleteItem
-            | Operation::Query
-            | Operation::Scan
-            | Operation::BatchGetItem
-            | Operation::BatchWriteItem
-            | Operation::TransactGetItems
-            | Operation::TransactWriteItems
-            | Operation::ExecuteStatement
-            | Operation::BatchExecuteStatement
-            | Operation::ExecuteTransaction
-            | Operation::DescribeStream
-            | Operation::GetShardIterator
-            | Operation::GetRecords
-            | Operation::SearchVectors
-    )
 }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 pub struct Splice<'a> {
     whole: &'a [u8],
     edits: Vec<Edit>,
+    shorter: usize,
 }
 
 #[derive(Debug)]
@@ -19,14 +20,16 @@ struct Edit {
 impl<'a> Splice<'a> {
     /// No changes to `whole` yet.
     pub fn new(whole: &'a [u8]) -> Self {
-        Splice { whole, edits: Vec::new() }
+        Splice { whole, edits: Vec::new(), shorter: 0 }
     }
 
     /// Puts `with` in the place of `part`, a slice of the body itself. A slice of something else is ignored by
     /// construction of the callers, who get every slice from a lazy reader over the body.
     pub fn replace(&mut self, part: &[u8], with: impl Into<Vec<u8>>) {
         if let Some(start) = self.offset(part) {
-            self.edits.push(Edit { start, end: start + part.len(), with: with.into() });
+            let with = with.into();
+            self.shorter += part.len().saturating_sub(with.len());
+            self.edits.push(Edit { start, end: start + part.len(), with });
         }
     }
 
@@ -42,8 +45,15 @@ impl<'a> Splice<'a> {
     pub fn remove(&mut self, part: &[u8], back: usize, length: usize) {
         if let Some(start) = self.offset(part) {
             let end = start + part.len().saturating_sub(back);
-            self.edits.push(Edit { start: end.saturating_sub(length).max(start), end, with: Vec::new() });
+            let start = end.saturating_sub(length).max(start);
+            self.shorter += end - start;
+            self.edits.push(Edit { start, end, with: Vec::new() });
         }
+    }
+
+    /// How many bytes the changes that shorten the body have taken out of it so far.
+    pub fn shrinks_by(&self) -> usize {
+        self.shorter
     }
 
     /// Whether nothing changes.

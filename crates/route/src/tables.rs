@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{Error, Operation, json};
 
 use crate::request::malformed;
@@ -75,10 +77,26 @@ pub(crate) fn among<'a>(members: &[(Cow<'a, str>, &'a [u8])]) -> Result<Vec<Cow<
     let mut found = Vec::with_capacity(1);
     for (name, raw) in members {
         if NAMING.contains(&&**name) && *raw != b"null" {
-            add(&mut found, json::string(raw).map_err(|_| malformed())?);
+            let text = json::string(raw).map_err(|_| malformed())?;
+            add(
+                &mut found,
+                if name == "ShardIterator" { Cow::Owned(iterator_table(&text).into_owned()) } else { text },
+            );
         }
     }
     Ok(found)
+}
+
+/// The table of a shard iterator, by name or ARN; the iterator itself where it does not say. DynamoDB and DynamoDB Local write the stream's
+/// ARN into it, the embedded engine base64 of a JSON object.
+pub(crate) fn iterator_table(iterator: &str) -> Cow<'_, str> {
+    if let Some(arn) = iterator.find("arn:").and_then(|at| iterator.get(at..)) {
+        return Cow::Borrowed(arn);
+    }
+    let decoded = STANDARD.decode(iterator).ok();
+    let name =
+        decoded.as_deref().and_then(|object| json::string(json::member(object, "table_name").ok()??).ok());
+    name.map_or(Cow::Borrowed(iterator), |name| Cow::Owned(name.into_owned()))
 }
 
 /// A table's name from its name or from an ARN of the table, its stream or its index (`arn:…:table/NAME/…`).
@@ -146,6 +164,15 @@ mod tests {
         assert_eq!(of(Operation::GetItem, arn), ["a"]);
         let stream = r#"{"StreamArn":"arn:aws:dynamodb:eu-west-1:1:table/a/stream/2024-01-01T00:00:00.000"}"#;
         assert_eq!(of(Operation::DescribeStream, stream), ["a"]);
+        let iterators = [
+            "arn:aws:dynamodb:eu-west-1:1:table/a/stream/2024-01-01T00:00:00.000|1|AAAA",
+            "000|arn:aws:dynamodb:ddblocal:000000000000:table/a/stream/2024-01-01T00:00:00.000|AAAA",
+            "eyJ0YWJsZV9uYW1lIjoiYSIsInNoYXJkX2lkIjoiMCIsInBvc2l0aW9uIjowfQ==",
+        ];
+        for iterator in iterators {
+            assert_eq!(of(Operation::GetRecords, &format!(r#"{{"ShardIterator":"{iterator}"}}"#)), ["a"]);
+        }
+        assert_eq!(of(Operation::GetRecords, r#"{"ShardIterator":"opaque"}"#), ["opaque"]);
         let batch = r#"{"RequestItems":{"a":[],"b":[],"a":[]}}"#;
         assert_eq!(of(Operation::BatchWriteItem, batch), ["a", "b"]);
         let transaction =

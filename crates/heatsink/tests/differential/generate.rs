@@ -6,9 +6,9 @@ use heatsink_dynamo::Operation;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json, json};
 
-use crate::legacy;
 use crate::schema::{Index, Table};
 use crate::values::{self, Placeholders};
+use crate::{legacy, tables, transact};
 
 /// One request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -22,7 +22,16 @@ const PLAIN_ROOTS: &[&str] = &["v", "n", "t", "l", "m", "u", "b", "absent"];
 
 /// `count` steps over `tables`.
 pub fn steps(rng: &mut Rng, tables: &[Table], count: usize) -> Vec<Step> {
-    (0..count).map(|_| step(rng, tables)).collect()
+    let mut steps: Vec<Step> = Vec::with_capacity(count);
+    for _ in 0..count {
+        // Clients retry.
+        let next = match steps.last() {
+            Some(last) if rng.u32(..20) == 0 => last.clone(),
+            _ => step(rng, tables),
+        };
+        steps.push(next);
+    }
+    steps
 }
 
 /// Makes a case's items large and its partition keys few, so that collections do not fit into a page of 1 MB.
@@ -54,21 +63,31 @@ fn step(rng: &mut Rng, tables: &[Table]) -> Step {
         return legacy::step(rng, table);
     }
     let (operation, mut body) = match rng.u32(..100) {
-        0..=27 => (Operation::PutItem, put(rng, table)),
-        28..=37 => (Operation::UpdateItem, update(rng, table)),
-        38..=43 => (Operation::DeleteItem, delete(rng, table)),
-        44..=50 => (Operation::GetItem, get(rng, table)),
+        0..=22 => (Operation::PutItem, put(rng, table)),
+        23..=32 => (Operation::UpdateItem, update(rng, table)),
+        33..=38 => (Operation::DeleteItem, delete(rng, table)),
+        39..=43 => (Operation::TransactWriteItems, transact::write(rng, tables)),
+        44..=45 => (Operation::TransactGetItems, transact::get(rng, tables)),
+        46..=50 => (Operation::GetItem, get(rng, table)),
         51..=54 => (Operation::BatchWriteItem, batch_write(rng, tables)),
         55..=58 => (Operation::BatchGetItem, batch_get(rng, tables)),
         59..=90 => (Operation::Query, query(rng, table)),
-        91..=98 => (Operation::Scan, scan(rng, table)),
-        _ => (Operation::DescribeTable, json!({"TableName": table.name})),
+        91..=97 => (Operation::Scan, scan(rng, table)),
+        98 => tables::step(rng, table, &tables[0]),
+        _ => (Operation::GetRecords, json!({"TableName": table.name, "Limit": rng.u32(1..200)})),
     };
-    if operation != Operation::DescribeTable && rng.u32(..8) == 0 {
+    if operation.touches_items() && operation != Operation::GetRecords && rng.u32(..8) == 0 {
         body["ReturnConsumedCapacity"] = json!(["NONE", "TOTAL", "INDEXES"][rng.usize(..3)]);
     }
-    if rng.u32(..50) == 0 {
-        spoil(rng, &mut body);
+    if operation != Operation::GetRecords && rng.u32(..50) == 0 {
+        let action = &mut body;
+        let action = match action.pointer_mut("/TransactItems/0").and_then(Json::as_object_mut) {
+            Some(element) if rng.bool() => element.values_mut().next(),
+            _ => Some(action),
+        };
+        if let Some(action) = action {
+            spoil(rng, action);
+        }
     }
     Step { operation: operation.name().to_owned(), body }
 }
@@ -82,7 +101,7 @@ pub(crate) fn key(rng: &mut Rng, table: &Table) -> Map<String, Json> {
     key
 }
 
-fn item(rng: &mut Rng, table: &Table) -> Json {
+pub(crate) fn item(rng: &mut Rng, table: &Table) -> Json {
     let mut item = key(rng, table);
     for (name, kind) in [("t", "S"), ("n", "N"), ("b", "B")] {
         if rng.u32(..3) > 0 {
@@ -97,7 +116,7 @@ fn item(rng: &mut Rng, table: &Table) -> Json {
     Json::Object(item)
 }
 
-fn key_values(rng: &mut Rng, table: &Table) -> Vec<Json> {
+pub(crate) fn key_values(rng: &mut Rng, table: &Table) -> Vec<Json> {
     key(rng, table).into_iter().map(|(_, value)| value).collect()
 }
 
@@ -231,6 +250,8 @@ fn query(rng: &mut Rng, table: &Table) -> Json {
     } else {
         Some(&table.indexes[rng.usize(..table.indexes.len())])
     };
+    let late = tables::late_index();
+    let index = if index.is_some() && rng.u32(..20) == 0 { Some(&late) } else { index };
     let (partition, sort) = match index {
         Some(index) => (index.partition, index.sort),
         None => (table.partition, table.sort),

@@ -24,6 +24,9 @@ mod legacy;
 mod physical;
 mod schema;
 mod shrink;
+mod streams;
+mod tables;
+mod transact;
 mod values;
 mod world;
 

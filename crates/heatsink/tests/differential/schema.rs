@@ -108,6 +108,7 @@ impl Table {
         let mut body = json!({
             "TableName": self.name,
             "BillingMode": "PAY_PER_REQUEST",
+            "StreamSpecification": {"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"},
             "AttributeDefinitions": definitions,
             "KeySchema": key_schema(self.partition.0, self.sort),
         });

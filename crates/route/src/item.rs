@@ -1,0 +1,89 @@
+//! A request for one item (a point operation, or an action of a transaction) made physical: its key, and its expressions that
+//! read the partition key.
+//!
+//! Not here: what becomes of the answer (`point`, `transact`).
+
+use bytes::Bytes;
+use heatsink_dynamo::{Code, Error, TableSchema};
+use heatsink_layout::LayoutSource;
+
+use crate::expression::{self, Rewritten};
+use crate::key::{Located, Lost, locate};
+use crate::legacy;
+use crate::plan::Finish;
+use crate::request::{Request, set_members};
+use crate::splice::Splice;
+
+/// What a request for one item becomes.
+pub(crate) enum Physical<'a> {
+    /// This body, for the item that lies there.
+    Sent { body: Bytes, located: Located<'a> },
+    /// The store refuses the request as it came, for certain.
+    Invalid,
+    /// An expression means nothing here. The body has an empty key, with which nothing can be written: the store's refusal of the
+    /// expression, or else `error`, is the answer ([`in_store_words`]).
+    Meaningless { body: Bytes, error: Error },
+}
+
+/// Makes a request physical whose key or item is the member `holder`.
+///
+/// # Errors
+/// `ValidationException` for a key that its suffix makes too long, or an expression that the key's value makes too long.
+pub(crate) fn physical<'a>(
+    request: &Request<'a>,
+    holder: &str,
+    schema: &TableSchema,
+    layouts: &dyn LayoutSource,
+) -> Result<Physical<'a>, Error> {
+    let Some(object) = request.get(holder) else { return Ok(Physical::Invalid) };
+    let located = match locate(schema, layouts, object) {
+        Ok(located) => located,
+        Err(Lost::Invalid) => return Ok(Physical::Invalid),
+        Err(Lost::Refused(error)) => return Err(error),
+    };
+    legacy::refuse_comparison(request, "Expected", schema)?;
+    let mut splice = Splice::new(request.body);
+    let changes = match expression::rewrite(request, &schema.key.partition, &located)? {
+        Rewritten::Unchanged => None,
+        Rewritten::Invalid => return Ok(Physical::Invalid),
+        Rewritten::Changed(changes) => Some(changes),
+        Rewritten::Meaningless(error) => {
+            located.partition.empty(&mut splice);
+            return Ok(Physical::Meaningless { body: splice.finish(request.body), error });
+        }
+    };
+    located.partition.append(&located.suffix, &mut splice);
+    let mut body = splice.finish(request.body);
+    if let Some(changes) = changes {
+        body = set_members(&body, &changes)?;
+    }
+    Ok(Physical::Sent { body, located })
+}
+
+/// The store's refusal of an expression, or `error` where the empty key was all that it refused.
+pub(crate) fn in_store_words(error: Error) -> Finish {
+    Box::new(|answer| match answer {
+        Err(refused) if refused.message.as_ref().is_some_and(|message| message.contains("Expression")) => {
+            Err(refused)
+        }
+        _ => Err(error),
+    })
+}
+
+/// DynamoDB's refusal of an item over 400 KB does not say that the suffix counts; this does.
+pub(crate) fn too_large(mut error: Error, suffix: usize) -> Error {
+    if error.code == Code::ValidationException
+        && let Some(noted) = error.message.as_deref().and_then(|message| size_note(message, suffix))
+    {
+        error = Error::validation(noted);
+    }
+    error
+}
+
+/// The message of an item over 400 KB, with a note on the suffix; `None` for any other message.
+pub(crate) fn size_note(message: &str, suffix: usize) -> Option<String> {
+    let too_large =
+        message.contains("Item size has exceeded") || message.contains("Item size to update has exceeded");
+    too_large
+        .then(|| format!("{message} (the table is sharded, and the shard suffix of {suffix} bytes counts)"))
+}

@@ -1,0 +1,68 @@
+//! Streams of recorded tables: the keys of stream records become logical.
+//!
+//! Shards, iterators and sequence numbers stay as the store gives them. An item has one physical key, so its records stay in the
+//! order of its writes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, Operation, TableSchema, json};
+
+use crate::answer::{rewrite, strip_object};
+use crate::plan::{Plan, Single};
+use crate::request::Request;
+use crate::splice::Splice;
+use crate::tables::{iterator_table, table_name};
+
+/// The plan of a `GetShardIterator`: the iterator passes on, if `GetRecords` will know its table again.
+pub(crate) fn iterator(request: &Request<'_>, schema: &Arc<TableSchema>) -> Plan {
+    let schema = Arc::clone(schema);
+    let finish = move |answer: Result<Bytes, Error>| {
+        let body = answer?;
+        let iterator = json::member(&body, "ShardIterator").ok().flatten();
+        let iterator = iterator.filter(|raw| *raw != b"null").and_then(|raw| json::string(raw).ok());
+        match iterator {
+            Some(iterator) if table_name(&iterator_table(&iterator)) != schema.name => {
+                Err(Error::validation(format!(
+                    "The store's shard iterators do not say which table they are of, so the keys in the stream of the sharded table \
+                     {} could not be made logical",
+                    schema.name
+                )))
+            }
+            _ => Ok(body),
+        }
+    };
+    let why = "the iterator passes on; the records read with it are made logical";
+    Single::new(Operation::GetShardIterator, request.body.clone(), Some(Box::new(finish)), why).plan()
+}
+
+/// The plan of a `GetRecords`.
+pub(crate) fn records(request: &Request<'_>, schema: &Arc<TableSchema>) -> Plan {
+    let schema = Arc::clone(schema);
+    let finish = move |answer: Result<Bytes, Error>| {
+        let body = answer?;
+        rewrite(Operation::GetRecords, &body, |splice| logical(&schema, &body, splice))
+    };
+    let why = "the request passes on; the keys in its records are made logical";
+    Single::new(Operation::GetRecords, request.body.clone(), Some(Box::new(finish)), why).plan()
+}
+
+/// Makes the keys of all records logical, and takes the suffixes out of their sizes.
+fn logical<'a>(schema: &TableSchema, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
+    let Some(records) = json::member(body, "Records")?.filter(|raw| *raw != b"null") else { return Ok(()) };
+    for record in json::elements(records)? {
+        let Some(change) = json::member(record, "dynamodb")?.filter(|raw| *raw != b"null") else { continue };
+        let [keys, new, old, size] =
+            json::attributes_of(change, ["Keys", "NewImage", "OldImage", "SizeBytes"])?;
+        let before = splice.shrinks_by();
+        for object in [keys, new, old].into_iter().flatten() {
+            strip_object(&schema.key.partition, object, splice)?;
+        }
+        let suffixes = splice.shrinks_by() - before;
+        let bytes = size.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
+        if let (Some(raw), Some(bytes), 1..) = (size, bytes, suffixes) {
+            splice.replace(raw, bytes.saturating_sub(suffixes).to_string());
+        }
+    }
+    Ok(())
+}

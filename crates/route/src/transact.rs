@@ -1,0 +1,149 @@
+//! TransactGetItems and TransactWriteItems: every action names one item, which has one physical key, so a transaction stays
+//! one request. Recorded and unrecorded tables may mix.
+//!
+//! The same bytes with the same layouts always become the same physical bytes: a retry with a `ClientRequestToken` is to the
+//! store the request it was.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, Operation, TableSchema, json};
+use heatsink_layout::LayoutSource;
+use serde_json::Value as Json;
+
+use crate::answer::{logical_item, pass_refusal, rewrite, strip_metrics, strip_object};
+use crate::item::{Physical, in_store_words, physical, size_note};
+use crate::plan::{Plan, Single};
+use crate::request::{Request, malformed};
+use crate::splice::Splice;
+use crate::tables::table_name;
+
+/// The actions of a transaction, and the member of each that holds the key.
+const ACTIONS: [(&str, &str); 5] =
+    [("Get", "Key"), ("Put", "Item"), ("Update", "Key"), ("Delete", "Key"), ("ConditionCheck", "Key")];
+
+/// An action on a recorded table: the table, and the length of its item's suffix.
+type Action = Option<(Arc<TableSchema>, usize)>;
+
+/// The plan of a transaction that names a recorded table.
+pub(crate) fn plan(
+    operation: Operation,
+    request: &Request<'_>,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Error> {
+    let Some(items) = request.get("TransactItems") else { return Ok(pass_refusal(operation, request.body)) };
+    let mut actions = Vec::new();
+    let mut splice = Splice::new(request.body);
+    let mut meaningless = None;
+    for element in json::elements(items).map_err(|_| malformed())? {
+        let Some((whole, holder, schema)) = action(request.body, element, layouts)? else {
+            actions.push(None);
+            continue;
+        };
+        let suffix = match physical(&Request::read(&whole)?, holder, &schema, layouts)? {
+            Physical::Invalid => return Ok(pass_refusal(operation, request.body)),
+            Physical::Sent { body, located } => {
+                if body != whole {
+                    splice.replace(&whole, body.to_vec());
+                }
+                located.suffix.len()
+            }
+            Physical::Meaningless { body, error } => {
+                splice.replace(&whole, body.to_vec());
+                meaningless.get_or_insert(error);
+                0
+            }
+        };
+        actions.push(Some((schema, suffix)));
+    }
+    if let Some(error) = meaningless {
+        let why = "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
+        let body = splice.finish(request.body);
+        return Ok(Single::new(operation, body, Some(in_store_words(error)), why).plan());
+    }
+    if splice.is_empty() {
+        let why = "every item of the transaction lies in its shard 0, whose physical key is the logical key";
+        return Ok(Single::new(operation, request.body.clone(), None, why).plan());
+    }
+    let why = "every item of the transaction has one physical key: one physical transaction, keys rewritten";
+    let finish = move |answer: Result<Bytes, Error>| match answer {
+        Ok(body) => rewrite(operation, &body, |splice| logical(&actions, &body, splice)),
+        Err(error) => Err(logical_reasons(&actions, error)),
+    };
+    Ok(Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan())
+}
+
+/// The action of one element on a recorded table: its bytes, where its key stands, and the table.
+fn action(
+    body: &Bytes,
+    element: &[u8],
+    layouts: &dyn LayoutSource,
+) -> Result<Option<(Bytes, &'static str, Arc<TableSchema>)>, Error> {
+    let element = body.slice_ref(element);
+    let element = Request::read(&element)?;
+    for (name, holder) in ACTIONS {
+        let Some(action) = element.get(name) else { continue };
+        let whole = body.slice_ref(action);
+        let Some(named) =
+            Request::read(&whole)?.string("TableName")?.map(|name| layouts.table(table_name(&name)))
+        else {
+            continue;
+        };
+        return Ok(named.map(|schema| (whole, holder, schema)));
+    }
+    Ok(None)
+}
+
+/// Makes every key of an answer logical.
+fn logical<'a>(actions: &[Action], body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
+    let [responses, metrics] = json::attributes_of(body, ["Responses", "ItemCollectionMetrics"])?;
+    if let Some(responses) = responses.filter(|raw| *raw != b"null") {
+        for (response, action) in json::elements(responses)?.into_iter().zip(actions) {
+            if let (Some((schema, _)), true) = (action, response != b"null")
+                && let Some(item) = json::member(response, "Item")?
+            {
+                strip_object(&schema.key.partition, item, splice)?;
+            }
+        }
+    }
+    if let Some(metrics) = metrics.filter(|raw| *raw != b"null") {
+        for (name, table) in json::members(metrics)? {
+            let named = |action: &&Action| {
+                action.as_ref().is_some_and(|(schema, _)| schema.name == table_name(&name))
+            };
+            let Some(Some((schema, _))) = actions.iter().find(named) else { continue };
+            for one in json::elements(table)? {
+                strip_metrics(&schema.key.partition, one, splice)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An error with the items of its cancellation reasons made logical. The reasons stand in the order of the actions, which is
+/// the client's.
+fn logical_reasons(actions: &[Action], mut error: Error) -> Error {
+    let Some(Json::Array(mut reasons)) = error.members.get("CancellationReasons").cloned() else {
+        return error;
+    };
+    let mut changed = false;
+    for (reason, action) in reasons.iter_mut().zip(actions) {
+        let (Some((schema, suffix)), Json::Object(reason)) = (action, reason) else { continue };
+        if *suffix == 0 {
+            continue;
+        }
+        if let Some(item) = reason.get("Item").and_then(|item| logical_item(&schema.key.partition, item)) {
+            reason.insert("Item".to_owned(), item);
+            changed = true;
+        }
+        let noted = reason.get("Message").and_then(Json::as_str).and_then(|text| size_note(text, *suffix));
+        if let Some(noted) = noted {
+            reason.insert("Message".to_owned(), noted.into());
+            changed = true;
+        }
+    }
+    if changed {
+        error = error.with("CancellationReasons", Json::Array(reasons));
+    }
+    error
+}
