@@ -10,5 +10,5 @@ mod strategy;
 
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
 pub use layout::{By, Hash, Layout, Strategy};
-pub use source::{LayoutSource, Placement};
+pub use source::{Consistency, LayoutSource, Placement, Reads};
 pub use strategy::SortKey;

@@ -13,6 +13,23 @@ pub enum Placement {
     Stable(Arc<Layout>),
 }
 
+/// How reads of a logical key are gathered. From the rules, never on record: what is stored does not depend on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Whether its shards are seen as they were at one moment.
+    pub consistency: Consistency,
+}
+
+/// What a Query over several shards shows of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Consistency {
+    /// Each shard as it was when it was read.
+    #[default]
+    Shard,
+    /// All shards as they were at one moment: twice the reads, all of them consistent.
+    Strong,
+}
+
 /// Answers, for every key that the router meets, which layout holds. Cheap: it is asked on every request.
 pub trait LayoutSource: Send + Sync {
     /// The schema of a table that is on record as sharded; `None` for a table without a record, whose requests go
@@ -22,6 +39,11 @@ pub trait LayoutSource: Send + Sync {
     /// The layout of one logical partition key of a recorded table. `key` holds the key's bytes: UTF-8 for a string,
     /// raw for binary. Keys that no rule names get [`Layout::none`]: they stay whole, but are escaped like the rest.
     fn placement(&self, table: &TableSchema, key: &[u8]) -> Placement;
+
+    /// How reads of one logical partition key are gathered.
+    fn reads(&self, _table: &TableSchema, _key: &[u8]) -> Reads {
+        Reads::default()
+    }
 
     /// Whether `name` is a table of Heatsink's own (the registry), which clients never see.
     fn is_hidden(&self, name: &str) -> bool;

@@ -25,6 +25,9 @@ const ACTIONS: [(&str, &str); 5] =
 /// An action on a recorded table: the table, and the length of its item's suffix.
 type Action = Option<(Arc<TableSchema>, usize)>;
 
+/// An action in a request: its bytes, the member that holds its key, and its table.
+type Found = (Bytes, &'static str, Arc<TableSchema>);
+
 /// The plan of a transaction that names a recorded table.
 pub(crate) fn plan(
     operation: Operation,
@@ -73,12 +76,8 @@ pub(crate) fn plan(
     Ok(Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan())
 }
 
-/// The action of one element on a recorded table: its bytes, where its key stands, and the table.
-fn action(
-    body: &Bytes,
-    element: &[u8],
-    layouts: &dyn LayoutSource,
-) -> Result<Option<(Bytes, &'static str, Arc<TableSchema>)>, Error> {
+/// The action of one element, if it is on a recorded table.
+fn action(body: &Bytes, element: &[u8], layouts: &dyn LayoutSource) -> Result<Option<Found>, Error> {
     let element = body.slice_ref(element);
     let element = Request::read(&element)?;
     for (name, holder) in ACTIONS {

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::page::{Capacity, Row, Units};
 use super::request::Report;
+use super::scatter::Collected;
 use crate::key::strip;
 use crate::splice::Splice;
 
@@ -39,15 +40,12 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The answer. `more` says whether it has a cursor, which then stands at the last row.
-    pub(crate) fn answer(
-        &self,
-        pages: &[Bytes],
-        rows: &[Row],
-        more: bool,
-        capacity: Option<&Capacity>,
-    ) -> Result<Bytes, Error> {
-        self.write(pages, rows, more, capacity)
+    /// The answer: the whole page, or only its first `rows`. If more follows it has a cursor, which stands at the last row.
+    pub(crate) fn answer(&self, page: &Collected, rows: Option<usize>) -> Result<Bytes, Error> {
+        let all = page.rows.as_slice();
+        let shown = rows.and_then(|rows| all.get(..rows)).unwrap_or(all);
+        let more = page.more || shown.len() < all.len();
+        self.write(&page.pages, shown, more, page.capacity.as_ref())
             .map_err(|Malformed| Error::internal("The store's answer to Query could not be read"))
     }
 

@@ -1,35 +1,48 @@
 //! The gathered plans of a Query, and how they explain themselves.
 
+use std::sync::Arc;
+
 use heatsink_dynamo::{KeyValue, Operation};
 
 use super::inverted::Inverted;
 use super::page::count;
-use super::scatter::Scatter;
+use super::scatter::{Scatter, Wanted};
+use super::strong::Strong;
 use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Planned};
 use crate::{Execution, PhysicalCall};
 
 /// A plan of several rounds.
-pub(crate) struct Gather(pub(crate) Gathered);
-
-/// Of which kind.
-pub(crate) enum Gathered {
-    /// And whether it reads consistently.
-    Scatter(Box<Scatter>, bool),
+pub(crate) enum Gather {
+    Shards {
+        wanted: Arc<Wanted>,
+        /// Whether it reads consistently.
+        consistent: bool,
+        /// Whether it shows its shards as they were at one moment.
+        strong: bool,
+    },
     Inverted(Box<Inverted>),
 }
 
 impl Planned for Gather {
     fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        match self.0 {
-            Gathered::Scatter(scatter, _) => scatter,
-            Gathered::Inverted(inverted) => inverted,
+        match *self {
+            Gather::Shards { wanted, strong: false, .. } => Box::new(Scatter::new(wanted)),
+            Gather::Shards { wanted, strong: true, .. } => Box::new(Strong::new(wanted)),
+            Gather::Inverted(inverted) => inverted,
         }
     }
 
     fn explain(&self) -> Explanation {
-        match &self.0 {
-            Gathered::Scatter(scatter, consistent) => explain_scatter(scatter, *consistent),
-            Gathered::Inverted(inverted) => explain_inverted(inverted),
+        match self {
+            Gather::Shards { wanted, consistent, strong } => {
+                let mut explanation = explain_scatter(&Scatter::new(Arc::clone(wanted)), *consistent);
+                if *strong {
+                    explanation.why += "; all of it twice, with consistent reads, so that the page shows all shards as they were at \
+                                        one moment (consistency = \"strong\")";
+                }
+                explanation
+            }
+            Gather::Inverted(inverted) => explain_inverted(inverted),
         }
     }
 }

@@ -12,6 +12,7 @@ use super::lanes::{Lane, physical};
 use super::page::{Capacity, Row};
 use super::range::{Condition, Range};
 use super::request::{Query, Unplanned};
+use super::scatter::Collected;
 use super::shape::Gathering;
 use super::share::PAGE_BYTES;
 use super::template::Ask;
@@ -197,7 +198,8 @@ impl Execution for Inverted {
         }
         let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
         let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
-        Step::Done(self.gathering.shape.answer(&self.pages, &rows, more, self.capacity.as_ref()))
+        let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
+        Step::Done(self.gathering.shape.answer(&Collected { pages, rows, more, capacity }, None))
     }
 
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {

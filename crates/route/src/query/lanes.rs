@@ -12,7 +12,7 @@ use super::request::{Query, Unplanned};
 use super::{Key, shard_of};
 
 /// One shard's part of a Query.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Lane {
     pub(crate) shard: u16,
     pub(crate) partition: Key,

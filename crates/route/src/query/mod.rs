@@ -21,6 +21,7 @@ mod request;
 mod scatter;
 mod shape;
 pub mod share;
+mod strong;
 mod template;
 
 use std::sync::Arc;
@@ -28,15 +29,15 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{Error, KeyValue, Operation, TableSchema, json};
-use heatsink_layout::{Layout, LayoutSource, Placement, SortKey};
+use heatsink_layout::{Consistency, Layout, LayoutSource, Placement, Reads, SortKey};
 
 use self::answer::Logical;
-use self::explain::{Gather, Gathered};
+use self::explain::Gather;
 use self::inverted::Inverted;
 use self::lanes::{Lane, lanes, physical};
 use self::range::Condition;
 use self::request::{Query, Unplanned};
-use self::scatter::Scatter;
+use self::scatter::Wanted;
 use self::shape::Gathering;
 use self::template::{Ask, Expressions, Template};
 use crate::answer::rewrite;
@@ -93,14 +94,15 @@ fn read(
     layouts: &dyn LayoutSource,
     checks: Checks,
 ) -> Result<Plan, Unplanned> {
-    let query = &Query::read(body, schema, checks)?;
+    let mut query = Query::read(body, schema, checks)?;
+    let query = &mut query;
     let partition = &schema.key.partition.name;
     if query.key().partition.name != *partition {
         return match &query.key().sort {
             Some(sort) if sort.name == *partition => {
                 let gathering = Gathering::new(query, Logical::Decoded);
                 let inverted = Inverted::new(query, gathering, layouts)?;
-                Ok(Plan::Scatter(Box::new(Gather(Gathered::Inverted(Box::new(inverted))))))
+                Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(inverted)))))
             }
             _ => other_index(router, query, layouts),
         };
@@ -117,20 +119,36 @@ fn read(
     let mut logical = Vec::new();
     query.partition.write(&mut logical);
     let lanes = lanes(query, &layout)?;
-    Ok(gathered(router, query, Logical::Fixed(logical), lanes))
+    // A global index is behind its table anyway, and has no consistent reads.
+    let strong = reads(layouts, schema, &query.partition).consistency == Consistency::Strong
+        && query.index.is_none_or(|index| index.local);
+    if strong {
+        query.consistently();
+    }
+    Ok(gathered(router, query, Logical::Fixed(logical), lanes, strong))
 }
 
-fn gathered(router: &Router, query: &Query<'_>, logical: Logical, lanes: Vec<Lane>) -> Plan {
-    let gathering = Gathering::new(query, logical);
-    let sizes = Arc::clone(&router.sizes);
-    let scatter = Scatter::new(gathering, lanes, query.limit, query.descending, sizes, query.learned_as());
-    Plan::Scatter(Box::new(Gather(Gathered::Scatter(Box::new(scatter), query.consistent))))
+fn gathered(router: &Router, query: &Query<'_>, logical: Logical, lanes: Vec<Lane>, strong: bool) -> Plan {
+    let wanted = Arc::new(Wanted {
+        gathering: Gathering::new(query, logical),
+        lanes,
+        limit: query.limit,
+        descending: query.descending,
+        sizes: Arc::clone(&router.sizes),
+        learned_as: query.learned_as(),
+    });
+    Plan::Scatter(Box::new(Gather::Shards { wanted, consistent: query.consistent, strong }))
 }
 
 /// The layout in force of a logical key.
 fn stable(layouts: &dyn LayoutSource, schema: &TableSchema, partition: &Key) -> Arc<Layout> {
     let Placement::Stable(layout) = layouts.placement(schema, &partition.canonical_bytes());
     layout
+}
+
+/// How reads of a logical key are gathered.
+fn reads(layouts: &dyn LayoutSource, schema: &TableSchema, partition: &Key) -> Reads {
+    layouts.reads(schema, &partition.canonical_bytes())
 }
 
 /// The shard of the item with that sort key.
@@ -217,7 +235,7 @@ fn other_index(router: &Router, query: &Query<'_>, layouts: &dyn LayoutSource) -
             start,
             closed: false,
         };
-        return Ok(gathered(router, query, Logical::Decoded, vec![lane]));
+        return Ok(gathered(router, query, Logical::Decoded, vec![lane], false));
     }
     let why = "the index is not sharded: one physical request, keys in cursor and items translated";
     let body = body.finish(query.body);

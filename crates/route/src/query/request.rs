@@ -182,6 +182,13 @@ impl<'a> Query<'a> {
         })
     }
 
+    /// Asks for consistent reads, whatever the client asked for.
+    pub(crate) fn consistently(&mut self) {
+        self.consistent = true;
+        self.kept.retain(|(name, _)| *name != "ConsistentRead");
+        self.kept.push(("ConsistentRead", b"true"));
+    }
+
     /// The key that is queried: the table's or the index's.
     pub(crate) fn key(&self) -> &'a KeySchema {
         self.index.map_or(&self.schema.key, |index| &index.key)

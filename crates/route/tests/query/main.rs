@@ -4,6 +4,7 @@
 
 mod bounds;
 mod fake;
+mod moments;
 mod properties;
 
 use std::sync::Arc;
