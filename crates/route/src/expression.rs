@@ -3,13 +3,13 @@
 //!
 //! Not here: filters, which meet many keys and are evaluated on decoded items (`filter`, `query`).
 
-use bytes::Bytes;
 use heatsink_dynamo::expression::{
     Bindings, Checks, Condition, Fresh, Kind, MAX_EXPRESSION, Update, may_mention,
 };
-use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Value, json};
+use heatsink_dynamo::{AttributeDefinition, Error, json};
 
 use crate::key::Located;
+use crate::legacy::literal;
 use crate::request::{Changes, Request};
 
 const NAMES: &str = "ExpressionAttributeNames";
@@ -52,7 +52,7 @@ pub(crate) fn rewrite(
         return Ok(Rewritten::Invalid);
     }
     let bindings = Bindings::read(names, request.get(VALUES))?;
-    let literal = literal(partition, located);
+    let literal = literal(partition.key_type, &located.partition.bytes);
     let mut fresh = Fresh::avoiding(&bindings);
     let (mut kept, mut changes) = (Vec::new(), Vec::new());
     let parsed_update = update.as_deref().map(|text| Update::parse(text, &bindings)).transpose();
@@ -119,14 +119,4 @@ fn finish(
         members.push((parameter, Some(quoted)));
     }
     Ok(members)
-}
-
-/// The logical key as a value.
-fn literal(partition: &AttributeDefinition, located: &Located<'_>) -> Value {
-    let bytes = &located.partition.bytes;
-    match partition.key_type {
-        KeyType::B => Value::B(Bytes::copy_from_slice(bytes)),
-        KeyType::S => Value::S(String::from_utf8_lossy(bytes).into_owned()),
-        KeyType::N => Value::N(String::from_utf8_lossy(bytes).into_owned()),
-    }
 }

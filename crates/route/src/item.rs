@@ -9,7 +9,7 @@ use heatsink_layout::LayoutSource;
 
 use crate::expression::{self, Rewritten};
 use crate::key::{Located, Lost, locate};
-use crate::legacy;
+use crate::legacy::{self, Expected};
 use crate::plan::Finish;
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
@@ -41,32 +41,42 @@ pub(crate) fn physical<'a>(
         Err(Lost::Invalid) => return Ok(Physical::Invalid),
         Err(Lost::Refused(error)) => return Err(error),
     };
-    legacy::refuse_comparison(request, "Expected", schema)?;
     let mut splice = Splice::new(request.body);
-    let changes = match expression::rewrite(request, &schema.key.partition, &located)? {
-        Rewritten::Unchanged => None,
+    let partition = &schema.key.partition;
+    let mut changes = match expression::rewrite(request, partition, &located)? {
+        Rewritten::Unchanged => Vec::new(),
         Rewritten::Invalid => return Ok(Physical::Invalid),
-        Rewritten::Changed(changes) => Some(changes),
-        Rewritten::Meaningless(error) => {
-            located.partition.empty(&mut splice);
-            return Ok(Physical::Meaningless { body: splice.finish(request.body), error });
-        }
+        Rewritten::Changed(changes) => changes,
+        Rewritten::Meaningless(error) => return Ok(meaningless(request, &located, error)),
     };
+    match legacy::expected(request, partition, &located) {
+        Expected::Unchanged => {}
+        Expected::Changed(expected) => changes.push(("Expected", Some(expected))),
+        Expected::Meaningless(error) => return Ok(meaningless(request, &located, error)),
+    }
     located.partition.append(&located.suffix, &mut splice);
     let mut body = splice.finish(request.body);
-    if let Some(changes) = changes {
+    if !changes.is_empty() {
         body = set_members(&body, &changes)?;
     }
     Ok(Physical::Sent { body, located })
 }
 
-/// The store's refusal of an expression, or `error` where the empty key was all that it refused.
+fn meaningless<'a>(request: &Request<'a>, located: &Located<'a>, error: Error) -> Physical<'a> {
+    let mut splice = Splice::new(request.body);
+    located.partition.empty(&mut splice);
+    Physical::Meaningless { body: splice.finish(request.body), error }
+}
+
+/// The store's refusal of an expression or a legacy condition, or `error` where the empty key was all that it refused.
 pub(crate) fn in_store_words(error: Error) -> Finish {
     Box::new(|answer| match answer {
-        Err(refused) if refused.message.as_ref().is_some_and(|message| message.contains("Expression")) => {
-            Err(refused)
+        Err(refused) => {
+            let message = refused.message.as_deref().unwrap_or_default();
+            let of_the_key = message.contains("empty ") && !message.contains("Expression");
+            Err(if of_the_key { error } else { refused })
         }
-        _ => Err(error),
+        Ok(_) => Err(error),
     })
 }
 

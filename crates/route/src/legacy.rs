@@ -1,40 +1,249 @@
-//! The legacy condition parameters (`Expected`, `ScanFilter`): on a sharded table they pass on unless they compare the
-//! partition key, whose stored value is the physical key.
+//! The parameters that expressions replaced: conditions as tests of an expression, and `Expected` on the partition key of an item
+//! whose logical key is known.
+//!
+//! Elsewhere they pass on as they came: a store tests stored values, and only the partition key is stored otherwise than sent.
 
-use heatsink_dynamo::{Error, TableSchema, json};
+use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind};
+use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::{AttributeDefinition, Error, Item, KeyType, Value};
 
-use crate::request::{Request, malformed};
+use crate::key::Located;
+use crate::request::Request;
 
-/// Refuses a legacy condition that compares the partition key. Conditions that only ask whether it is there
-/// (`Exists: false`, `NULL`, `NOT_NULL`) hold for physical keys as for logical ones.
-///
-/// # Errors
-/// `ValidationException` that says what to use instead.
-pub(crate) fn refuse_comparison(
-    request: &Request<'_>,
-    parameter: &str,
-    schema: &TableSchema,
-) -> Result<(), Error> {
-    let Some(conditions) = request.get(parameter) else { return Ok(()) };
-    let name = &schema.key.partition.name;
-    for (attribute, condition) in json::members(conditions).map_err(|_| malformed())? {
-        if attribute == *name && compares(condition)? {
-            return Err(Error::validation(format!(
-                "The legacy parameter {parameter} compares {name}, the partition key of the sharded table {}, which is not \
-                 supported: use an expression instead",
-                schema.name
-            )));
-        }
+/// A legacy parameter that is not of the form it must have: the store refuses it.
+#[derive(Debug)]
+pub(crate) struct Unreadable;
+
+impl From<Malformed> for Unreadable {
+    fn from(_: Malformed) -> Self {
+        Unreadable
     }
-    Ok(())
 }
 
-fn compares(condition: &[u8]) -> Result<bool, Error> {
-    let [value, list] =
-        json::attributes_of(condition, ["Value", "AttributeValueList"]).map_err(|_| malformed())?;
-    let list = list
-        .filter(|list| *list != b"null")
-        .map_or(Ok(Vec::new()), json::elements)
-        .map_err(|_| malformed())?;
-    Ok(value.is_some_and(|value| value != b"null") || !list.is_empty())
+/// Collects the placeholders of the expressions that take the place of legacy parameters.
+pub(crate) struct Placeholders {
+    names: Object,
+    values: Object,
+    count: usize,
+}
+
+impl Placeholders {
+    pub(crate) fn new() -> Self {
+        Placeholders { names: Object::new(), values: Object::new(), count: 0 }
+    }
+
+    pub(crate) fn name(&mut self, name: &str) -> String {
+        self.count += 1;
+        let placeholder = format!("#l{}", self.count);
+        self.names.string(&placeholder, name);
+        placeholder
+    }
+
+    fn value(&mut self, value: &[u8]) -> String {
+        self.count += 1;
+        let placeholder = format!(":l{}", self.count);
+        self.values.raw(&placeholder, value);
+        placeholder
+    }
+
+    /// `ExpressionAttributeNames` and `ExpressionAttributeValues`; `None` where there are none.
+    pub(crate) fn finish(self) -> [Option<Vec<u8>>; 2] {
+        [self.names, self.values].map(|object| (!object.is_empty()).then(|| object.finish()))
+    }
+}
+
+/// What the tests of a map of conditions are for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tests {
+    /// `KeyConditions`, which know fewer operators.
+    Key,
+    /// `QueryFilter` and `ScanFilter`.
+    Filter,
+}
+
+/// The tests of a map of conditions, as expressions.
+pub(crate) fn tests(
+    conditions: &[u8],
+    placeholders: &mut Placeholders,
+    tests: Tests,
+) -> Result<Vec<String>, Unreadable> {
+    let mut found = Vec::new();
+    for (attribute, condition) in json::members(conditions)? {
+        let [operator, list] = json::attributes_of(condition, ["ComparisonOperator", "AttributeValueList"])?;
+        let operator = json::string(operator.ok_or(Unreadable)?)?;
+        let list = list.filter(|list| *list != b"null").map_or(Ok(Vec::new()), json::elements)?;
+        found.push(test(&attribute, &operator, &list, placeholders, tests)?);
+    }
+    Ok(found)
+}
+
+fn test(
+    attribute: &str,
+    operator: &str,
+    list: &[&[u8]],
+    placeholders: &mut Placeholders,
+    tests: Tests,
+) -> Result<String, Unreadable> {
+    let name = placeholders.name(attribute);
+    let values: Vec<String> = list.iter().map(|value| placeholders.value(value)).collect();
+    let any = tests == Tests::Filter;
+    Ok(match (operator, values.as_slice()) {
+        ("EQ", [value]) => format!("{name} = {value}"),
+        ("LT", [value]) => format!("{name} < {value}"),
+        ("LE", [value]) => format!("{name} <= {value}"),
+        ("GT", [value]) => format!("{name} > {value}"),
+        ("GE", [value]) => format!("{name} >= {value}"),
+        ("BEGINS_WITH", [value]) => format!("begins_with({name}, {value})"),
+        ("BETWEEN", [low, high]) => format!("{name} BETWEEN {low} AND {high}"),
+        ("NE", [value]) if any => format!("{name} <> {value}"),
+        ("CONTAINS", [value]) if any => format!("contains({name}, {value})"),
+        // It holds for items without the attribute, as NOT does (seen of dynalite and of the embedded engine, whose authors compare
+        // with AWS).
+        ("NOT_CONTAINS", [value]) if any => format!("NOT contains({name}, {value})"),
+        ("IN", [_, ..]) if any => format!("{name} IN ({})", values.join(", ")),
+        ("NULL", []) if any => format!("attribute_not_exists({name})"),
+        ("NOT_NULL", []) if any => format!("attribute_exists({name})"),
+        _ => return Err(Unreadable),
+    })
+}
+
+/// One filter out of several tests. They are joined by AND where nothing is said.
+pub(crate) fn filter(
+    conditions: &[u8],
+    operator: Option<&str>,
+    placeholders: &mut Placeholders,
+) -> Result<Option<String>, Unreadable> {
+    let join = match operator {
+        None | Some("AND") => " AND ",
+        Some("OR") => " OR ",
+        Some(_) => return Err(Unreadable),
+    };
+    let tests = tests(conditions, placeholders, Tests::Filter)?;
+    Ok((!tests.is_empty()).then(|| tests.join(join)))
+}
+
+/// `AttributesToGet` as a projection.
+pub(crate) fn projection(names: &[u8], placeholders: &mut Placeholders) -> Result<String, Unreadable> {
+    let mut listed = Vec::new();
+    for name in json::elements(names)? {
+        listed.push(placeholders.name(&json::string(name)?));
+    }
+    Ok(listed.join(", "))
+}
+
+/// Whether a map of conditions compares the value of an attribute. Those that only ask whether it is there hold for physical keys as for
+/// logical ones.
+pub(crate) fn compares(conditions: &[u8], name: &str) -> Result<bool, Unreadable> {
+    for (attribute, condition) in json::members(conditions)? {
+        if attribute == name {
+            let [value, list] = json::attributes_of(condition, ["Value", "AttributeValueList"])?;
+            let list = list.filter(|list| *list != b"null").map_or(Ok(Vec::new()), json::elements)?;
+            return Ok(value.is_some_and(|value| value != b"null") || !list.is_empty());
+        }
+    }
+    Ok(false)
+}
+
+/// What becomes of `Expected`.
+pub(crate) enum Expected {
+    /// It does not compare the partition key, or the physical key is the logical one.
+    Unchanged,
+    /// The parameter, which asks of the partition key what the logical key makes of the comparison.
+    Changed(Vec<u8>),
+    /// It means nothing here: the error is the answer, unless the store has words of its own for it.
+    Meaningless(Error),
+}
+
+/// Rewrites `Expected` for an item whose logical key is known.
+pub(crate) fn expected(
+    request: &Request<'_>,
+    partition: &AttributeDefinition,
+    located: &Located<'_>,
+) -> Expected {
+    let Some(conditions) = request.get("Expected").filter(|_| !located.suffix.is_empty()) else {
+        return Expected::Unchanged;
+    };
+    match compares(conditions, &partition.name) {
+        Ok(false) => return Expected::Unchanged,
+        Ok(true) => {}
+        Err(Unreadable) => return meaningless(partition),
+    }
+    replaced(conditions, partition, located)
+        .map_or_else(|Unreadable| meaningless(partition), Expected::Changed)
+}
+
+fn meaningless(partition: &AttributeDefinition) -> Expected {
+    Expected::Meaningless(Error::validation(format!(
+        "One or more parameter values were invalid: Invalid Expected for attribute: {}",
+        partition.name
+    )))
+}
+
+fn replaced(
+    conditions: &[u8],
+    partition: &AttributeDefinition,
+    located: &Located<'_>,
+) -> Result<Vec<u8>, Unreadable> {
+    let logical = literal(partition.key_type, &located.partition.bytes);
+    let physical = [&*located.partition.bytes, located.suffix.as_bytes()].concat();
+    let mut changed = Object::new();
+    for (attribute, condition) in json::members(conditions)? {
+        if attribute != partition.name {
+            changed.raw(&attribute, condition);
+            continue;
+        }
+        let item = Item::from([(partition.name.clone(), logical.clone())]);
+        // A value that no item with this physical key has.
+        let other = literal(partition.key_type, &[physical.as_slice(), b"-"].concat()).to_json();
+        let other = String::from_utf8_lossy(&other).into_owned();
+        let list = |operator: &str| {
+            format!(r#"{{"ComparisonOperator":"{operator}","AttributeValueList":[{other}]}}"#)
+        };
+        let test = match (
+            holds(condition, &partition.name, &item)?,
+            holds(condition, &partition.name, &Item::new())?,
+        ) {
+            (true, false) => r#"{"ComparisonOperator":"NOT_NULL"}"#.to_owned(),
+            (false, true) => r#"{"ComparisonOperator":"NULL"}"#.to_owned(),
+            (true, true) => list("NE"),
+            (false, false) => list("EQ"),
+        };
+        changed.raw(&attribute, test.as_bytes());
+    }
+    Ok(changed.finish())
+}
+
+/// Whether one expected condition holds for an item.
+fn holds(condition: &[u8], name: &str, item: &Item) -> Result<bool, Unreadable> {
+    let members = ["Value", "Exists", "ComparisonOperator", "AttributeValueList"];
+    let [value, exists, operator, list] =
+        json::attributes_of(condition, members)?.map(|raw| raw.filter(|raw| *raw != b"null"));
+    let mut placeholders = Placeholders::new();
+    let text = match (value, exists, operator, list) {
+        (Some(value), None | Some(b"true"), None, None) => {
+            test(name, "EQ", &[value], &mut placeholders, Tests::Filter)?
+        }
+        (None, None, Some(operator), Some(list)) => {
+            let operator = json::string(operator)?;
+            test(name, &operator, &json::elements(list)?, &mut placeholders, Tests::Filter)?
+        }
+        (Some(value), None, Some(operator), None) => {
+            test(name, &json::string(operator)?, &[value], &mut placeholders, Tests::Filter)?
+        }
+        _ => return Err(Unreadable),
+    };
+    let [names, values] = placeholders.finish();
+    let bindings = Bindings::read(names.as_deref(), values.as_deref()).map_err(|_| Unreadable)?;
+    let condition =
+        Condition::read(Kind::Condition, &text, &bindings, Checks::Meaning).map_err(|_| Unreadable)?;
+    Ok(condition.holds(item))
+}
+
+/// A key's bytes as a value.
+pub(crate) fn literal(kind: KeyType, bytes: &[u8]) -> Value {
+    match kind {
+        KeyType::B => Value::B(bytes::Bytes::copy_from_slice(bytes)),
+        KeyType::S => Value::S(String::from_utf8_lossy(bytes).into_owned()),
+        KeyType::N => Value::N(String::from_utf8_lossy(bytes).into_owned()),
+    }
 }

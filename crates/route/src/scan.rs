@@ -11,8 +11,10 @@ use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
 use crate::asked::asked_first;
 use crate::filter::{LocalFilter, Unfiltered};
 use crate::key::{Lost, locate};
-use crate::legacy;
+use crate::legacy::compares;
 use crate::plan::{Plan, Single};
+use crate::query::legacy::modernized;
+use crate::query::request::Unplanned;
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
 
@@ -25,7 +27,11 @@ pub(crate) fn plan(
     schema: &Arc<TableSchema>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
-    legacy::refuse_comparison(request, "ScanFilter", schema)?;
+    if let Some(conditions) = request.get("ScanFilter")
+        && compares(conditions, &schema.key.partition.name).unwrap_or(false)
+    {
+        return legacy_filter(request, schema, layouts);
+    }
     let index = match request.string("IndexName")? {
         None => None,
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
@@ -44,6 +50,24 @@ pub(crate) fn plan(
             Err(Unfiltered::Refused(error)) => Err(error),
         },
         Err(Unfiltered::Refused(error)) => Err(error),
+    }
+}
+
+/// The plan of a Scan with a `ScanFilter` that compares the partition key: as an expression, which is evaluated here. What such
+/// a filter may hold is the store's to say: it is asked first.
+fn legacy_filter(
+    request: &Request<'_>,
+    schema: &Arc<TableSchema>,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Error> {
+    let as_it_came = request.body;
+    match modernized(as_it_came, "ScanFilter") {
+        Ok(Some(modern)) => {
+            let then = plan(&Request::read(&modern)?, schema, layouts)?;
+            Ok(asked_first(Operation::Scan, as_it_came.clone(), then))
+        }
+        Ok(None) | Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, as_it_came)),
+        Err(Unplanned::Refused(error)) => Err(error),
     }
 }
 

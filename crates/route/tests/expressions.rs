@@ -4,7 +4,7 @@
 mod common;
 
 use bytes::Bytes;
-use common::{answered, json, plan, sent};
+use common::{answered, json, plan, run, sent};
 use heatsink_dynamo::expression::{Bindings, Condition, Kind, Update};
 use heatsink_dynamo::{Code, Item, Operation, Value};
 
@@ -123,20 +123,46 @@ fn an_expression_that_the_literal_makes_too_long_is_refused() {
 }
 
 #[test]
-fn legacy_conditions_pass_unless_they_compare_the_key() {
+fn legacy_conditions_on_the_key_ask_what_the_logical_key_makes_of_them() {
     let absent = write(r#""Expected":{"pk":{"Exists":false},"a":{"Value":{"S":"pk"}}}"#);
     assert_eq!(sent(Operation::DeleteItem, &absent), absent.replace("game", "game#~1"));
-    for compared in
-        [r#"{"Value":{"S":"game"}}"#, r#"{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"game"}]}"#]
-    {
-        let error =
-            plan(Operation::DeleteItem, &write(&format!(r#""Expected":{{"pk":{compared}}}"#))).unwrap_err();
-        assert!(error.message.unwrap().contains("Expected compares pk"));
-        let scan = format!(r#"{{"TableName":"Tab","ScanFilter":{{"pk":{compared}}}}}"#);
-        if compared.contains("EQ") {
-            assert!(plan(Operation::Scan, &scan).is_err());
-        }
+    let eq =
+        |value: &str| format!(r#"{{"ComparisonOperator":"EQ","AttributeValueList":[{{"S":"{value}"}}]}}"#);
+    let ne = |value: &str| eq(value).replace("EQ", "NE");
+    // Whether the condition holds for the item, and for no item.
+    let cases = [
+        (r#"{"Value":{"S":"game"}}"#.to_owned(), r#"{"ComparisonOperator":"NOT_NULL"}"#.to_owned()),
+        (eq("game"), r#"{"ComparisonOperator":"NOT_NULL"}"#.to_owned()),
+        (ne("game"), r#"{"ComparisonOperator":"NULL"}"#.to_owned()),
+        (ne("game#~1"), ne("game#~1-")),
+        (eq("game#~1"), eq("game#~1-")),
+    ];
+    for (given, asked) in cases {
+        let body =
+            json(sent(Operation::DeleteItem, &write(&format!(r#""Expected":{{"pk":{given}}}"#))).as_bytes());
+        assert_eq!(body["Expected"]["pk"], json(asked.as_bytes()), "{given}");
+        assert_eq!(body["Key"]["pk"]["S"], "game#~1");
     }
+    let wrong = write(r#""Expected":{"pk":{"ComparisonOperator":"LIKE","AttributeValueList":[{"S":"g"}]}}"#);
+    let body = json(sent(Operation::DeleteItem, &wrong).as_bytes());
+    assert_eq!(body["Key"]["pk"]["S"], "", "nothing can be written with it");
+}
+
+#[test]
+fn a_legacy_scan_filter_on_the_key_is_evaluated_here() {
+    let body = r#"{"TableName":"Tab","ScanFilter":{"pk":{"ComparisonOperator":"BEGINS_WITH","AttributeValueList":[{"S":"game"}]}}}"#;
+    let mut bodies = Vec::new();
+    let answer = run(plan(Operation::Scan, body).unwrap(), |_, body| {
+        bodies.push(json(body));
+        Ok(Bytes::from_static(PAGE.as_bytes()))
+    });
+    assert_eq!(bodies[0]["ScanFilter"], json(body.as_bytes())["ScanFilter"], "the store is asked first");
+    assert!(
+        bodies[1]["FilterExpression"].as_str().unwrap().contains(" OR attribute_exists"),
+        "{}",
+        bodies[1]
+    );
+    assert_eq!(json(&answer.unwrap())["Count"], 1);
 }
 
 const PAGE: &str = r#"{"Items":[{"pk":{"S":"game#~1"},"sk":{"S":"b"},"a":{"N":"1.0"},"c":{"M":{"d":{"S":"x"},"e":{"S":"y"}}}},{"pk":{"S":"other#~2"},"sk":{"S":"b"}}],"Count":2,"ScannedCount":2,"LastEvaluatedKey":{"sk":{"S":"b"},"pk":{"S":"other#~2"}},"ConsumedCapacity":{"TableName":"Tab","CapacityUnits":0.5}}"#;

@@ -12,7 +12,12 @@ use crate::values;
 pub fn step(rng: &mut Rng, table: &Table) -> Step {
     let key = generate::key(rng, table);
     let mut body = json!({"TableName": table.name});
-    let operation = match rng.u32(..6) {
+    let operation = match rng.u32(..8) {
+        6 => {
+            body["Item"] = generate::item(rng, table);
+            expected(rng, &mut body);
+            Operation::PutItem
+        }
         0 => {
             body["Key"] = Json::Object(key);
             body["AttributesToGet"] = attributes(rng);
@@ -32,7 +37,10 @@ pub fn step(rng: &mut Rng, table: &Table) -> Step {
         }
         3 => {
             if rng.bool() {
-                body["ScanFilter"] = conditions(rng, 1);
+                body["ScanFilter"] = conditions(rng, 2);
+                if rng.bool() {
+                    body["ConditionalOperator"] = json!(["AND", "OR"][rng.usize(..2)]);
+                }
             }
             reading(rng, &mut body);
             Operation::Scan
@@ -68,7 +76,13 @@ fn reading(rng: &mut Rng, body: &mut Json) {
 
 fn expected(rng: &mut Rng, body: &mut Json) {
     if rng.bool() {
-        body["Expected"] = conditions(rng, 2);
+        body["Expected"] = if rng.u32(..4) == 0 {
+            let value = values::key(rng, "S", true);
+            let there = if rng.bool() { json!({"Value": value}) } else { json!({"Exists": false}) };
+            json!({ "pk": there })
+        } else {
+            conditions(rng, 2)
+        };
         if rng.bool() {
             body["ConditionalOperator"] = json!(["AND", "OR"][rng.usize(..2)]);
         }
@@ -108,8 +122,13 @@ fn conditions(rng: &mut Rng, most: usize) -> Json {
     let mut conditions = Map::new();
     for _ in 0..rng.usize(1..=most) {
         let name = ROOTS[rng.usize(..ROOTS.len())];
-        let operand = values::any(rng, 0);
-        let (operator, list) = match rng.u32(..8) {
+        let operand = match name {
+            "pk" | "sk" if rng.u32(..4) > 0 => values::key(rng, "S", name == "pk"),
+            _ => values::any(rng, 0),
+        };
+        let (operator, list) = match rng.u32(..10) {
+            8 => ("BETWEEN", vec![operand.clone(), operand]),
+            9 => ("GE", vec![operand]),
             0 => ("NULL", vec![]),
             1 => ("NOT_NULL", vec![]),
             2 => ("NE", vec![operand]),

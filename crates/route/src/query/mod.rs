@@ -13,11 +13,11 @@ mod answer;
 mod explain;
 mod inverted;
 mod lanes;
-mod legacy;
+pub(crate) mod legacy;
 pub mod merge;
 mod page;
 mod range;
-mod request;
+pub(crate) mod request;
 mod scatter;
 mod shape;
 pub mod share;
@@ -53,14 +53,14 @@ type Key = KeyValue<'static>;
 /// The plan of a Query of a recorded table.
 ///
 /// # Errors
-/// `ValidationException` for legacy parameters that are not supported on sharded tables.
+/// `ValidationException` for a key that its suffix makes too long; `SerializationException` for a repeated member.
 pub(crate) fn plan(
     router: &Router,
     body: &Bytes,
     schema: &Arc<TableSchema>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
-    let modern = match legacy::modernized(body) {
+    let modern = match legacy::modernized(body, "QueryFilter") {
         Ok(modern) => modern,
         Err(Unplanned::Refused(error)) => return Err(error),
         Err(Unplanned::Invalid) => return Ok(refused(body)),
