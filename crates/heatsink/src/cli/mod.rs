@@ -7,6 +7,7 @@ mod demo;
 mod explain;
 mod open;
 mod serve;
+mod simulate;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ enum Command {
     Explain(explain::Args),
     /// Plays a whole story on sample data, before and after
     Demo(demo::Args),
+    /// Runs a scenario in virtual time and compares remedies
+    Simulate(simulate::Args),
     /// Prints a completion script for a shell
     Completions(completions::Args),
 }
@@ -72,6 +75,7 @@ pub fn run() -> ExitCode {
         Some(Command::Config(args)) => config::run(args),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Demo(args)) => demo::run(args),
+        Some(Command::Simulate(args)) => simulate::run(args),
         Some(Command::Completions(args)) => completions::run::<Cli>(args),
     };
     match outcome {

@@ -1,0 +1,235 @@
+//! From a scenario and one remedy to what is run: resources, and streams of asks.
+//!
+//! Here a remedy takes effect. What it does to capacity is in `resources`, what it does to keys in `place`.
+
+mod place;
+mod resources;
+
+use heatsink_dynamo::capacity::{self, read_units, write_units};
+use heatsink_physics::Units;
+
+use crate::model::{Access, Ask, Resource, Spot};
+use crate::picker::Picker;
+use crate::scenario::{Client, Consistency, Kind, Length, Loaded, Operation, Remedy, Size, Sort, Workload};
+use crate::schedule::Schedule;
+use place::Placement;
+
+pub(crate) use place::{Fill, spot};
+
+/// Day boundaries, where a bucket strategy goes on to the next key.
+const DAY: u64 = 86_400_000_000_000;
+
+/// More cells are drawn one by one.
+const MAX_CELLS: usize = 64;
+
+/// Bytes of an item where the scenario does not say.
+const ITEM_BYTES: u64 = 200;
+
+/// What one run is made of.
+pub(crate) struct Run {
+    pub resources: Vec<Resource>,
+    pub streams: Vec<Stream>,
+    pub strict: bool,
+    pub client: Client,
+}
+
+/// Requests of one workload in one run.
+pub(crate) struct Stream {
+    /// The workload's number.
+    pub workload: usize,
+    pub operation: Operation,
+    pub source: Source,
+    /// Each ask is a request of its own: a scatter. Otherwise all asks are admitted or none.
+    pub scatter: bool,
+    pub cache: Option<Cache>,
+    pub loader: Option<Loader>,
+}
+
+/// Where the requests come from.
+pub(crate) enum Source {
+    /// A few kinds of requests, drawn many at a time.
+    Cells { schedule: Schedule, weights: Vec<f64>, cells: Vec<Vec<Ask>>, ascending: bool },
+    /// One by one.
+    Each { schedule: Schedule, each: Box<Each> },
+    /// Recorded: when, and the asks.
+    Trace { requests: Vec<(u64, Operation, Vec<Ask>)>, next: usize },
+}
+
+/// Requests that are drawn one by one.
+pub(crate) struct Each {
+    pub keys: Picker,
+    pub parts: Option<Picker>,
+    pub sort: Sort,
+    pub sizes: Option<(u64, u64)>,
+    pub templates: Vec<(Ask, Fill)>,
+}
+
+/// A read cache in front of a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Cache {
+    pub ttl: u64,
+    pub nodes: u64,
+    /// By cell or key: when what is cached runs out.
+    pub until: Vec<u64>,
+    /// Whether what is cached is told apart by the part, not by the key.
+    pub by_part: bool,
+}
+
+/// A load that must get in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loader {
+    pub items: u64,
+    pub window: u64,
+}
+
+/// A run of `loaded` with `remedy`; without one, as it is.
+pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
+    let scenario = &loaded.scenario;
+    let resources = resources::resources(scenario, remedy);
+    let mut streams = Vec::new();
+    for (nth, workload) in scenario.workload.iter().enumerate() {
+        if workload.trace.is_some() {
+            streams.push(place::trace(loaded, nth, workload, &resources));
+            continue;
+        }
+        let days = if remedy.is_some_and(|remedy| remedy.kind == Kind::Bucket) {
+            scenario.duration.0.div_ceil(DAY)
+        } else {
+            1
+        };
+        for day in 0..days {
+            let (mut start, mut end) =
+                (workload.start.unwrap_or_default().0, workload.end.map_or(u64::MAX, |end| end.0));
+            if days > 1 {
+                (start, end) = (start.max(day * DAY), end.min((day + 1) * DAY));
+            }
+            if start < end {
+                streams.push(stream(loaded, remedy, &resources, nth, day, (start, end)));
+            }
+        }
+    }
+    Run { resources, streams, strict: scenario.strict_keys, client: scenario.client.clone() }
+}
+
+fn stream(
+    loaded: &Loaded,
+    remedy: Option<&Remedy>,
+    resources: &[Resource],
+    nth: usize,
+    day: u64,
+    (start, end): (u64, u64),
+) -> Stream {
+    let workload = &loaded.scenario.workload[nth];
+    let operation = workload.operation.unwrap_or(Operation::Get);
+    let placed = Placement::new(loaded, remedy, resources, workload, day);
+    let sizes = match &workload.item_bytes {
+        Some(Size::Between(between)) => Some((between.from.0, between.to.0)),
+        _ => None,
+    };
+    let load = workload.rate.clone().unwrap_or(crate::scenario::Load::Constant(crate::scenario::Rate(1.0)));
+    let schedule = Schedule::new(load, workload.burst.clone(), Some(Length(start)), Some(Length(end)));
+    let free = workload.sort == Sort::Random
+        && !loaded.scenario.strict_keys
+        && !matches!(operation, Operation::Query | Operation::Scan);
+    let cells = if sizes.is_some() || free { None } else { placed.cells(MAX_CELLS) };
+    let cached = remedy.filter(|remedy| {
+        remedy.kind == Kind::ReadCache
+            && matches!(operation, Operation::Get | Operation::Query)
+            && workload.consistency == Consistency::Eventual
+            && (operation == Operation::Query || workload.part.is_some() || workload.sort == Sort::One)
+    });
+    let by_part = operation == Operation::Get && workload.part.is_some();
+    let cache = cached.map(|remedy| Cache {
+        ttl: remedy.ttl.map_or(1_000_000_000, |ttl| ttl.0),
+        nodes: remedy.nodes.map_or(3, |nodes| nodes.0),
+        until: vec![0; cells.as_ref().map_or(placed.cacheable(by_part), |(_, cells)| cells.len())],
+        by_part,
+    });
+    let loader = workload
+        .items
+        .map(|items| Loader { items: items.0, window: workload.window.map_or(100, |window| window.0) });
+    let (operation, scatter) = (placed.operation, placed.scatter);
+    let source = match cells {
+        Some((weights, cells)) => {
+            Source::Cells { schedule, weights, cells, ascending: workload.sort == Sort::Ascending }
+        }
+        None => Source::Each { schedule, each: Box::new(placed.each(workload.sort, sizes)) },
+    };
+    Stream { workload: nth, operation, source, scatter, cache, loader }
+}
+
+/// Average bytes of a workload's items.
+pub(crate) fn item_bytes(workload: &Workload) -> u64 {
+    match &workload.item_bytes {
+        None => ITEM_BYTES,
+        Some(Size::Fixed(bytes)) => bytes.0,
+        Some(Size::Between(between)) => u64::midpoint(between.from.0, between.to.0),
+    }
+}
+
+/// Units for writing an item, or for reading so many bytes at once.
+pub(crate) fn units(access: Access, bytes: u64) -> Units {
+    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+    Units::from_f64(match access {
+        Access::Write => write_units(0, bytes),
+        Access::Strong => read_units(bytes, capacity::Consistency::Strong),
+        Access::Eventual => read_units(bytes, capacity::Consistency::Eventual),
+    })
+}
+
+fn access(workload: &Workload, operation: Operation) -> Access {
+    match (operation.writes(), workload.consistency) {
+        (true, _) => Access::Write,
+        (false, Consistency::Strong) => Access::Strong,
+        (false, Consistency::Eventual) => Access::Eventual,
+    }
+}
+
+/// Items that each shard of a scatter is asked for first: mean and three standard deviations of Binomial(limit, 1/N).
+pub(crate) fn share(limit: u64, shards: u64) -> u64 {
+    let (limit_f, p) = (limit as f64, 1.0 / shards as f64);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the limit")]
+    let share = (limit_f * p + 3.0 * (limit_f * p * (1.0 - p)).sqrt()).ceil() as u64;
+    share.clamp(1, limit)
+}
+
+/// All of a table in one Scan, in bytes.
+pub(crate) fn scan_bytes(table: &crate::scenario::Table) -> u64 {
+    let items = table.items.map_or(0, |items| items.0);
+    items.saturating_mul(table.item_bytes.map_or(ITEM_BYTES, |bytes| bytes.0))
+}
+
+impl Ask {
+    pub(crate) fn new(on: usize, access: Access, units: Units) -> Ask {
+        Ask { on, access, spot: Spot::Everything, units }
+    }
+}
+
+impl Stream {
+    /// Physical requests that one request sends at once.
+    pub(crate) fn at_once(&self) -> usize {
+        match &self.source {
+            Source::Cells { cells, .. } if self.scatter => cells.first().map_or(1, Vec::len),
+            Source::Each { each, .. } if self.scatter => each.templates.len(),
+            _ => 1,
+        }
+    }
+
+    /// Units of one request on its table (or on the index that it reads), on average.
+    pub(crate) fn units(&self) -> f64 {
+        let first = |asks: &[Ask]| {
+            let own = asks.iter().take(if self.scatter { asks.len() } else { 1 });
+            own.map(|ask| ask.units.to_f64()).sum()
+        };
+        match &self.source {
+            Source::Cells { cells, .. } => cells.first().map_or(0.0, |asks| first(asks)),
+            Source::Each { each, .. } => {
+                let asks: Vec<Ask> = each.templates.iter().map(|(ask, _)| *ask).collect();
+                first(&asks)
+            }
+            Source::Trace { requests, .. } => {
+                requests.iter().map(|(.., asks)| first(asks)).sum::<f64>() / requests.len().max(1) as f64
+            }
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! What a remedy does to keys: which physical keys the requests of a workload go to.
+
+use std::sync::Arc;
+
+use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
+use heatsink_physics::position;
+
+use super::resources::REMEDY_INDEX;
+use super::{Each, Source, Stream, access, item_bytes, scan_bytes, share, units};
+use crate::model::{Access, Ask, Resource, Spot};
+use crate::picker::{Chosen, Picker};
+use crate::scenario::{Keys, Kind, Loaded, Operation, Remedy, Sort, Workload};
+
+/// How the place of an ask follows from what was drawn.
+#[derive(Clone, Debug)]
+pub(crate) enum Fill {
+    /// It is in the ask.
+    Fixed,
+    /// By the key's number.
+    Key(Arc<[u64]>),
+    /// By the part's number.
+    Part(Arc<[u64]>),
+    /// By key and shard: `positions[key * shards + shard]`, the shard by the part's number.
+    Sharded { positions: Arc<[u64]>, shard: Arc<[u16]>, shards: usize },
+    /// By key and a shard of its own draw: sort keys are many, and each is hashed.
+    Drawn { positions: Arc<[u64]>, shards: usize },
+    /// By a draw of its own.
+    Own(Box<Picker>, Arc<[u64]>),
+}
+
+/// A workload's physical requests.
+pub(super) struct Placement {
+    pub operation: Operation,
+    pub scatter: bool,
+    keys: Chosen,
+    parts: Option<Chosen>,
+    templates: Vec<(Ask, Fill)>,
+}
+
+impl Placement {
+    pub(super) fn new(
+        loaded: &Loaded,
+        remedy: Option<&Remedy>,
+        resources: &[Resource],
+        workload: &Workload,
+        day: u64,
+    ) -> Placement {
+        let kind = remedy.map_or(Kind::Nothing, |remedy| remedy.kind);
+        let items = workload.items.map_or(0, |items| items.0);
+        let fallback = Keys::Constant("all".to_owned());
+        let mut keys = Chosen::new(workload.key.as_ref().unwrap_or(&fallback), loaded, items);
+        let parts = workload.part.as_ref().map(|part| Chosen::new(part, loaded, items));
+        let chosen =
+            |name: &str| remedy.and_then(|remedy| remedy.key.as_deref()).is_none_or(|only| only == name);
+        if kind == Kind::Bucket {
+            for name in keys.names.iter_mut().filter(|name| chosen(name)) {
+                *name = format!("{name}#day-{day}");
+            }
+        }
+        let shards = match kind {
+            Kind::WriteSharding | Kind::CounterSharding | Kind::Bucket if workload.index.is_none() => {
+                remedy.and_then(|remedy| remedy.shards).map_or(1, |shards| shards.0)
+            }
+            _ => 1,
+        };
+        let own = |index: Option<&str>| {
+            let found =
+                |resource: &Resource| resource.table == workload.table && resource.index.as_deref() == index;
+            resources.iter().position(found).unwrap_or(0)
+        };
+        let mut asked = workload.operation.unwrap_or(Operation::Get);
+        let access = access(workload, asked);
+        let turned = kind == Kind::TurnKeyRound && workload.index.is_none();
+        if turned && asked == Operation::Query {
+            asked = Operation::Scan;
+        }
+        let bytes = match asked {
+            Operation::Query => workload.limit.map_or(1, |limit| limit.0) * item_bytes(workload),
+            Operation::Scan => {
+                loaded.scenario.table.iter().find(|table| table.name == workload.table).map_or(0, scan_bytes)
+            }
+            _ => item_bytes(workload),
+        };
+        let main = Ask::new(own(workload.index.as_deref()), access, units(access, bytes));
+        let physical = physical(&keys, shards, &chosen);
+        let counter = kind == Kind::CounterSharding;
+        let mut placed = Placement { operation: asked, scatter: false, keys, parts, templates: Vec::new() };
+        match (asked, &placed.parts) {
+            (Operation::Scan, _) => placed.templates.push((main, Fill::Fixed)),
+            (_, Some(parts)) if turned => placed.templates.push((main, Fill::Part(positions(parts)))),
+            (Operation::Query | Operation::Get, _)
+                if shards > 1 && (counter || asked == Operation::Query) =>
+            {
+                // Counters read all of every shard; lists ask each for its likely share.
+                let each = if counter || asked == Operation::Get {
+                    main.units
+                } else {
+                    units(
+                        access,
+                        share(workload.limit.map_or(1, |limit| limit.0), shards) * item_bytes(workload),
+                    )
+                };
+                placed.scatter = true;
+                placed.gather(&Ask { units: each, ..main }, main, &physical, shards);
+            }
+            (Operation::Put | Operation::Delete, _) if counter => {
+                placed.templates.push((main, Fill::Key(every(&physical, shards))));
+            }
+            _ if shards == 1 => placed.templates.push((main, Fill::Key(physical))),
+            (Operation::Update, _) if counter => {
+                placed.templates.push((main, Fill::Drawn { positions: physical, shards: narrow(shards) }));
+            }
+            (_, Some(parts)) => {
+                let shard = parts.names.iter().map(|part| shard_of_part(part, shards)).collect();
+                placed
+                    .templates
+                    .push((main, Fill::Sharded { positions: physical, shard, shards: narrow(shards) }));
+            }
+            // One item has one sort key and so one shard; it stays as hot as it was.
+            (_, None) if workload.sort == Sort::One => {
+                placed.templates.push((main, Fill::Key(every(&physical, shards))));
+            }
+            (_, None) => {
+                placed.templates.push((main, Fill::Drawn { positions: physical, shards: narrow(shards) }))
+            }
+        }
+        if asked.writes() {
+            placed.indexes(loaded, remedy, workload, &own, item_bytes(workload));
+        }
+        placed
+    }
+
+    /// One ask for each shard. Of keys that are not sharded all shards are one place, which is asked once, for all.
+    fn gather(&mut self, each: &Ask, whole: Ask, physical: &Arc<[u64]>, shards: u64) {
+        let count = narrow(shards);
+        let one =
+            physical.chunks(count).all(|places| places.iter().all(|place| Some(place) == places.first()));
+        if one {
+            self.templates.push((whole, Fill::Key(every(physical, shards))));
+            self.scatter = false;
+            return;
+        }
+        for shard in 0..count {
+            let column: Arc<[u64]> = physical.chunks(count).map(|places| places[shard]).collect();
+            self.templates.push((*each, Fill::Key(column)));
+        }
+    }
+
+    fn indexes(
+        &mut self,
+        loaded: &Loaded,
+        remedy: Option<&Remedy>,
+        workload: &Workload,
+        own: &dyn Fn(Option<&str>) -> usize,
+        bytes: u64,
+    ) {
+        let Some(table) = loaded.scenario.table.iter().find(|table| table.name == workload.table) else {
+            return;
+        };
+        let write = units(Access::Write, bytes);
+        for index in &table.index {
+            let times = match workload.operation {
+                Some(Operation::Update) => index.update_units.map_or(1, |units| u64::from(units.0)),
+                _ => 1,
+            };
+            if times == 0 {
+                continue;
+            }
+            let ask = Ask::new(own(Some(&index.name)), Access::Write, write.times(times));
+            let spread = remedy.filter(|remedy| remedy.kind == Kind::IndexSharding);
+            let shards = spread.and_then(|remedy| remedy.shards).map_or(1, |shards| shards.0);
+            let fill = match (&index.key, &self.parts) {
+                (None, Some(parts)) if shards == 1 => Fill::Part(positions(parts)),
+                (None, None) if shards == 1 => Fill::Key(positions(&self.keys)),
+                (None, parts) => {
+                    let of = parts.as_ref().unwrap_or(&self.keys);
+                    own_draw(
+                        Chosen {
+                            names: of.names.clone(),
+                            picker: of.picker.clone(),
+                            weights: of.weights.clone(),
+                        },
+                        shards,
+                    )
+                }
+                (Some(keys), _) => own_draw(Chosen::new(keys, loaded, 0), shards),
+            };
+            self.templates.push((ask, fill));
+        }
+        if remedy.is_some_and(|remedy| remedy.kind == Kind::Index)
+            && let Some(parts) = &self.parts
+        {
+            let ask = Ask::new(own(Some(REMEDY_INDEX)), Access::Write, write);
+            self.templates.push((ask, Fill::Part(positions(parts))));
+        }
+    }
+
+    /// How many things a cache tells apart.
+    pub(super) fn cacheable(&self, by_part: bool) -> usize {
+        self.parts.as_ref().filter(|_| by_part).map_or(self.keys.names.len(), |parts| parts.names.len())
+    }
+
+    /// The few kinds of requests this comes to, with their weights; `None` if they are more than `most`, or follow no weights.
+    pub(super) fn cells(&self, most: usize) -> Option<(Vec<f64>, Vec<Vec<Ask>>)> {
+        let mut columns: Vec<Vec<(f64, u64)>> = Vec::new();
+        let mut drawn = 0;
+        let single = self.keys.names.len() == 1;
+        for (ask, fill) in &self.templates {
+            let column: Vec<(f64, u64)> = match fill {
+                Fill::Fixed => vec![(1.0, 0)],
+                Fill::Key(positions) if single => vec![(1.0, positions[0])],
+                Fill::Key(_) | Fill::Part(_) => return None,
+                Fill::Sharded { positions, shard, shards } if single => {
+                    let weights = &self.parts.as_ref()?.weights;
+                    if weights.is_empty() {
+                        return None;
+                    }
+                    let mut of = vec![0.0; *shards];
+                    for (weight, shard) in weights.iter().zip(shard.iter()) {
+                        of[usize::from(*shard)] += weight;
+                    }
+                    of.into_iter().zip(positions.iter().copied()).collect()
+                }
+                Fill::Drawn { positions, shards } if single => {
+                    positions.iter().take(*shards).map(|position| (1.0, *position)).collect()
+                }
+                Fill::Own(picker, positions) => match &**picker {
+                    Picker::One => vec![(1.0, positions[0])],
+                    Picker::Uniform(_) => positions.iter().map(|position| (1.0, *position)).collect(),
+                    _ => return None,
+                },
+                Fill::Sharded { .. } | Fill::Drawn { .. } => return None,
+            };
+            if column.len() > most {
+                return None;
+            }
+            drawn += usize::from(column.len() > 1);
+            columns.push(if ask.spot == Spot::Everything && matches!(fill, Fill::Fixed) {
+                vec![(1.0, 0)]
+            } else {
+                column
+            });
+        }
+        // Two draws at once would make a grid of cells.
+        if drawn > 1 {
+            return None;
+        }
+        let count = columns.iter().map(Vec::len).max().unwrap_or(1);
+        let weights = columns
+            .iter()
+            .find(|column| column.len() == count)
+            .map(|column| column.iter().map(|(weight, _)| *weight).collect())?;
+        let cells = (0..count).map(|cell| {
+            let asks = self.templates.iter().zip(&columns).map(|((ask, fill), column)| {
+                let (_, position) = column[cell.min(column.len() - 1)];
+                Ask { spot: spot(ask, fill, self.operation, position, 0), ..*ask }
+            });
+            asks.collect()
+        });
+        Some((weights, cells.collect()))
+    }
+
+    pub(super) fn each(self, sort: Sort, sizes: Option<(u64, u64)>) -> Each {
+        let query = self.operation == Operation::Query;
+        let templates = self.templates.into_iter().map(|(ask, fill)| {
+            let spot = if query { Spot::Collection(0) } else { ask.spot };
+            (Ask { spot: if matches!(fill, Fill::Fixed) { ask.spot } else { spot }, ..ask }, fill)
+        });
+        Each {
+            keys: self.keys.picker,
+            parts: self.parts.map(|parts| parts.picker),
+            sort,
+            sizes,
+            templates: templates.collect(),
+        }
+    }
+}
+
+/// Where an ask falls, from a position.
+pub(crate) fn spot(ask: &Ask, fill: &Fill, operation: Operation, position: u64, sort: u64) -> Spot {
+    match fill {
+        Fill::Fixed => ask.spot,
+        _ if operation == Operation::Query => Spot::Collection(position),
+        _ => Spot::Item(position, sort),
+    }
+}
+
+/// Positions of the physical keys of every key, `shards` for each. The codec's own keys, hashed like any.
+fn physical(keys: &Chosen, shards: u64, chosen: &dyn Fn(&str) -> bool) -> Arc<[u64]> {
+    let key = |name: &String, shard: u64| {
+        let shard = if chosen(name) { u16::try_from(shard).unwrap_or(u16::MAX) } else { 0 };
+        let suffix = codec::suffix(name.as_bytes(), shard);
+        position(format!("{name}{suffix}").as_bytes())
+    };
+    keys.names
+        .iter()
+        .flat_map(|name| (0..shards).map(move |shard| (name, shard)))
+        .map(|(name, shard)| key(name, shard))
+        .collect()
+}
+
+/// Shard 0 of every key.
+fn every(physical: &Arc<[u64]>, shards: u64) -> Arc<[u64]> {
+    physical.iter().step_by(narrow(shards)).copied().collect()
+}
+
+fn positions(of: &Chosen) -> Arc<[u64]> {
+    of.names.iter().map(|name| position(name.as_bytes())).collect()
+}
+
+/// An index key of its own draw, over `shards`: by the hash of the item's primary key, which is as good as a draw.
+fn own_draw(of: Chosen, shards: u64) -> Fill {
+    let positions = physical(&of, shards, &|_| true);
+    match (of.names.len(), shards) {
+        (1, 1) => Fill::Own(Box::new(Picker::One), positions),
+        (1, _) => Fill::Own(Box::new(Picker::Uniform(shards)), positions),
+        (_, 1) => Fill::Own(Box::new(of.picker), positions),
+        (count, _) => Fill::Own(Box::new(Picker::Uniform(count as u64 * shards)), positions),
+    }
+}
+
+/// The shard of an item whose sort key is `score#part`: Heatsink's own hash of its own part.
+fn shard_of_part(part: &str, shards: u64) -> u16 {
+    let by = By::Part { separator: "#".to_owned(), part: 1 };
+    let layout = Layout {
+        strategy: Strategy::Calculated { by },
+        shards: u16::try_from(shards).unwrap_or(u16::MAX),
+        hash: Hash::JumpXxh3,
+        version: 1,
+    };
+    layout.shard_of(Some(SortKey::S(&format!("0#{part}"))))
+}
+
+fn narrow(shards: u64) -> usize {
+    usize::try_from(shards).unwrap_or(usize::MAX)
+}
+
+/// A recorded workload. Remedies that change keys leave it as it was recorded.
+pub(super) fn trace(loaded: &Loaded, nth: usize, workload: &Workload, resources: &[Resource]) -> Stream {
+    let found = |resource: &Resource| resource.table == workload.table && resource.index == workload.index;
+    let on = resources.iter().position(found).unwrap_or(0);
+    let recorded = workload.trace.as_ref().and_then(|path| loaded.traces.get(path));
+    let request = |request: &crate::trace::Recorded| {
+        let access = access(workload, request.operation);
+        let position = position(request.key.as_bytes());
+        let spot = match request.operation {
+            Operation::Query => Spot::Collection(position),
+            _ => Spot::Item(position, crate::model::sort_number(&request.sort)),
+        };
+        let ask = Ask { on, access, spot, units: units(access, request.bytes as u64) };
+        (request.at, request.operation, vec![ask])
+    };
+    let requests = recorded.map(|trace| trace.iter().map(request).collect()).unwrap_or_default();
+    let operation = Operation::Put;
+    Stream {
+        workload: nth,
+        operation,
+        source: Source::Trace { requests, next: 0 },
+        scatter: false,
+        cache: None,
+        loader: None,
+    }
+}

@@ -1,0 +1,102 @@
+//! What the partitions show, in a sentence.
+
+use crate::numbers::{grouped, percent};
+use crate::record::Heat;
+use crate::report::{Map, Point};
+
+/// A partition of a map, over the whole run.
+struct Total {
+    first: u64,
+    reads: f64,
+    writes: f64,
+    throttles: f64,
+}
+
+/// Of all tables and indexes the one with the most throttles is spoken of; without throttles, the busiest.
+pub(crate) fn hottest(maps: &[Map]) -> Option<&Map> {
+    let weigh = |map: &&Map| {
+        let heat = || map.steps.iter().flatten();
+        let throttles: f64 = heat().map(|heat| f64::from(heat.throttles)).sum();
+        throttles * 1e6 + heat().map(|heat| f64::from(heat.writes * 3.0 + heat.reads)).sum::<f64>()
+    };
+    maps.iter().max_by(|a, b| weigh(a).total_cmp(&weigh(b)))
+}
+
+pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) -> String {
+    let Some(map) = hottest(maps) else { return String::new() };
+    let seconds = map.ends.last().copied().unwrap_or(1.0);
+    let totals = totals(map);
+    let Some(top) = totals.iter().max_by(|a, b| {
+        let weigh = |total: &Total| total.throttles * 1e6 + total.writes * 3.0 + total.reads;
+        weigh(a).total_cmp(&weigh(b))
+    }) else {
+        return String::new();
+    };
+    let count = map.steps.last().map_or(0, Vec::len);
+    let at_first = map.steps.first().map_or(0, Vec::len);
+    let of = format!("{count} partitions ({}{})", if map.index { "index " } else { "" }, map.name);
+    let load = if top.writes * 3.0 >= top.reads {
+        format!("{} write units/s", grouped(top.writes / seconds))
+    } else {
+        format!("{} read units/s", grouped(top.reads / seconds))
+    };
+    let split = if count > at_first {
+        format!(" DynamoDB split {at_first} partitions into {count} on the way.")
+    } else {
+        String::new()
+    };
+    if throttled_share < 0.000_5 {
+        return format!("Nothing to speak of is throttled: the busiest of {of} takes {load}.{split}");
+    }
+    let throttles: f64 = totals.iter().map(|total| total.throttles).sum();
+    let moves = moves(map);
+    let closed = totals.iter().filter(|total| total.throttles > 0.1 * top.throttles).count();
+    let share = percent(throttled_share);
+    let sentence = if top.throttles > 0.9 * throttles {
+        format!(
+            "One of {of} takes {load} and refuses what comes above; the others have room. {share} of all requests are throttled."
+        )
+    } else if moves > 3 {
+        format!(
+            "A rolling hot partition: one of {of} does the work at any time, and it changed {moves} times. {share} of all requests are throttled."
+        )
+    } else if closed < count {
+        format!(
+            "{closed} of {of} refuse requests, the busiest takes {load}. {share} of all requests are throttled."
+        )
+    } else {
+        format!(
+            "All of {of} refuse requests alike: it is the table's capacity that is spent, or every key is hot. {share} of all requests are throttled."
+        )
+    };
+    let last = series.last().map_or(0.0, |point| point.throttled / point.offered.max(1.0));
+    let healed =
+        if last < 0.000_5 && count > at_first { " At the end nothing is throttled any more." } else { "" };
+    format!("{sentence}{split}{healed}")
+}
+
+/// By the first place of each partition; a split's upper half counts by itself.
+fn totals(map: &Map) -> Vec<Total> {
+    let mut totals: Vec<Total> = Vec::new();
+    for Heat { first, reads, writes, throttles } in map.steps.iter().flatten() {
+        let at = totals.partition_point(|total| total.first < *first);
+        if totals.get(at).is_none_or(|total| total.first != *first) {
+            totals.insert(at, Total { first: *first, reads: 0.0, writes: 0.0, throttles: 0.0 });
+        }
+        let total = &mut totals[at];
+        total.reads += f64::from(*reads);
+        total.writes += f64::from(*writes);
+        total.throttles += f64::from(*throttles);
+    }
+    totals
+}
+
+/// How often another partition became the one with the most throttles.
+fn moves(map: &Map) -> usize {
+    let top = |step: &Vec<Heat>| {
+        let top = step.iter().max_by(|a, b| a.throttles.total_cmp(&b.throttles))?;
+        (top.throttles > 0.0).then_some(top.first)
+    };
+    let tops: Vec<u64> = map.steps.iter().filter_map(top).collect();
+    tops.windows(2).filter(|two| two[0] != two[1]).count()
+}

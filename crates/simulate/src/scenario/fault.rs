@@ -1,0 +1,113 @@
+//! What is wrong with a scenario or a trace: where, which field, what was expected.
+
+use std::ops::Range;
+
+use toml::de::{DeTable, DeValue};
+
+/// One fault in a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {}{problem}", .field.as_ref().map(|field| format!("{field}: ")).unwrap_or_default())]
+pub struct Fault {
+    /// The file's name, as the operator gave it.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The field, as a path: `workload[2].rate` is the second workload's. `None` where there is none.
+    pub field: Option<String>,
+    /// What is wrong and what was expected.
+    pub problem: String,
+}
+
+impl Fault {
+    /// A fault at `span` of a scenario's text. The field is the innermost one whose key or value holds the span.
+    fn at(file: &str, text: &str, span: Range<usize>, problem: impl Into<String>) -> Self {
+        Fault {
+            file: file.to_owned(),
+            line: line_of(text, span.start),
+            field: DeTable::parse(text).ok().and_then(|table| field(table.get_ref(), &span)),
+            problem: problem.into(),
+        }
+    }
+
+    /// A fault in field `name` of the `nth` (from 0) of `[[list]]`; at the top of the file where `list` is empty.
+    pub(crate) fn field(
+        file: &str,
+        text: &str,
+        list: &str,
+        nth: usize,
+        name: &str,
+        problem: impl Into<String>,
+    ) -> Self {
+        let table = DeTable::parse(text).ok();
+        let table = table.as_ref().map(|table| table.get_ref());
+        let span = |table: &DeTable<'_>| {
+            table.iter().find(|(key, _)| key.get_ref() == name).map(|(key, _)| key.span())
+        };
+        let (start, field) = if list.is_empty() {
+            (table.and_then(span).map(|span| span.start), name.to_owned())
+        } else {
+            let element = table.and_then(|table| table.get(list)).and_then(|list| match list.get_ref() {
+                DeValue::Array(elements) => elements.get(nth),
+                _ => None,
+            });
+            let inner = element.and_then(|element| match element.get_ref() {
+                DeValue::Table(inner) => span(inner),
+                _ => None,
+            });
+            let start = inner.or_else(|| element.map(|element| element.span())).map(|span| span.start);
+            (start, format!("{list}[{}].{name}", nth + 1))
+        };
+        Fault {
+            file: file.to_owned(),
+            line: line_of(text, start.unwrap_or(0)),
+            field: Some(field),
+            problem: problem.into(),
+        }
+    }
+
+    /// A fault in a line of a file that is not TOML.
+    pub(crate) fn line(file: &str, line: usize, problem: impl Into<String>) -> Self {
+        Fault { file: file.to_owned(), line, field: None, problem: problem.into() }
+    }
+
+    /// What the TOML reader found.
+    pub(crate) fn read(file: &str, text: &str, error: &toml::de::Error) -> Self {
+        let problem = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
+        Fault::at(file, text, error.span().unwrap_or(0..0), problem)
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count()
+}
+
+fn field(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
+    let holds =
+        |outer: Range<usize>| outer.start <= span.start && span.end <= outer.end && span.start < outer.end;
+    for (key, value) in table {
+        let name = key.get_ref();
+        if holds(key.span()) {
+            return Some(name.to_string());
+        }
+        // The span of a table under a [[heading]] is its heading only, so what it holds is asked first.
+        let inside = match value.get_ref() {
+            DeValue::Table(inner) => field(inner, span).map(|rest| format!("{name}.{rest}")),
+            DeValue::Array(elements) => elements.iter().enumerate().find_map(|(nth, element)| {
+                let at = format!("{name}[{}]", nth + 1);
+                match element.get_ref() {
+                    DeValue::Table(inner) => field(inner, span).map(|rest| format!("{at}.{rest}")),
+                    _ => None,
+                }
+                .or_else(|| holds(element.span()).then_some(at))
+            }),
+            _ => None,
+        };
+        if inside.is_some() {
+            return inside;
+        }
+        if holds(value.span()) {
+            return Some(name.to_string());
+        }
+    }
+    None
+}

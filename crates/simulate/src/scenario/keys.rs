@@ -1,0 +1,97 @@
+//! Which partition keys a workload asks for.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::values::{Length, Rate, Whole, word_or_table};
+
+/// Partition keys: one key, or how they are drawn.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[schemars(untagged)]
+pub enum Keys {
+    /// Always this one.
+    Constant(String),
+    /// One of several.
+    Drawn(Drawn),
+}
+
+word_or_table!(
+    Keys,
+    "a key, { uniform = … }, { zipf = … }, { rolling = … }, { sequential = … } or { file = … }",
+    |word| (!word.is_empty()).then(|| Keys::Constant(word.to_owned())),
+    Drawn,
+    Keys::Drawn
+);
+
+/// How a key is drawn. Keys are named `prefix0`, `prefix1` and so on.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Drawn {
+    /// Each as likely as any other.
+    Uniform(Uniform),
+    /// The k-th most popular in proportion to 1 / k^exponent. Which name is how popular is drawn from the seed.
+    Zipf(Zipf),
+    /// One key at a time, the next one after a while.
+    Rolling(Rolling),
+    /// A sorted load: all items of one key, then all of the next. Needs the workload's `items`.
+    Sequential(Zipf),
+    /// Keys from a file, one per line.
+    File(File),
+}
+
+/// How many keys there can be. All are kept in memory.
+pub type Count = Whole<10_000_000>;
+
+/// Equally likely keys.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Uniform {
+    /// What names start with.
+    pub prefix: String,
+    /// How many.
+    pub keys: Count,
+}
+
+/// Keys of unequal popularity.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Zipf {
+    /// What names start with.
+    pub prefix: String,
+    /// How many.
+    pub keys: Count,
+    /// The exponent. Default: 1.
+    pub exponent: Option<Rate>,
+}
+
+/// A hot key that moves on.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Rolling {
+    /// What names start with.
+    pub prefix: String,
+    /// How many, then the first again.
+    pub keys: Count,
+    /// How long each is the one.
+    pub each: Length,
+}
+
+/// Keys from a file.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Its path, from the scenario's folder.
+    pub path: String,
+    /// As it stands, or shuffled by the seed. From the start again at the end.
+    pub order: Order,
+}
+
+/// In which order a file is walked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// Line by line.
+    AsIs,
+    /// Shuffled by the seed.
+    Shuffled,
+}

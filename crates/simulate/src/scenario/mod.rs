@@ -1,0 +1,93 @@
+//! What a scenario says: its file, its bounds, its faults.
+//!
+//! Sans-IO: text in, [`Scenario`] out. Files that it names are asked of the caller.
+
+mod check;
+mod fault;
+mod file;
+mod keys;
+mod values;
+
+use std::collections::HashMap;
+
+pub use fault::Fault;
+pub use file::{
+    Between, Burst, Changing, Client, Consistency, Growth, Index, Kind, Load, ModeName, Operation, Remedy,
+    Scenario, Size, Sort, Table, Workload,
+};
+pub use keys::{Drawn, File, Keys, Order, Rolling, Uniform, Zipf};
+pub use values::{Length, MAX_RATE, Rate, Whole};
+
+use crate::trace::{self, Trace};
+
+/// A scenario with all that it names, checked.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// Its name: the file's, without ending.
+    pub name: String,
+    /// What it says.
+    pub scenario: Scenario,
+    /// Lists of keys, by path.
+    pub(crate) lists: HashMap<String, Vec<String>>,
+    /// Traces, by path.
+    pub(crate) traces: HashMap<String, Trace>,
+    /// Lines of traces that were left out.
+    pub skipped: usize,
+}
+
+impl Loaded {
+    /// Reads a scenario. `file` is its name, for messages; `open` gives the text of a file that it names, as it names it.
+    /// `skip_bad`: leave out lines of traces that cannot be read, and count them.
+    ///
+    /// # Errors
+    /// The first fault found: not TOML, a field that is unknown, missing or out of bounds, fields that contradict each other, a
+    /// file that cannot be opened or (without `skip_bad`) read.
+    pub fn read(
+        file: &str,
+        text: &str,
+        open: &mut dyn FnMut(&str) -> std::io::Result<String>,
+        skip_bad: bool,
+    ) -> Result<Loaded, Fault> {
+        let scenario: Scenario = toml::from_str(text).map_err(|error| Fault::read(file, text, &error))?;
+        check::check(&scenario, &|list, nth, name, problem| {
+            Fault::field(file, text, list, nth, name, problem)
+        })?;
+        let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
+        let name = stem.strip_suffix(".toml").unwrap_or(stem).to_owned();
+        let mut loaded = Loaded { name, scenario, lists: HashMap::new(), traces: HashMap::new(), skipped: 0 };
+        for (nth, workload) in loaded.scenario.workload.iter().enumerate() {
+            let fault =
+                |field: &str, problem: String| Fault::field(file, text, "workload", nth, field, problem);
+            for (field, keys) in [("key", &workload.key), ("part", &workload.part)] {
+                if let Some(Keys::Drawn(Drawn::File(list))) = keys {
+                    let text = open(&list.path)
+                        .map_err(|error| fault(field, format!("cannot read {}: {error}", list.path)))?;
+                    let names: Vec<String> =
+                        text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+                    if names.is_empty() {
+                        return Err(fault(
+                            field,
+                            format!("{} holds no key; expected one per line", list.path),
+                        ));
+                    }
+                    loaded.lists.insert(list.path.clone(), names);
+                }
+            }
+            if let Some(path) = &workload.trace {
+                let text =
+                    open(path).map_err(|error| fault("trace", format!("cannot read {path}: {error}")))?;
+                let (trace, skipped) = trace::read(path, &text, skip_bad)?;
+                loaded.skipped += skipped;
+                loaded.traces.insert(path.clone(), trace);
+            }
+        }
+        Ok(loaded)
+    }
+}
+
+/// The published JSON schema of scenarios, for editors and checkers.
+pub fn json_schema() -> String {
+    let mut text = serde_json::to_string_pretty(&schemars::schema_for!(Scenario)).unwrap_or_default();
+    text.push('\n');
+    text
+}

@@ -1,0 +1,196 @@
+//! Scenario files and traces: what is refused, and that the words name line and field.
+
+use heatsink_simulate::scenario::{Loaded, json_schema};
+use heatsink_simulate::shipped::{SHIPPED, shipped};
+use heatsink_simulate::simulate;
+use proptest::prelude::*;
+
+const GOOD: &str = r#"about = "x"
+duration = "10s"
+
+[[table]]
+name = "T"
+mode = "on-demand"
+
+[[workload]]
+name = "w"
+table = "T"
+operation = "put"
+rate = 100
+key = "k"
+"#;
+
+fn none(_: &str) -> std::io::Result<String> {
+    Err(std::io::ErrorKind::NotFound.into())
+}
+
+fn fault(text: &str) -> String {
+    Loaded::read("s.toml", text, &mut none, false)
+        .map(|_| "no fault".to_owned())
+        .unwrap_or_else(|fault| fault.to_string())
+}
+
+/// The fault when `old` of the good scenario is `new`.
+fn with(old: &str, new: &str) -> String {
+    assert!(GOOD.contains(old));
+    fault(&GOOD.replace(old, new))
+}
+
+#[test]
+fn faults_name_line_and_field() {
+    assert_eq!(fault(GOOD), "no fault");
+    let rate = "expected requests per second, more than 0 and at most 10 million";
+    for (new, value) in [
+        ("0", "floating point `0.0`"),
+        ("-5", "floating point `-5.0`"),
+        ("inf", "floating point `inf`"),
+        ("nan", "floating point `NaN`"),
+        ("1e12", "floating point `1000000000000.0`"),
+    ] {
+        let found = with("rate = 100", &format!("rate = {new}"));
+        assert_eq!(found, format!("s.toml:12: workload[1].rate: invalid value: {value}, {rate}"));
+    }
+    for (old, new, expected) in [
+        (
+            "rate = 100",
+            "rate = \"many\"",
+            "s.toml:12: workload[1].rate: invalid type: string \"many\", expected requests per second",
+        ),
+        ("rate = 100", "", "s.toml:8: workload[1].rate: missing; expected requests per second"),
+        (
+            "rate = 100",
+            "rate = { growth = { from = 1, factor = 2, every = \"0s\" } }",
+            "s.toml:12: workload[1].rate: growth: expected every to be at least 1s",
+        ),
+        (
+            "rate = 100",
+            "rate = { curve = [[\"5s\", 1], [\"1s\", 2]] }",
+            "s.toml:12: workload[1].rate: curve: expected points in order of time",
+        ),
+        (
+            "rate = 100",
+            "rate = 100\nburst = { rate = 5, every = \"1s\", lasts = \"1s\" }",
+            "s.toml:13: workload[1].burst: expected lasts to be more than 0s",
+        ),
+        ("\"10s\"", "\"0s\"", "s.toml:2: duration: expected at least 1s"),
+        (
+            "\"10s\"",
+            "\"400d\"",
+            "s.toml:2: duration: invalid value: string \"400d\", expected a length of time",
+        ),
+        ("\"10s\"", "\"99999999999999999999d\"", "s.toml:2: duration: invalid value"),
+        (
+            "\"10s\"",
+            "\"10s\"\nstep = \"20s\"",
+            "s.toml:3: step: expected a length from 100ms to the duration",
+        ),
+        ("duration", "duratoin", "s.toml:2: duratoin: unknown field `duratoin`"),
+        ("\"on-demand\"", "\"on-request\"", "s.toml:6: table[1].mode: unknown variant `on-request`"),
+        ("\"on-demand\"", "\"provisioned\"", "s.toml:6: table[1].mode: \"provisioned\" needs read and write"),
+        ("table = \"T\"", "table = \"U\"", "s.toml:10: workload[1].table: there is no [[table]] named \"U\""),
+        (
+            "key = \"k\"",
+            "key = { zipf = { prefix = \"k\", keys = 0 } }",
+            "s.toml:13: workload[1].key.zipf.keys: invalid value: integer `0`, expected a whole number from 1 to",
+        ),
+        (
+            "key = \"k\"",
+            "key = { sequential = { prefix = \"k\", keys = 9 } }",
+            "s.toml:8: workload[1].items: missing; a sequential load needs",
+        ),
+        (
+            "key = \"k\"",
+            "key = { file = { path = \"no.txt\", order = \"as-is\" } }",
+            "s.toml:13: workload[1].key: cannot read no.txt",
+        ),
+        (
+            "key = \"k\"",
+            "key = \"k\"\ntrace = \"t\"",
+            "s.toml:11: workload[1].operation: not together with trace",
+        ),
+        (
+            "key = \"k\"",
+            "key = \"k\"\nstart = \"10s\"",
+            "s.toml:14: workload[1].start: the workload would never run",
+        ),
+        (
+            "key = \"k\"",
+            "key = \"k\"\nitem_bytes = 409601",
+            "s.toml:14: workload[1].item_bytes: invalid value: integer `409601`",
+        ),
+        (
+            "key = \"k\"",
+            "key = \"k\"\n[[remedy]]\nkind = \"write-sharding\"",
+            "s.toml:15: remedy[1].kind: needs shards",
+        ),
+        (
+            "key = \"k\"",
+            "key = \"k\"\n[[remedy]]\nkind = \"write-sharding\"\nshards = 1001",
+            "s.toml:16: remedy[1].shards: invalid value",
+        ),
+        ("about = \"x\"", "about = ", "s.toml:1: "),
+    ] {
+        let found = with(old, new);
+        assert!(found.starts_with(expected), "{found}\n{expected}");
+    }
+}
+
+#[test]
+fn a_trace_with_a_bad_line_stops_or_is_counted() {
+    let scenario = GOOD.replace("operation = \"put\"\nrate = 100\nkey = \"k\"", "trace = \"t.csv\"");
+    let read =
+        |trace: &'static str, skip| Loaded::read("s.toml", &scenario, &mut |_| Ok(trace.to_owned()), skip);
+    let good = "# recorded\n0.1,put,k,a,100\n\n0.2,get,k,a,100\n";
+    assert_eq!(read(good, false).unwrap().skipped, 0);
+    for (bad, problem) in [
+        ("0.1,put,k,a,100\n0.2,put,k\n", "t.csv:2: 3 fields; expected seconds,operation,key,sort,bytes"),
+        ("0.1,put,k,a,100\nx,put,k,a,1\n", "t.csv:2: seconds: expected a number"),
+        ("0.1,put,k,a,100\n-1,put,k,a,1\n", "t.csv:2: seconds: expected a number"),
+        ("0.1,put,k,a,100\n0.05,put,k,a,1\n", "t.csv:2: seconds: earlier than the line above"),
+        ("0.1,put,k,a,100\n0.2,sing,k,a,1\n", "t.csv:2: operation: \"sing\""),
+        ("0.1,put,k,a,100\n0.2,put,,a,1\n", "t.csv:2: key: empty"),
+        ("0.1,put,k,a,100\n0.2,put,k,a,-1\n", "t.csv:2: bytes: expected"),
+    ] {
+        let fault = read(bad, false).unwrap_err().to_string();
+        assert!(fault.starts_with(problem), "{fault}\n{problem}");
+        let loaded = read(bad, true).unwrap();
+        assert_eq!(loaded.skipped, 1);
+        let report = simulate(&loaded, &mut |_| {});
+        assert_eq!((report.skipped_lines, report.runs[0].offered), (1, 1));
+    }
+    assert_eq!(read("bad\n", true).unwrap_err().to_string(), "t.csv:1: the trace holds no request");
+}
+
+#[test]
+fn every_shipped_scenario_reads() {
+    for (name, _) in SHIPPED {
+        let loaded = shipped(name).unwrap();
+        assert_eq!(loaded.map(|loaded| loaded.name).map_err(|fault| fault.to_string()).as_deref(), Ok(*name));
+    }
+    assert!(shipped("no such").is_none());
+}
+
+#[test]
+fn the_published_json_schema_is_the_one_in_force() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.schema.json");
+    if std::env::var_os("WRITE_SCHEMA").is_some() {
+        std::fs::write(path, json_schema()).unwrap();
+    }
+    let published = std::fs::read_to_string(path).unwrap_or_default();
+    assert_eq!(
+        published,
+        json_schema(),
+        "write it anew: WRITE_SCHEMA=1 cargo test -p heatsink-simulate --test scenario"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_text_has_an_answer(
+        text in "(\\[\\[(table|workload|remedy)\\]\\]\n|name|mode|kind|rate|key|duration|operation| = |\"put\"|\"on-demand\"|\\{|\\}|\\[|[a-z\"#\n0-9.-]){0,60}",
+        trace in "([0-9.,a-z\n]|put|get){0,60}",
+    ) {
+        let _ = Loaded::read("f", &text, &mut |_| Ok(trace.clone()), false);
+        let _ = heatsink_simulate::trace::read("t", &trace, true);
+    }
+}
