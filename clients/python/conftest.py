@@ -13,6 +13,7 @@ import pytest
 from botocore.config import Config
 
 import board as model
+import chat as rooms
 
 ENDPOINT = os.environ.get("HEATSINK_ENDPOINT", "")
 STORE = os.environ.get("HEATSINK_STORE", "embedded")
@@ -94,3 +95,15 @@ def board(client, resource):
             batch.put_item(Item=row)
     yield Board(table, [{**row, "score": Decimal(row["score"])} for row in made])
     client.delete_table(TableName="Leaderboards")
+
+
+@pytest.fixture(scope="session")
+def chat(client, resource):
+    """The chat rooms with their three indexes. Tests only read them."""
+    table = resource.create_table(**rooms.schema("Chat"))
+    client.get_waiter("table_exists").wait(TableName="Chat", WaiterConfig={"Delay": 1, "MaxAttempts": 60})
+    with table.batch_writer() as batch:
+        for message in rooms.messages():
+            batch.put_item(Item=message)
+    yield table
+    client.delete_table(TableName="Chat")
