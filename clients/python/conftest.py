@@ -1,7 +1,7 @@
 """Connects boto3 to the endpoint under test and sets the tables up once.
 
-HEATSINK_ENDPOINT names the endpoint: any DynamoDB on this machine. HEATSINK_STORE says what is behind it, for the
-few things that older local servers do not have.
+HEATSINK_ENDPOINT names the endpoint: any DynamoDB on this machine. HEATSINK_STORE says what is behind it, and
+HEATSINK_CANNOT lists what that store itself lacks, as `file::test | reason` (the lists are in clients/run).
 """
 
 import os
@@ -17,6 +17,14 @@ import chat as rooms
 
 ENDPOINT = os.environ.get("HEATSINK_ENDPOINT", "")
 STORE = os.environ.get("HEATSINK_STORE", "embedded")
+CANNOT = dict(line.split(" | ", 1) for line in os.environ.get("HEATSINK_CANNOT", "").splitlines() if " | " in line)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        reason = CANNOT.get(f"{item.path.name}::{item.name}")
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def connect(kind):

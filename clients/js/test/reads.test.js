@@ -1,12 +1,12 @@
 // The viral leaderboard, read: order, pages, conditions, filters, counts, scans, indexes, paginators.
 
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 
 import { DeleteTableCommand, paginateScan } from '@aws-sdk/client-dynamodb';
 import { paginateQuery, QueryCommand, ScanCommand } from '@aws-sdk/lib-dynamodb';
 
-import { byKey, client, collection, documents, fill, makeTable, pages, rows, VIRAL } from '../board.js';
+import { byKey, client, collection, documents, fill, makeTable, pages, rows, test, VIRAL } from '../board.js';
 
 const TableName = 'Leaderboards_js';
 const all = rows();
