@@ -9,10 +9,10 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::known::Standing;
-use crate::layouts::TableLayouts;
 use crate::registry::{REGISTRY, Registry};
 use crate::resolve::{Judgement, judge};
 use crate::rules::{Rules, Wish};
+use heatsink_layout::TableLayouts;
 
 /// What the rules mean for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,7 +85,9 @@ async fn verdict(registry: &Registry, rules: &Rules, name: &str) -> Result<Optio
     let Some(described) = registry.describe(name).await? else { return Ok(None) };
     Ok(Some(match judge(registry, rules, &described).await {
         Ok(Judgement::Empty(layouts)) => Verdict::Empty(layouts),
-        Ok(Judgement::Stands(Standing::Sharded(layouts))) => Verdict::Sharded(TableLayouts::clone(&layouts)),
+        Ok(Judgement::Stands(Standing::Sharded(table))) => {
+            Verdict::Sharded(TableLayouts::clone(table.layouts()))
+        }
         Ok(Judgement::Stands(Standing::Refused { error, .. })) => {
             Verdict::Refused(error.message.unwrap_or_default())
         }

@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::Env;
-use heatsink_layout::{Layout, LayoutSource, Placement};
+use heatsink_layout::{Layout, LayoutSource, Placement, Table, TableLayouts};
 use heatsink_store::Store;
 
 use crate::known::{Freshness, Standing, Tables, Trust};
@@ -302,7 +302,7 @@ impl Control {
 }
 
 impl Inner {
-    pub fn fresh_record(&self, schema: &TableSchema, layouts: crate::TableLayouts) -> Record {
+    pub fn fresh_record(&self, schema: &TableSchema, layouts: TableLayouts) -> Record {
         Record {
             id: schema.id.clone(),
             name: schema.name.clone(),
@@ -324,16 +324,12 @@ impl Standing {
 }
 
 impl LayoutSource for Control {
-    fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
         self.inner.tables.sharded(name)
     }
 
-    fn placement(&self, table: &TableSchema, key: &[u8]) -> Placement {
-        let layout = self
-            .inner
-            .tables
-            .layouts(&table.id, |layouts| layouts.and_then(|layouts| layouts.of(key)).cloned());
-        Placement::Stable(layout.unwrap_or_else(|| Arc::clone(&self.inner.whole)))
+    fn placement(&self, table: &Table, key: &[u8]) -> Placement {
+        Placement::Stable(Arc::clone(table.layouts().of(key).unwrap_or(&self.inner.whole)))
     }
 
     fn is_hidden(&self, name: &str) -> bool {

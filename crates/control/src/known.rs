@@ -8,8 +8,7 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use heatsink_dynamo::{Error, TableSchema};
 use heatsink_env::Moment;
-
-use crate::layouts::TableLayouts;
+use heatsink_layout::Table;
 
 /// After this long one request looks again, while the others go on with what is known.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
@@ -77,7 +76,7 @@ pub(crate) enum Standing {
     /// Forwarded: the table has no record and no rule shards it.
     Forward,
     /// Sharded as recorded.
-    Sharded(Arc<TableLayouts>),
+    Sharded(Arc<Table>),
     /// Refused.
     Refused {
         error: Error,
@@ -92,16 +91,10 @@ pub(crate) struct Tables {
     writing: Mutex<()>,
 }
 
-/// `by_id` outlives `by_name`: a request that has a table's schema in hand still finds the layouts that belong to it, though the name
-/// now stands for another table.
 #[derive(Clone, Default)]
 struct Snapshot {
     by_name: HashMap<String, Arc<Known>>,
-    by_id: HashMap<String, Arc<TableLayouts>>,
 }
-
-/// Layouts of former tables that are kept, at most.
-const FORMER: usize = 4_096;
 
 impl Tables {
     pub fn new() -> Self {
@@ -112,29 +105,17 @@ impl Tables {
         self.now.load().by_name.get(name).cloned()
     }
 
-    /// The schema of a sharded table.
-    pub fn sharded(&self, name: &str) -> Option<Arc<TableSchema>> {
-        let now = self.now.load();
-        let known = now.by_name.get(name)?;
-        matches!(known.standing, Standing::Sharded(_)).then(|| Arc::clone(&known.schema))
-    }
-
-    /// Reads the layouts of a table by its id.
-    pub fn layouts<T>(&self, id: &str, read: impl FnOnce(Option<&TableLayouts>) -> T) -> T {
-        read(self.now.load().by_id.get(id).map(|layouts| &**layouts))
+    /// A sharded table. Whoever holds it keeps the layouts that belong to its schema, though the name may stand for another table
+    /// by then.
+    pub fn sharded(&self, name: &str) -> Option<Arc<Table>> {
+        match &self.now.load().by_name.get(name)?.standing {
+            Standing::Sharded(table) => Some(Arc::clone(table)),
+            _ => None,
+        }
     }
 
     pub fn insert(&self, name: &str, known: Known) {
-        self.change(|tables| {
-            if let Standing::Sharded(layouts) = &known.standing {
-                tables.by_id.insert(known.schema.id.clone(), Arc::clone(layouts));
-            }
-            tables.by_name.insert(name.to_owned(), Arc::new(known));
-            if tables.by_id.len() > tables.by_name.len() + FORMER {
-                let Snapshot { by_name, by_id } = tables;
-                by_id.retain(|id, _| by_name.values().any(|known| known.schema.id == *id));
-            }
-        });
+        self.change(|tables| drop(tables.by_name.insert(name.to_owned(), Arc::new(known))));
     }
 
     pub fn remove(&self, name: &str) {

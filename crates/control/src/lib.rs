@@ -7,7 +7,6 @@ mod check;
 mod control;
 mod describe;
 mod known;
-mod layouts;
 mod record;
 mod registry;
 mod resolve;
@@ -15,8 +14,8 @@ pub mod rules;
 
 pub use check::{Verdict, check};
 pub use control::{Control, StartError};
+pub use heatsink_layout::{KeyLayout, TableLayouts};
 pub use known::MAX_AGE;
-pub use layouts::{KeyLayout, TableLayouts};
 pub use record::{Progress, Record, State};
 pub use registry::REGISTRY;
 pub use rules::{Rules, RulesError, Wish};

@@ -4,7 +4,7 @@ use heatsink_dynamo::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use crate::layouts::TableLayouts;
+use heatsink_layout::TableLayouts;
 
 /// The sort key of a table's record. Later records of single keys have others.
 pub(crate) const SORT: &str = "table";

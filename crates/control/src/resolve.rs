@@ -8,10 +8,10 @@ use heatsink_dynamo::{Code, Error, Outcome, TableSchema};
 use crate::control::{Inner, not_found};
 use crate::describe::Described;
 use crate::known::{Freshness, Known, Standing};
-use crate::layouts::TableLayouts;
 use crate::record::{Record, State};
 use crate::registry::{REGISTRY, Registry};
 use crate::rules::{Rules, Wish};
+use heatsink_layout::{Table, TableLayouts};
 
 /// Looks a table up and remembers its standing. A table that is not there is forgotten: its requests go to the store, which says so.
 pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
@@ -44,7 +44,7 @@ async fn standing(inner: &Inner, described: &Described) -> Result<Standing, Erro
         Judgement::Empty(layouts) => {
             let record =
                 inner.registry.create(&inner.fresh_record(&described.schema, layouts.clone())).await?;
-            Ok(recorded(&record, &Wish::Sharded(layouts)))
+            Ok(recorded(&described.schema, &record, &Wish::Sharded(layouts)))
         }
     }
 }
@@ -64,7 +64,7 @@ pub(crate) async fn judge(
     let schema = &described.schema;
     let wish = rules.wish(schema);
     if let Some(record) = registry.read(&schema.id).await? {
-        return Ok(Judgement::Stands(recorded(&record, &wish)));
+        return Ok(Judgement::Stands(recorded(schema, &record, &wish)));
     }
     let layouts = match wish {
         Wish::Sharded(layouts) => layouts,
@@ -87,7 +87,7 @@ pub(crate) async fn judge(
 }
 
 /// What a record means for a gateway with that wish. Where no rule speaks of the table the record alone holds.
-fn recorded(record: &Record, wish: &Wish) -> Standing {
+fn recorded(schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
     let contradiction = |wished: &dyn std::fmt::Display| {
         refused(
             format!(
@@ -105,7 +105,10 @@ fn recorded(record: &Record, wish: &Wish) -> Standing {
         Wish::Sharded(_) | Wish::Unmentioned { .. } => {}
     }
     let under_way = match &record.state {
-        State::Active => return Standing::Sharded(Arc::new(TableLayouts::clone(&record.layouts))),
+        State::Active => {
+            let layouts = Arc::new(TableLayouts::clone(&record.layouts));
+            return Standing::Sharded(Arc::new(Table::new(schema.clone(), layouts)));
+        }
         State::Adopting(_) => "brought under its rules",
         State::Returning(_) => "brought back out of its rules",
     };

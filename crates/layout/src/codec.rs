@@ -5,8 +5,15 @@
 //! escaped logical key, shard k of 1 and above is the escaped logical key with `#~k`. Encoding therefore only ever
 //! appends ASCII: what stands before it stays byte for byte, in a JSON string too.
 //!
+//! In a table that has buckets ([`Time`](crate::Time)) a key that ends in `#~` and a bucket (`#~2026-06-22`) has the reserved form
+//! too; an item's physical key is then the escaped logical key, `#~` and the bucket, and `#~k` where k is not 0. Tables without
+//! buckets never had that form and do not have it now.
+//!
 //! Works on the key's bytes, for string and binary keys alike. Not here: which shard an item belongs to
 //! ([`Layout::shard_of`](crate::Layout::shard_of)).
+
+use crate::time::width;
+use crate::{Bucket, Granularity, Slot};
 
 /// The longest partition key that DynamoDB stores, in bytes (AWS Developer Guide, "Constraints", partition keys).
 pub const MAX_PARTITION_KEY: usize = 2048;
@@ -36,6 +43,47 @@ pub struct Decoded<'a> {
     pub shard: u16,
 }
 
+/// The lengths of buckets that are known, longest first: an hour's text ends in no day's.
+const GRANULARITIES: [Granularity; 3] = [Granularity::Hour, Granularity::Day, Granularity::Month];
+
+/// [`suffix`] for any slot of a table that has buckets.
+pub fn bucket_suffix(logical: &[u8], slot: Slot) -> String {
+    let mut suffix = if is_reserved_with_buckets(logical) { ESCAPE.to_owned() } else { String::new() };
+    if let Some(bucket) = slot.bucket {
+        suffix.push_str(&format!("#~{bucket}"));
+    }
+    if slot.shard > 0 {
+        suffix.push_str(&format!("#~{}", slot.shard));
+    }
+    suffix
+}
+
+/// [`decode`] for a table that has buckets: the length of the logical key, and the slot.
+pub fn bucket_decode(physical: &[u8]) -> (usize, Slot) {
+    let decoded = split_shard(physical);
+    let (mut rest, mut slot) = (decoded.logical, Slot::shard(decoded.shard));
+    if let Some((head, bucket)) = split_bucket(rest) {
+        (rest, slot.bucket) = (head, Some(bucket));
+    }
+    match split(rest) {
+        Some((logical, 0)) if is_reserved_with_buckets(logical) => (logical.len(), slot),
+        _ => (rest.len(), slot),
+    }
+}
+
+/// [`is_reserved`] in a table that has buckets.
+pub fn is_reserved_with_buckets(key: &[u8]) -> bool {
+    is_reserved(key) || split_bucket(key).is_some()
+}
+
+/// A key that ends in a bucket: what stands before it, and the bucket.
+fn split_bucket(key: &[u8]) -> Option<(&[u8], Bucket)> {
+    GRANULARITIES.into_iter().find_map(|granularity| {
+        let (head, text) = key.split_at_checked(key.len().checked_sub(width(granularity.format()))?)?;
+        Some((head.strip_suffix(MARK)?, Bucket::read(text, granularity, granularity.format())?))
+    })
+}
+
 /// What has to be appended to a logical key to make it the physical key of `shard`. Empty for shard 0 of a key that
 /// does not end in the reserved form. No limit is checked; see [`encode`].
 pub fn suffix(logical: &[u8], shard: u16) -> String {
@@ -61,16 +109,21 @@ pub fn encode(logical: &[u8], shard: u16) -> Result<Vec<u8>, KeyTooLong> {
     Ok(physical)
 }
 
+/// Takes a shard of 1 and above off a physical key.
+fn split_shard(physical: &[u8]) -> Decoded<'_> {
+    let whole = Decoded { logical: physical, shard: 0 };
+    match split(physical) {
+        Some((logical, number)) if number >= 1 => {
+            u16::try_from(number).map_or(whole, |shard| Decoded { logical, shard })
+        }
+        _ => whole,
+    }
+}
+
 /// Reads a physical key. Bytes that no logical key encodes to (an unescaped key of before the table was adopted) are
 /// taken as their own logical key.
 pub fn decode(physical: &[u8]) -> Decoded<'_> {
-    let (rest, shard) = match split(physical) {
-        Some((rest, number)) if number >= 1 => match u16::try_from(number) {
-            Ok(shard) => (rest, shard),
-            Err(_) => (physical, 0),
-        },
-        _ => (physical, 0),
-    };
+    let Decoded { logical: rest, shard } = split_shard(physical);
     let logical = match split(rest) {
         Some((logical, 0)) if is_reserved(logical) => logical,
         _ => rest,

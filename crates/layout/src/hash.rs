@@ -1,13 +1,55 @@
-//! From a key's canonical bytes to a shard number: xxh3-64, then jump consistent hash.
+//! From a key's bytes to a shard number: Heatsink's own way, and those of code that shards by hand.
 //!
-//! Both are pinned by golden vectors for ever: an item is found again only where its hash puts it.
+//! All are pinned by golden vectors for ever: an item is found again only where its hash puts it.
 
+use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The shard of a key among `shards` (0 counts as 1): jump consistent hash over xxh3-64, seed 0. Growing `shards` moves keys
 /// only into new shards.
 pub fn jump_xxh3(canonical: &[u8], shards: u16) -> u16 {
     jump(xxh3_64(canonical), shards)
+}
+
+/// The MD5 digest as one big number, modulo `shards`: Python's `int(md5(text).hexdigest(), 16) % shards`.
+pub fn md5(bytes: &[u8], shards: u16) -> u16 {
+    remainder(&md5::compute(bytes).0, shards)
+}
+
+/// The SHA-256 digest as one big number, modulo `shards`.
+pub fn sha256(bytes: &[u8], shards: u16) -> u16 {
+    remainder(&Sha256::digest(bytes), shards)
+}
+
+/// FNV-1a of 32 bits, modulo `shards`.
+pub fn fnv1a32(bytes: &[u8], shards: u16) -> u16 {
+    let hash =
+        bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193));
+    u16::try_from(hash % u32::from(shards.max(1))).unwrap_or(0)
+}
+
+/// FNV-1a of 64 bits, modulo `shards`.
+pub fn fnv1a64(bytes: &[u8], shards: u16) -> u16 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, step);
+    u16::try_from(hash % u64::from(shards.max(1))).unwrap_or(0)
+}
+
+/// A whole number in decimal digits, however long, modulo `shards`; `None` for other text.
+pub fn modulo(text: &[u8], shards: u16) -> Option<u16> {
+    let shards = u32::from(shards.max(1));
+    let mut left = 0;
+    for digit in text {
+        left = (left * 10 + u32::from(digit.is_ascii_digit().then(|| digit - b'0')?)) % shards;
+    }
+    if text.is_empty() { None } else { u16::try_from(left).ok() }
+}
+
+/// A big-endian number modulo `shards` (0 counts as 1).
+fn remainder(number: &[u8], shards: u16) -> u16 {
+    let shards = u32::from(shards.max(1));
+    let left = number.iter().fold(0, |left, byte| (left * 256 + u32::from(*byte)) % shards);
+    u16::try_from(left).unwrap_or(0)
 }
 
 /// Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014, figure 1).

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Which part of an item's primary key decides its shard.
+use crate::{Template, Time};
+
+/// What decides an item's shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum By {
     /// The whole sort key.
@@ -14,9 +16,15 @@ pub enum By {
         /// Which part, counted from 0.
         part: usize,
     },
+    /// An attribute outside the primary key, which is declared never to change. Only in templates.
+    Attribute {
+        /// Its name.
+        name: String,
+    },
 }
 
-/// How an item's shard is chosen.
+/// How an item's shard is chosen. A rule's `random` is [`Strategy::Calculated`] over the whole sort key: the same spread, and
+/// reads, overwrites and retries stay right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Strategy {
     /// The key stays whole.
@@ -26,13 +34,43 @@ pub enum Strategy {
         /// What is hashed.
         by: By,
     },
+    /// The bucket of the time in the sort key, and within each bucket as calculated. Sort keys without a time lie in shard 0,
+    /// outside all buckets.
+    Bucket {
+        /// Where the time stands, and how long a bucket is.
+        time: Time,
+        /// What is hashed, within a bucket.
+        by: By,
+    },
+    /// As a table was sharded by hand.
+    Template {
+        /// How physical keys are written.
+        template: Template,
+        /// What is hashed.
+        by: By,
+        /// Where the time stands, if the template has a bucket.
+        time: Option<Time>,
+    },
 }
 
-/// How a hash becomes a shard number.
+/// How what decides a shard becomes its number. All but the first are for templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hash {
     /// Jump consistent hash over xxh3-64 of the key's canonical bytes: growing moves items only into new shards.
     JumpXxh3,
+    /// MD5 as one big number, modulo the shard count.
+    Md5,
+    /// SHA-256 as one big number, modulo the shard count.
+    Sha256,
+    /// FNV-1a of 32 bits, modulo the shard count.
+    Fnv1a32,
+    /// FNV-1a of 64 bits, modulo the shard count.
+    Fnv1a64,
+    /// A whole number modulo the shard count.
+    Modulo,
+    /// Other writers draw the shard, so an item can be in any. What is written here goes where [`Hash::JumpXxh3`] of the sort key
+    /// says: the same spread, and a retried write stays one item.
+    Random,
 }
 
 /// Strategy, shard count and hash of one logical key at one moment. Immutable.
@@ -40,7 +78,7 @@ pub enum Hash {
 pub struct Layout {
     /// How an item's shard is chosen.
     pub strategy: Strategy,
-    /// How many physical keys there are; at least 1.
+    /// How many physical keys there are, in each bucket where there are buckets; at least 1.
     pub shards: u16,
     /// The hash.
     pub hash: Hash,
@@ -52,5 +90,35 @@ impl Layout {
     /// The layout of a key that is not sharded.
     pub const fn none() -> Self {
         Layout { strategy: Strategy::None, shards: 1, hash: Hash::JumpXxh3, version: 0 }
+    }
+
+    /// Where in a sort key its time stands; `None` for a layout without buckets.
+    pub fn time(&self) -> Option<&Time> {
+        match &self.strategy {
+            Strategy::Bucket { time, .. } => Some(time),
+            Strategy::Template { time, .. } => time.as_ref(),
+            Strategy::None | Strategy::Calculated { .. } => None,
+        }
+    }
+
+    /// The template, if there is one.
+    pub fn template(&self) -> Option<&Template> {
+        match &self.strategy {
+            Strategy::Template { template, .. } => Some(template),
+            _ => None,
+        }
+    }
+
+    /// The attribute outside the primary key that the shard is taken from.
+    pub fn attribute(&self) -> Option<&str> {
+        match &self.strategy {
+            Strategy::Template { by: By::Attribute { name }, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether an item's slot follows from its primary key.
+    pub fn follows_from_key(&self) -> bool {
+        self.attribute().is_none() && (self.hash != Hash::Random || self.shards <= 1)
     }
 }

@@ -1,14 +1,25 @@
-//! Logical keys and physical keys: the suffix codec, the hashes, the strategies, and the layouts in force.
+//! Logical keys and physical keys: the suffix codec, templates, the hashes, the strategies, and the layouts in force.
 //!
 //! Sans-IO. This crate does not know where layouts are recorded (`control`) nor what a request is (`route`).
 
 pub mod codec;
+mod glob;
 pub mod hash;
 mod layout;
+mod slot;
 mod source;
 mod strategy;
+mod table;
+mod template;
+mod time;
+mod words;
 
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
+pub use glob::Glob;
 pub use layout::{By, Hash, Layout, Strategy};
+pub use slot::{Slot, Unplaced};
 pub use source::{Consistency, LayoutSource, Placement, Reads};
 pub use strategy::SortKey;
+pub use table::{KeyLayout, Table, TableLayouts};
+pub use template::{Template, TemplateError};
+pub use time::{Bucket, Epoch, Granularity, Span, Time};

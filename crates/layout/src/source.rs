@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::TableSchema;
-
-use crate::Layout;
+use crate::{Layout, Table};
 
 /// How one logical key is laid out right now.
 #[derive(Clone, Debug)]
@@ -32,16 +30,16 @@ pub enum Consistency {
 
 /// Answers, for every key that the router meets, which layout holds. Cheap: it is asked on every request.
 pub trait LayoutSource: Send + Sync {
-    /// The schema of a table that is on record as sharded; `None` for a table without a record, whose requests go
+    /// A table that is on record as sharded; `None` for a table without a record, whose requests go
     /// on byte for byte.
-    fn table(&self, name: &str) -> Option<Arc<TableSchema>>;
+    fn table(&self, name: &str) -> Option<Arc<Table>>;
 
     /// The layout of one logical partition key of a recorded table. `key` holds the key's bytes: UTF-8 for a string,
     /// raw for binary. Keys that no rule names get [`Layout::none`]: they stay whole, but are escaped like the rest.
-    fn placement(&self, table: &TableSchema, key: &[u8]) -> Placement;
+    fn placement(&self, table: &Table, key: &[u8]) -> Placement;
 
     /// How reads of one logical partition key are gathered.
-    fn reads(&self, _table: &TableSchema, _key: &[u8]) -> Reads {
+    fn reads(&self, _table: &Table, _key: &[u8]) -> Reads {
         Reads::default()
     }
 

@@ -1,11 +1,13 @@
-//! The shard of an item, from its sort key.
+//! The slot of an item, from its sort key or, in some templates, from an attribute.
 //!
 //! Equal sort keys must meet in one shard however they were written, so numbers are hashed in a canonical text of their
 //! value. That text is this file's own and never changes: stored items are found by it.
 
 use std::borrow::Cow;
 
-use crate::{By, Hash, Layout, Strategy, hash};
+use heatsink_dynamo::Number;
+
+use crate::{Bucket, By, Hash, Layout, Slot, Strategy, Unplaced, hash};
 
 /// The value of a sort key attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,24 +21,106 @@ pub enum SortKey<'a> {
 }
 
 impl Layout {
-    /// The shard in which the item with that sort key lies; below [`shards`](Layout::shards). `None` is a table without
-    /// a sort key, whose one item per key lies in shard 0.
+    /// The shard in which the item with that sort key lies, within its bucket if there are buckets; below
+    /// [`shards`](Layout::shards). `None` is a table without a sort key, whose one item per key lies in shard 0. For layouts whose
+    /// shard follows from the primary key; others are asked by [`slot_of`](Self::slot_of).
     pub fn shard_of(&self, sort: Option<SortKey<'_>>) -> u16 {
-        match (&self.strategy, sort) {
-            (Strategy::None, _) | (_, None) => 0,
-            (Strategy::Calculated { by }, Some(sort)) => {
-                let canonical = sort.canonical();
-                let hashed = match (by, sort) {
-                    (By::Part { separator, part }, SortKey::S(text)) => {
-                        text.split(separator.as_str()).nth(*part).map_or(&*canonical, str::as_bytes)
-                    }
-                    _ => &*canonical,
-                };
-                match self.hash {
-                    Hash::JumpXxh3 => hash::jump_xxh3(hashed, self.shards),
-                }
+        self.slot_of(sort).map_or(0, |slot| slot.shard)
+    }
+
+    /// The slot in which the item with that sort key lies.
+    ///
+    /// # Errors
+    /// [`Unplaced`] where it does not follow from the primary key, or the sort key cannot be an item's.
+    pub fn slot_of(&self, sort: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
+        if !self.follows_from_key() {
+            return Err(Unplaced::NotFromKey(match self.attribute() {
+                Some(name) => format!("the attribute {name}"),
+                None => "a drawn number".to_owned(),
+            }));
+        }
+        self.slot(sort, sort)
+    }
+
+    /// The slot in which an item has to be put. `attribute` is the value of [`attribute`](Layout::attribute).
+    ///
+    /// # Errors
+    /// [`Unplaced`] where the item lacks what its slot is taken from.
+    pub fn slot_of_item(
+        &self,
+        sort: Option<SortKey<'_>>,
+        attribute: Option<SortKey<'_>>,
+    ) -> Result<Slot, Unplaced> {
+        match self.attribute() {
+            None => self.slot(sort, sort),
+            Some(name) => {
+                let attribute = attribute.ok_or_else(|| Unplaced::NoAttribute(name.to_owned()))?;
+                self.slot(sort, Some(attribute))
             }
         }
+    }
+
+    /// The slots in which the item with that sort key can lie.
+    ///
+    /// # Errors
+    /// [`Unplaced`] for a sort key that cannot be an item's.
+    pub fn slots_of(&self, sort: Option<SortKey<'_>>) -> Result<Vec<Slot>, Unplaced> {
+        if self.follows_from_key() {
+            return self.slot_of(sort).map(|slot| vec![slot]);
+        }
+        let bucket = self.bucket_of(sort)?;
+        Ok((0..self.shards).map(|shard| Slot { bucket, shard }).collect())
+    }
+
+    fn bucket_of(&self, sort: Option<SortKey<'_>>) -> Result<Option<Bucket>, Unplaced> {
+        let Some(time) = self.time() else { return Ok(None) };
+        match (sort.and_then(|sort| time.bucket_of(sort)), &self.strategy) {
+            (None, Strategy::Template { .. }) => {
+                Err(Unplaced::NoTime(sort.map_or_else(String::new, |sort| sort.to_string())))
+            }
+            (bucket, _) => Ok(bucket),
+        }
+    }
+
+    /// `hashed` is what the shard is taken from, before a part of it is.
+    fn slot(&self, sort: Option<SortKey<'_>>, hashed: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
+        let by = match &self.strategy {
+            Strategy::None => return Ok(Slot::default()),
+            Strategy::Calculated { by } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => by,
+        };
+        let bucket = self.bucket_of(sort)?;
+        if matches!(self.strategy, Strategy::Bucket { .. }) && bucket.is_none() {
+            return Ok(Slot::default());
+        }
+        let shard = match hashed {
+            None => 0,
+            Some(hashed) => self.shard(by, hashed)?,
+        };
+        Ok(Slot { bucket, shard })
+    }
+
+    fn shard(&self, by: &By, from: SortKey<'_>) -> Result<u16, Unplaced> {
+        let part = match (by, from) {
+            (By::Part { separator, part }, SortKey::S(text)) => text.split(separator.as_str()).nth(*part),
+            _ => None,
+        };
+        if matches!(self.hash, Hash::JumpXxh3 | Hash::Random) {
+            let canonical = from.canonical();
+            return Ok(hash::jump_xxh3(part.map_or(&*canonical, str::as_bytes), self.shards));
+        }
+        let plain = match part {
+            Some(part) => Cow::Borrowed(part.as_bytes()),
+            None => from.plain(),
+        };
+        Ok(match self.hash {
+            Hash::Md5 => hash::md5(&plain, self.shards),
+            Hash::Sha256 => hash::sha256(&plain, self.shards),
+            Hash::Fnv1a32 => hash::fnv1a32(&plain, self.shards),
+            Hash::Fnv1a64 => hash::fnv1a64(&plain, self.shards),
+            Hash::Modulo => hash::modulo(&plain, self.shards)
+                .ok_or_else(|| Unplaced::NoNumber(String::from_utf8_lossy(&plain).into_owned()))?,
+            Hash::JumpXxh3 | Hash::Random => 0,
+        })
     }
 }
 
@@ -47,6 +131,27 @@ impl<'a> SortKey<'a> {
             SortKey::S(text) => Cow::Borrowed(text.as_bytes()),
             SortKey::B(bytes) => Cow::Borrowed(bytes),
             SortKey::N(text) => Cow::Owned(canonical_number(text).into_bytes()),
+        }
+    }
+
+    /// What code that shards by hand hashes: a number as its plain decimal digits (`1718000000`, `12.5`), as `str()` gives them.
+    fn plain(self) -> Cow<'a, [u8]> {
+        match self {
+            SortKey::S(text) => Cow::Borrowed(text.as_bytes()),
+            SortKey::B(bytes) => Cow::Borrowed(bytes),
+            SortKey::N(text) => match Number::parse(text) {
+                Ok(number) => Cow::Owned(number.to_string().into_bytes()),
+                Err(_) => Cow::Borrowed(text.as_bytes()),
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for SortKey<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SortKey::S(text) | SortKey::N(text) => f.write_str(text),
+            SortKey::B(bytes) => write!(f, "{bytes:?}"),
         }
     }
 }

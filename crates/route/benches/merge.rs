@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, KeyValue, Operation, TableSchema};
-use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy};
+use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
 use heatsink_route::query::merge::{Merge, Next};
 use heatsink_route::{Router, Step};
 
@@ -46,14 +46,14 @@ fn merge_only(c: &mut Criterion) {
     group.finish();
 }
 
-struct Ten(Arc<TableSchema>, Arc<Layout>);
+struct Ten(Arc<Table>, Arc<Layout>);
 
 impl LayoutSource for Ten {
-    fn table(&self, _: &str) -> Option<Arc<TableSchema>> {
+    fn table(&self, _: &str) -> Option<Arc<Table>> {
         Some(Arc::clone(&self.0))
     }
 
-    fn placement(&self, _: &TableSchema, _: &[u8]) -> Placement {
+    fn placement(&self, _: &Table, _: &[u8]) -> Placement {
         Placement::Stable(Arc::clone(&self.1))
     }
 
@@ -72,8 +72,10 @@ fn whole_answer(c: &mut Criterion) {
     let schema = TableSchema { name: "Games".into(), id: "1".into(), key, indexes: Vec::new() };
     let strategy = Strategy::Calculated { by: By::SortKey };
     let shards = u16::try_from(LANES).unwrap_or(1);
-    let layouts =
-        Ten(Arc::new(schema), Arc::new(Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }));
+    let layouts = Ten(
+        Arc::new(Table::new(schema, Arc::default())),
+        Arc::new(Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }),
+    );
     let request = Bytes::from_static(
         br#"{"TableName":"Games","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"game"}},"Limit":100}"#,
     );

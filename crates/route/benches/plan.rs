@@ -6,21 +6,21 @@ use std::sync::Arc;
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, Operation, TableSchema};
-use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy};
+use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
 use heatsink_route::{Router, Step};
 
 /// One table whose keys all have the same layout.
 struct One {
-    schema: Arc<TableSchema>,
+    schema: Arc<Table>,
     layout: Arc<Layout>,
 }
 
 impl LayoutSource for One {
-    fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
         (name == self.schema.name).then(|| Arc::clone(&self.schema))
     }
 
-    fn placement(&self, _table: &TableSchema, _key: &[u8]) -> Placement {
+    fn placement(&self, _table: &Table, _key: &[u8]) -> Placement {
         Placement::Stable(Arc::clone(&self.layout))
     }
 
@@ -44,7 +44,7 @@ fn source() -> One {
     let by = By::Part { separator: "#".to_owned(), part: 1 };
     let layout =
         Layout { strategy: Strategy::Calculated { by }, shards: 10, hash: Hash::JumpXxh3, version: 1 };
-    One { schema: Arc::new(schema), layout: Arc::new(layout) }
+    One { schema: Arc::new(Table::new(schema, Arc::default())), layout: Arc::new(layout) }
 }
 
 fn plan(c: &mut Criterion) {

@@ -1,7 +1,8 @@
 //! Answers: physical keys become logical again wherever they show.
 
 use bytes::Bytes;
-use heatsink_dynamo::{AttributeDefinition, Error, Operation, Outcome, TableSchema, json};
+use heatsink_dynamo::{Error, Operation, Outcome, json};
+use heatsink_layout::Table;
 use serde_json::Value as Json;
 
 use crate::key::strip;
@@ -26,16 +27,15 @@ pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
 }
 
 /// The answer of a point operation with its keys made logical.
-pub(crate) fn logical(operation: Operation, schema: &TableSchema, body: &Bytes) -> Result<Bytes, Error> {
+pub(crate) fn logical(operation: Operation, table: &Table, body: &Bytes) -> Result<Bytes, Error> {
     rewrite(operation, body, |splice| {
-        let partition = &schema.key.partition;
         let [item, attributes, metrics] =
             json::attributes_of(body, ["Item", "Attributes", "ItemCollectionMetrics"])?;
         for object in [item, attributes].into_iter().flatten() {
-            strip_object(partition, object, splice)?;
+            strip_object(table, object, splice)?;
         }
         if let Some(metrics) = metrics {
-            strip_metrics(partition, metrics, splice)?;
+            strip_metrics(table, metrics, splice)?;
         }
         Ok(())
     })
@@ -67,37 +67,37 @@ fn done(mut error: Error) -> Error {
 
 /// Makes the key of one raw item or key logical; `null` stays.
 pub(crate) fn strip_object(
-    partition: &AttributeDefinition,
+    table: &Table,
     object: &[u8],
     splice: &mut Splice<'_>,
 ) -> Result<(), json::Malformed> {
-    if object == b"null" { Ok(()) } else { strip(partition, object, splice) }
+    if object == b"null" { Ok(()) } else { strip(table, object, splice) }
 }
 
 /// Makes the key in an `ItemCollectionMetrics` logical.
 pub(crate) fn strip_metrics(
-    partition: &AttributeDefinition,
+    table: &Table,
     metrics: &[u8],
     splice: &mut Splice<'_>,
 ) -> Result<(), json::Malformed> {
     if metrics == b"null" {
         return Ok(());
     }
-    json::member(metrics, "ItemCollectionKey")?.map_or(Ok(()), |key| strip_object(partition, key, splice))
+    json::member(metrics, "ItemCollectionKey")?.map_or(Ok(()), |key| strip_object(table, key, splice))
 }
 
 /// An error with the key in its `Item` (a failed condition's) made logical.
-pub(crate) fn logical_error(schema: &TableSchema, error: Error) -> Error {
-    match error.members.get("Item").and_then(|item| logical_item(&schema.key.partition, item)) {
+pub(crate) fn logical_error(table: &Table, error: Error) -> Error {
+    match error.members.get("Item").and_then(|item| logical_item(table, item)) {
         Some(item) => error.with("Item", item),
         None => error,
     }
 }
 
 /// An item with its key made logical; `None` if it already is.
-pub(crate) fn logical_item(partition: &AttributeDefinition, item: &Json) -> Option<Json> {
+pub(crate) fn logical_item(table: &Table, item: &Json) -> Option<Json> {
     let raw = Bytes::from(item.to_string());
     let mut splice = Splice::new(&raw);
-    strip_object(partition, &raw, &mut splice).ok()?;
+    strip_object(table, &raw, &mut splice).ok()?;
     if splice.is_empty() { None } else { serde_json::from_slice(&splice.finish(&raw)).ok() }
 }

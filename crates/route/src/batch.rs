@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation, TableSchema, json};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{Error, Operation, json};
+use heatsink_layout::{LayoutSource, Table};
 
 use crate::answer::{pass_refusal, rewrite, strip_metrics, strip_object};
 use crate::key::{Lost, locate};
@@ -16,7 +16,7 @@ use crate::splice::Splice;
 use crate::tables::table_name;
 
 /// The recorded tables of a batch, by name.
-type Recorded = HashMap<String, Arc<TableSchema>>;
+type Recorded = HashMap<String, Arc<Table>>;
 
 /// The plan of a batch that names a recorded table.
 pub(crate) fn plan(
@@ -88,20 +88,16 @@ fn logical<'a>(
     let names = ["Responses", "UnprocessedKeys", "UnprocessedItems", "ItemCollectionMetrics"];
     let [responses, keys, items, metrics] = json::attributes_of(body, names)?;
     each(recorded, responses, |schema, table| {
-        json::elements(table)?
-            .into_iter()
-            .try_for_each(|item| strip_object(&schema.key.partition, item, splice))
+        json::elements(table)?.into_iter().try_for_each(|item| strip_object(schema, item, splice))
     })?;
     for unprocessed in [keys, items] {
         each(recorded, unprocessed, |schema, table| {
             let objects = objects(operation, table)?;
-            objects.into_iter().try_for_each(|object| strip_object(&schema.key.partition, object, splice))
+            objects.into_iter().try_for_each(|object| strip_object(schema, object, splice))
         })?;
     }
     each(recorded, metrics, |schema, table| {
-        json::elements(table)?
-            .into_iter()
-            .try_for_each(|one| strip_metrics(&schema.key.partition, one, splice))
+        json::elements(table)?.into_iter().try_for_each(|one| strip_metrics(schema, one, splice))
     })
 }
 
@@ -109,7 +105,7 @@ fn logical<'a>(
 fn each<'a>(
     recorded: &Recorded,
     by_table: Option<&'a [u8]>,
-    mut table: impl FnMut(&TableSchema, &'a [u8]) -> Result<(), json::Malformed>,
+    mut table: impl FnMut(&Table, &'a [u8]) -> Result<(), json::Malformed>,
 ) -> Result<(), json::Malformed> {
     let Some(by_table) = by_table.filter(|raw| *raw != b"null") else { return Ok(()) };
     for (name, value) in json::members(by_table)? {

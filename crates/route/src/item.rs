@@ -4,8 +4,8 @@
 //! Not here: what becomes of the answer (`point`, `transact`).
 
 use bytes::Bytes;
-use heatsink_dynamo::{Code, Error, TableSchema};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{Code, Error};
+use heatsink_layout::{LayoutSource, Table};
 
 use crate::expression::{self, Rewritten};
 use crate::key::{Located, Lost, locate};
@@ -32,7 +32,7 @@ pub(crate) enum Physical<'a> {
 pub(crate) fn physical<'a>(
     request: &Request<'a>,
     holder: &str,
-    schema: &TableSchema,
+    schema: &Table,
     layouts: &dyn LayoutSource,
 ) -> Result<Physical<'a>, Error> {
     let Some(object) = request.get(holder) else { return Ok(Physical::Invalid) };

@@ -6,9 +6,8 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use heatsink_dynamo::{AttributeDefinition, Error, KeyType, TableSchema, json};
-use heatsink_layout::codec;
-use heatsink_layout::{LayoutSource, MAX_PARTITION_KEY, Placement, SortKey};
+use heatsink_dynamo::{AttributeDefinition, Error, KeyType, json};
+use heatsink_layout::{LayoutSource, MAX_PARTITION_KEY, Placement, Slot, SortKey, Table, Unplaced};
 
 use crate::splice::Splice;
 
@@ -66,8 +65,8 @@ impl<'a> KeyText<'a> {
     }
 
     /// Takes the suffix off a physical key where it stands.
-    fn strip(&self, splice: &mut Splice<'_>) {
-        let logical = codec::decode(&self.bytes).logical;
+    fn strip(&self, table: &Table, splice: &mut Splice<'_>) {
+        let logical = table.logical(&self.bytes);
         let suffix = self.bytes.len() - logical.len();
         if suffix == 0 {
             return;
@@ -89,8 +88,8 @@ impl<'a> KeyText<'a> {
 pub(crate) struct Located<'a> {
     /// Its logical partition key.
     pub(crate) partition: KeyText<'a>,
-    /// Its shard.
-    pub(crate) shard: u16,
+    /// Which of its physical keys holds it.
+    pub(crate) slot: Slot,
     /// What makes the logical key physical.
     pub(crate) suffix: String,
 }
@@ -105,9 +104,16 @@ pub(crate) enum Lost {
     Refused(Error),
 }
 
+impl Lost {
+    #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
+    fn unplaced(unplaced: Unplaced) -> Self {
+        Lost::Refused(Error::validation(unplaced.to_string()))
+    }
+}
+
 /// Finds where the item with the primary key in `object` (a raw `Key` or `Item`) lies.
 pub(crate) fn locate<'a>(
-    schema: &TableSchema,
+    table: &Table,
     layouts: &dyn LayoutSource,
     object: &'a [u8],
 ) -> Result<Located<'a>, Lost> {
@@ -123,33 +129,29 @@ pub(crate) fn locate<'a>(
             (None, _) => Err(Lost::Invalid),
         }
     };
-    let partition = find(&schema.key.partition)?;
+    let partition = find(&table.key.partition)?;
     if partition.bytes.len() > MAX_PARTITION_KEY {
         return Err(Lost::Invalid);
     }
-    let sort = schema.key.sort.as_ref().map(find).transpose()?;
+    let sort = table.key.sort.as_ref().map(find).transpose()?;
     let sort = match &sort {
         Some(sort) => Some(sort.sort_key().ok_or(Lost::Invalid)?),
         None => None,
     };
-    let Placement::Stable(layout) = layouts.placement(schema, &partition.bytes);
-    let shard = layout.shard_of(sort);
-    let suffix = codec::checked_suffix(&partition.bytes, shard)
-        .map_err(|error| Lost::Refused(Error::validation(error.to_string())))?;
-    Ok(Located { partition, shard, suffix })
+    let Placement::Stable(layout) = layouts.placement(table, &partition.bytes);
+    let slot = layout.slot_of(sort).map_err(Lost::unplaced)?;
+    let suffix = table.suffix(&partition.bytes, &layout, slot).map_err(Lost::unplaced)?;
+    Ok(Located { partition, slot, suffix })
 }
 
 /// Makes the partition key of a raw key or item logical again. An object without one is left alone: a projection may have
 /// dropped it.
-pub(crate) fn strip(
-    partition: &AttributeDefinition,
-    object: &[u8],
-    splice: &mut Splice<'_>,
-) -> Result<(), json::Malformed> {
+pub(crate) fn strip(table: &Table, object: &[u8], splice: &mut Splice<'_>) -> Result<(), json::Malformed> {
+    let partition = &table.key.partition;
     if let Some(value) = json::member(object, &partition.name)?
         && let Some(key) = KeyText::read(value, partition.key_type)
     {
-        key.strip(splice);
+        key.strip(table, splice);
     }
     Ok(())
 }

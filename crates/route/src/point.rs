@@ -6,8 +6,8 @@ use bytes::Bytes;
 use heatsink_dynamo::capacity::write_units;
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::read_item;
-use heatsink_dynamo::{Error, Operation, TableSchema};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::{LayoutSource, Slot, Table};
 
 use crate::answer::{self, pass_refusal};
 use crate::item::{Physical, in_store_words, physical, too_large};
@@ -20,7 +20,7 @@ use crate::{Execution, PhysicalCall};
 pub(crate) fn plan(
     operation: Operation,
     request: &Request<'_>,
-    schema: &Arc<TableSchema>,
+    schema: &Arc<Table>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     let (body, located) = match physical(request, holder(operation), schema, layouts)? {
@@ -37,7 +37,7 @@ pub(crate) fn plan(
         body,
         finish,
         schema: Arc::clone(schema),
-        shard: located.shard,
+        slot: located.slot,
     })))
 }
 
@@ -50,8 +50,8 @@ struct Point {
     operation: Operation,
     body: Bytes,
     finish: Option<Finish>,
-    schema: Arc<TableSchema>,
-    shard: u16,
+    schema: Arc<Table>,
+    slot: Slot,
 }
 
 impl Planned for Point {
@@ -66,10 +66,10 @@ impl Planned for Point {
         let object = &call.body[holder(self.operation)];
         call.key = object[&partition.name][partition.key_type.name()].as_str().map(str::to_owned);
         call.estimate = Some(estimate(self.operation, &call.body));
-        call.shard = Some(self.shard);
+        call.shard = Some(self.slot.shard);
         let why = format!(
-            "the item's primary key puts it into shard {}: one physical request, the partition key rewritten",
-            self.shard
+            "the item's primary key puts it into {}: one physical request, the partition key rewritten",
+            self.slot
         );
         Explanation { plan: Kind::Single, why, calls: vec![call] }
     }
@@ -77,7 +77,7 @@ impl Planned for Point {
 
 /// What to make of the answer. A key without a suffix is its own physical key, and its answers hold no other: they stay as
 /// they are.
-fn finish(operation: Operation, schema: &Arc<TableSchema>, located: &Located<'_>) -> Option<Finish> {
+fn finish(operation: Operation, schema: &Arc<Table>, located: &Located<'_>) -> Option<Finish> {
     if located.suffix.is_empty() {
         return None;
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation, TableSchema, json, wire};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{Error, Operation, json, wire};
+use heatsink_layout::{LayoutSource, Table};
 
 use crate::query::share::ItemSizes;
 use crate::request::{Request, malformed};
@@ -63,7 +63,7 @@ impl Router {
         &self,
         operation: Operation,
         request: &Request<'_>,
-        schema: &Arc<TableSchema>,
+        schema: &Arc<Table>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
         match operation {

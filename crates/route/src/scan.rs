@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
-use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, Operation, TableSchema, json};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{Error, IndexSchema, Operation, json};
+use heatsink_layout::{LayoutSource, Table};
 
 use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
 use crate::asked::asked_first;
@@ -24,7 +24,7 @@ const WHY: &str =
 /// The plan of a Scan of a recorded table.
 pub(crate) fn plan(
     request: &Request<'_>,
-    schema: &Arc<TableSchema>,
+    schema: &Arc<Table>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     if let Some(conditions) = request.get("ScanFilter")
@@ -57,7 +57,7 @@ pub(crate) fn plan(
 /// a filter may hold is the store's to say: it is asked first.
 fn legacy_filter(
     request: &Request<'_>,
-    schema: &Arc<TableSchema>,
+    schema: &Arc<Table>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     let as_it_came = request.body;
@@ -73,7 +73,7 @@ fn legacy_filter(
 
 fn read(
     request: &Request<'_>,
-    schema: &Arc<TableSchema>,
+    schema: &Arc<Table>,
     layouts: &dyn LayoutSource,
     index: Option<&IndexSchema>,
     checks: Checks,
@@ -82,7 +82,7 @@ fn read(
     let mut splice = Splice::new(request.body);
     start_key(request, schema, layouts, &mut splice)?;
     let body = splice.finish(request.body);
-    let partition = schema.key.partition.clone();
+    let table = Arc::clone(schema);
     let (body, filter, why) = match filter {
         None => (body, None, WHY.to_owned()),
         Some((filter, changes)) => {
@@ -93,7 +93,7 @@ fn read(
     };
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
-        let body = rewrite(Operation::Scan, &body, |splice| logical(&partition, &body, splice))?;
+        let body = rewrite(Operation::Scan, &body, |splice| logical(&table, &body, splice))?;
         match &filter {
             None => Ok(body),
             Some(filter) => filter.answer(&body).map_err(|_| unreadable(Operation::Scan)),
@@ -105,7 +105,7 @@ fn read(
 /// Makes `ExclusiveStartKey` physical: it holds the table's primary key, on an index too.
 fn start_key<'a>(
     request: &Request<'a>,
-    schema: &TableSchema,
+    schema: &Table,
     layouts: &dyn LayoutSource,
     splice: &mut Splice<'a>,
 ) -> Result<(), Unfiltered> {
@@ -122,15 +122,15 @@ fn start_key<'a>(
 
 /// Makes every key of a page logical.
 pub(crate) fn logical<'a>(
-    partition: &AttributeDefinition,
+    table: &Table,
     body: &'a [u8],
     splice: &mut Splice<'a>,
 ) -> Result<(), json::Malformed> {
     let [items, last] = json::attributes_of(body, ["Items", "LastEvaluatedKey"])?;
     if let Some(items) = items.filter(|raw| *raw != b"null") {
         for item in json::elements(items)? {
-            strip_object(partition, item, splice)?;
+            strip_object(table, item, splice)?;
         }
     }
-    last.map_or(Ok(()), |key| strip_object(partition, key, splice))
+    last.map_or(Ok(()), |key| strip_object(table, key, splice))
 }

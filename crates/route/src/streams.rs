@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation, TableSchema, json};
+use heatsink_dynamo::{Error, Operation, json};
+use heatsink_layout::Table;
 
 use crate::answer::{rewrite, strip_object};
 use crate::plan::{Plan, Single};
@@ -15,7 +16,7 @@ use crate::splice::Splice;
 use crate::tables::{iterator_table, table_name};
 
 /// The plan of a `GetShardIterator`: the iterator passes on, if `GetRecords` will know its table again.
-pub(crate) fn iterator(request: &Request<'_>, schema: &Arc<TableSchema>) -> Plan {
+pub(crate) fn iterator(request: &Request<'_>, schema: &Arc<Table>) -> Plan {
     let schema = Arc::clone(schema);
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
@@ -37,7 +38,7 @@ pub(crate) fn iterator(request: &Request<'_>, schema: &Arc<TableSchema>) -> Plan
 }
 
 /// The plan of a `GetRecords`.
-pub(crate) fn records(request: &Request<'_>, schema: &Arc<TableSchema>) -> Plan {
+pub(crate) fn records(request: &Request<'_>, schema: &Arc<Table>) -> Plan {
     let schema = Arc::clone(schema);
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
@@ -48,7 +49,7 @@ pub(crate) fn records(request: &Request<'_>, schema: &Arc<TableSchema>) -> Plan 
 }
 
 /// Makes the keys of all records logical, and takes the suffixes out of their sizes.
-fn logical<'a>(schema: &TableSchema, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
+fn logical<'a>(schema: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
     let Some(records) = json::member(body, "Records")?.filter(|raw| *raw != b"null") else { return Ok(()) };
     for record in json::elements(records)? {
         let Some(change) = json::member(record, "dynamodb")?.filter(|raw| *raw != b"null") else { continue };
@@ -56,7 +57,7 @@ fn logical<'a>(schema: &TableSchema, body: &'a [u8], splice: &mut Splice<'a>) ->
             json::attributes_of(change, ["Keys", "NewImage", "OldImage", "SizeBytes"])?;
         let before = splice.shrinks_by();
         for object in [keys, new, old].into_iter().flatten() {
-            strip_object(&schema.key.partition, object, splice)?;
+            strip_object(schema, object, splice)?;
         }
         let suffixes = splice.shrinks_by() - before;
         let bytes = size.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation, TableSchema, json};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{Error, Operation, json};
+use heatsink_layout::{LayoutSource, Table};
 use serde_json::Value as Json;
 
 use crate::answer::{logical_item, pass_refusal, rewrite, strip_metrics, strip_object};
@@ -23,10 +23,10 @@ const ACTIONS: [(&str, &str); 5] =
     [("Get", "Key"), ("Put", "Item"), ("Update", "Key"), ("Delete", "Key"), ("ConditionCheck", "Key")];
 
 /// An action on a recorded table: the table, and the length of its item's suffix.
-type Action = Option<(Arc<TableSchema>, usize)>;
+type Action = Option<(Arc<Table>, usize)>;
 
 /// An action in a request: its bytes, the member that holds its key, and its table.
-type Found = (Bytes, &'static str, Arc<TableSchema>);
+type Found = (Bytes, &'static str, Arc<Table>);
 
 /// The plan of a transaction that names a recorded table.
 pub(crate) fn plan(
@@ -101,7 +101,7 @@ fn logical<'a>(actions: &[Action], body: &'a [u8], splice: &mut Splice<'a>) -> R
             if let (Some((schema, _)), true) = (action, response != b"null")
                 && let Some(item) = json::member(response, "Item")?
             {
-                strip_object(&schema.key.partition, item, splice)?;
+                strip_object(schema, item, splice)?;
             }
         }
     }
@@ -112,7 +112,7 @@ fn logical<'a>(actions: &[Action], body: &'a [u8], splice: &mut Splice<'a>) -> R
             };
             let Some(Some((schema, _))) = actions.iter().find(named) else { continue };
             for one in json::elements(table)? {
-                strip_metrics(&schema.key.partition, one, splice)?;
+                strip_metrics(schema, one, splice)?;
             }
         }
     }
@@ -131,7 +131,7 @@ fn logical_reasons(actions: &[Action], mut error: Error) -> Error {
         if *suffix == 0 {
             continue;
         }
-        if let Some(item) = reason.get("Item").and_then(|item| logical_item(&schema.key.partition, item)) {
+        if let Some(item) = reason.get("Item").and_then(|item| logical_item(schema, item)) {
             reason.insert("Item".to_owned(), item);
             changed = true;
         }

@@ -2,21 +2,20 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use heatsink_dynamo::{KeyType, TableSchema};
-use heatsink_layout::{KeyTooLong, SortKey, codec};
+use heatsink_dynamo::KeyType;
+use heatsink_layout::{Hash, Layout, MAX_PARTITION_KEY, SortKey, Table, Unplaced};
 use serde_json::{Map, Value as Json, json};
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::layouts::TableLayouts;
+use super::Direction;
 
 /// An item's attributes as the store gave them.
 pub(crate) type Attributes = Map<String, Json>;
 
 /// What of a table's schema and layouts an item's place follows from.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Ground {
-    pub schema: TableSchema,
-    pub layouts: TableLayouts,
+    pub table: Table,
 }
 
 /// The store sent an item that does not have the table's key.
@@ -26,20 +25,20 @@ pub(crate) struct NoKey;
 impl Ground {
     /// The bytes of an item's partition key.
     pub fn key(&self, item: &Attributes) -> Result<Vec<u8>, NoKey> {
-        let partition = &self.schema.key.partition;
+        let partition = &self.table.key.partition;
         bytes(item.get(&partition.name).ok_or(NoKey)?, partition.key_type)
     }
 
     /// The item's primary key, as requests name it.
     pub fn primary_key(&self, item: &Attributes) -> Attributes {
-        let names = [Some(&self.schema.key.partition), self.schema.key.sort.as_ref()];
+        let names = [Some(&self.table.key.partition), self.table.key.sort.as_ref()];
         let found = names.into_iter().flatten().filter_map(|attribute| item.get_key_value(&attribute.name));
         found.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// The same item under another partition key.
     pub fn rekeyed(&self, item: &Attributes, key: &[u8]) -> Attributes {
-        let partition = &self.schema.key.partition;
+        let partition = &self.table.key.partition;
         let value = match partition.key_type {
             KeyType::B => json!({ "B": BASE64.encode(key) }),
             _ => json!({ "S": String::from_utf8_lossy(key) }),
@@ -49,34 +48,57 @@ impl Ground {
         item
     }
 
-    /// The physical key at which the item of that logical key has its home.
-    pub fn home(&self, logical: &[u8], item: &Attributes) -> Result<Result<Vec<u8>, KeyTooLong>, NoKey> {
-        let Some(layout) = self.layouts.of(logical) else { return Ok(codec::encode(logical, 0)) };
-        let Some(sort) = &self.schema.key.sort else { return Ok(codec::encode(logical, 0)) };
-        let value = item.get(&sort.name).ok_or(NoKey)?;
-        let binary;
-        let text = || value.get(sort.key_type.name()).and_then(Json::as_str).ok_or(NoKey);
-        let sort = match sort.key_type {
-            KeyType::S => SortKey::S(text()?),
-            KeyType::N => SortKey::N(text()?),
-            KeyType::B => {
-                binary = bytes(value, KeyType::B)?;
-                SortKey::B(&binary)
-            }
+    /// Whether the table was sharded by hand: its items lie under physical keys before it is adopted, and stay there.
+    pub fn by_hand(&self) -> bool {
+        self.table.layouts().iter().any(|one| one.layout().template().is_some())
+    }
+
+    /// The logical key of an item that is found under `key` before an adoption, or after it.
+    pub fn logical<'a>(&self, key: &'a [u8], direction: Direction) -> &'a [u8] {
+        if direction == Direction::Adopt && !self.by_hand() { key } else { self.table.logical(key) }
+    }
+
+    /// The physical key at which the item of that logical key, which is found under `key`, has its home.
+    pub fn home(
+        &self,
+        key: &[u8],
+        logical: &[u8],
+        item: &Attributes,
+    ) -> Result<Result<Vec<u8>, Unplaced>, NoKey> {
+        let whole = Layout::none();
+        let layout = self.table.layouts().of(logical).map_or(&whole, |layout| layout);
+        let sort = match &self.table.key.sort {
+            None => None,
+            Some(sort) => Some(Scalar::of(item.get(&sort.name).ok_or(NoKey)?).ok_or(NoKey)?),
         };
-        Ok(codec::encode(logical, layout.shard_of(Some(sort))))
+        let sort = sort.as_ref().map(Scalar::key);
+        let attribute = layout.attribute().and_then(|name| Scalar::of(item.get(name)?));
+        let slot = match self.table.decode(key).1 {
+            // Others drew its shard.
+            Some(slot)
+                if layout.hash == Hash::Random
+                    && layout.slots_of(sort).is_ok_and(|slots| slots.contains(&slot)) =>
+            {
+                Ok(slot)
+            }
+            _ => layout.slot_of_item(sort, attribute.as_ref().map(Scalar::key)),
+        };
+        Ok(slot.and_then(|slot| {
+            let suffix = self.table.suffix(logical, layout, slot)?;
+            Ok([logical, suffix.as_bytes()].concat())
+        }))
     }
 
     /// The longest partition key that the table can hold: an index that has it as its sort key takes fewer bytes.
     pub fn longest_key(&self) -> usize {
-        let partition = &self.schema.key.partition.name;
+        let partition = &self.table.key.partition.name;
         let in_sort_key = self
-            .schema
+            .table
             .indexes
             .iter()
             .filter_map(|index| index.key.sort.as_ref())
             .any(|sort| sort.name == *partition);
-        if in_sort_key { MAX_SORT_KEY } else { codec::MAX_PARTITION_KEY }
+        if in_sort_key { MAX_SORT_KEY } else { MAX_PARTITION_KEY }
     }
 }
 
@@ -91,10 +113,37 @@ fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
     }
 }
 
+/// A value that a shard can be taken from.
+enum Scalar {
+    S(String),
+    N(String),
+    B(Vec<u8>),
+}
+
+impl Scalar {
+    fn of(value: &Json) -> Option<Self> {
+        let text = |kind: &str| value.get(kind).and_then(Json::as_str);
+        Some(match (text("S"), text("N"), text("B")) {
+            (Some(text), ..) => Scalar::S(text.to_owned()),
+            (_, Some(text), _) => Scalar::N(text.to_owned()),
+            (.., Some(text)) => Scalar::B(BASE64.decode(text).ok()?),
+            _ => return None,
+        })
+    }
+
+    fn key(&self) -> SortKey<'_> {
+        match self {
+            Scalar::S(text) => SortKey::S(text),
+            Scalar::N(text) => SortKey::N(text),
+            Scalar::B(bytes) => SortKey::B(bytes),
+        }
+    }
+}
+
 /// How many reserved suffixes a key ends in: 0 for `game`, 1 for `game#~1`, 2 for `game#~1#~0`.
-pub(crate) fn depth(mut key: &[u8]) -> usize {
+pub(crate) fn depth(table: &Table, mut key: &[u8]) -> usize {
     let mut depth = 0;
-    while codec::is_reserved(key) {
+    while table.is_reserved(key) {
         let Some(end) = key.iter().rposition(|byte| *byte == b'#') else { break };
         key = &key[..end];
         depth += 1;
@@ -152,6 +201,17 @@ fn canonical(value: &Json) -> Json {
 mod tests {
     use super::*;
 
+    fn table() -> Table {
+        let partition = heatsink_dynamo::AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
+        let schema = heatsink_dynamo::TableSchema {
+            name: "T".to_owned(),
+            id: "t".to_owned(),
+            key: heatsink_dynamo::KeySchema { partition, sort: None },
+            indexes: Vec::new(),
+        };
+        Table::new(schema, std::sync::Arc::new(heatsink_layout::TableLayouts::new(Vec::new())))
+    }
+
     #[test]
     fn depth_counts_reserved_suffixes() {
         for (key, expected) in [
@@ -162,7 +222,7 @@ mod tests {
             ("#~0#~70000", 2),
             ("a#~x#~3", 1),
         ] {
-            assert_eq!(depth(key.as_bytes()), expected, "{key}");
+            assert_eq!(depth(&table(), key.as_bytes()), expected, "{key}");
         }
     }
 

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::Env;
-use heatsink_layout::codec;
+use heatsink_layout::Table;
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -105,7 +105,12 @@ impl Adoption {
                 wished
             }
         };
-        Ok(Adoption { registry, ground: Ground { schema: described.schema, layouts }, direction, record })
+        Ok(Adoption {
+            registry,
+            ground: Ground { table: Table::new(described.schema, Arc::new(layouts)) },
+            direction,
+            record,
+        })
     }
 
     /// The record that the registry has of the table, if any.
@@ -115,7 +120,7 @@ impl Adoption {
 
     /// The layouts that the table is brought under, or comes from, in words.
     pub fn layouts(&self) -> String {
-        self.ground.layouts.to_string()
+        self.ground.table.layouts().to_string()
     }
 
     /// Whether there is nothing to do.
@@ -143,7 +148,7 @@ impl Adoption {
     /// there at the start.
     pub async fn run(self, options: Options, watch: &dyn Watch) -> Result<Report, AdoptError> {
         if self.is_done() {
-            let table = self.ground.schema.name;
+            let table = self.ground.table.name.clone();
             return Ok(Report {
                 table,
                 direction: self.direction,
@@ -181,7 +186,7 @@ impl Adoption {
             }
         }
         Ok(Report {
-            table: self.ground.schema.name,
+            table: self.ground.table.name.clone(),
             direction: self.direction,
             already: false,
             items: progress.items,
@@ -208,7 +213,7 @@ impl Adoption {
         }
         let survey = self.survey(watch).await?;
         if survey.refused > 0 {
-            return Err(AdoptError::Failed(survey.refusal(&self.ground.schema.name)));
+            return Err(AdoptError::Failed(survey.refusal(&self.ground.table.name)));
         }
         let depth = if self.direction == Direction::Adopt { survey.deepest } else { 0 };
         let progress =
@@ -217,10 +222,11 @@ impl Adoption {
         if let Some(record) = &self.record {
             return Ok((self.write(record, state).await?, progress));
         }
-        let schema = &self.ground.schema;
+        let schema = &self.ground.table;
         let (id, name) = (schema.id.clone(), schema.name.clone());
         let created = self.registry.env().unix_millis();
-        let record = Record { id, name, layouts: self.ground.layouts.clone(), state, version: 1, created };
+        let layouts = &**self.ground.table.layouts();
+        let record = Record { id, name, layouts: layouts.clone(), state, version: 1, created };
         if self.registry.create(&record).await? != record {
             return Err(self.taken_over());
         }
@@ -233,7 +239,7 @@ impl Adoption {
     }
 
     fn taken_over(&self) -> AdoptError {
-        let table = &self.ground.schema.name;
+        let table = &self.ground.table.name;
         AdoptError::Failed(format!(
             "Another run of `heatsink adopt {table}`, or a gateway, changed the registry's record of table {table} meanwhile"
         ))
@@ -249,7 +255,7 @@ impl Adoption {
     ) -> Result<u64, AdoptError> {
         watch.phase(Phase::Moving, Some(progress.items));
         let moved = AtomicU64::new(0);
-        let mut walk = Walk::new(&self.registry, &self.ground.schema.name);
+        let mut walk = Walk::new(&self.registry, &self.ground.table.name);
         while let Some(page) = walk.page().await? {
             if self.registry.read(&record.id).await?.as_ref() != Some(record) {
                 return Err(self.taken_over());
@@ -275,13 +281,19 @@ impl Adoption {
 
     /// Where the pass of that depth moves an item; `None` where it stays.
     fn target(&self, key: &[u8], item: &Attributes, pass: usize) -> Result<Option<Vec<u8>>, AdoptError> {
+        let table = &self.ground.table;
+        let logical = self.ground.logical(key, self.direction);
         let target = match self.direction {
-            Direction::Adopt if depth(key) == pass => self.ground.home(key, item)?.map_err(|long| {
-                AdoptError::Failed(format!("{long}. The item is {}", shown(&self.ground.primary_key(item))))
-            })?,
-            Direction::Back if depth(key) > pass && depth(codec::decode(key).logical) == pass => {
-                codec::decode(key).logical.to_vec()
+            Direction::Adopt if depth(table, key) == pass => {
+                self.ground.home(key, logical, item)?.map_err(|unplaced| {
+                    AdoptError::Failed(format!(
+                        "{unplaced}. The item is {}",
+                        shown(&self.ground.primary_key(item))
+                    ))
+                })?
             }
+            // A table that was sharded by hand goes back to the hand as it is.
+            Direction::Back if depth(table, key) > pass && depth(table, logical) == pass => logical.to_vec(),
             _ => return Ok(None),
         };
         Ok((target != key).then_some(target))
@@ -296,7 +308,7 @@ impl Adoption {
     ) -> Result<(), AdoptError> {
         watch.phase(Phase::Verifying, Some(progress.items));
         let found = survey::count(&self.registry, &self.ground, self.direction, watch).await?;
-        let table = &self.ground.schema.name;
+        let table = &self.ground.table.name;
         if let Some(first) = found.misplaced_first {
             return Err(AdoptError::Failed(format!(
                 "{} of {} items of table {table} are not at their place, {first} first. Somebody else wrote to it. Stop that and run this again",

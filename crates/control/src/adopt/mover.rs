@@ -24,8 +24,8 @@ pub(crate) async fn move_item(
     item: &Attributes,
     target: &[u8],
 ) -> Result<(), AdoptError> {
-    let table = &ground.schema.name;
-    let partition = &ground.schema.key.partition.name;
+    let table = &ground.table.name;
+    let partition = &ground.table.key.partition.name;
     let copy = ground.rekeyed(item, target);
     let put = json!({
         "TableName": table, "Item": copy, "ConditionExpression": "attribute_not_exists(#k)", "ExpressionAttributeNames": { "#k": partition },
@@ -57,11 +57,11 @@ async fn delete_unchanged(
     item: &Attributes,
     copy: &Attributes,
 ) -> Result<(), AdoptError> {
-    let table = &ground.schema.name;
+    let table = &ground.table.name;
     let (mut names, mut values, mut terms) = (Map::new(), Map::new(), Vec::new());
     let primary = ground.primary_key(item);
     let others = item.iter().filter(|(name, value)| !primary.contains_key(*name) && is_scalar(value));
-    names.insert("#k".to_owned(), json!(ground.schema.key.partition.name));
+    names.insert("#k".to_owned(), json!(ground.table.key.partition.name));
     terms.push("attribute_exists(#k)".to_owned());
     for (at, (name, value)) in others.take(COMPARED).enumerate() {
         names.insert(format!("#a{at}"), json!(name));
@@ -110,7 +110,7 @@ async fn delete_unchanged(
 
 async fn get(registry: &Registry, ground: &Ground, item: &Attributes) -> Result<Option<Attributes>, Error> {
     let body =
-        json!({ "TableName": ground.schema.name, "Key": ground.primary_key(item), "ConsistentRead": true });
+        json!({ "TableName": ground.table.name, "Key": ground.primary_key(item), "ConsistentRead": true });
     match registry.call_patiently(Operation::GetItem, body).await?["Item"].take() {
         Json::Object(found) => Ok(Some(found)),
         _ => Ok(None),

@@ -3,7 +3,6 @@
 use heatsink_dynamo::Error;
 use heatsink_dynamo::size::{MAX_ITEM, item_size};
 use heatsink_dynamo::value::read_item;
-use heatsink_layout::codec;
 use serde::Serialize;
 use serde_json::Value as Json;
 
@@ -63,25 +62,30 @@ pub(super) async fn survey(
 ) -> Result<Survey, AdoptError> {
     let mut found = Survey::default();
     let mut sum = Checksum::default();
-    let mut walk = Walk::new(registry, &ground.schema.name);
+    let mut walk = Walk::new(registry, &ground.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
             let key = ground.key(item)?;
-            let logical = if direction == Direction::Adopt { &key[..] } else { codec::decode(&key).logical };
+            let logical = ground.logical(&key, direction);
             found.items += 1;
-            found.deepest = found.deepest.max(depth(logical));
-            found.escaped += u64::from(codec::is_reserved(logical));
-            match ground.home(logical, item)? {
-                Err(long) => found.refuse(ground, item, &long.to_string()),
+            found.deepest = found.deepest.max(depth(&ground.table, logical));
+            found.escaped += u64::from(ground.table.is_reserved(logical));
+            match ground.home(&key, logical, item)? {
+                Err(unplaced) => found.refuse(ground, item, &unplaced.to_string()),
                 Ok(home) if direction == Direction::Back => {
                     if home != key {
                         found.refuse(ground, item, "it is not at its place: somebody wrote past the gateway");
                     }
-                    found.to_move += u64::from(logical != key);
+                    found.to_move += u64::from(logical != key && !ground.by_hand());
                     sum.add(&ground.rekeyed(item, logical));
                 }
+                Ok(home) if home != key && logical != key => {
+                    // Only tables sharded by hand hold physical keys before.
+                    let reason = format!("by the rule it would lie under {}", String::from_utf8_lossy(&home));
+                    found.refuse(ground, item, &reason);
+                }
                 Ok(home) => {
-                    sum.add(item);
+                    sum.add(&ground.rekeyed(item, logical));
                     if home != key {
                         found.to_move += 1;
                         if let Some(reason) = no_room(ground, item, key.len(), home.len())? {
@@ -134,17 +138,17 @@ pub(super) async fn count(
 ) -> Result<Count, AdoptError> {
     let mut found = Count { items: 0, checksum: String::new(), misplaced: 0, misplaced_first: None };
     let mut sum = Checksum::default();
-    let mut walk = Walk::new(registry, &ground.schema.name);
+    let mut walk = Walk::new(registry, &ground.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
             found.items += 1;
-            if direction == Direction::Back {
+            if direction == Direction::Back && !ground.by_hand() {
                 sum.add(item);
             } else {
                 let key = ground.key(item)?;
-                let logical = codec::decode(&key).logical;
+                let logical = ground.table.logical(&key);
                 sum.add(&ground.rekeyed(item, logical));
-                if ground.home(logical, item)?.ok().as_deref() != Some(&key[..]) {
+                if ground.home(&key, logical, item)?.ok().as_deref() != Some(&key[..]) {
                     found.misplaced += 1;
                     found.misplaced_first.get_or_insert_with(|| shown(&ground.primary_key(item)));
                 }

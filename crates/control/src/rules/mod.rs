@@ -5,18 +5,15 @@
 
 mod error;
 mod file;
-mod glob;
 
 use std::fmt;
 
 use heatsink_dynamo::{KeyType, TableSchema};
-use heatsink_layout::{By, Hash, Layout, Strategy};
-
-use crate::layouts::{KeyLayout, TableLayouts};
+pub use heatsink_layout::Glob;
+use heatsink_layout::{By, Hash, KeyLayout, Layout, Strategy, TableLayouts};
 
 pub use error::RulesError;
 pub use file::{MAX_SHARDS, json_schema};
-pub use glob::Glob;
 
 /// The rules of one gateway, checked. For every key of a table the first rule that matches holds.
 #[derive(Clone, Debug, Default)]

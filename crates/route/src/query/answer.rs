@@ -1,12 +1,14 @@
 //! The client's answer out of merged rows: filtered, projected, counted, its keys logical.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
+use heatsink_dynamo::Error;
 use heatsink_dynamo::expression::{Condition as Filter, Projection};
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::value::{read_attributes, read_item, write_item};
-use heatsink_dynamo::{AttributeDefinition, Error};
+use heatsink_layout::Table;
 use serde_json::json;
 
 use super::page::{Capacity, Row, Units};
@@ -32,8 +34,7 @@ pub(crate) struct Shape {
     pub(crate) projection: Option<Projection>,
     pub(crate) count: bool,
     pub(crate) report: Report,
-    /// The table's partition key.
-    pub(crate) partition: AttributeDefinition,
+    pub(crate) table: Arc<Table>,
     pub(crate) logical: Logical,
     /// The attributes of a cursor.
     pub(crate) cursor: Vec<String>,
@@ -110,7 +111,7 @@ impl Shape {
             Logical::Decoded => {
                 let item = page.slice(row.item.clone());
                 let mut splice = Splice::new(&item);
-                strip(&self.partition, &item, &mut splice)?;
+                strip(&self.table, &item, &mut splice)?;
                 out.extend_from_slice(&splice.finish(&item));
             }
         }

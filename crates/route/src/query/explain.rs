@@ -54,7 +54,7 @@ fn explain_scatter(scatter: &Scatter, consistent: bool) -> Explanation {
     for (lane, share) in &shares {
         let Some((lane, call)) = scatter.call(*lane, *share) else { continue };
         let mut explained = explained(&call);
-        explained.shard = Some(lane.shard);
+        explained.shard = Some(lane.slot.shard);
         explained.key = match &lane.partition {
             KeyValue::S(text) => Some(text.clone().into_owned()),
             _ => None,

@@ -4,9 +4,11 @@
 //! neighbours. So the whole collection of the index key is read for every page, put in logical order, tested, and cut
 //! here; with `=` on the sort key only that key's shards. Correct first: the cost is that of the collection.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use heatsink_dynamo::{Error, KeyValue, Operation, TableSchema, json};
-use heatsink_layout::{LayoutSource, codec};
+use heatsink_dynamo::{Error, KeyValue, Operation, json};
+use heatsink_layout::{LayoutSource, Slot, Table};
 
 use super::lanes::{Lane, physical};
 use super::page::{Capacity, Row};
@@ -25,7 +27,7 @@ type Place = (Key, Option<Key>);
 /// Such a Query under way.
 pub(crate) struct Inverted {
     gathering: Gathering,
-    schema: TableSchema,
+    schema: Arc<Table>,
     lanes: Vec<Lane>,
     range: Range,
     after: Option<Place>,
@@ -46,8 +48,8 @@ impl Inverted {
         gathering: Gathering,
         layouts: &dyn LayoutSource,
     ) -> Result<Self, Unplanned> {
-        let lane = |shard, condition| Lane {
-            shard,
+        let lane = |slot, condition| Lane {
+            slot,
             partition: query.partition.clone(),
             condition,
             dropped: Vec::new(),
@@ -56,11 +58,14 @@ impl Inverted {
         };
         let lanes = match &query.condition {
             Some(Condition::Eq(logical)) => {
-                let shards = stable(layouts, query.schema, logical).shards;
-                let keys = (0..shards).filter_map(|shard| Some((shard, physical(logical, shard).ok()?)));
-                keys.map(|(shard, key)| lane(shard, Some(Condition::Eq(key)))).collect()
+                let layout = stable(layouts, query.schema, logical);
+                let keys = (0..layout.shards).filter_map(|shard| {
+                    let slot = Slot::shard(shard);
+                    Some((slot, physical(query.schema, &layout, logical, slot).ok()?))
+                });
+                keys.map(|(slot, key)| lane(slot, Some(Condition::Eq(key)))).collect()
             }
-            _ => vec![lane(0, None)],
+            _ => vec![lane(Slot::default(), None)],
         };
         let range = Range::of(query.condition.as_ref());
         let after = match query.cursor()? {
@@ -69,7 +74,7 @@ impl Inverted {
         };
         Ok(Inverted {
             gathering,
-            schema: query.schema.clone(),
+            schema: Arc::clone(query.schema),
             lanes,
             range,
             after,
@@ -131,10 +136,10 @@ impl Inverted {
         let stored = KeyValue::read(partition.ok_or_else(unreadable)?, &key.partition)?.into_owned();
         let logical = match stored {
             Key::S(text) => {
-                let length = codec::decode(text.as_bytes()).logical.len();
+                let length = self.schema.decode(text.as_bytes()).0;
                 Key::S(text.get(..length).unwrap_or(&text).to_owned().into())
             }
-            Key::B(bytes) => Key::B(codec::decode(&bytes).logical.to_vec().into()),
+            Key::B(bytes) => Key::B(self.schema.logical(&bytes).to_vec().into()),
             Key::N(number) => Key::N(number),
         };
         let sort = match &key.sort {

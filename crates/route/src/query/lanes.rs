@@ -3,18 +3,18 @@
 use std::ops::Bound;
 
 use bytes::Bytes;
+use heatsink_dynamo::KeyValue;
 use heatsink_dynamo::json::Object;
-use heatsink_dynamo::{Error, KeyValue};
-use heatsink_layout::{Layout, codec};
+use heatsink_layout::{Layout, Slot, Table, Unplaced};
 
 use super::range::{Condition, Range};
 use super::request::{Query, Unplanned};
-use super::{Key, shard_of};
+use super::{Key, slot_of};
 
 /// One shard's part of a Query.
 #[derive(Clone, Debug)]
 pub(crate) struct Lane {
-    pub(crate) shard: u16,
+    pub(crate) slot: Slot,
     pub(crate) partition: Key,
     pub(crate) condition: Option<Condition>,
     /// Sort keys that the condition matches though they are not wanted.
@@ -25,18 +25,12 @@ pub(crate) struct Lane {
     pub(crate) closed: bool,
 }
 
-/// The physical key of a logical key in a shard; numbers are never sharded.
-pub(crate) fn physical(logical: &Key, shard: u16) -> Result<Key, Error> {
-    let encoded =
-        |bytes: &[u8]| codec::encode(bytes, shard).map_err(|error| Error::validation(error.to_string()));
+/// The physical key of a logical key in a slot; numbers are never sharded.
+pub(crate) fn physical(table: &Table, layout: &Layout, logical: &Key, slot: Slot) -> Result<Key, Unplaced> {
+    let suffix = |bytes: &[u8]| table.suffix(bytes, layout, slot);
     Ok(match logical {
-        KeyValue::S(text) => {
-            let bytes = encoded(text.as_bytes())?;
-            KeyValue::S(
-                String::from_utf8(bytes).map_err(|_| Error::internal("A physical key is not UTF-8"))?.into(),
-            )
-        }
-        KeyValue::B(bytes) => KeyValue::B(encoded(bytes)?.into()),
+        KeyValue::S(text) => KeyValue::S(format!("{text}{}", suffix(text.as_bytes())?).into()),
+        KeyValue::B(bytes) => KeyValue::B([bytes, suffix(bytes)?.as_bytes()].concat().into()),
         KeyValue::N(number) => KeyValue::N(*number),
     })
 }
@@ -47,9 +41,10 @@ pub(crate) fn lanes(query: &Query<'_>, layout: &Layout) -> Result<Vec<Lane>, Unp
     let mut lanes = Vec::with_capacity(usize::from(layout.shards));
     let mut refused = None;
     for shard in 0..layout.shards {
-        match physical(&query.partition, shard) {
+        let slot = Slot::shard(shard);
+        match physical(query.schema, layout, &query.partition, slot) {
             Ok(partition) => lanes.push(Lane {
-                shard,
+                slot,
                 partition,
                 condition: query.condition.clone(),
                 dropped: Vec::new(),
@@ -61,7 +56,7 @@ pub(crate) fn lanes(query: &Query<'_>, layout: &Layout) -> Result<Vec<Lane>, Unp
         }
     }
     if let (true, Some(error)) = (lanes.is_empty(), refused) {
-        return Err(Unplanned::Refused(error));
+        return Err(error.into());
     }
     if query.descending {
         lanes.reverse();
@@ -105,8 +100,8 @@ fn after_index_key(
         cursor.get(at).map(|(value, _)| value)
     };
     let sort = query.schema.key.sort.as_ref().and_then(|sort| find(&sort.name));
-    let home = shard_of(layout, sort);
-    let home = lanes.iter().position(|lane| lane.shard == home).ok_or(Unplanned::Invalid)?;
+    let home = slot_of(layout, sort)?;
+    let home = lanes.iter().position(|lane| lane.slot == home).ok_or(Unplanned::Invalid)?;
     let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
     let range = Range::of(query.condition.as_ref());
     if at.is_some_and(|at| !range.contains(at)) {

@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
-use heatsink_dynamo::{Error, KeyValue, Operation, TableSchema, json};
-use heatsink_layout::{Consistency, Layout, LayoutSource, Placement, Reads, SortKey};
+use heatsink_dynamo::{Error, KeyValue, Operation, json};
+use heatsink_layout::{Consistency, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced};
 
 use self::answer::Logical;
 use self::explain::Gather;
@@ -57,7 +57,7 @@ type Key = KeyValue<'static>;
 pub(crate) fn plan(
     router: &Router,
     body: &Bytes,
-    schema: &Arc<TableSchema>,
+    schema: &Arc<Table>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     let modern = match legacy::modernized(body, "QueryFilter") {
@@ -90,7 +90,7 @@ fn has_filter(body: &Bytes) -> bool {
 fn read(
     router: &Router,
     body: &Bytes,
-    schema: &Arc<TableSchema>,
+    schema: &Arc<Table>,
     layouts: &dyn LayoutSource,
     checks: Checks,
 ) -> Result<Plan, Unplanned> {
@@ -109,12 +109,12 @@ fn read(
     }
     let layout = stable(layouts, schema, &query.partition);
     let only = match (&query.condition, query.index) {
-        _ if layout.shards <= 1 => Some(0),
-        (Some(Condition::Eq(sort)), None) => Some(shard_of(&layout, Some(sort))),
+        _ if layout.shards <= 1 => Some(Slot::default()),
+        (Some(Condition::Eq(sort)), None) => Some(slot_of(&layout, Some(sort))?),
         _ => None,
     };
-    if let Some(shard) = only {
-        return one_shard(query, shard);
+    if let Some(slot) = only {
+        return one_shard(query, &layout, slot);
     }
     let mut logical = Vec::new();
     query.partition.write(&mut logical);
@@ -141,32 +141,31 @@ fn gathered(router: &Router, query: &Query<'_>, logical: Logical, lanes: Vec<Lan
 }
 
 /// The layout in force of a logical key.
-fn stable(layouts: &dyn LayoutSource, schema: &TableSchema, partition: &Key) -> Arc<Layout> {
+fn stable(layouts: &dyn LayoutSource, schema: &Table, partition: &Key) -> Arc<Layout> {
     let Placement::Stable(layout) = layouts.placement(schema, &partition.canonical_bytes());
     layout
 }
 
 /// How reads of a logical key are gathered.
-fn reads(layouts: &dyn LayoutSource, schema: &TableSchema, partition: &Key) -> Reads {
+fn reads(layouts: &dyn LayoutSource, schema: &Table, partition: &Key) -> Reads {
     layouts.reads(schema, &partition.canonical_bytes())
 }
 
-/// The shard of the item with that sort key.
-fn shard_of(layout: &Layout, sort: Option<&Key>) -> u16 {
+/// The slot of the item with that sort key.
+fn slot_of(layout: &Layout, sort: Option<&Key>) -> Result<Slot, Unplaced> {
     match sort {
-        None => layout.shard_of(None),
-        Some(KeyValue::S(text)) => layout.shard_of(Some(SortKey::S(text))),
-        Some(KeyValue::B(bytes)) => layout.shard_of(Some(SortKey::B(bytes))),
-        Some(KeyValue::N(number)) => layout.shard_of(Some(SortKey::N(&number.to_string()))),
+        None => layout.slot_of(None),
+        Some(KeyValue::S(text)) => layout.slot_of(Some(SortKey::S(text))),
+        Some(KeyValue::B(bytes)) => layout.slot_of(Some(SortKey::B(bytes))),
+        Some(KeyValue::N(number)) => layout.slot_of(Some(SortKey::N(&number.to_string()))),
     }
 }
 
 /// One physical Query with the partition key rewritten.
-fn one_shard(query: &Query<'_>, shard: u16) -> Result<Plan, Unplanned> {
-    let partition = physical(&query.partition, shard).map_err(Unplanned::Refused)?;
-    let why = format!(
-        "all that can match lies in shard {shard}: one physical request, the partition key rewritten"
-    );
+fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unplanned> {
+    let partition = physical(query.schema, layout, &query.partition, slot)?;
+    let shard = slot.shard;
+    let why = format!("all that can match lies in {slot}: one physical request, the partition key rewritten");
     if partition == query.partition {
         let why = "all that can match lies in shard 0, whose physical key is the logical one".to_owned();
         return Ok(Single {
@@ -201,7 +200,7 @@ fn one_shard(query: &Query<'_>, shard: u16) -> Result<Plan, Unplanned> {
         Template::new(&key.partition, key.sort.as_ref(), &expressions, &query.bindings, query.fresh());
     let condition = query.condition.as_ref();
     let body = template.body(Ask { partition: &partition, condition, start: start.as_deref(), limit: None });
-    let single = Single::new(Operation::Query, body, Some(logical(query.schema)), why);
+    let single = Single::new(Operation::Query, body, Some(logical(Arc::clone(query.schema))), why);
     let key = match &partition {
         KeyValue::S(text) => Some(text.clone().into_owned()),
         _ => None,
@@ -228,7 +227,7 @@ fn other_index(router: &Router, query: &Query<'_>, layouts: &dyn LayoutSource) -
     let partition = &query.schema.key.partition.name;
     if query.filter.as_ref().is_some_and(|(_, filter)| filter.mentions(partition)) {
         let lane = Lane {
-            shard: 0,
+            slot: Slot::default(),
             partition: query.partition.clone(),
             condition: query.condition.clone(),
             dropped: Vec::new(),
@@ -239,15 +238,14 @@ fn other_index(router: &Router, query: &Query<'_>, layouts: &dyn LayoutSource) -
     }
     let why = "the index is not sharded: one physical request, keys in cursor and items translated";
     let body = body.finish(query.body);
-    Ok(Single::new(Operation::Query, body, Some(logical(query.schema)), why).plan())
+    Ok(Single::new(Operation::Query, body, Some(logical(Arc::clone(query.schema))), why).plan())
 }
 
 /// Makes the keys of an answer logical.
-fn logical(schema: &TableSchema) -> Finish {
-    let partition = schema.key.partition.clone();
+fn logical(table: Arc<Table>) -> Finish {
     Box::new(move |answer| {
         let body = answer?;
-        rewrite(Operation::Query, &body, |splice| scan::logical(&partition, &body, splice))
+        rewrite(Operation::Query, &body, |splice| scan::logical(&table, &body, splice))
     })
 }
 

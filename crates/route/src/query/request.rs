@@ -3,15 +3,15 @@
 //! Not here: what that means for shards (`mod`), and the wording of refusals, which is the store's.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::{
     Bindings, Checks, Condition as Filter, Fresh, KeyCondition, Kind, Projection, SortTest,
 };
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{
-    AttributeDefinition, Error, IndexSchema, KeySchema, KeyValue, TableSchema, Value, json,
-};
+use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, KeyValue, Value, json};
+use heatsink_layout::{Table, Unplaced};
 
 use super::Key;
 use super::range::Condition;
@@ -24,6 +24,12 @@ pub(crate) enum Unplanned {
     Invalid,
     /// Refused here.
     Refused(Error),
+}
+
+impl From<Unplaced> for Unplanned {
+    fn from(unplaced: Unplaced) -> Self {
+        Unplanned::Refused(Error::validation(unplaced.to_string()))
+    }
 }
 
 impl From<json::Malformed> for Unplanned {
@@ -47,7 +53,7 @@ pub(crate) enum Report {
 #[derive(Debug)]
 pub(crate) struct Query<'a> {
     pub(crate) body: &'a Bytes,
-    pub(crate) schema: &'a TableSchema,
+    pub(crate) schema: &'a Arc<Table>,
     pub(crate) index: Option<&'a IndexSchema>,
     pub(crate) partition: Key,
     pub(crate) condition: Option<Condition>,
@@ -69,7 +75,7 @@ pub(crate) struct Query<'a> {
 
 impl<'a> Query<'a> {
     /// Reads a Query without legacy parameters. With [`Checks::Meaning`] it may be one that a store refuses.
-    pub(crate) fn read(body: &'a Bytes, schema: &'a TableSchema, checks: Checks) -> Result<Self, Unplanned> {
+    pub(crate) fn read(body: &'a Bytes, schema: &'a Arc<Table>, checks: Checks) -> Result<Self, Unplanned> {
         let request = Request::read(body).map_err(Unplanned::Refused)?;
         let string = |name| request.string(name).map_err(|_| Unplanned::Invalid);
         let index = match string("IndexName")? {

@@ -1,5 +1,7 @@
 //! What a gathered Query sends to every shard, and what it makes of the answers: filter, projection, count.
 
+use std::sync::Arc;
+
 use heatsink_dynamo::IndexSchema;
 
 use super::answer::{Logical, Shape};
@@ -57,7 +59,7 @@ impl Gathering {
             projection: projection.filter(|_| !exact).cloned(),
             count: query.count,
             report: query.report,
-            partition: query.schema.key.partition.clone(),
+            table: Arc::clone(query.schema),
             logical,
             cursor: query.cursor_attributes().into_iter().map(|attribute| attribute.name.clone()).collect(),
         };

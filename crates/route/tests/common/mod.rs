@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, KeyType, Operation, TableSchema};
-use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy};
+use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
 use heatsink_route::{Plan, Router, Step};
 use serde_json::Value as Json;
 
@@ -19,7 +19,7 @@ fn attribute(name: &str, key_type: KeyType) -> AttributeDefinition {
 }
 
 impl LayoutSource for Fixed {
-    fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
         let key = match name {
             "Tab" => {
                 KeySchema { partition: attribute("pk", KeyType::S), sort: Some(attribute("sk", KeyType::S)) }
@@ -30,10 +30,11 @@ impl LayoutSource for Fixed {
             "Plain" => KeySchema { partition: attribute("pk", KeyType::S), sort: None },
             _ => return None,
         };
-        Some(Arc::new(TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes: Vec::new() }))
+        let schema = TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes: Vec::new() };
+        Some(Arc::new(Table::new(schema, Arc::default())))
     }
 
-    fn placement(&self, _table: &TableSchema, _key: &[u8]) -> Placement {
+    fn placement(&self, _table: &Table, _key: &[u8]) -> Placement {
         Placement::Stable(Arc::new(Layout {
             strategy: Strategy::Calculated { by: By::SortKey },
             shards: self.shards,

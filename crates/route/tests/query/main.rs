@@ -12,8 +12,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use fake::{Fake, schema};
 use heatsink_dynamo::value::read_item;
-use heatsink_dynamo::{Code, Error, Item, Operation, TableSchema, Value, json};
-use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, SortKey, codec};
+use heatsink_dynamo::{Code, Error, Item, Operation, Value, json};
+use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, SortKey, Table, codec};
 use heatsink_route::{Router, Step};
 
 /// Every key spread over that many shards.
@@ -44,11 +44,11 @@ impl Shards {
 }
 
 impl LayoutSource for Shards {
-    fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
-        (name == "Games").then(|| Arc::new(schema()))
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
+        (name == "Games").then(|| Arc::new(Table::new(schema(), Arc::default())))
     }
 
-    fn placement(&self, _: &TableSchema, _: &[u8]) -> Placement {
+    fn placement(&self, _: &Table, _: &[u8]) -> Placement {
         Placement::Stable(Arc::new(self.layout()))
     }
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use fastrand::Rng;
-use heatsink_dynamo::{Code, Error, Item, Operation, TableSchema};
-use heatsink_layout::{Consistency, LayoutSource, Placement, Reads};
+use heatsink_dynamo::{Code, Error, Item, Operation};
+use heatsink_layout::{Consistency, LayoutSource, Placement, Reads, Table};
 use heatsink_route::{Router, Step};
 
 use super::fake::Fake;
@@ -17,15 +17,15 @@ struct Reading {
 }
 
 impl LayoutSource for Reading {
-    fn table(&self, name: &str) -> Option<Arc<TableSchema>> {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
         self.shards.table(name)
     }
 
-    fn placement(&self, table: &TableSchema, key: &[u8]) -> Placement {
+    fn placement(&self, table: &Table, key: &[u8]) -> Placement {
         self.shards.placement(table, key)
     }
 
-    fn reads(&self, _: &TableSchema, _: &[u8]) -> Reads {
+    fn reads(&self, _: &Table, _: &[u8]) -> Reads {
         Reads { consistency: self.consistency }
     }
 

@@ -1,0 +1,65 @@
+//! A slot: which of a logical key's physical keys.
+
+use crate::Bucket;
+
+/// One of the physical keys of a logical key. Ordered by bucket, then by shard; what has no bucket comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Slot {
+    /// The bucket of time; `None` where the layout has none, and for sort keys that hold no time.
+    pub bucket: Option<Bucket>,
+    /// The shard, within the bucket where there is one.
+    pub shard: u16,
+}
+
+impl Slot {
+    /// A shard without a bucket.
+    pub const fn shard(shard: u16) -> Self {
+        Slot { bucket: None, shard }
+    }
+}
+
+impl std::fmt::Display for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.bucket {
+            None => write!(f, "shard {}", self.shard),
+            Some(bucket) => write!(f, "shard {} of bucket {bucket}", self.shard),
+        }
+    }
+}
+
+/// Why an item has no slot, or a logical key no physical one there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unplaced {
+    /// The physical key would be too long.
+    #[error(transparent)]
+    TooLong(#[from] crate::KeyTooLong),
+    /// The shard does not follow from the primary key.
+    #[error(
+        "The table's rule takes the shard from {0}, so the primary key alone does not say where the item lies"
+    )]
+    NotFromKey(String),
+    /// The item lacks the attribute that the shard is taken from, or it is of another type.
+    #[error(
+        "The table's rule takes the shard from the attribute {0}, which must be a string, a number or a binary of the item"
+    )]
+    NoAttribute(String),
+    /// `modulo` was given something that is no whole number.
+    #[error("The table's rule takes the shard from a whole number (hash = \"modulo\"), and {0:?} is none")]
+    NoNumber(String),
+    /// A template with a bucket was given a sort key without a time.
+    #[error(
+        "The table's rule takes the bucket from the time in the sort key, and this sort key holds none: {0}"
+    )]
+    NoTime(String),
+    /// Another logical key's item would lie under the same physical key.
+    #[error(
+        "The physical key {physical:?} of the logical key {logical:?} would be read as another logical key's: the rule's template \
+         cannot tell the two apart. Use other logical keys, or a template whose separator they do not hold"
+    )]
+    Collides {
+        /// The logical key.
+        logical: String,
+        /// What the template makes of it.
+        physical: String,
+    },
+}

@@ -1,0 +1,187 @@
+//! The layouts of one table: which of its keys is laid out how, and how its physical keys are written and read. What a rule
+//! becomes and what the registry records.
+
+use std::sync::Arc;
+
+use heatsink_dynamo::TableSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{self, MAX_PARTITION_KEY};
+use crate::{Glob, KeyTooLong, Layout, Slot, Strategy, Unplaced};
+
+/// A table that is on record as sharded: its schema, and how its keys are laid out.
+#[derive(Debug)]
+pub struct Table {
+    schema: TableSchema,
+    layouts: Arc<TableLayouts>,
+    form: Form,
+}
+
+/// How the physical keys of a table are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// By the suffix codec.
+    Suffix,
+    /// By the suffix codec with buckets.
+    Buckets,
+    /// By templates; keys that no rule with a template names are written as they are.
+    Templates,
+}
+
+impl std::ops::Deref for Table {
+    type Target = TableSchema;
+
+    fn deref(&self) -> &TableSchema {
+        &self.schema
+    }
+}
+
+impl Table {
+    /// A table whose keys are laid out so.
+    pub fn new(schema: TableSchema, layouts: Arc<TableLayouts>) -> Self {
+        let form = if layouts.iter().any(|one| one.layout.template().is_some()) {
+            Form::Templates
+        } else if layouts.iter().any(|one| one.layout.time().is_some()) {
+            Form::Buckets
+        } else {
+            Form::Suffix
+        };
+        Table { schema, layouts, form }
+    }
+
+    /// How its keys are laid out.
+    pub fn layouts(&self) -> &Arc<TableLayouts> {
+        &self.layouts
+    }
+
+    /// What has to be appended to a logical key, laid out so, to make it the physical key of a slot.
+    ///
+    /// # Errors
+    /// [`Unplaced`] for a key that this makes too long, or that a template would give the physical key of another one.
+    pub fn suffix(&self, logical: &[u8], layout: &Layout, slot: Slot) -> Result<String, Unplaced> {
+        let suffix = match self.form {
+            Form::Suffix => codec::suffix(logical, slot.shard),
+            Form::Buckets => codec::bucket_suffix(logical, slot),
+            Form::Templates => layout.template().map_or_else(String::new, |template| template.suffix(slot)),
+        };
+        if !suffix.is_empty() && logical.len() + suffix.len() > MAX_PARTITION_KEY {
+            return Err(KeyTooLong { logical: logical.len(), suffix: suffix.len() }.into());
+        }
+        if self.form == Form::Templates {
+            // Two keys never share a physical key, since it is read as one of them only: the other is refused.
+            let physical = [logical, suffix.as_bytes()].concat();
+            if self.decode(&physical) != (logical.len(), layout.template().map(|_| slot)) {
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                return Err(Unplaced::Collides { logical: text(logical), physical: text(&physical) });
+            }
+        }
+        Ok(suffix)
+    }
+
+    /// Reads a physical key: the length of the logical key that it begins with, and its slot. What no logical key is written as
+    /// (an unescaped key of before the table was adopted; in a table with templates also every key that none of them is for) is
+    /// its own logical key; in a table with templates it has no slot.
+    pub fn decode(&self, physical: &[u8]) -> (usize, Option<Slot>) {
+        match self.form {
+            Form::Suffix => {
+                let decoded = codec::decode(physical);
+                (decoded.logical.len(), Some(Slot::shard(decoded.shard)))
+            }
+            Form::Buckets => {
+                let (length, slot) = codec::bucket_decode(physical);
+                (length, Some(slot))
+            }
+            Form::Templates => {
+                let read = |one: &KeyLayout| {
+                    let Strategy::Template { template, time, .. } = &one.layout.strategy else { return None };
+                    let granularity = time.as_ref().map(|time| time.granularity);
+                    let (length, slot) = template.decode(physical, granularity)?;
+                    let own = self.layouts.of(physical.get(..length)?)?;
+                    (slot.shard < one.layout.shards && Arc::ptr_eq(own, &one.layout))
+                        .then_some((length, Some(slot)))
+                };
+                self.layouts.iter().find_map(read).unwrap_or((physical.len(), None))
+            }
+        }
+    }
+
+    /// The logical key of a physical one.
+    pub fn logical<'a>(&self, physical: &'a [u8]) -> &'a [u8] {
+        physical.get(..self.decode(physical).0).unwrap_or(physical)
+    }
+
+    /// Whether a logical key ends in the reserved form, and so is stored escaped.
+    pub fn is_reserved(&self, key: &[u8]) -> bool {
+        match self.form {
+            Form::Suffix => codec::is_reserved(key),
+            Form::Buckets => codec::is_reserved_with_buckets(key),
+            Form::Templates => false,
+        }
+    }
+}
+
+/// The layouts of a table, in order: for every key the first whose glob matches holds. Keys that none matches stay whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TableLayouts(Vec<KeyLayout>);
+
+/// The layout of the keys that a glob matches.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Recorded", into = "Recorded")]
+pub struct KeyLayout {
+    keys: Glob,
+    layout: Arc<Layout>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Recorded {
+    keys: String,
+    layout: Layout,
+}
+
+impl From<Recorded> for KeyLayout {
+    fn from(recorded: Recorded) -> Self {
+        KeyLayout::new(Glob::new(&recorded.keys), recorded.layout)
+    }
+}
+
+impl From<KeyLayout> for Recorded {
+    fn from(one: KeyLayout) -> Self {
+        Recorded { keys: one.keys.text().to_owned(), layout: Layout::clone(&one.layout) }
+    }
+}
+
+impl KeyLayout {
+    /// Keys that `keys` matches are laid out as `layout`.
+    pub fn new(keys: Glob, layout: Layout) -> Self {
+        KeyLayout { keys, layout: Arc::new(layout) }
+    }
+
+    /// The keys it is for.
+    pub fn keys(&self) -> &Glob {
+        &self.keys
+    }
+
+    /// Their layout.
+    pub fn layout(&self) -> &Arc<Layout> {
+        &self.layout
+    }
+}
+
+impl TableLayouts {
+    /// The layouts of a table, in order.
+    pub fn new(layouts: Vec<KeyLayout>) -> Self {
+        TableLayouts(layouts)
+    }
+
+    /// The layout of one logical key; `None` where it stays whole because nothing names it.
+    pub fn of(&self, key: &[u8]) -> Option<&Arc<Layout>> {
+        self.0.iter().find(|one| one.keys.matches(key)).map(KeyLayout::layout)
+    }
+
+    /// The layouts, in order.
+    pub fn iter(&self) -> impl Iterator<Item = &KeyLayout> {
+        self.0.iter()
+    }
+}

@@ -1,0 +1,78 @@
+//! Layouts in words, for messages and listings.
+
+use crate::{By, Epoch, Hash, Layout, Strategy, TableLayouts, Time};
+
+impl std::fmt::Display for TableLayouts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (at, one) in self.iter().enumerate() {
+            if at > 0 {
+                f.write_str("; ")?;
+            }
+            write!(f, "keys {:?}: {}", one.keys().text(), one.layout())?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Layout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shards = self.shards;
+        match &self.strategy {
+            Strategy::None => f.write_str("whole"),
+            Strategy::Calculated { by } => write!(f, "{shards} shards by {by}"),
+            Strategy::Bucket { time, .. } if shards <= 1 => write!(f, "a bucket for each {time}"),
+            Strategy::Bucket { time, by } => {
+                write!(f, "a bucket for each {time}, {shards} shards in each by {by}")
+            }
+            Strategy::Template { template, by, time } => {
+                write!(f, "as {:?}", template.text())?;
+                if let Some(time) = time {
+                    write!(f, ", a bucket for each {time}")?;
+                }
+                match self.hash {
+                    _ if shards <= 1 => Ok(()),
+                    Hash::Random => write!(f, ", {shards} shards drawn at random"),
+                    hash => write!(f, ", {shards} shards by {} of {by}", hash.name()),
+                }
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for By {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            By::SortKey => f.write_str("sort key"),
+            By::Part { separator, part } => write!(f, "part {part} of the sort key split at {separator:?}"),
+            By::Attribute { name } => write!(f, "attribute {name}"),
+        }
+    }
+}
+
+impl std::fmt::Display for Time {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.granularity.name())?;
+        if !self.prefix.is_empty() {
+            write!(f, " after {:?} in the sort key", self.prefix)?;
+        }
+        if self.epoch == Epoch::Milliseconds {
+            f.write_str(" of a time in milliseconds")?;
+        }
+        Ok(())
+    }
+}
+
+impl Hash {
+    /// Its name, as rules have it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Hash::JumpXxh3 => "jump",
+            Hash::Md5 => "md5",
+            Hash::Sha256 => "sha256",
+            Hash::Fnv1a32 => "fnv1a32",
+            Hash::Fnv1a64 => "fnv1a64",
+            Hash::Modulo => "modulo",
+            Hash::Random => "random",
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! The registry's form of a layout: what was written once must be read for ever.
+
+use heatsink_layout::{By, Epoch, Granularity, Hash, Layout, Strategy, TableLayouts, Template, Time};
+
+#[test]
+fn golden() {
+    let layout = |strategy, shards, hash| Layout { strategy, shards, hash, version: 1 };
+    let time = Time { granularity: Granularity::Day, prefix: "A#".into(), epoch: Epoch::Milliseconds };
+    let by = || By::SortKey;
+    for (layout, text) in [
+        (
+            layout(Strategy::Calculated { by: by() }, 4, Hash::JumpXxh3),
+            r#"{"strategy":{"Calculated":{"by":"SortKey"}},"shards":4,"hash":"JumpXxh3","version":1}"#,
+        ),
+        (
+            layout(
+                Strategy::Calculated { by: By::Part { separator: "#".into(), part: 1 } },
+                4,
+                Hash::JumpXxh3,
+            ),
+            r##"{"strategy":{"Calculated":{"by":{"Part":{"separator":"#","part":1}}}},"shards":4,"hash":"JumpXxh3","version":1}"##,
+        ),
+        (
+            layout(Strategy::Bucket { time: time.clone(), by: by() }, 2, Hash::JumpXxh3),
+            r##"{"strategy":{"Bucket":{"time":{"granularity":"Day","prefix":"A#","epoch":"Milliseconds"},"by":"SortKey"}},"shards":2,"hash":"JumpXxh3","version":1}"##,
+        ),
+        (
+            layout(
+                Strategy::Template {
+                    template: Template::read("{pk}#{bucket}#{shard}").unwrap(),
+                    by: By::Attribute { name: "p".into() },
+                    time: Some(time),
+                },
+                10,
+                Hash::Md5,
+            ),
+            r##"{"strategy":{"Template":{"template":"{pk}#{bucket}#{shard}","by":{"Attribute":{"name":"p"}},"time":{"granularity":"Day","prefix":"A#","epoch":"Milliseconds"}}},"shards":10,"hash":"Md5","version":1}"##,
+        ),
+    ] {
+        assert_eq!(serde_json::to_string(&layout).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Layout>(text).unwrap(), layout);
+    }
+    for hash in [Hash::Sha256, Hash::Fnv1a32, Hash::Fnv1a64, Hash::Modulo, Hash::Random] {
+        assert_eq!(serde_json::to_string(&hash).unwrap(), format!("\"{hash:?}\""));
+    }
+    let bad = r#"[{"keys":"*","layout":{"strategy":{"Template":{"template":"{pk}{shard}","by":"SortKey","time":null}},"shards":4,"hash":"Md5","version":1}}]"#;
+    assert!(serde_json::from_str::<TableLayouts>(bad).is_err());
+}
