@@ -12,6 +12,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 
 use super::body::{self, Abandoned, Read};
+use super::gzip::{self, Unreadable};
 use super::{authorization, reply};
 use crate::{Limits, Service};
 
@@ -42,8 +43,15 @@ impl Front {
             return Ok(self.reply(StatusCode::OK, None, Bytes::from(healthy)));
         }
         let body = match body::read(body, self.limits.body, self.limits.body_read).await? {
-            Read::Whole(body) => body,
-            Read::TooLarge => {
+            Read::Whole(body) => gzip::read(&head.headers, body, self.limits.body),
+            Read::TooLarge => Err(Unreadable::TooLarge),
+        };
+        let body = match body {
+            Ok(body) => body,
+            Err(Unreadable::Malformed) => {
+                return Ok(self.refuse(content_type, &Error::bare(Code::SerializationException)));
+            }
+            Err(Unreadable::TooLarge) => {
                 let message = format!("The request body is larger than {} bytes", self.limits.body);
                 let error = Error::new(Code::RequestEntityTooLarge, message);
                 return Ok(reply::closing(self.refuse(content_type, &error)));
@@ -55,7 +63,10 @@ impl Front {
             return Ok(self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND)));
         };
         Ok(match self.operate(&head.headers, body).await {
-            Ok(body) => self.reply(StatusCode::OK, Some(content_type), body),
+            Ok(body) => match gzip::wanted(&head.headers).then(|| gzip::write(&body)).flatten() {
+                Some(packed) => reply::packed(self.reply(StatusCode::OK, Some(content_type), packed)),
+                None => self.reply(StatusCode::OK, Some(content_type), body),
+            },
             Err(error) => self.refuse(Some(content_type), &error),
         })
     }

@@ -5,6 +5,7 @@
 mod authorization;
 mod body;
 mod front;
+mod gzip;
 mod reply;
 
 use std::future::Future;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use heatsink_env::Env;
-use http::header::{CONNECTION, CONTENT_TYPE};
+use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
@@ -35,6 +35,12 @@ pub(super) fn reply(
 /// The same answer, after which the connection closes.
 pub(super) fn closing(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// The same answer, whose body is gzip.
+pub(super) fn packed(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
+    response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     response
 }
 

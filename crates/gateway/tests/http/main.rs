@@ -80,6 +80,33 @@ async fn every_answer_carries_dynamodbs_headers() {
 }
 
 #[tokio::test]
+async fn bodies_in_gzip_are_read_and_sent() {
+    let pack = |body: &[u8]| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        std::io::Write::write_all(&mut encoder, body).unwrap();
+        encoder.finish().unwrap()
+    };
+    let server = server(limits()).await;
+    let mut client = Client::to(server.address).await;
+    let send = |operation, body: Vec<u8>| {
+        let extra =
+            format!("content-encoding: gzip\r\naccept-encoding: gzip\r\ncontent-length: {}", body.len());
+        [client::head(operation, &extra), body].concat()
+    };
+    let small = client.send(&send("GetItem", pack(br#"{"TableName":"abc"}"#))).await;
+    assert_eq!((small.status, small.header("content-encoding"), small.text()), (200, None, r#"{"Item":{}}"#));
+    let large = client.send(&send("Scan", pack(br#"{"TableName":"abc"}"#))).await;
+    assert_eq!((large.status, large.header("content-encoding")), (200, Some("gzip")));
+    assert_eq!(large.header("x-amz-crc32"), Some(crc32fast::hash(&large.body).to_string().as_str()));
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&*large.body), &mut text).unwrap();
+    assert_eq!(text, store::LARGE.replace('~', &"x".repeat(2000)));
+    assert_eq!(client.send(&send("GetItem", b"no gzip".to_vec())).await.error(), "SerializationException");
+    let bomb = client.send(&send("GetItem", pack(&padded(5000)))).await;
+    assert_eq!((bomb.status, bomb.error().as_str()), (413, "RequestEntityTooLarge"));
+}
+
+#[tokio::test]
 async fn a_web_page_is_not_served() {
     let server = server(limits()).await;
     let mut client = Client::to(server.address).await;

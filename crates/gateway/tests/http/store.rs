@@ -9,6 +9,9 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_store::Store;
 
+/// The answer to a Scan, once `~` is a long text.
+pub const LARGE: &str = r#"{"Items":[{"text":{"S":"~"}}],"Count":1}"#;
+
 #[derive(Clone, Default)]
 pub struct Double {
     state: Arc<Mutex<State>>,
@@ -42,6 +45,7 @@ impl Store for Double {
             tokio::time::sleep(hold).await;
             match operation {
                 Operation::DescribeTable => Err(Error::new(Code::ResourceNotFoundException, "no such table")),
+                Operation::Scan => Ok(Bytes::from(LARGE.replace('~', &"x".repeat(2000)))),
                 _ => Ok(Bytes::from_static(br#"{"Item":{}}"#)),
             }
         }
