@@ -18,9 +18,11 @@ use crate::{streams, tables};
 const MAX_PAGES: usize = 400;
 
 /// What one store answered: every page, or the error that ended it.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Answer {
     pub pages: Vec<Json>,
+    /// `ConsumedCapacity` of each page.
+    pub capacities: Vec<Json>,
     pub error: Option<(String, Option<String>, Json)>,
 }
 
@@ -34,15 +36,13 @@ pub(crate) fn call(store: &dyn Store, operation: Operation, body: &Json) -> Resu
 /// Runs a step, following pages to the end; a parallel Scan in all its segments.
 pub fn run(store: &dyn Store, step: &Step) -> Answer {
     let Some(operation) = Operation::by_name(&step.operation) else {
-        return Answer {
-            pages: Vec::new(),
-            error: Some((format!("no operation {}", step.operation), None, Json::Null)),
-        };
+        let error = Some((format!("no operation {}", step.operation), None, Json::Null));
+        return Answer { error, ..Answer::default() };
     };
     if operation == Operation::GetRecords {
         return streams::records(store, &step.body);
     }
-    let mut whole = Answer { pages: Vec::new(), error: None };
+    let mut whole = Answer::default();
     let segments = step.body.get("TotalSegments").and_then(Json::as_u64);
     for segment in 0..segments.unwrap_or(1) {
         let mut body = step.body.clone();
@@ -51,6 +51,7 @@ pub fn run(store: &dyn Store, step: &Step) -> Answer {
         }
         let part = pages(store, operation, body);
         whole.pages.extend(part.pages);
+        whole.capacities.extend(part.capacities);
         if part.error.is_some() {
             whole.error = part.error;
             break;
@@ -60,24 +61,30 @@ pub fn run(store: &dyn Store, step: &Step) -> Answer {
 }
 
 fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answer {
-    let mut pages = Vec::new();
+    let mut all = Answer::default();
     loop {
         match call(store, operation, &body) {
             Err(error) => {
                 let mut item = Json::Object(error.members.clone());
                 order_sets(&mut item);
-                return Answer { pages, error: Some((error.code.name().to_owned(), error.message, item)) };
+                all.error = Some((error.code.name().to_owned(), error.message, item));
+                return all;
             }
             Ok(mut answer) => {
                 order_sets(&mut answer);
                 if let Some(answer) = answer.as_object_mut() {
-                    answer.remove("ConsumedCapacity");
+                    let mut capacity = answer.remove("ConsumedCapacity").unwrap_or_default();
+                    // One for each table, in no order.
+                    if let Some(tables) = capacity.as_array_mut() {
+                        tables.sort_by_key(|table| table["TableName"].to_string());
+                    }
+                    all.capacities.push(capacity);
                 }
                 let next = answer.get("LastEvaluatedKey").cloned();
-                pages.push(answer);
+                all.pages.push(answer);
                 match next {
-                    Some(next) if pages.len() < MAX_PAGES => body["ExclusiveStartKey"] = next,
-                    _ => return Answer { pages, error: None },
+                    Some(next) if all.pages.len() < MAX_PAGES => body["ExclusiveStartKey"] = next,
+                    _ => return all,
                 }
             }
         }
@@ -88,6 +95,9 @@ fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answer {
 pub fn difference(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
     if plain.error != sharded.error && !some_table_refused(step, plain, sharded) {
         return Some(format!("errors differ: {:?} / {:?}", plain.error, sharded.error));
+    }
+    if let Some(what) = capacity(case, step, plain, sharded) {
+        return Some(what);
     }
     match step.operation.as_str() {
         "Scan" => unordered(case, plain, sharded),
@@ -116,6 +126,30 @@ pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
     const REFUSALS: [&str; 0] = [];
     let (_, message, _) = answer.error.as_ref()?;
     REFUSALS.into_iter().find(|refusal| message.as_ref().is_some_and(|message| message.contains(refusal)))
+}
+
+/// Every figure that DynamoDB gives, and no other. What a Query over shards consumes is the honest sum over them; all else consumes what it
+/// would unsharded, suffixes being too short to matter to small items.
+fn capacity(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
+    let members = |answer: &Answer| -> Json { answer.capacities.iter().map(without_units).collect() };
+    if case.large || plain.pages.len() != sharded.pages.len() {
+        return None;
+    }
+    differs("members of ConsumedCapacity", &members(plain), &members(sharded)).or_else(|| {
+        let exact = step.operation != "Query";
+        if exact { differs("capacities", &json!(plain.capacities), &json!(sharded.capacities)) } else { None }
+    })
+}
+
+fn without_units(capacity: &Json) -> Json {
+    match capacity {
+        Json::Object(members) => {
+            members.iter().map(|(name, value)| (name.clone(), without_units(value))).collect()
+        }
+        Json::Array(elements) => elements.iter().map(without_units).collect(),
+        Json::Number(_) => json!("units"),
+        other => other.clone(),
+    }
 }
 
 fn differs(what: &str, plain: &Json, sharded: &Json) -> Option<String> {

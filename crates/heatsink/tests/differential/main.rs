@@ -2,13 +2,14 @@
 //! equal.
 //!
 //! A run is many cases, each with fresh stores, tables and a seed of its own. A failing case is cut down to the requests that
-//! matter and printed with the command that replays it.
+//! matter, written to a file, and printed with the command that replays it.
 //!
 //! | variable | meaning | default |
 //! |---|---|---|
 //! | `HEATSINK_SEED` | the first seed | 1 |
-//! | `HEATSINK_STEPS` | steps in all | 50,000 |
+//! | `HEATSINK_STEPS` | steps in all | 100,000 |
 //! | `HEATSINK_CASE_STEPS` | steps in a case | 400 |
+//! | `HEATSINK_REPLAY` | a file of requests to replay; nothing else is run | |
 
 #![allow(
     clippy::unwrap_used,
@@ -22,6 +23,7 @@ mod compare;
 mod generate;
 mod legacy;
 mod physical;
+mod replay;
 mod schema;
 mod shrink;
 mod streams;
@@ -43,9 +45,12 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn sharded_answers_equal_unsharded_ones() {
+    if let Ok(file) = std::env::var("HEATSINK_REPLAY") {
+        return replay::run(&file);
+    }
     let first = setting("HEATSINK_SEED", 1);
     let in_case = setting("HEATSINK_CASE_STEPS", 400);
-    let cases = setting("HEATSINK_STEPS", 50_000).div_ceil(in_case);
+    let cases = setting("HEATSINK_STEPS", 100_000).div_ceil(in_case);
     let next = AtomicUsize::new(0);
     let tally = Mutex::new(Tally::default());
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -106,7 +111,7 @@ fn short(text: String) -> String {
 
 fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     let mut rng = Rng::with_seed(seed);
-    let rules = world::RULES[rng.usize(..world::RULES.len())];
+    let rules = world::RULES[rng.usize(..world::RULES.len())].to_owned();
     let tables = schema::tables();
     let mut steps = generate::steps(&mut rng, &tables, in_case);
     let large = seed % 10 == 9;
@@ -124,9 +129,10 @@ fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
         .iter()
         .map(|step| format!("  {} {}", step.operation, short(step.body.to_string())))
         .collect();
-    let steps = in_case;
+    let file = replay::keep(&small, seed);
     Some(format!(
-        "seed {seed}, rules {rules}\n{}\nafter these {} requests:\n{}\nreplay: HEATSINK_SEED={seed} HEATSINK_STEPS={steps} HEATSINK_CASE_STEPS={steps} cargo test -p heatsink --test differential",
+        "seed {seed}, rules {}\n{}\nafter these {} requests:\n{}\nreplay: HEATSINK_REPLAY={file} cargo test -p heatsink --test differential",
+        small.rules,
         short(mismatch.what),
         requests.len(),
         requests.join("\n"),

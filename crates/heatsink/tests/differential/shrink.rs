@@ -33,7 +33,7 @@ impl Tally {
 /// Tables, rules and the requests to send.
 #[derive(Clone)]
 pub struct Case {
-    pub rules: &'static str,
+    pub rules: String,
     pub tables: Vec<Table>,
     pub steps: Vec<Step>,
     /// Collections are larger than a page: where pages end is not compared.
@@ -56,7 +56,7 @@ impl Case {
     /// [`run`](Self::run) that counts. Steps that sharded tables refuse by design are spared the unsharded store.
     pub fn run_counting(&self, tally: &mut Tally) -> Option<Mismatch> {
         let plain = world::unsharded(&self.tables);
-        let sharded = World::new(&self.tables, self.rules);
+        let sharded = World::new(&self.tables, &self.rules);
         for (at, step) in self.steps.iter().enumerate() {
             let right = compare::run(&sharded.service, step);
             if let Some(refusal) = compare::refused_by_design(&right) {

@@ -10,9 +10,10 @@ use crate::compare::{Answer, call, order_sets};
 pub fn records(store: &dyn Store, body: &Json) -> Answer {
     let mut pages = Vec::new();
     match read(store, body, &mut pages) {
-        Ok(()) => Answer { pages, error: None },
+        Ok(()) => Answer { pages, ..Answer::default() },
         Err(error) => {
-            Answer { pages, error: Some((error.code.name().to_owned(), error.message, Json::Null)) }
+            let error = Some((error.code.name().to_owned(), error.message, Json::Null));
+            Answer { pages, error, ..Answer::default() }
         }
     }
 }
