@@ -20,7 +20,7 @@ lint:
 deny:
     cargo deny check
 
-# Run the boto3 and JavaScript programs against a fresh server: `just clients --upstream local`
+# Run the client libraries of Python and JavaScript against a fresh server: `just clients --upstream local`
 clients *arguments:
     clients/run {{ arguments }}
 

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 
 import { IdempotentParameterMismatchException, TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import {
@@ -174,6 +175,27 @@ describe('documents', () => {
     }
     assert.ok(requests > 1);
     assert.deepEqual(found.sort((a, b) => (a.sk < b.sk ? -1 : 1)), keys);
+  });
+
+  test('a throttled batch gives back what it did not write, under the keys it was given', async () => {
+    const Throttled = 'Throttled_js';
+    await makeTable(Throttled, ['pk', 'sk'], { pk: 'S', sk: 'S' });
+    // 350 units each, all under one key, on a table whose one partition writes 1,000 a second.
+    const items = Array.from({ length: 6 }, (_, n) => ({ pk: 'hot', sk: String(n), blob: 'x'.repeat(350_000) }));
+    let left = items.map((Item) => ({ PutRequest: { Item } }));
+    let requests = 0;
+    for (; left.length > 0; requests += 1) {
+      assert.ok(requests < 20);
+      const { UnprocessedItems } = await documents.send(new BatchWriteCommand({ RequestItems: { [Throttled]: left } }));
+      left = UnprocessedItems[Throttled] ?? [];
+      for (const { PutRequest } of left) assert.deepEqual(PutRequest.Item, items[Number(PutRequest.Item.sk)]);
+      if (left.length > 0) await setTimeout(300);
+    }
+    assert.ok(requests > 1);
+    const found = await collect(paginateQuery({ client: documents, pageSize: 2 }, {
+      TableName: Throttled, KeyConditionExpression: 'pk = :p', ExpressionAttributeValues: { ':p': 'hot' } }));
+    assert.deepEqual(found.flatMap((page) => page.Items), items);
+    await dropTable(Throttled);
   });
 
   test('PartiQL with parameters and pages', async () => {
