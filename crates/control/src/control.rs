@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::Env;
-use heatsink_layout::{Layout, LayoutSource, Placement, Table, TableLayouts};
+use heatsink_layout::{Layout, LayoutSource, Placement, Reads, Table, TableLayouts};
 use heatsink_store::Store;
 
 use crate::known::{Freshness, Standing, Tables, Trust};
@@ -330,6 +330,10 @@ impl LayoutSource for Control {
 
     fn placement(&self, table: &Table, key: &[u8]) -> Placement {
         Placement::Stable(Arc::clone(table.layouts().of(key).unwrap_or(&self.inner.whole)))
+    }
+
+    fn reads(&self, table: &Table, key: &[u8]) -> Reads {
+        self.inner.rules.reads(table, key)
     }
 
     fn is_hidden(&self, name: &str) -> bool {

@@ -4,6 +4,7 @@
 use heatsink_control::rules::{Glob, Rules, json_schema};
 use heatsink_control::{TableLayouts, Wish};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, TableSchema};
+use heatsink_layout::Consistency;
 use proptest::prelude::*;
 
 fn schema(name: &str, partition: KeyType, sort: Option<KeyType>) -> TableSchema {
@@ -72,6 +73,21 @@ fn the_first_rule_that_matches_a_key_holds() {
 }
 
 #[test]
+fn a_rule_says_how_its_keys_are_read() {
+    let strong = format!("{LEADERBOARDS}consistency = \"strong\"\n");
+    let rules = rules(&strong);
+    let table = schema("Leaderboards", KeyType::S, Some(KeyType::S));
+    assert_eq!(rules.reads(&table, b"game_x").consistency, Consistency::Shard, "its first rule says nothing");
+    assert_eq!(rules.reads(&table, b"other").consistency, Consistency::Strong);
+    assert_eq!(rules.reads(&schema("T", KeyType::N, None), b"1").consistency, Consistency::Shard);
+    assert!(rules.iter().nth(1).unwrap().to_string().ends_with(", seen as they were at one moment"));
+    let wrong = fault(&strong.replace("strong", "eventual"));
+    assert!(wrong.contains("eventual") && wrong.contains("`shard` or `strong`"), "{wrong}");
+    let whole = fault("[[rule]]\ntable = \"T\"\nstrategy = \"none\"\nconsistency = \"strong\"");
+    assert!(whole.contains("has no meaning with strategy = \"none\""), "{whole}");
+}
+
+#[test]
 fn a_glob_leaves_alone_what_it_does_not_fit_and_a_name_refuses() {
     let glob = rules("[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4");
     let name = rules("[[rule]]\ntable = \"T\"\nstrategy = \"calculated\"\nshards = 4");
@@ -133,7 +149,7 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
         (fault("rule = 3"), "heatsink.toml:1: rule: invalid type: integer `3`, expected a sequence"),
         (
             rule("colour = 1"),
-            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `strategy`, `by`, `shards`",
+            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `strategy`, `by`, `shards`, `consistency`",
         ),
         (
             rule("keys = 4\nstrategy = \"none\""),

@@ -43,6 +43,17 @@ pub(crate) struct Rule {
     /// How many physical keys each logical key is spread over. For "calculated" only, and needed there.
     #[schemars(with = "Option<Shards>")]
     pub shards: Option<Spanned<Shards>>,
+    /// "shard" (the default): a Query shows each shard as it was when it was read. "strong": it shows all shards as they were at one moment, for
+    /// twice the reads. Not recorded: it can be changed at any time.
+    #[schemars(with = "Option<ConsistencyName>")]
+    pub consistency: Option<Spanned<ConsistencyName>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ConsistencyName {
+    Shard,
+    Strong,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

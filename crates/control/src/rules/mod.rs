@@ -10,7 +10,7 @@ use std::fmt;
 
 use heatsink_dynamo::{KeyType, TableSchema};
 pub use heatsink_layout::Glob;
-use heatsink_layout::{By, Hash, KeyLayout, Layout, Strategy, TableLayouts};
+use heatsink_layout::{By, Consistency, Hash, KeyLayout, Layout, Reads, Strategy, TableLayouts};
 
 pub use error::RulesError;
 pub use file::{MAX_SHARDS, json_schema};
@@ -34,6 +34,8 @@ pub struct Rule {
     pub keys: Glob,
     /// What it does with them.
     pub spread: Spread,
+    /// How Queries over their shards are gathered.
+    pub reads: Reads,
 }
 
 /// What a rule does with a key.
@@ -122,6 +124,14 @@ impl Rules {
         self.rules.is_empty()
     }
 
+    /// How reads of a logical key are gathered.
+    pub fn reads(&self, schema: &TableSchema, key: &[u8]) -> Reads {
+        let applies = |rule: &&Rule| {
+            rule.table.matches(schema.name.as_bytes()) && rule.keys.matches(key) && rule.fits(schema).is_ok()
+        };
+        self.rules.iter().find(applies).map_or_else(Reads::default, |rule| rule.reads)
+    }
+
     /// What the rules say of a table.
     pub fn wish(&self, schema: &TableSchema) -> Wish {
         let mut layouts: Vec<KeyLayout> = Vec::new();
@@ -182,10 +192,18 @@ fn check(
         let span = raw.keys.as_ref().map_or(heading.clone(), toml::Spanned::span);
         return Err(fault(span, "expected a glob, found an empty text, which no key can be".to_owned()));
     }
+    let consistency = match raw.consistency.as_ref().map(toml::Spanned::as_ref) {
+        None | Some(file::ConsistencyName::Shard) => Consistency::Shard,
+        Some(file::ConsistencyName::Strong) => Consistency::Strong,
+    };
     let spread = match raw.strategy {
         file::StrategyName::None => {
-            let meaningless =
-                raw.by.as_ref().map(toml::Spanned::span).or(raw.shards.as_ref().map(toml::Spanned::span));
+            let meaningless = raw
+                .by
+                .as_ref()
+                .map(toml::Spanned::span)
+                .or(raw.shards.as_ref().map(toml::Spanned::span))
+                .or(raw.consistency.as_ref().map(toml::Spanned::span));
             if let Some(span) = meaningless {
                 return Err(fault(
                     span,
@@ -223,7 +241,8 @@ fn check(
         }
     };
     let keys = Glob::new(raw.keys.as_ref().map_or("*", |keys| keys.get_ref()));
-    Ok(Rule { number, line: 0, table: Glob::new(raw.table.get_ref()), keys, spread })
+    let reads = Reads { consistency };
+    Ok(Rule { number, line: 0, table: Glob::new(raw.table.get_ref()), keys, spread, reads })
 }
 
 impl Rule {
@@ -324,15 +343,19 @@ impl fmt::Display for Rule {
             Tables(&self.table)
         )?;
         match &self.spread {
-            Spread::Whole => f.write_str("not spread"),
+            Spread::Whole => f.write_str("not spread")?,
             Spread::Calculated { part: None, shards } => {
-                write!(f, "spread over {shards} by a hash of the sort key")
+                write!(f, "spread over {shards} by a hash of the sort key")?;
             }
             Spread::Calculated { part: Some(part), shards } => write!(
                 f,
                 "spread over {shards} by a hash of part {} of the sort key {}, split at {:?}",
                 part.part, part.attribute, part.separator
-            ),
+            )?,
+        }
+        match self.reads.consistency {
+            Consistency::Shard => Ok(()),
+            Consistency::Strong => f.write_str(", seen as they were at one moment"),
         }
     }
 }
