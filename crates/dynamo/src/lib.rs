@@ -11,6 +11,7 @@ pub mod json;
 pub mod key;
 pub mod number;
 pub mod operation;
+pub mod partiql;
 pub mod size;
 pub mod table;
 pub mod value;

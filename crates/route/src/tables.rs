@@ -4,11 +4,9 @@ use std::borrow::Cow;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use heatsink_dynamo::{Error, Operation, json};
+use heatsink_dynamo::{Error, Operation, json, partiql};
 
 use crate::request::malformed;
-
-mod partiql;
 
 /// Members that name a table, by name or ARN, in operations that act on one.
 const NAMING: [&str; 8] = [
