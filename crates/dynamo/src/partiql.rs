@@ -18,7 +18,7 @@ mod tests;
 
 pub use ast::{Action, Condition, Named, Operand, Order, Place, Span, Statement, Term, TermKind, Test, TestKind};
 pub use parse::parse;
-pub use tables::tables;
+pub use tables::{tables, tables_at};
 
 /// The longest statement DynamoDB takes, in characters (API reference, `ExecuteStatement`).
 pub const MAX_STATEMENT: usize = 8192;

@@ -20,7 +20,17 @@ pub(crate) fn asked_first(operation: Operation, body: Bytes, then: Plan) -> Plan
         Ok(None) => json::splice_members(&body, &[("Limit", Some(b"1"))]).map_or(body, Bytes::from),
         _ => body,
     };
-    let asked = |then| Box::new(Asked { operation, body: body.clone(), then });
+    first(
+        operation,
+        body,
+        then,
+        "DynamoDB is known to refuse this: the request goes to the store as it came, and only if it is accepted",
+    )
+}
+
+/// A plan that is carried out if the store does not refuse `body`; `why` says why it is asked.
+pub(crate) fn first(operation: Operation, body: Bytes, then: Plan, why: &'static str) -> Plan {
+    let asked = |then| Box::new(Asked { operation, body: body.clone(), then, why });
     match then {
         Plan::Single(then) => Plan::Single(asked(then)),
         Plan::Scatter(then) => Plan::Scatter(asked(then)),
@@ -33,6 +43,7 @@ struct Asked {
     operation: Operation,
     body: Bytes,
     then: Box<dyn Planned>,
+    why: &'static str,
 }
 
 impl Planned for Asked {
@@ -44,10 +55,7 @@ impl Planned for Asked {
 
     fn explain(&self) -> Explanation {
         let mut explanation = self.then.explain();
-        explanation.why = format!(
-            "DynamoDB is known to refuse this: the request goes to the store as it came, and only if it is accepted: {}",
-            explanation.why
-        );
+        explanation.why = format!("{}: {}", self.why, explanation.why);
         explanation.calls.insert(0, CallExplanation::new(self.operation, &self.body));
         explanation
     }

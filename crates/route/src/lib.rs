@@ -3,7 +3,7 @@
 //! Sans-IO: nothing here waits, reads a clock or opens a socket. A [`Router`] makes a [`Plan`] of a request; the plan's
 //! [`Execution`] hands out physical calls and takes their answers until it can give the client's.
 //!
-//! One file per kind of request: `point`, `batch`, `transact`, `scan`, `query`, `streams`, `hidden`. Beneath them `item` (a request
+//! One file per kind of request: `point`, `batch`, `transact`, `scan`, `query`, `partiql`, `streams`, `hidden`. Beneath them `item` (a request
 //! for one item made physical), `key` (where an item lies, its key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical).
 
 mod answer;
@@ -16,6 +16,7 @@ mod hidden;
 mod item;
 mod key;
 mod legacy;
+mod partiql;
 mod plan;
 mod point;
 pub mod query;

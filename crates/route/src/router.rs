@@ -9,7 +9,7 @@ use heatsink_layout::{LayoutSource, Table};
 use crate::query::share::ItemSizes;
 use crate::request::{Request, malformed};
 use crate::tables::{among, names_directly};
-use crate::{Plan, batch, hidden, point, query, scan, streams, tables_of, transact};
+use crate::{Plan, batch, hidden, partiql, point, query, scan, streams, tables_of, transact};
 
 /// Makes plans. Holds nothing but what it learned of item sizes; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -78,6 +78,9 @@ impl Router {
             }
             Operation::GetShardIterator => Ok(streams::iterator(request, schema)),
             Operation::GetRecords => Ok(streams::records(request, schema)),
+            Operation::ExecuteStatement | Operation::BatchExecuteStatement | Operation::ExecuteTransaction => {
+                partiql::plan(self, operation, request, layouts)
+            }
             _ => Err(Error::validation(format!(
                 "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
                 operation.name(),

@@ -3,25 +3,34 @@
 //! Only a scanner, and a generous one: whoever looks for a table that must not be touched must not miss it in a statement
 //! that only a store can read.
 
+use super::Span;
+
 /// The table names in a statement, in order.
 pub fn tables(statement: &str) -> Vec<String> {
+    tables_at(statement).into_iter().map(|(name, _)| name).collect()
+}
+
+/// [`tables`], and where each stands, quotes included.
+pub fn tables_at(statement: &str) -> Vec<(String, Span)> {
     let mut found = Vec::new();
     let mut rest = statement;
     let mut expects = false;
     while let Some((token, after)) = next(rest) {
+        let start = statement.len() - skip_blank(rest).len();
+        let span = start..statement.len() - after.len();
         rest = after;
         match token {
             Token::Word(word) => {
                 let keyword =
                     ["FROM", "INTO", "UPDATE"].iter().any(|keyword| word.eq_ignore_ascii_case(keyword));
                 if expects && !keyword {
-                    found.push(word.to_owned());
+                    found.push((word.to_owned(), span));
                 }
                 expects = keyword;
             }
             Token::Quoted(name) => {
                 if expects {
-                    found.push(name);
+                    found.push((name, span));
                 }
                 expects = false;
             }

@@ -12,7 +12,7 @@
 mod answer;
 mod explain;
 mod inverted;
-mod lanes;
+pub(crate) mod lanes;
 pub(crate) mod legacy;
 pub mod merge;
 mod page;
@@ -48,7 +48,7 @@ use crate::splice::Splice;
 use crate::{Router, scan};
 
 /// The value of a key attribute.
-type Key = KeyValue<'static>;
+pub(crate) type Key = KeyValue<'static>;
 
 /// The plan of a Query of a recorded table.
 ///
@@ -141,7 +141,7 @@ fn gathered(router: &Router, query: &Query<'_>, logical: Logical, lanes: Vec<Lan
 }
 
 /// The layout in force of a logical key.
-fn stable(layouts: &dyn LayoutSource, schema: &Table, partition: &Key) -> Arc<Layout> {
+pub(crate) fn stable(layouts: &dyn LayoutSource, schema: &Table, partition: &Key) -> Arc<Layout> {
     let Placement::Stable(layout) = layouts.placement(schema, &partition.canonical_bytes());
     layout
 }
@@ -152,7 +152,7 @@ fn reads(layouts: &dyn LayoutSource, schema: &Table, partition: &Key) -> Reads {
 }
 
 /// The slot of the item with that sort key.
-fn slot_of(layout: &Layout, sort: Option<&Key>) -> Result<Slot, Unplaced> {
+pub(crate) fn slot_of(layout: &Layout, sort: Option<&Key>) -> Result<Slot, Unplaced> {
     match sort {
         None => layout.slot_of(None),
         Some(KeyValue::S(text)) => layout.slot_of(Some(SortKey::S(text))),

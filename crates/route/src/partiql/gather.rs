@@ -1,0 +1,293 @@
+//! Pages of Queries and Scans to one answer of ExecuteStatement.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::{Condition, Path, Step as PathStep};
+use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::value::{read_item, write_item};
+use heatsink_dynamo::{Error, Item, Operation, Value};
+use serde_json::Value as Json;
+
+use super::token::Position;
+use crate::answer::unreadable;
+use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
+use crate::{Execution, Step};
+
+/// Beyond this many bytes the next partition key waits for the next page.
+const PAGE: usize = 1 << 20;
+
+/// What a SELECT shows of the items that it reads.
+pub(super) struct Shape {
+    pub(super) filter: Option<Condition>,
+    /// The attributes that the filter sees; `None` is all.
+    pub(super) seen: Option<BTreeSet<String>>,
+    /// The paths shown; empty is all.
+    pub(super) shown: Vec<Path>,
+    /// The attributes of a position.
+    pub(super) cursor: Vec<String>,
+    pub(super) fingerprint: u64,
+}
+
+/// The plan of a SELECT: parts that are read one after the other.
+pub(super) struct Gather {
+    parts: VecDeque<Plan>,
+    shape: Shape,
+    limit: Option<usize>,
+    first: usize,
+}
+
+impl Gather {
+    /// A plan of `parts`, of which `first` more were read on earlier pages.
+    pub(super) fn new(parts: Vec<Plan>, shape: Shape, limit: Option<usize>, first: usize) -> Self {
+        Gather { parts: parts.into(), shape, limit, first }
+    }
+
+    pub(super) fn plan(self) -> Plan {
+        Plan::Scatter(Box::new(self))
+    }
+}
+
+impl Planned for Gather {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        let Gather { parts, shape, limit, first } = *self;
+        Box::new(Gathering {
+            parts,
+            current: None,
+            part: first,
+            shape,
+            limit,
+            evaluated: 0,
+            read: 0,
+            shown: vec![b'['],
+            capacity: None,
+        })
+    }
+
+    fn explain(&self) -> Explanation {
+        let mut calls: Vec<CallExplanation> = Vec::new();
+        let mut why = "the SELECT is read by the plan of a Query or a Scan, its WHERE clause evaluated here".to_owned();
+        for part in &self.parts {
+            let explained = part.explain();
+            why = format!("{why}; {}", explained.why);
+            calls.extend(explained.calls);
+        }
+        Explanation { plan: Kind::Scatter, why, calls }
+    }
+}
+
+struct Gathering {
+    parts: VecDeque<Plan>,
+    current: Option<Box<dyn Execution>>,
+    /// The number of the current part.
+    part: usize,
+    shape: Shape,
+    limit: Option<usize>,
+    /// Items read so far, shown or not.
+    evaluated: usize,
+    /// Their bytes.
+    read: usize,
+    shown: Vec<u8>,
+    capacity: Option<Json>,
+}
+
+impl Gathering {
+    /// Takes a part's page. Some where the answer ends with it: with the position behind it, if there is more.
+    fn take(&mut self, body: &[u8]) -> Result<Option<Option<Position>>, Malformed> {
+        let [items, last, capacity] = json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
+        let mut items = json::elements(items.unwrap_or(b"[]"))?;
+        if let Some(capacity) = capacity.and_then(|raw| serde_json::from_slice::<Json>(raw).ok()) {
+            match &mut self.capacity {
+                None => self.capacity = Some(capacity),
+                Some(sum) => add(sum, &capacity),
+            }
+        }
+        let room = self.limit.map(|limit| limit.saturating_sub(self.evaluated));
+        let full = room.is_some_and(|room| items.len() >= room);
+        items.truncate(room.unwrap_or(usize::MAX));
+        for item in &items {
+            self.evaluated += 1;
+            self.read += item.len();
+            self.shape.show(item, &mut self.shown)?;
+        }
+        let at = |part, after: Vec<u8>| Position { part, after: Some(Bytes::from(after)) };
+        // DynamoDB gives a position whenever the limit is reached.
+        if let (true, Some(item)) = (full, items.last()) {
+            return Ok(Some(Some(at(self.part, self.shape.key(item)?))));
+        }
+        if let Some(last) = last.filter(|last| *last != b"null") {
+            return Ok(Some(Some(at(self.part, last.to_vec()))));
+        }
+        self.part += 1;
+        if self.parts.is_empty() {
+            return Ok(Some(None));
+        }
+        let more = || Position { part: self.part, after: None };
+        Ok((self.read >= PAGE).then(|| Some(more())))
+    }
+
+    fn finish(&mut self, more: Option<&Position>) -> Bytes {
+        self.shown.push(b']');
+        let mut answer = Object::new();
+        answer.raw("Items", &self.shown);
+        if let Some(position) = more {
+            answer.string("NextToken", &position.write(self.shape.fingerprint));
+        }
+        if let Some(capacity) = &self.capacity {
+            answer.raw("ConsumedCapacity", capacity.to_string().as_bytes());
+        }
+        Bytes::from(answer.finish())
+    }
+}
+
+impl Execution for Gathering {
+    fn step(&mut self) -> Step {
+        loop {
+            let Some(current) = &mut self.current else {
+                match self.parts.pop_front() {
+                    Some(part) => self.current = Some(part.execute()),
+                    // A statement whose list of partition keys is empty.
+                    None => return Step::Done(Ok(self.finish(None))),
+                }
+                continue;
+            };
+            match current.step() {
+                Step::Call(calls) => return Step::Call(calls),
+                Step::Done(Err(error)) => return Step::Done(Err(error)),
+                Step::Done(Ok(body)) => {
+                    self.current = None;
+                    match self.take(&body) {
+                        Err(Malformed) => return Step::Done(Err(unreadable(Operation::ExecuteStatement))),
+                        Ok(None) => {}
+                        Ok(Some(more)) => return Step::Done(Ok(self.finish(more.as_ref()))),
+                    }
+                }
+            }
+        }
+    }
+
+    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
+        if let Some(current) = &mut self.current {
+            current.answer(id, answer);
+        }
+    }
+}
+
+impl Shape {
+    /// Writes what is shown of an item, if it passes.
+    fn show(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+        let part = |out: &mut Vec<u8>| {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+        };
+        if self.filter.is_none() && self.shown.is_empty() {
+            part(out);
+            out.extend_from_slice(raw);
+            return Ok(());
+        }
+        let item = read_item(raw).map_err(|_| Malformed)?;
+        if let Some(filter) = &self.filter {
+            let passes = match &self.seen {
+                None => filter.holds(&item),
+                Some(seen) => {
+                    let seen = item.iter().filter(|(name, _)| seen.contains(*name));
+                    filter.holds(&seen.map(|(name, value)| (name.clone(), value.clone())).collect())
+                }
+            };
+            if !passes {
+                return Ok(());
+            }
+        }
+        part(out);
+        if self.shown.is_empty() {
+            out.extend_from_slice(raw);
+        } else {
+            write_item(&shown(&item, &self.shown), out);
+        }
+        Ok(())
+    }
+
+    /// The raw key at which a page ends that ended with an item.
+    fn key(&self, item: &[u8]) -> Result<Vec<u8>, Malformed> {
+        let members = json::members(item)?;
+        let mut key = Object::new();
+        for name in &self.cursor {
+            let (_, value) = members.iter().find(|(found, _)| found == name).ok_or(Malformed)?;
+            key.raw(name, value);
+        }
+        Ok(key.finish())
+    }
+}
+
+/// Each path's value under the last name of the path and the indexes behind it, as DynamoDB names them.
+fn shown(item: &Item, paths: &[Path]) -> Item {
+    let mut left = Item::new();
+    for path in paths {
+        let mut name = path.root.clone();
+        let mut found = item.get(&path.root);
+        for step in &path.rest {
+            match step {
+                PathStep::Name(step) => name.clone_from(step),
+                PathStep::Index(index) => name = format!("{name}[{index}]"),
+            }
+            found = match (step, found) {
+                (PathStep::Name(step), Some(Value::M(map))) => map.get(step),
+                (PathStep::Index(index), Some(Value::L(list))) => list.get(*index),
+                _ => None,
+            };
+        }
+        if let Some(value) = found {
+            left.insert(name, value.clone());
+        }
+    }
+    left
+}
+
+/// Adds up two reports of consumed capacity.
+fn add(sum: &mut Json, other: &Json) {
+    match (sum, other) {
+        (Json::Object(sum), Json::Object(other)) => {
+            for (name, value) in other {
+                match sum.get_mut(name) {
+                    Some(member) => add(member, value),
+                    None => {
+                        sum.insert(name.clone(), value.clone());
+                    }
+                }
+            }
+        }
+        (sum, other) => {
+            if let (Some(a), Some(b)) = (sum.as_f64(), other.as_f64()) {
+                *sum = Json::from(a + b);
+            }
+        }
+    }
+}
+
+/// A plan that sends nothing and refuses.
+pub(super) struct Refused(pub(super) Error);
+
+impl Refused {
+    pub(super) fn plan(self) -> Plan {
+        Plan::Single(Box::new(self))
+    }
+}
+
+impl Planned for Refused {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        self
+    }
+
+    fn explain(&self) -> Explanation {
+        Explanation::refused(&self.0)
+    }
+}
+
+impl Execution for Refused {
+    fn step(&mut self) -> Step {
+        Step::Done(Err(self.0.clone()))
+    }
+
+    fn answer(&mut self, _id: usize, _answer: Result<Bytes, Error>) {}
+}

@@ -1,0 +1,124 @@
+//! Which primary key a statement names, and where its item lies.
+
+use heatsink_dynamo::expression::Comparator;
+use heatsink_dynamo::key::KeyPart;
+use heatsink_dynamo::partiql::{Action, Condition, Operand, Term, TestKind};
+use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, TableSchema, Value};
+use heatsink_layout::LayoutSource;
+
+use super::statement::Written;
+use crate::query::{Key, lanes::physical, shard_of, stable};
+
+/// Where the item of a statement lies.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) logical: Key,
+    pub(super) physical: Key,
+    pub(super) shard: u16,
+}
+
+/// What is known of the item of a statement.
+#[derive(Debug)]
+pub(super) enum Target {
+    /// It lies there.
+    At(Place),
+    /// The statement names a key that no item can have: every store refuses it.
+    Invalid,
+    /// The statement does not name one primary key, or one that cannot be sharded.
+    Nowhere(Error),
+}
+
+/// Where the item of a statement lies. `lists`: a list of one value names it too (`pk IN ['a']`).
+pub(super) fn target(
+    written: &Written<'_>,
+    schema: &TableSchema,
+    layouts: &dyn LayoutSource,
+    lists: bool,
+) -> Target {
+    let key = |attribute: &AttributeDefinition, part| {
+        let terms = terms(written, &attribute.name, lists);
+        named(written, attribute, part, &terms)
+    };
+    let partition = match key(&schema.key.partition, KeyPart::Partition) {
+        Ok(Some(partition)) => partition,
+        Ok(None) => return Target::Invalid,
+        Err(error) => return Target::Nowhere(error),
+    };
+    let sort = match schema.key.sort.as_ref().map(|sort| key(sort, KeyPart::Sort)).transpose() {
+        Ok(Some(None)) => return Target::Invalid,
+        Ok(sort) => sort.flatten(),
+        Err(error) => return Target::Nowhere(error),
+    };
+    let shard = shard_of(&stable(layouts, schema, &partition), sort.as_ref());
+    match physical(&partition, shard) {
+        Ok(physical) => Target::At(Place { logical: partition, physical, shard }),
+        Err(error) => Target::Nowhere(error),
+    }
+}
+
+/// The one key that `terms` say; `None` if it is one that the store refuses.
+fn named(
+    written: &Written<'_>,
+    attribute: &AttributeDefinition,
+    part: KeyPart,
+    terms: &[&Term],
+) -> Result<Option<Key>, Error> {
+    let inserts = matches!(written.statement.action, Action::Insert { .. });
+    let values: Option<Vec<Value>> = terms.iter().map(|term| term.value(&written.values)).collect();
+    let values = values.unwrap_or_default();
+    let Some((first, rest)) = values.split_first() else {
+        // An INSERT without a key is refused by every store.
+        return if inserts { Ok(None) } else { Err(no_key()) };
+    };
+    if inserts && !rest.is_empty() {
+        return Err(Error::validation(format!(
+            "The attribute {} occurs more than once in the item",
+            attribute.name
+        )));
+    }
+    if rest.iter().any(|value| !value.same(first)) {
+        return Err(Error::validation(format!(
+            "Multiple conditions on same key {}. Only single item Update/Insert/Delete are supported",
+            attribute.name
+        )));
+    }
+    Ok(key_value(first, attribute, part))
+}
+
+/// A value as a key, if it can be one.
+pub(super) fn key_value(value: &Value, attribute: &AttributeDefinition, part: KeyPart) -> Option<Key> {
+    KeyValue::from_value(value)
+        .filter(|key| key.key_type() == attribute.key_type && key.check(part, &attribute.name).is_ok())
+        .map(KeyValue::into_owned)
+}
+
+fn no_key() -> Error {
+    Error::validation("Where clause does not contain a mandatory equality on all key attributes")
+}
+
+/// The values that a statement gives a key attribute: in the item of an INSERT, in the equalities that all must hold of
+/// another statement.
+pub(super) fn terms<'a>(written: &'a Written<'_>, name: &str, lists: bool) -> Vec<&'a Term> {
+    if let Action::Insert { item } = &written.statement.action {
+        return item.iter().filter(|(found, _)| found == name).map(|(_, term)| term).collect();
+    }
+    let parts = written.statement.condition.iter().flat_map(Condition::conjuncts);
+    parts.filter_map(|part| equality(part, name, lists)).collect()
+}
+
+fn equality<'a>(part: &'a Condition, name: &str, lists: bool) -> Option<&'a Term> {
+    let Condition::Test(test) = part else { return None };
+    match &test.kind {
+        TestKind::Compare(Operand::Path(path), Comparator::Eq, Operand::Term(term))
+        | TestKind::Compare(Operand::Term(term), Comparator::Eq, Operand::Path(path))
+            if path.is(name) =>
+        {
+            Some(term)
+        }
+        TestKind::In(Operand::Path(path), list) if lists && path.is(name) => match list.as_slice() {
+            [Operand::Term(term)] => Some(term),
+            _ => None,
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,175 @@
+//! BatchExecuteStatement and ExecuteTransaction: every statement names one item, so they stay one request.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::partiql::Action;
+use heatsink_dynamo::{Code, Error, Operation, TableSchema, json};
+use heatsink_layout::LayoutSource;
+use serde_json::{Value as Json, json};
+
+use super::keys::{Target, target};
+use super::statement::Written;
+use super::{guard, not_understood, rewrite};
+use crate::answer::{rewrite as edited, strip_object, unreadable};
+use crate::plan::{Plan, Single};
+use crate::request::{Request, malformed};
+use crate::splice::Splice;
+
+/// What is to be made of one statement's answer.
+enum Kept {
+    /// Its table is not sharded.
+    Plain,
+    /// Its items' keys are made logical.
+    Physical(Arc<TableSchema>),
+    /// It reads more than an item, which stores refuse; it went as it came.
+    Unkeyed,
+    /// It went under the name of no table; where the store refuses that, this is its error.
+    Guarded(Error),
+}
+
+/// The plan of several statements, of which some name a recorded table.
+pub(super) fn plan(
+    operation: Operation,
+    request: &Request<'_>,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Error> {
+    let list = if operation == Operation::ExecuteTransaction { "TransactStatements" } else { "Statements" };
+    let elements = json::elements(request.get(list).unwrap_or(b"[]")).map_err(|_| malformed())?;
+    let mut splice = Splice::new(request.body);
+    let mut kept = Vec::with_capacity(elements.len());
+    for element in elements {
+        kept.push(one(element, layouts, &mut splice)?);
+    }
+    let why = "every statement names one primary key: one physical request, the keys rewritten where they stand";
+    let body = splice.finish(request.body);
+    let finish = move |answer: Result<Bytes, Error>| match answer {
+        Ok(body) => answered(operation, &kept, &body),
+        Err(error) => Err(cancelled(&kept, error)),
+    };
+    Ok(Single::new(operation, body, Some(Box::new(finish)), why).plan())
+}
+
+fn one<'a>(
+    element: &'a [u8],
+    layouts: &dyn LayoutSource,
+    splice: &mut Splice<'a>,
+) -> Result<Kept, Error> {
+    let [text, parameters] = json::attributes_of(element, ["Statement", "Parameters"]).map_err(|_| malformed())?;
+    let Some(raw) = text.filter(|raw| *raw != b"null") else { return Ok(Kept::Plain) };
+    let text = json::string(raw).map_err(|_| malformed())?;
+    if !heatsink_dynamo::partiql::tables(&text).iter().any(|name| layouts.table(name).is_some()) {
+        return Ok(Kept::Plain);
+    }
+    let mut guarded = |error| {
+        splice.replace(raw, guard::json_text(&text));
+        Ok(Kept::Guarded(error))
+    };
+    let written = match Written::of(raw, parameters.filter(|raw| *raw != b"null")) {
+        Ok(written) => written,
+        Err(why) => return guarded(not_understood(&why)),
+    };
+    let Some(schema) = layouts.table(&written.statement.table.name) else {
+        return guarded(not_understood("it names several tables"));
+    };
+    let selects = matches!(written.statement.action, Action::Select { .. });
+    match target(&written, &schema, layouts, selects) {
+        Target::At(place) => match rewrite::into(splice, &written, &schema, &place) {
+            Ok(()) => Ok(Kept::Physical(schema)),
+            // A SELECT that says more than the key is refused by the store.
+            Err(_) if selects => Ok(Kept::Unkeyed),
+            Err(error) => Err(error),
+        },
+        Target::Invalid => Ok(Kept::Physical(schema)),
+        Target::Nowhere(_) if selects => Ok(Kept::Unkeyed),
+        Target::Nowhere(error) => {
+            splice.replace(raw, guard::json_text(&text));
+            Ok(Kept::Guarded(error))
+        }
+    }
+}
+
+/// The answer with its keys made logical.
+fn answered(operation: Operation, kept: &[Kept], body: &Bytes) -> Result<Bytes, Error> {
+    let body = if kept.iter().any(|one| matches!(one, Kept::Guarded(_))) {
+        let mut answer: Json = serde_json::from_slice(body).map_err(|_| unreadable(operation))?;
+        let responses = answer["Responses"].as_array_mut().into_iter().flatten();
+        for (one, response) in kept.iter().zip(responses) {
+            if let (Kept::Guarded(error), Some(refused)) = (one, response.get("Error"))
+                && of_the_name(refused)
+            {
+                *response = json!({ "Error": reason(error) });
+            }
+        }
+        Bytes::from(answer.to_string())
+    } else {
+        body.clone()
+    };
+    edited(operation, &body, |splice| {
+        let responses = json::member(&body, "Responses")?.filter(|raw| *raw != b"null").unwrap_or(b"[]");
+        for (one, response) in kept.iter().zip(json::elements(responses)?) {
+            let [item, error] = json::attributes_of(response, ["Item", "Error"])?;
+            let schema = match one {
+                Kept::Physical(schema) => schema,
+                Kept::Unkeyed if item.is_some_and(|item| item != b"null") => return Err(json::Malformed),
+                _ => continue,
+            };
+            let refused = match error.filter(|raw| *raw != b"null") {
+                Some(error) => json::member(error, "Item")?,
+                None => None,
+            };
+            for item in [item, refused].into_iter().flatten() {
+                strip_object(&schema.key.partition, item, splice)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// A cancelled transaction, with the items in its reasons made logical.
+fn cancelled(kept: &[Kept], error: Error) -> Error {
+    let Some(Json::Array(reasons)) = error.members.get("CancellationReasons") else { return error };
+    let mut reasons = reasons.clone();
+    let mut renamed = false;
+    for (one, reason_of) in kept.iter().zip(&mut reasons) {
+        match one {
+            Kept::Plain | Kept::Unkeyed => {}
+            Kept::Guarded(error) if of_the_name(reason_of) => {
+                *reason_of = reason(error);
+                renamed = true;
+            }
+            Kept::Guarded(_) => {}
+            Kept::Physical(schema) => {
+                let Some(item) = reason_of.get("Item").filter(|item| !item.is_null()) else { continue };
+                let raw = Bytes::from(item.to_string());
+                let mut splice = Splice::new(&raw);
+                if strip_object(&schema.key.partition, &raw, &mut splice).is_ok()
+                    && let Ok(item) = serde_json::from_slice::<Json>(&splice.finish(&raw))
+                {
+                    reason_of["Item"] = item;
+                }
+            }
+        }
+    }
+    let mut error = error;
+    if renamed {
+        let codes: Vec<&str> = reasons.iter().filter_map(|reason| reason["Code"].as_str()).collect();
+        error.message = Some(format!(
+            "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
+            codes.join(", ")
+        ));
+    }
+    error.with("CancellationReasons", Json::Array(reasons))
+}
+
+fn of_the_name(refused: &Json) -> bool {
+    let code = match refused["Code"].as_str() {
+        Some("ResourceNotFound") => Code::ResourceNotFoundException,
+        _ => Code::ValidationException,
+    };
+    guard::of_the_name(&code, refused["Message"].as_str())
+}
+
+fn reason(error: &Error) -> Json {
+    json!({ "Code": "ValidationError", "Message": error.message })
+}

@@ -1,0 +1,140 @@
+//! PartiQL on sharded tables: ExecuteStatement, BatchExecuteStatement, ExecuteTransaction.
+//!
+//! - A statement that names one primary key becomes one physical statement: the key made physical where it is written, in
+//!   the text or in a parameter (`rewrite`).
+//! - Any other SELECT is read by the plans of Query and Scan, with the `WHERE` clause evaluated here (`read`, `gather`).
+//! - A write that does not name a primary key, or that cannot be read here, is asked for under a table name that no table can
+//!   have: the store refuses it in its own words, and nothing can be written (`guard`).
+//!
+//! Beneath: `keys` (which key a statement names), `pages` (bodies of the reads), `token` (NextToken), `many` (several
+//! statements). Why so: docs/decisions/0005-partiql.md.
+
+mod gather;
+mod guard;
+mod keys;
+mod many;
+mod pages;
+mod read;
+mod rewrite;
+mod statement;
+mod token;
+
+use bytes::Bytes;
+use heatsink_dynamo::partiql::Action;
+use heatsink_dynamo::{Error, Operation, TableSchema, json};
+use heatsink_layout::LayoutSource;
+
+use self::keys::Target;
+use self::statement::Written;
+use crate::answer::{logical_error, rewrite as edited, strip_object};
+use crate::plan::{Finish, Plan, Single};
+use crate::request::Request;
+use crate::splice::Splice;
+use crate::{Router, asked};
+
+/// The plan of a PartiQL request that names a recorded table.
+pub(crate) fn plan(
+    router: &Router,
+    operation: Operation,
+    request: &Request<'_>,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Error> {
+    if operation == Operation::ExecuteStatement {
+        one(router, request, layouts)
+    } else {
+        many::plan(operation, request, layouts)
+    }
+}
+
+fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<Plan, Error> {
+    let written = match Written::read(request) {
+        Ok(Some(written)) => written,
+        Ok(None) => return Ok(unread(request.body, "it holds no statement", true)),
+        Err(why) => {
+            let reads = statement::reads(request);
+            return if reads { Ok(unread(request.body, &why, true)) } else { guard::one(request, why) };
+        }
+    };
+    let Some(schema) = layouts.table(&written.statement.table.name) else {
+        return guard::one(request, "it names several tables".to_owned());
+    };
+    if let Action::Select { shown, order } = &written.statement.action {
+        let whole = written.statement.index.is_none()
+            && order.is_empty()
+            && request.get("Limit").is_none()
+            && request.get("NextToken").is_none();
+        if whole
+            && let Target::At(place) = keys::target(&written, &schema, layouts, true)
+            && let Ok(body) = rewrite::body(request.body, &written, &schema, &place)
+        {
+            return Ok(pointed(body, &schema, &place));
+        }
+        let select = read::Select { written: &written, schema: &schema, shown, order };
+        return select.plan(router, request, layouts);
+    }
+    match keys::target(&written, &schema, layouts, false) {
+        Target::At(place) => {
+            let body = rewrite::body(request.body, &written, &schema, &place)?;
+            Ok(pointed(body, &schema, &place))
+        }
+        Target::Invalid => Ok(crate::answer::pass_refusal(Operation::ExecuteStatement, request.body)),
+        Target::Nowhere(error) => guard::plan(request, error),
+    }
+}
+
+/// One physical statement.
+fn pointed(body: Bytes, schema: &TableSchema, place: &keys::Place) -> Plan {
+    let why = format!(
+        "the statement names one primary key, which is in shard {}: one physical statement, the key rewritten where it stands",
+        place.shard
+    );
+    let single = Single::new(Operation::ExecuteStatement, body, Some(logical(schema.clone())), why);
+    Single { shard: Some(place.shard), ..single }.plan()
+}
+
+/// Makes the keys of an answer to ExecuteStatement logical.
+fn logical(schema: TableSchema) -> Finish {
+    Box::new(move |answer| {
+        let body = answer.map_err(|error| logical_error(&schema, error))?;
+        edited(Operation::ExecuteStatement, &body, |splice| strip_items(&schema, &body, splice))
+    })
+}
+
+fn strip_items<'a>(
+    schema: &TableSchema,
+    body: &'a [u8],
+    splice: &mut Splice<'a>,
+) -> Result<(), json::Malformed> {
+    let items = json::member(body, "Items")?.filter(|items| *items != b"null").unwrap_or(b"[]");
+    json::elements(items)?
+        .into_iter()
+        .try_for_each(|item| strip_object(&schema.key.partition, item, splice))
+}
+
+/// The refusal of a statement that is not understood here.
+fn not_understood(why: &str) -> Error {
+    Error::validation(format!(
+        "The table is sharded, and Heatsink does not understand this statement: {why}. Nothing was read or written"
+    ))
+}
+
+/// A read that is refused here unless the store refuses it first.
+fn unread(body: &Bytes, why: &str, asked: bool) -> Plan {
+    refused_read(body, not_understood(why), asked)
+}
+
+fn refused_read(body: &Bytes, error: Error, ask: bool) -> Plan {
+    let refused = gather::Refused(error).plan();
+    if ask { asked_first(body, refused) } else { refused }
+}
+
+/// A read that is carried out if the store takes its statement.
+fn asked_first(body: &Bytes, then: Plan) -> Plan {
+    let one_item = [("NextToken", None), ("Limit", Some(&b"1"[..]))];
+    let limit = json::member(body, "Limit").ok().flatten().unwrap_or(b"1");
+    let valid = limit.iter().all(u8::is_ascii_digit) && limit != b"0";
+    let changes = if valid { &one_item[..] } else { &one_item[..1] };
+    let body = json::splice_members(body, changes).map_or_else(|_| body.clone(), Bytes::from);
+    let why = "whether the statement is one that DynamoDB takes, the store says";
+    asked::first(Operation::ExecuteStatement, body, then, why)
+}

@@ -1,0 +1,190 @@
+//! A SELECT as Queries or a Scan, run by their own plans; what it shows of each item is decided here.
+
+use std::sync::Arc;
+
+use heatsink_dynamo::expression::Path;
+use heatsink_dynamo::partiql::{Condition, Operand, Order, TestKind};
+use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, TableSchema};
+use heatsink_layout::LayoutSource;
+
+use super::gather::{Gather, Shape};
+use super::pages::{Common, partitions, sort_condition};
+use super::statement::Written;
+use super::token::{Position, fingerprint};
+use super::{asked_first, not_understood, refused_read};
+use crate::plan::Plan;
+use crate::query::Key;
+use crate::request::Request;
+use crate::{Router, query, scan};
+
+/// A SELECT.
+pub(super) struct Select<'a> {
+    pub(super) written: &'a Written<'a>,
+    pub(super) schema: &'a Arc<TableSchema>,
+    pub(super) shown: &'a [Path],
+    pub(super) order: &'a [Order],
+}
+
+impl Select<'_> {
+    /// Its plan. A statement that the store has not taken yet goes there first.
+    pub(super) fn plan(
+        &self,
+        router: &Router,
+        request: &Request<'_>,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Plan, Error> {
+        match self.parts(router, request, layouts) {
+            Err(error) => Ok(refused_read(request.body, error, true)),
+            Ok(plan) if self.is_plain(request) => Ok(plan),
+            Ok(plan) => Ok(asked_first(request.body, plan)),
+        }
+    }
+
+    fn parts(
+        &self,
+        router: &Router,
+        request: &Request<'_>,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Plan, Error> {
+        let (schema, values) = (self.schema, &self.written.values);
+        let index = match &self.written.statement.index {
+            None => None,
+            Some(named) => Some(
+                schema
+                    .indexes
+                    .iter()
+                    .find(|index| index.name == named.name)
+                    .ok_or_else(|| Error::validation("The table does not have the specified index"))?,
+            ),
+        };
+        let key = index.map_or(&schema.key, |index| &index.key);
+        let condition = self.written.statement.condition.as_ref();
+        let filter = match condition {
+            None => None,
+            Some(condition) => {
+                Some(condition.meaning(values).ok_or_else(|| not_understood("a test in its WHERE clause"))?)
+            }
+        };
+        let confined = condition.and_then(|condition| partitions(condition, &key.partition, values));
+        let (confined, descending) = self.ordered(confined, key)?;
+        let sort = key.sort.as_ref().zip(condition);
+        let sort = sort.and_then(|(sort, condition)| sort_condition(condition, sort, values));
+        let lacks = |index: &IndexSchema| self.shown.iter().any(|path| !holds(index, schema, &path.root));
+        let all_attributes = index.is_some_and(|index| index.local && lacks(index));
+        let cursor = cursor(schema, index);
+        let position = match request.string("NextToken")? {
+            None => Position::default(),
+            Some(token) => {
+                let parts = confined.as_ref().map_or(1, Vec::len);
+                Position::read(&token, self.written, parts, &cursor)?
+            }
+        };
+        let index_name = index.map(|index| index.name.as_str());
+        let common = Common { request, schema, index: index_name, all_attributes, descending };
+        let mut plans = Vec::new();
+        match &confined {
+            None => {
+                let body = common.scan(position.after.as_deref());
+                plans.push(scan::plan(&Request::read(&body)?, schema, layouts)?);
+            }
+            Some(keys) => {
+                for (at, partition) in keys.iter().enumerate().skip(position.part) {
+                    let after = if at == position.part { position.after.as_deref() } else { None };
+                    let body = common.query(key, partition, sort.as_ref(), after);
+                    plans.push(query::plan(router, &body, schema, layouts)?);
+                }
+            }
+        }
+        let limit = request.get("Limit").and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok());
+        let seen = index.filter(|_| all_attributes).map(|index| {
+            let names = cursor.iter().map(|attribute| attribute.name.clone());
+            names.chain(index.included.iter().cloned()).collect()
+        });
+        let shape = Shape {
+            filter,
+            seen,
+            shown: self.shown.to_vec(),
+            cursor: cursor.into_iter().map(|attribute| attribute.name.clone()).collect(),
+            fingerprint: fingerprint(self.written),
+        };
+        Ok(Gather::new(plans, shape, limit, position.part).plan())
+    }
+
+    /// The partition keys in the order in which they are read, and whether each is read backwards. DynamoDB reads
+    /// backwards when `ORDER BY` does not name the sort key.
+    fn ordered(&self, confined: Option<Vec<Key>>, key: &KeySchema) -> Result<(Option<Vec<Key>>, bool), Error> {
+        if self.order.is_empty() {
+            return Ok((confined, false));
+        }
+        let mut keys = confined.ok_or_else(|| {
+            Error::validation(
+                "Must have at least one non-optional hash key condition in WHERE clause when using ORDER BY clause.",
+            )
+        })?;
+        let term = |attribute: &AttributeDefinition| {
+            self.order.iter().find(|order| order.path.is_root(&attribute.name))
+        };
+        keys.sort_unstable();
+        if term(&key.partition).is_some_and(|order| order.descending) {
+            keys.reverse();
+        }
+        let descending = key.sort.as_ref().and_then(term).is_none_or(|order| order.descending);
+        Ok((Some(keys), descending))
+    }
+
+    /// Whether the store is certain to take the statement: it compares the keys of the table, each once, with values of
+    /// their types, and asks for nothing else. Later pages have been taken with the first.
+    fn is_plain(&self, request: &Request<'_>) -> bool {
+        let limit = request.get("Limit");
+        if limit.is_some_and(|limit| limit == b"0" || !limit.iter().all(u8::is_ascii_digit)) {
+            return false;
+        }
+        if request.get("NextToken").is_some() {
+            return true;
+        }
+        let asks_more = ["ReturnConsumedCapacity", "ReturnValuesOnConditionCheckFailure"];
+        if self.written.statement.index.is_some()
+            || !self.order.is_empty()
+            || asks_more.iter().any(|name| request.get(name).is_some())
+            || self.written.text.chars().count() > heatsink_dynamo::partiql::MAX_STATEMENT
+            || self.shown.len() > 1
+            || self.shown.iter().any(|path| !path.rest.is_empty())
+        {
+            return false;
+        }
+        let Some(condition) = &self.written.statement.condition else { return true };
+        let key = &self.schema.key;
+        let values = &self.written.values;
+        let mut conjuncts = condition.conjuncts();
+        conjuncts.retain(|part| !matches!(part, Condition::Test(test)
+            if matches!(&test.kind, TestKind::Compare(Operand::Path(path), _, Operand::Term(_)) if path.is(&key.partition.name))
+            && partitions(part, &key.partition, values).is_some()));
+        let named = condition.conjuncts().len() - conjuncts.len();
+        let sorted = key.sort.as_ref().is_some_and(|sort| {
+            matches!(conjuncts.as_slice(), [Condition::Test(test)]
+                if matches!(&test.kind, TestKind::Compare(Operand::Path(_), _, Operand::Term(_))))
+                && sort_condition(condition, sort, values).is_some()
+        });
+        named == 1 && (conjuncts.is_empty() || sorted)
+    }
+}
+
+/// Whether an index holds an attribute.
+fn holds(index: &IndexSchema, schema: &TableSchema, name: &str) -> bool {
+    index.projects_all
+        || index.included.iter().any(|included| included == name)
+        || cursor(schema, Some(index)).iter().any(|attribute| attribute.name == name)
+}
+
+/// The attributes of a cursor: the table's key, and the index's.
+fn cursor<'a>(schema: &'a TableSchema, index: Option<&'a IndexSchema>) -> Vec<&'a AttributeDefinition> {
+    let mut attributes: Vec<&AttributeDefinition> = Vec::with_capacity(4);
+    for key in [Some(&schema.key), index.map(|index| &index.key)].into_iter().flatten() {
+        for attribute in std::iter::once(&key.partition).chain(&key.sort) {
+            if !attributes.contains(&attribute) {
+                attributes.push(attribute);
+            }
+        }
+    }
+    attributes
+}

@@ -1,0 +1,143 @@
+//! A statement about one item, its partition key made physical wherever the store would read it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use heatsink_dynamo::partiql::{Action, Condition, Span, Term, TermKind, Test, TestKind};
+use heatsink_dynamo::{Error, Item, KeyValue, TableSchema, Value, json};
+
+use super::keys::{Place, terms};
+use super::statement::Written;
+use crate::splice::Splice;
+
+/// The body with its one statement made physical.
+///
+/// # Errors
+/// `ValidationException` where the statement reads the partition key in a way that cannot be rewritten.
+pub(super) fn body(
+    body: &Bytes,
+    written: &Written<'_>,
+    schema: &TableSchema,
+    place: &Place,
+) -> Result<Bytes, Error> {
+    let mut splice = Splice::new(body);
+    into(&mut splice, written, schema, place)?;
+    Ok(splice.finish(body))
+}
+
+/// Puts the changes that make a statement physical into `splice`.
+///
+/// # Errors
+/// As [`body`].
+pub(super) fn into(
+    splice: &mut Splice<'_>,
+    written: &Written<'_>,
+    schema: &TableSchema,
+    place: &Place,
+) -> Result<(), Error> {
+    // A key in its shard 0 is its own physical key: all that reads it reads the logical one.
+    if place.logical == place.physical {
+        return Ok(());
+    }
+    let mut changes = Changes { text: BTreeMap::new(), parameters: BTreeMap::new(), dropped: BTreeSet::new() };
+    let partition = &schema.key.partition.name;
+    let keys = terms(written, partition, true);
+    keys.iter().try_for_each(|term| changes.put(term, &place.physical))?;
+    if let Action::Update { read, .. } = &written.statement.action
+        && read.iter().any(|path| path.root == *partition)
+    {
+        return Err(cannot(&format!("SET with a value that is made of {partition}"), partition));
+    }
+    for test in written.statement.condition.iter().flat_map(Condition::tests) {
+        let named = keys.iter().any(|term| test.span.start <= term.span.start && term.span.end <= test.span.end);
+        if !named && test.paths().iter().any(|path| path.root == *partition) {
+            changes.decide(test, partition, &place.logical, &written.values)?;
+        }
+    }
+    changes.apply(splice, written);
+    Ok(())
+}
+
+struct Changes {
+    /// New texts for parts of the statement, by where they start.
+    text: BTreeMap<usize, (Span, String)>,
+    parameters: BTreeMap<usize, Vec<u8>>,
+    dropped: BTreeSet<usize>,
+}
+
+impl Changes {
+    fn put(&mut self, term: &Term, key: &KeyValue<'_>) -> Result<(), Error> {
+        match (&term.kind, key) {
+            (TermKind::Parameter(number), key) => {
+                let mut raw = Vec::new();
+                key.write(&mut raw);
+                self.parameters.insert(*number, raw);
+            }
+            (TermKind::Value(_), KeyValue::S(text)) => {
+                let literal = format!("'{}'", text.replace('\'', "''"));
+                self.text.insert(term.span.start, (term.span.clone(), literal));
+            }
+            _ => return Err(Error::internal("A key stands in a statement in a form that no key has")),
+        }
+        Ok(())
+    }
+
+    /// A test of the partition key alone has one outcome, since the key is known: it is written in its place.
+    fn decide(
+        &mut self,
+        test: &Test,
+        partition: &str,
+        logical: &KeyValue<'_>,
+        values: &[Value],
+    ) -> Result<(), Error> {
+        // The store cannot refuse an operand of these for its type.
+        let simple = match &test.kind {
+            TestKind::Compare(_, comparator, _) => matches!(comparator.symbol(), "=" | "<>"),
+            TestKind::In(..) | TestKind::Exists(_) | TestKind::Missing(_) | TestKind::Is(..) => true,
+            _ => false,
+        };
+        let alone = test.paths().iter().all(|path| path.root == partition);
+        let item = Item::from([(partition.to_owned(), logical.to_value())]);
+        let Some(outcome) = (simple && alone).then(|| test.holds(values, &item)).flatten() else {
+            return Err(cannot(&format!("a condition that reads {partition} beside the key's equality"), partition));
+        };
+        let text = if outcome { "1 = 1" } else { "1 = 0" };
+        self.text.insert(test.span.start, (test.span.clone(), text.to_owned()));
+        self.dropped.extend(test.parameters());
+        Ok(())
+    }
+
+    fn apply(self, splice: &mut Splice<'_>, written: &Written<'_>) {
+        let mut text = written.text.clone().into_owned();
+        for (span, with) in self.text.into_values().rev() {
+            text.replace_range(span, &with);
+        }
+        if text != *written.text {
+            let mut raw = Vec::new();
+            json::write_string(&mut raw, &text);
+            splice.replace(written.raw_text, raw);
+        }
+        let Some(list) = written.raw_parameters else { return };
+        if self.dropped.is_empty() {
+            for (number, raw) in self.parameters {
+                if let Some(old) = written.parameters.get(number) {
+                    splice.replace(old, raw);
+                }
+            }
+            return;
+        }
+        let kept = written.parameters.iter().enumerate().filter(|(number, _)| !self.dropped.contains(number));
+        let kept: Vec<&[u8]> = kept
+            .map(|(number, old)| self.parameters.get(&number).map_or(*old, Vec::as_slice))
+            .collect();
+        // DynamoDB refuses a list of none.
+        let list_of = if kept.is_empty() { b"null".to_vec() } else { [b"[", &*kept.join(&b","[..]), b"]"].concat() };
+        splice.replace(list, list_of);
+    }
+}
+
+fn cannot(what: &str, partition: &str) -> Error {
+    Error::validation(format!(
+        "{what} is not supported on a sharded table: the stored value of {partition} has a shard suffix. Nothing was written"
+    ))
+}

@@ -1,0 +1,80 @@
+//! `NextToken`: where a SELECT goes on. It holds all that is needed, so any gateway can take it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use super::statement::Written;
+
+/// A position in a SELECT.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Position {
+    /// How many of its parts are behind it.
+    pub(super) part: usize,
+    /// The raw logical key of the last item read in this part; `None` at its start.
+    pub(super) after: Option<Bytes>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Token {
+    /// Binds it to the statement and its parameters.
+    of: u64,
+    part: usize,
+    after: Option<Json>,
+}
+
+impl Position {
+    /// The token of a position in a statement.
+    pub(super) fn write(&self, fingerprint: u64) -> String {
+        let after = self.after.as_ref().and_then(|after| serde_json::from_slice(after).ok());
+        let token = Token { of: fingerprint, part: self.part, after };
+        STANDARD.encode(serde_json::to_vec(&token).unwrap_or_default())
+    }
+
+    /// Reads a token.
+    ///
+    /// # Errors
+    /// DynamoDB's `ValidationException`: one text for what is no token, another for that of another statement.
+    pub(super) fn read(
+        token: &str,
+        written: &Written<'_>,
+        parts: usize,
+        cursor: &[&AttributeDefinition],
+    ) -> Result<Self, Error> {
+        let invalid = || Error::validation("Invalid NextToken");
+        let bytes = STANDARD.decode(token).map_err(|_| invalid())?;
+        let token: Token = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
+        let compound = |value: &Value| matches!(value, Value::L(_) | Value::M(_));
+        // DynamoDB does not take tokens beside such parameters at all.
+        if token.of != fingerprint(written) || written.values.iter().any(compound) {
+            return Err(Error::validation("NextToken does not match request"));
+        }
+        let after = token.after.map(|after| Bytes::from(after.to_string()));
+        if token.part >= parts || after.as_ref().is_some_and(|after| !is_key(after, cursor)) {
+            return Err(invalid());
+        }
+        Ok(Position { part: token.part, after })
+    }
+}
+
+fn is_key(raw: &[u8], cursor: &[&AttributeDefinition]) -> bool {
+    let Ok(members) = json::members(raw) else { return false };
+    members.len() == cursor.len()
+        && cursor.iter().all(|attribute| {
+            let found = members.iter().find(|(name, _)| *name == attribute.name);
+            found.is_some_and(|(_, value)| KeyValue::read(value, attribute).is_ok())
+        })
+}
+
+/// FNV-1a over the text and the parameters: the token is not a secret, it is only not to be mixed up.
+pub(super) fn fingerprint(written: &Written<'_>) -> u64 {
+    let mut all = written.text.as_bytes().to_vec();
+    for value in &written.values {
+        all.push(0);
+        value.write(&mut all);
+    }
+    all.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
