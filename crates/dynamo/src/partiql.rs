@@ -16,7 +16,9 @@ mod term;
 #[cfg(test)]
 mod tests;
 
-pub use ast::{Action, Condition, Named, Operand, Order, Place, Span, Statement, Term, TermKind, Test, TestKind};
+pub use ast::{
+    Action, Condition, Named, Operand, Order, Place, Span, Statement, Term, TermKind, Test, TestKind,
+};
 pub use parse::parse;
 pub use tables::{tables, tables_at};
 

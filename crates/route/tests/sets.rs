@@ -133,15 +133,6 @@ fn what_is_not_supported_is_refused_by_name() {
     let vector = r#"{"TableName":"Tab","IndexName":"v","SearchVector":[],"TopK":1}"#;
     let cases = [
         (Operation::SearchVectors, vector.to_owned()),
-        (Operation::ExecuteStatement, r#"{"Statement":"select * from Tab"}"#.to_owned()),
-        (
-            Operation::BatchExecuteStatement,
-            r#"{"Statements":[{"Statement":"select * from \"Tab\" where pk='a'"}]}"#.to_owned(),
-        ),
-        (
-            Operation::ExecuteTransaction,
-            r#"{"TransactStatements":[{"Statement":"delete from Tab where pk='a'"}]}"#.to_owned(),
-        ),
     ];
     for (operation, body) in cases {
         let error = plan(operation, &body).unwrap_err();

@@ -53,7 +53,9 @@ impl Parser {
         }
         if self.take_word("IS") {
             let negated = self.take_word("NOT");
-            let Operand::Path(place) = left else { return Err(self.unread("IS behind something else than a path")) };
+            let Operand::Path(place) = left else {
+                return Err(self.unread("IS behind something else than a path"));
+            };
             let (kind, negated) = match (self.type_name()?, negated) {
                 (None, false) => (TestKind::Missing(place), false),
                 (None, true) => (TestKind::Exists(place), false),
@@ -120,7 +122,11 @@ impl Parser {
             self.expect(")")?;
             return Ok(Operand::Size(Box::new(inner)));
         }
-        if self.names_path() { self.place().map(Operand::Path) } else { self.term(depth + 1).map(Operand::Term) }
+        if self.names_path() {
+            self.place().map(Operand::Path)
+        } else {
+            self.term(depth + 1).map(Operand::Term)
+        }
     }
 
     fn list(&mut self, depth: usize) -> Result<Vec<Operand>, Unread> {

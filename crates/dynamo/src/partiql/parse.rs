@@ -243,7 +243,9 @@ impl Parser {
         let start = self.start();
         let name = match self.next() {
             // The embedded engine takes a name in single quotes too.
-            Some((Token::Word(name) | Token::Quoted(name) | Token::Text(name), _)) if !name.is_empty() => name,
+            Some((Token::Word(name) | Token::Quoted(name) | Token::Text(name), _)) if !name.is_empty() => {
+                name
+            }
             _ => return Err(Unread { what: "no name".to_owned(), at: start }),
         };
         Ok(Named { name, span: self.since(start) })

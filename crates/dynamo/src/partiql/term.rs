@@ -10,9 +10,33 @@ use crate::expression::{Path, Step};
 
 /// Words that are no bare name.
 const KEYWORDS: [&str; 27] = [
-    "SELECT", "INSERT", "UPDATE", "DELETE", "FROM", "INTO", "WHERE", "SET", "REMOVE", "VALUE", "ORDER", "BY",
-    "RETURNING", "AND", "OR", "NOT", "IN", "IS", "BETWEEN", "LIKE", "TRUE", "FALSE", "NULL", "MISSING", "ASC",
-    "DESC", "EXISTS",
+    "SELECT",
+    "INSERT",
+    "UPDATE",
+    "DELETE",
+    "FROM",
+    "INTO",
+    "WHERE",
+    "SET",
+    "REMOVE",
+    "VALUE",
+    "ORDER",
+    "BY",
+    "RETURNING",
+    "AND",
+    "OR",
+    "NOT",
+    "IN",
+    "IS",
+    "BETWEEN",
+    "LIKE",
+    "TRUE",
+    "FALSE",
+    "NULL",
+    "MISSING",
+    "ASC",
+    "DESC",
+    "EXISTS",
 ];
 
 impl Parser {

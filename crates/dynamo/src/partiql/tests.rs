@@ -26,10 +26,10 @@ fn a_select_in_all_its_parts() {
     assert_eq!(order.iter().map(|order| order.descending).collect::<Vec<_>>(), [true, false]);
     let condition = statement.condition.unwrap();
     let tests = condition.tests();
-    assert_eq!(tests.iter().map(|test| &text[test.span.clone()]).collect::<Vec<_>>(), [
-        "pk = ?",
-        "sk between 'a' and 'it''s'"
-    ]);
+    assert_eq!(
+        tests.iter().map(|test| &text[test.span.clone()]).collect::<Vec<_>>(),
+        ["pk = ?", "sk between 'a' and 'it''s'"]
+    );
     let TestKind::Compare(Operand::Path(path), Comparator::Eq, Operand::Term(term)) = &tests[0].kind else {
         panic!("no equality")
     };
@@ -50,7 +50,8 @@ fn writes_say_what_they_touch() {
     let map = Value::M(Item::from([("x".to_owned(), Value::Bool(true))]));
     assert_eq!(item[2].1.value(&[Value::Null]), Some(Value::L(vec![Value::Null, map])));
 
-    let text = "UPDATE T SET a.b = list_append(c, [1]), n = n + ? REMOVE d WHERE pk = 'x' RETURNING ALL OLD *";
+    let text =
+        "UPDATE T SET a.b = list_append(c, [1]), n = n + ? REMOVE d WHERE pk = 'x' RETURNING ALL OLD *";
     let statement = parse(text).unwrap();
     let Action::Update { written, read } = statement.action else { panic!("no update") };
     assert_eq!(written.iter().map(|path| path.root.as_str()).collect::<Vec<_>>(), ["a", "n", "d"]);
@@ -63,13 +64,33 @@ fn writes_say_what_they_touch() {
 
 #[test]
 fn conditions_mean_what_dynamodb_means() {
-    let one = item(r#"{"s":{"S":"text"},"n":{"N":"5"},"l":{"L":[{"S":"x"}]},"u":{"SS":["a"]},"z":{"NULL":true}}"#);
+    let one =
+        item(r#"{"s":{"S":"text"},"n":{"N":"5"},"l":{"L":[{"S":"x"}]},"u":{"SS":["a"]},"z":{"NULL":true}}"#);
     for clause in [
-        "s = 'text'", "s <> 'other'", "absent <> 1", "NOT absent = 1", "n BETWEEN 1 AND 5.0", "n NOT BETWEEN 6 AND 7",
-        "n IN [4, 5]", "n NOT IN (4)", "begins_with(s, 'te')", "contains(u, 'a')", "contains(l, 'x')", "size(s) = 4",
-        "absent IS MISSING", "s IS NOT MISSING", "z IS NULL", "s IS STRING", "n IS NOT STRING", "l[0] = 'x'",
-        "attribute_type(s, 'S')", "attribute_exists(n) AND attribute_not_exists(absent)", "3 < n",
-        "(n = 1 OR s = 'text') AND NOT (n = 4)", "NOT NOT n = 5", "s = ?",
+        "s = 'text'",
+        "s <> 'other'",
+        "absent <> 1",
+        "NOT absent = 1",
+        "n BETWEEN 1 AND 5.0",
+        "n NOT BETWEEN 6 AND 7",
+        "n IN [4, 5]",
+        "n NOT IN (4)",
+        "begins_with(s, 'te')",
+        "contains(u, 'a')",
+        "contains(l, 'x')",
+        "size(s) = 4",
+        "absent IS MISSING",
+        "s IS NOT MISSING",
+        "z IS NULL",
+        "s IS STRING",
+        "n IS NOT STRING",
+        "l[0] = 'x'",
+        "attribute_type(s, 'S')",
+        "attribute_exists(n) AND attribute_not_exists(absent)",
+        "3 < n",
+        "(n = 1 OR s = 'text') AND NOT (n = 4)",
+        "NOT NOT n = 5",
+        "s = ?",
     ] {
         assert!(holds(clause, &[Value::S("text".to_owned())], &one), "{clause}");
         let negated = format!("NOT ({clause})");
@@ -80,11 +101,29 @@ fn conditions_mean_what_dynamodb_means() {
 #[test]
 fn what_is_no_statement_is_not_guessed() {
     for text in [
-        "", ";", "SELECT", "SELECT * FROM", "SELECT * FROM \"\"", "SELECT COUNT(*) FROM t", "SELECT * FROM t x",
-        "SELECT * FROM t WHERE", "SELECT * FROM t WHERE pk", "SELECT * FROM t WHERE pk = 'open", "SELECT * FROM t; x",
-        "INSERT INTO t VALUE ?", "INSERT INTO t VALUE {'a': 1", "UPDATE t WHERE pk = 1", "UPDATE t SET", "DROP TABLE t",
-        "SELECT * FROM t WHERE a = MISSING", "SELECT * FROM t WHERE f(a) = 1", "SELECT * FROM t /* open", "DELETE t",
-        "SELECT * FROM t WHERE a LIKE 'x'", "INSERT INTO t VALUE {'a': <<1, 'b'>>}", "SELECT * FROM t WHERE a = `1`",
+        "",
+        ";",
+        "SELECT",
+        "SELECT * FROM",
+        "SELECT * FROM \"\"",
+        "SELECT COUNT(*) FROM t",
+        "SELECT * FROM t x",
+        "SELECT * FROM t WHERE",
+        "SELECT * FROM t WHERE pk",
+        "SELECT * FROM t WHERE pk = 'open",
+        "SELECT * FROM t; x",
+        "INSERT INTO t VALUE ?",
+        "INSERT INTO t VALUE {'a': 1",
+        "UPDATE t WHERE pk = 1",
+        "UPDATE t SET",
+        "DROP TABLE t",
+        "SELECT * FROM t WHERE a = MISSING",
+        "SELECT * FROM t WHERE f(a) = 1",
+        "SELECT * FROM t /* open",
+        "DELETE t",
+        "SELECT * FROM t WHERE a LIKE 'x'",
+        "INSERT INTO t VALUE {'a': <<1, 'b'>>}",
+        "SELECT * FROM t WHERE a = `1`",
     ] {
         assert!(parse(text).is_err(), "{text}");
     }
@@ -98,10 +137,57 @@ fn what_is_no_statement_is_not_guessed() {
 /// Words that meet each other's grammar often.
 fn soup() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
-        "SELECT", "*", "FROM", "t", "\"T\"", "WHERE", "pk", "=", "'a'", "AND", "OR", "NOT", "(", ")", "?", "1", ",",
-        "INSERT INTO", "VALUE", "{", "}", ":", "[", "]", "<", ">", "<<", ">>", "UPDATE", "SET", "REMOVE", "DELETE",
-        "IN", "BETWEEN", "IS", "MISSING", "size(", "contains(", ".", "'", "\"", "--", "/*", "*/", "é", "-", ".5",
-        "RETURNING ALL OLD *", "ORDER BY", "EXISTS", ";",
+        "SELECT",
+        "*",
+        "FROM",
+        "t",
+        "\"T\"",
+        "WHERE",
+        "pk",
+        "=",
+        "'a'",
+        "AND",
+        "OR",
+        "NOT",
+        "(",
+        ")",
+        "?",
+        "1",
+        ",",
+        "INSERT INTO",
+        "VALUE",
+        "{",
+        "}",
+        ":",
+        "[",
+        "]",
+        "<",
+        ">",
+        "<<",
+        ">>",
+        "UPDATE",
+        "SET",
+        "REMOVE",
+        "DELETE",
+        "IN",
+        "BETWEEN",
+        "IS",
+        "MISSING",
+        "size(",
+        "contains(",
+        ".",
+        "'",
+        "\"",
+        "--",
+        "/*",
+        "*/",
+        "é",
+        "-",
+        ".5",
+        "RETURNING ALL OLD *",
+        "ORDER BY",
+        "EXISTS",
+        ";",
     ]);
     prop::collection::vec(word, 0..40).prop_map(|words| words.join(" "))
 }

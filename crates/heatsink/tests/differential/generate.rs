@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::schema::{Index, Table};
 use crate::values::{self, Placeholders};
-use crate::{legacy, tables, transact};
+use crate::{legacy, partiql, tables, transact};
 
 /// One request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -61,6 +61,9 @@ fn step(rng: &mut Rng, tables: &[Table]) -> Step {
     let table = &tables[if rng.bool() { 0 } else { rng.usize(..tables.len()) }];
     if rng.u32(..25) == 0 {
         return legacy::step(rng, table);
+    }
+    if rng.u32(..4) == 0 {
+        return partiql::step(rng, tables, table);
     }
     let (operation, mut body) = match rng.u32(..100) {
         0..=22 => (Operation::PutItem, put(rng, table)),

@@ -22,6 +22,7 @@
 mod compare;
 mod generate;
 mod legacy;
+mod partiql;
 mod physical;
 mod replay;
 mod schema;

@@ -66,7 +66,8 @@ impl Planned for Gather {
 
     fn explain(&self) -> Explanation {
         let mut calls: Vec<CallExplanation> = Vec::new();
-        let mut why = "the SELECT is read by the plan of a Query or a Scan, its WHERE clause evaluated here".to_owned();
+        let mut why =
+            "the SELECT is read by the plan of a Query or a Scan, its WHERE clause evaluated here".to_owned();
         for part in &self.parts {
             let explained = part.explain();
             why = format!("{why}; {}", explained.why);
@@ -94,7 +95,8 @@ struct Gathering {
 impl Gathering {
     /// Takes a part's page. Some where the answer ends with it: with the position behind it, if there is more.
     fn take(&mut self, body: &[u8]) -> Result<Option<Option<Position>>, Malformed> {
-        let [items, last, capacity] = json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
+        let [items, last, capacity] =
+            json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
         let mut items = json::elements(items.unwrap_or(b"[]"))?;
         if let Some(capacity) = capacity.and_then(|raw| serde_json::from_slice::<Json>(raw).ok()) {
             match &mut self.capacity {

@@ -28,7 +28,8 @@ pub(super) fn plan(request: &Request<'_>, error: Error) -> Result<Plan, Error> {
         Err(refused) if !of_the_name(&refused.code, refused.message.as_deref()) => Err(refused),
         _ => Err(error),
     };
-    let why = "the statement cannot be carried out: the store is asked for its words, under the name of no table";
+    let why =
+        "the statement cannot be carried out: the store is asked for its words, under the name of no table";
     let body = splice.finish(request.body);
     Ok(Single::new(Operation::ExecuteStatement, body, Some(Box::new(finish)), why).plan())
 }

@@ -3,18 +3,18 @@
 use heatsink_dynamo::expression::Comparator;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::partiql::{Action, Condition, Operand, Term, TestKind};
-use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, TableSchema, Value};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Value};
+use heatsink_layout::{LayoutSource, Slot, Table};
 
 use super::statement::Written;
-use crate::query::{Key, lanes::physical, shard_of, stable};
+use crate::query::{Key, lanes::physical, slot_of, stable};
 
 /// Where the item of a statement lies.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) logical: Key,
     pub(super) physical: Key,
-    pub(super) shard: u16,
+    pub(super) slot: Slot,
 }
 
 /// What is known of the item of a statement.
@@ -31,7 +31,7 @@ pub(super) enum Target {
 /// Where the item of a statement lies. `lists`: a list of one value names it too (`pk IN ['a']`).
 pub(super) fn target(
     written: &Written<'_>,
-    schema: &TableSchema,
+    schema: &Table,
     layouts: &dyn LayoutSource,
     lists: bool,
 ) -> Target {
@@ -49,10 +49,12 @@ pub(super) fn target(
         Ok(sort) => sort.flatten(),
         Err(error) => return Target::Nowhere(error),
     };
-    let shard = shard_of(&stable(layouts, schema, &partition), sort.as_ref());
-    match physical(&partition, shard) {
-        Ok(physical) => Target::At(Place { logical: partition, physical, shard }),
-        Err(error) => Target::Nowhere(error),
+    let layout = stable(layouts, schema, &partition);
+    let placed = slot_of(&layout, sort.as_ref())
+        .and_then(|slot| Ok((physical(schema, &layout, &partition, slot)?, slot)));
+    match placed {
+        Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot }),
+        Err(unplaced) => Target::Nowhere(Error::validation(unplaced.to_string())),
     }
 }
 
@@ -76,7 +78,15 @@ fn named(
             attribute.name
         )));
     }
-    if rest.iter().any(|value| !value.same(first)) {
+    // The checks in the store's order: of each value its type, then whether it is the one before.
+    let differs = rest.iter().find_map(|value| match mistyped(value, attribute) {
+        Some(error) => Some(Some(error)),
+        None => (!value.same(first)).then_some(None),
+    });
+    if let (None, Some(Some(error))) = (mistyped(first, attribute), &differs) {
+        return Err(error.clone());
+    }
+    if mistyped(first, attribute).is_none() && differs.is_some() {
         return Err(Error::validation(format!(
             "Multiple conditions on same key {}. Only single item Update/Insert/Delete are supported",
             attribute.name
@@ -90,6 +100,22 @@ pub(super) fn key_value(value: &Value, attribute: &AttributeDefinition, part: Ke
     KeyValue::from_value(value)
         .filter(|key| key.key_type() == attribute.key_type && key.check(part, &attribute.name).is_ok())
         .map(KeyValue::into_owned)
+}
+
+/// DynamoDB's refusal of a value for its type.
+fn mistyped(value: &Value, attribute: &AttributeDefinition) -> Option<Error> {
+    let (name, kind) = (&attribute.name, value.type_name());
+    if kind == attribute.key_type.name() {
+        None
+    } else if matches!(value, Value::S(_) | Value::N(_) | Value::B(_)) {
+        Some(Error::validation(format!(
+            "Key attribute's data type should match its data type in table's schema: Key {name}"
+        )))
+    } else {
+        Some(Error::validation(format!(
+            "Key value must be of type S, N, or B. Key name: {name}, Key type: {kind}"
+        )))
+    }
 }
 
 fn no_key() -> Error {

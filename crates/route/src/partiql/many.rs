@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::partiql::Action;
-use heatsink_dynamo::{Code, Error, Operation, TableSchema, json};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{Code, Error, Operation, json};
+use heatsink_layout::{LayoutSource, Table};
 use serde_json::{Value as Json, json};
 
 use super::keys::{Target, target};
 use super::statement::Written;
 use super::{guard, not_understood, rewrite};
-use crate::answer::{rewrite as edited, strip_object, unreadable};
+use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
@@ -21,7 +21,7 @@ enum Kept {
     /// Its table is not sharded.
     Plain,
     /// Its items' keys are made logical.
-    Physical(Arc<TableSchema>),
+    Physical(Arc<Table>),
     /// It reads more than an item, which stores refuse; it went as it came.
     Unkeyed,
     /// It went under the name of no table; where the store refuses that, this is its error.
@@ -41,7 +41,8 @@ pub(super) fn plan(
     for element in elements {
         kept.push(one(element, layouts, &mut splice)?);
     }
-    let why = "every statement names one primary key: one physical request, the keys rewritten where they stand";
+    let why =
+        "every statement names one primary key: one physical request, the keys rewritten where they stand";
     let body = splice.finish(request.body);
     let finish = move |answer: Result<Bytes, Error>| match answer {
         Ok(body) => answered(operation, &kept, &body),
@@ -50,12 +51,9 @@ pub(super) fn plan(
     Ok(Single::new(operation, body, Some(Box::new(finish)), why).plan())
 }
 
-fn one<'a>(
-    element: &'a [u8],
-    layouts: &dyn LayoutSource,
-    splice: &mut Splice<'a>,
-) -> Result<Kept, Error> {
-    let [text, parameters] = json::attributes_of(element, ["Statement", "Parameters"]).map_err(|_| malformed())?;
+fn one<'a>(element: &'a [u8], layouts: &dyn LayoutSource, splice: &mut Splice<'a>) -> Result<Kept, Error> {
+    let [text, parameters] =
+        json::attributes_of(element, ["Statement", "Parameters"]).map_err(|_| malformed())?;
     let Some(raw) = text.filter(|raw| *raw != b"null") else { return Ok(Kept::Plain) };
     let text = json::string(raw).map_err(|_| malformed())?;
     if !heatsink_dynamo::partiql::tables(&text).iter().any(|name| layouts.table(name).is_some()) {
@@ -119,7 +117,7 @@ fn answered(operation: Operation, kept: &[Kept], body: &Bytes) -> Result<Bytes, 
                 None => None,
             };
             for item in [item, refused].into_iter().flatten() {
-                strip_object(&schema.key.partition, item, splice)?;
+                strip_object(schema, item, splice)?;
             }
         }
         Ok(())
@@ -140,12 +138,7 @@ fn cancelled(kept: &[Kept], error: Error) -> Error {
             }
             Kept::Guarded(_) => {}
             Kept::Physical(schema) => {
-                let Some(item) = reason_of.get("Item").filter(|item| !item.is_null()) else { continue };
-                let raw = Bytes::from(item.to_string());
-                let mut splice = Splice::new(&raw);
-                if strip_object(&schema.key.partition, &raw, &mut splice).is_ok()
-                    && let Ok(item) = serde_json::from_slice::<Json>(&splice.finish(&raw))
-                {
+                if let Some(item) = reason_of.get("Item").and_then(|item| logical_item(schema, item)) {
                     reason_of["Item"] = item;
                 }
             }

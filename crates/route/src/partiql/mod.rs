@@ -19,10 +19,12 @@ mod rewrite;
 mod statement;
 mod token;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use heatsink_dynamo::partiql::Action;
-use heatsink_dynamo::{Error, Operation, TableSchema, json};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{Error, Operation, json};
+use heatsink_layout::{LayoutSource, Table};
 
 use self::keys::Target;
 use self::statement::Written;
@@ -61,6 +63,7 @@ fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Re
     if let Action::Select { shown, order } = &written.statement.action {
         let whole = written.statement.index.is_none()
             && order.is_empty()
+            && read::names_apart(shown, &schema.key.partition.name)
             && request.get("Limit").is_none()
             && request.get("NextToken").is_none();
         if whole
@@ -83,17 +86,17 @@ fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Re
 }
 
 /// One physical statement.
-fn pointed(body: Bytes, schema: &TableSchema, place: &keys::Place) -> Plan {
+fn pointed(body: Bytes, schema: &Arc<Table>, place: &keys::Place) -> Plan {
     let why = format!(
-        "the statement names one primary key, which is in shard {}: one physical statement, the key rewritten where it stands",
-        place.shard
+        "the statement names one primary key, which is in {}: one physical statement, the key rewritten where it stands",
+        place.slot
     );
-    let single = Single::new(Operation::ExecuteStatement, body, Some(logical(schema.clone())), why);
-    Single { shard: Some(place.shard), ..single }.plan()
+    let single = Single::new(Operation::ExecuteStatement, body, Some(logical(Arc::clone(schema))), why);
+    Single { shard: Some(place.slot.shard), ..single }.plan()
 }
 
 /// Makes the keys of an answer to ExecuteStatement logical.
-fn logical(schema: TableSchema) -> Finish {
+fn logical(schema: Arc<Table>) -> Finish {
     Box::new(move |answer| {
         let body = answer.map_err(|error| logical_error(&schema, error))?;
         edited(Operation::ExecuteStatement, &body, |splice| strip_items(&schema, &body, splice))
@@ -101,14 +104,12 @@ fn logical(schema: TableSchema) -> Finish {
 }
 
 fn strip_items<'a>(
-    schema: &TableSchema,
+    schema: &Table,
     body: &'a [u8],
     splice: &mut Splice<'a>,
 ) -> Result<(), json::Malformed> {
     let items = json::member(body, "Items")?.filter(|items| *items != b"null").unwrap_or(b"[]");
-    json::elements(items)?
-        .into_iter()
-        .try_for_each(|item| strip_object(&schema.key.partition, item, splice))
+    json::elements(items)?.into_iter().try_for_each(|item| strip_object(schema, item, splice))
 }
 
 /// The refusal of a statement that is not understood here.

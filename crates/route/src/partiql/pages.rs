@@ -99,7 +99,9 @@ fn key_condition(test: &Test, sort: &AttributeDefinition, values: &[Value]) -> O
             };
             (text, vec![key(value)?])
         }
-        TestKind::Between(a, low, high) if is_sort(a) => ("#s BETWEEN :a AND :b", vec![key(low)?, key(high)?]),
+        TestKind::Between(a, low, high) if is_sort(a) => {
+            ("#s BETWEEN :a AND :b", vec![key(low)?, key(high)?])
+        }
         TestKind::BeginsWith(a, prefix) if is_sort(a) => ("begins_with(#s, :a)", vec![key(prefix)?]),
         TestKind::In(a, list) if is_sort(a) => match list.as_slice() {
             [only] => ("#s = :a", vec![key(only)?]),

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::expression::Path;
+use heatsink_dynamo::expression::{Path, Step as PathStep};
 use heatsink_dynamo::partiql::{Condition, Operand, Order, TestKind};
-use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, TableSchema};
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operation, TableSchema};
+use heatsink_layout::{LayoutSource, Table};
 
 use super::gather::{Gather, Shape};
 use super::pages::{Common, partitions, sort_condition};
 use super::statement::Written;
 use super::token::{Position, fingerprint};
-use super::{asked_first, not_understood, refused_read};
-use crate::plan::Plan;
+use super::{asked_first, logical, not_understood, refused_read};
+use crate::plan::{Plan, Single};
 use crate::query::Key;
 use crate::request::Request;
 use crate::{Router, query, scan};
@@ -20,7 +20,7 @@ use crate::{Router, query, scan};
 /// A SELECT.
 pub(super) struct Select<'a> {
     pub(super) written: &'a Written<'a>,
-    pub(super) schema: &'a Arc<TableSchema>,
+    pub(super) schema: &'a Arc<Table>,
     pub(super) shown: &'a [Path],
     pub(super) order: &'a [Order],
 }
@@ -33,11 +33,38 @@ impl Select<'_> {
         request: &Request<'_>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
+        if self.is_the_stores() {
+            let why = "the SELECT does not read the partition key, and shards do not matter to it: one physical statement";
+            let finish = logical(Arc::clone(self.schema));
+            return Ok(
+                Single::new(Operation::ExecuteStatement, request.body.clone(), Some(finish), why).plan()
+            );
+        }
         match self.parts(router, request, layouts) {
             Err(error) => Ok(refused_read(request.body, error, true)),
             Ok(plan) if self.is_plain(request) => Ok(plan),
             Ok(plan) => Ok(asked_first(request.body, plan)),
         }
+    }
+
+    /// Whether the store can carry out the statement as it is: it reads the whole table, or an index whose collections lie
+    /// as they would without shards; and no test, order or name is about the partition key.
+    fn is_the_stores(&self) -> bool {
+        let partition = &self.schema.key.partition.name;
+        let condition = self.written.statement.condition.as_ref();
+        let read = condition.iter().flat_map(|condition| condition.tests()).flat_map(|test| test.paths());
+        let ordered = self.order.iter().map(|order| &order.path);
+        let key = match &self.written.statement.index {
+            None => None,
+            Some(named) => match self.schema.indexes.iter().find(|index| index.name == named.name) {
+                Some(index) => Some(&index.key),
+                None => return true,
+            },
+        };
+        let elsewhere = key.is_some_and(|key| key.names().all(|name| name != partition));
+        !read.chain(ordered).any(|path| path.root == *partition)
+            && names_apart(self.shown, partition)
+            && (elsewhere || self.order.is_empty() && key.is_none_or(|key| key.partition.name == *partition))
     }
 
     fn parts(
@@ -71,6 +98,13 @@ impl Select<'_> {
         let sort = sort.and_then(|(sort, condition)| sort_condition(condition, sort, values));
         let lacks = |index: &IndexSchema| self.shown.iter().any(|path| !holds(index, schema, &path.root));
         let all_attributes = index.is_some_and(|index| index.local && lacks(index));
+        if all_attributes && confined.is_none() {
+            return Err(Error::validation(format!(
+                "The table is sharded, and a SELECT of the whole local index {} for attributes that it does not hold, with a condition on {}, is not supported on sharded tables",
+                index.map_or("", |index| &index.name),
+                key.partition.name
+            )));
+        }
         let cursor = cursor(schema, index);
         let position = match request.string("NextToken")? {
             None => Position::default(),
@@ -112,7 +146,11 @@ impl Select<'_> {
 
     /// The partition keys in the order in which they are read, and whether each is read backwards. DynamoDB reads
     /// backwards when `ORDER BY` does not name the sort key.
-    fn ordered(&self, confined: Option<Vec<Key>>, key: &KeySchema) -> Result<(Option<Vec<Key>>, bool), Error> {
+    fn ordered(
+        &self,
+        confined: Option<Vec<Key>>,
+        key: &KeySchema,
+    ) -> Result<(Option<Vec<Key>>, bool), Error> {
         if self.order.is_empty() {
             return Ok((confined, false));
         }
@@ -167,6 +205,17 @@ impl Select<'_> {
         });
         named == 1 && (conjuncts.is_empty() || sorted)
     }
+}
+
+/// Whether what is shown under the partition key's name is the partition key.
+pub(super) fn names_apart(shown: &[Path], partition: &str) -> bool {
+    let inside = |path: &Path| {
+        path.rest.iter().rev().find_map(|step| match step {
+            PathStep::Name(name) => Some(name == partition),
+            PathStep::Index(_) => None,
+        })
+    };
+    !shown.iter().any(|path| inside(path) == Some(true))
 }
 
 /// Whether an index holds an attribute.

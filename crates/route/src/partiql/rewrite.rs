@@ -39,7 +39,8 @@ pub(super) fn into(
     if place.logical == place.physical {
         return Ok(());
     }
-    let mut changes = Changes { text: BTreeMap::new(), parameters: BTreeMap::new(), dropped: BTreeSet::new() };
+    let mut changes =
+        Changes { text: BTreeMap::new(), parameters: BTreeMap::new(), dropped: BTreeSet::new() };
     let partition = &schema.key.partition.name;
     let keys = terms(written, partition, true);
     keys.iter().try_for_each(|term| changes.put(term, &place.physical))?;
@@ -49,7 +50,8 @@ pub(super) fn into(
         return Err(cannot(&format!("SET with a value that is made of {partition}"), partition));
     }
     for test in written.statement.condition.iter().flat_map(Condition::tests) {
-        let named = keys.iter().any(|term| test.span.start <= term.span.start && term.span.end <= test.span.end);
+        let named =
+            keys.iter().any(|term| test.span.start <= term.span.start && term.span.end <= test.span.end);
         if !named && test.paths().iter().any(|path| path.root == *partition) {
             changes.decide(test, partition, &place.logical, &written.values)?;
         }
@@ -99,7 +101,10 @@ impl Changes {
         let alone = test.paths().iter().all(|path| path.root == partition);
         let item = Item::from([(partition.to_owned(), logical.to_value())]);
         let Some(outcome) = (simple && alone).then(|| test.holds(values, &item)).flatten() else {
-            return Err(cannot(&format!("a condition that reads {partition} beside the key's equality"), partition));
+            return Err(cannot(
+                &format!("a condition that reads {partition} beside the key's equality"),
+                partition,
+            ));
         };
         let text = if outcome { "1 = 1" } else { "1 = 0" };
         self.text.insert(test.span.start, (test.span.clone(), text.to_owned()));
@@ -127,11 +132,11 @@ impl Changes {
             return;
         }
         let kept = written.parameters.iter().enumerate().filter(|(number, _)| !self.dropped.contains(number));
-        let kept: Vec<&[u8]> = kept
-            .map(|(number, old)| self.parameters.get(&number).map_or(*old, Vec::as_slice))
-            .collect();
+        let kept: Vec<&[u8]> =
+            kept.map(|(number, old)| self.parameters.get(&number).map_or(*old, Vec::as_slice)).collect();
         // DynamoDB refuses a list of none.
-        let list_of = if kept.is_empty() { b"null".to_vec() } else { [b"[", &*kept.join(&b","[..]), b"]"].concat() };
+        let list_of =
+            if kept.is_empty() { b"null".to_vec() } else { [b"[", &*kept.join(&b","[..]), b"]"].concat() };
         splice.replace(list, list_of);
     }
 }

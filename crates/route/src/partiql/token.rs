@@ -76,5 +76,6 @@ pub(super) fn fingerprint(written: &Written<'_>) -> u64 {
         all.push(0);
         value.write(&mut all);
     }
-    all.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    all.iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -1,0 +1,256 @@
+//! PartiQL: where keys change in statements and parameters, what is read how, what is refused.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, its helper functions included")]
+
+mod common;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use common::{Fixed, answered, json, plan, run, sent};
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_route::Router;
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+fn statement(text: &str, parameters: &[Json]) -> String {
+    let mut body = json!({ "Statement": text });
+    if !parameters.is_empty() {
+        body["Parameters"] = json!(parameters);
+    }
+    body.to_string()
+}
+
+/// The shard suffix of the item, out of what a PutItem sends.
+fn suffix(pk: &str, sk: &str) -> String {
+    let item = json!({"TableName": "Tab", "Item": {"pk": {"S": pk}, "sk": {"S": sk}}});
+    let put = json(sent(Operation::PutItem, &item.to_string()).as_bytes());
+    put["Item"]["pk"]["S"].as_str().unwrap().strip_prefix(pk).unwrap().to_owned()
+}
+
+/// A sort key whose item is not in shard 0.
+fn elsewhere(pk: &str) -> (String, String) {
+    let sort = (0..).map(|number| format!("s{number}")).find(|sk| !suffix(pk, sk).is_empty()).unwrap();
+    (sort.clone(), suffix(pk, &sort))
+}
+
+#[test]
+fn the_key_of_a_statement_is_made_physical_where_it_stands() {
+    let (sk, suffix) = elsewhere("it's");
+    let literal = format!("it''s{suffix}");
+    for (text, expected) in [
+        (format!("INSERT INTO Tab VALUE {{'pk': 'it''s', 'sk': '{sk}', 'a': 'it''s'}}"), 1),
+        (format!("UPDATE Tab SET a = 'it''s' WHERE pk = 'it''s' AND sk = '{sk}'"), 1),
+        (format!("DELETE FROM \"Tab\" WHERE 'it''s' = pk AND (sk = '{sk}') AND a = 'it''s'"), 1),
+        (format!("SELECT a FROM Tab WHERE pk IN ['it''s'] AND sk = '{sk}'"), 1),
+        (format!("DELETE FROM Tab WHERE pk = 'it''s' AND sk = '{sk}' AND pk = 'it''s'"), 2),
+    ] {
+        let sent = json(sent(Operation::ExecuteStatement, &statement(&text, &[])).as_bytes());
+        let sent = sent["Statement"].as_str().unwrap();
+        assert_eq!(sent.matches(&literal).count(), expected, "{sent}");
+        assert_eq!(sent.replace(&literal, "it''s"), text);
+    }
+    let text = "UPDATE Tab SET a = ? WHERE sk = ? AND pk = ?";
+    let value = |text: &str| json!({ "S": text });
+    let body = statement(text, &[value("it's"), value(&sk), value("it's")]);
+    let sent = json(sent(Operation::ExecuteStatement, &body).as_bytes());
+    assert_eq!(sent["Parameters"], json!([value("it's"), value(&sk), value(&format!("it's{suffix}"))]));
+    assert_eq!(sent["Statement"], text);
+}
+
+#[test]
+fn a_test_of_the_key_is_decided_here_and_its_parameters_dropped() {
+    let (sk, suffix) = elsewhere("a");
+    let text = "DELETE FROM Tab WHERE pk = ? AND sk = ? AND NOT (pk = ? OR pk <> 'a') AND b = ?";
+    let value = |text: &str| json!({ "S": text });
+    let body = statement(text, &[value("a"), value(&sk), value("z"), value("v")]);
+    let sent = json(sent(Operation::ExecuteStatement, &body).as_bytes());
+    assert_eq!(
+        sent["Statement"],
+        "DELETE FROM Tab WHERE pk = ? AND sk = ? AND NOT (1 = 0 OR 1 = 0) AND b = ?"
+    );
+    assert_eq!(sent["Parameters"], json!([value(&format!("a{suffix}")), value(&sk), value("v")]));
+    for refused in ["begins_with(pk, 'a')", "pk = b", "pk > 'a'"] {
+        let text = format!("DELETE FROM Tab WHERE pk = 'a' AND sk = '{sk}' AND {refused}");
+        let error = plan(Operation::ExecuteStatement, &statement(&text, &[])).unwrap_err();
+        assert!(error.message.unwrap().contains("not supported on a sharded table"), "{refused}");
+    }
+    let text = format!("UPDATE Tab SET b = pk WHERE pk = 'a' AND sk = '{sk}'");
+    assert!(plan(Operation::ExecuteStatement, &statement(&text, &[])).is_err());
+}
+
+#[test]
+fn answers_and_failed_conditions_hold_logical_keys() {
+    let (sk, suffix) = elsewhere("a");
+    let text = format!("DELETE FROM Tab WHERE pk = 'a' AND sk = '{sk}' RETURNING ALL OLD *");
+    let item = json!({"pk": {"S": format!("a{suffix}")}, "sk": {"S": sk}});
+    let answer = json!({ "Items": [item] }).to_string();
+    let logical =
+        json(answered(Operation::ExecuteStatement, &statement(&text, &[]), &answer).unwrap().as_bytes());
+    assert_eq!(logical["Items"][0]["pk"]["S"], "a");
+    let failed = run(plan(Operation::ExecuteStatement, &statement(&text, &[])).unwrap(), |_, _| {
+        Err(Error::new(Code::ConditionalCheckFailedException, "failed").with("Item", item.clone()))
+    });
+    assert_eq!(failed.unwrap_err().members["Item"]["pk"]["S"], "a");
+
+    let list = json!([{"Statement": text}, {"Statement": "DELETE FROM Other WHERE pk = 'a#~3'"}]);
+    let batch = json!({ "Statements": list }).to_string();
+    let answer = json!({"Responses": [
+        {"TableName": "Tab", "Error": {"Code": "ConditionalCheckFailed", "Item": item}},
+        {"TableName": "Other", "Item": {"pk": {"S": "a#~3"}}},
+    ]});
+    let got =
+        json(answered(Operation::BatchExecuteStatement, &batch, &answer.to_string()).unwrap().as_bytes());
+    assert_eq!(got["Responses"][0]["Error"]["Item"]["pk"]["S"], "a");
+    assert_eq!(got["Responses"][1]["Item"]["pk"]["S"], "a#~3", "not a sharded table");
+
+    let transaction = json!({"TransactStatements": list, "ClientRequestToken": "t"}).to_string();
+    assert_eq!(json(sent(Operation::ExecuteTransaction, &transaction).as_bytes())["ClientRequestToken"], "t");
+    let error = run(plan(Operation::ExecuteTransaction, &transaction).unwrap(), |_, _| {
+        let reasons = json!([{"Code": "ConditionalCheckFailed", "Item": item}, {"Code": "None"}]);
+        Err(Error::new(Code::TransactionCanceledException, "cancelled").with("CancellationReasons", reasons))
+    });
+    assert_eq!(error.unwrap_err().members["CancellationReasons"][0]["Item"]["pk"]["S"], "a");
+}
+
+#[test]
+fn what_must_not_be_written_goes_under_the_name_of_no_table() {
+    for text in [
+        "UPDATE Tab SET a = 1 WHERE pk = 'a'",
+        "DELETE FROM \"Tab\" WHERE pk = 'a' OR sk = 'b'",
+        "DELETE FROM Tab WHERE pk = 'a' AND sk = 'b' AND pk = 'c'",
+        "UPDATE Tab SOMETHING ELSE",
+        "INSERT INTO 'Tab' VALUE ?",
+        "/* SELECT */ DELETE FROM Tab WHERE pk IN ('a', 'b') AND sk = 'c'",
+        "INSERT INTO Tab VALUE {'pk': 'a', 'sk': 'b', 'pk': 'c'}",
+        "DELETE FROM Tab WHERE pk = ? AND sk = 'b'",
+    ] {
+        let body = statement(text, &[]);
+        let sent = json(sent(Operation::ExecuteStatement, &body).as_bytes());
+        assert!(sent["Statement"].as_str().unwrap().contains("\"!Tab\""), "{sent}");
+        let refused = |code: Code, message: &'static str| {
+            run(plan(Operation::ExecuteStatement, &body).unwrap(), |_, _| {
+                Err(Error::new(Code::clone(&code), message))
+            })
+            .unwrap_err()
+        };
+        assert_eq!(
+            refused(Code::ValidationException, "Statement wasn't well formed").message.unwrap(),
+            "Statement wasn't well formed"
+        );
+        assert_eq!(refused(Code::ResourceNotFoundException, "no table").code, Code::ValidationException);
+        let batch = json!({"Statements": [{"Statement": text}]}).to_string();
+        let answer = r#"{"Responses":[{"Error":{"Code":"ResourceNotFound","Message":"no table"}}]}"#;
+        let got = json(answered(Operation::BatchExecuteStatement, &batch, answer).unwrap().as_bytes());
+        assert_eq!(got["Responses"][0]["Error"]["Code"], "ValidationError");
+    }
+}
+
+/// Twenty items of a key, in their shards.
+fn shard(body: &Bytes) -> Result<Bytes, Error> {
+    let request = json(body);
+    let key = request["ExpressionAttributeValues"]
+        .as_object()
+        .unwrap()
+        .values()
+        .find_map(|value| value["S"].as_str().filter(|text| text.starts_with("game")));
+    let key = key.unwrap();
+    let start = request["ExclusiveStartKey"]["sk"]["S"].as_str().unwrap_or("");
+    let limit = usize::try_from(request["Limit"].as_u64().unwrap_or(100)).unwrap();
+    let items: Vec<Json> = (0..20)
+        .map(|number| (number, format!("{number:02}")))
+        .filter(|(_, sk)| format!("game{}", suffix("game", sk)) == key && sk.as_str() > start)
+        .map(|(number, sk)| json!({"pk": {"S": key}, "v": {"N": number.to_string()}, "sk": {"S": sk}}))
+        .collect();
+    let page = &items[..limit.min(items.len())];
+    let mut answer = json!({"Items": page, "Count": page.len(), "ScannedCount": page.len()});
+    if items.len() > page.len() || page.len() == limit {
+        let last = page.last().unwrap();
+        answer["LastEvaluatedKey"] = json!({"pk": last["pk"], "sk": last["sk"]});
+    }
+    Ok(Bytes::from(answer.to_string()))
+}
+
+fn select(body: &Json) -> Result<Json, Error> {
+    let answer =
+        run(plan(Operation::ExecuteStatement, &body.to_string())?, |operation, body| match operation {
+            Operation::Query => shard(body),
+            _ => Ok(Bytes::from_static(b"{\"Items\":[]}")),
+        });
+    answer.map(|answer| json(&answer))
+}
+
+#[test]
+fn a_select_is_read_page_by_page_in_order() {
+    let text = "SELECT sk FROM Tab WHERE pk = 'game' AND v <> 7";
+    for limit in 1..25 {
+        let mut body = json!({"Statement": text, "Limit": limit});
+        let mut seen = Vec::new();
+        for _ in 0..30 {
+            let page = select(&body).unwrap();
+            let items = page["Items"].as_array().unwrap();
+            assert!(items.len() <= limit);
+            seen.extend(items.iter().map(|item| item["sk"]["S"].as_str().unwrap().to_owned()));
+            match page.get("NextToken") {
+                Some(token) => body["NextToken"] = token.clone(),
+                None => break,
+            }
+        }
+        let expected: Vec<String> =
+            (0..20).filter(|number| *number != 7).map(|number| format!("{number:02}")).collect();
+        assert_eq!(seen, expected, "limit {limit}");
+    }
+}
+
+#[test]
+fn a_token_is_bound_to_its_statement() {
+    let body =
+        json!({"Statement": "SELECT * FROM Tab WHERE pk = ?", "Parameters": [{"S": "game"}], "Limit": 2});
+    let token = select(&body).unwrap()["NextToken"].clone();
+    let message = |change: &dyn Fn(&mut Json)| {
+        let mut body = body.clone();
+        body["NextToken"] = token.clone();
+        change(&mut body);
+        select(&body).unwrap_err().message.unwrap()
+    };
+    assert_eq!(
+        message(&|body| body["Parameters"][0]["S"] = json!("gamer")),
+        "NextToken does not match request"
+    );
+    assert_eq!(
+        message(&|body| body["Statement"] = json!("SELECT *  FROM Tab WHERE pk = ?")),
+        "NextToken does not match request"
+    );
+    assert_eq!(message(&|body| body["NextToken"] = json!("?")), "Invalid NextToken");
+    let decoded = STANDARD.decode(token.as_str().unwrap()).unwrap();
+    for (from, to) in [("\"part\":0", "\"part\":1"), ("\"sk\"", "\"xx\""), ("{\"S\"", "{\"N\"")] {
+        let changed = STANDARD.encode(String::from_utf8(decoded.clone()).unwrap().replace(from, to));
+        assert_eq!(message(&|body| body["NextToken"] = json!(changed)), "Invalid NextToken", "{from}");
+    }
+}
+
+proptest! {
+    /// Whatever the request: a plan or an error, never a panic; and a write to the table goes to a physical key or nowhere.
+    #[test]
+    fn any_statement_is_planned_or_refused(
+        verb in prop::sample::select(vec!["SELECT * FROM Tab", "DELETE FROM Tab", "UPDATE Tab SET a = 1", "INSERT INTO Tab VALUE"]),
+        rest in "( WHERE| AND| pk| sk| =| 'a'| 'b'| \\?| OR| NOT| \\(| \\)| IN| \\{'pk'| :| ,| 'sk'| \\}|.){0,14}",
+        token in proptest::option::of(".{0,8}"),
+    ) {
+        let mut body = json!({"Statement": format!("{verb}{rest}"), "Parameters": [{"S": "a"}]});
+        if let Some(token) = token {
+            body["NextToken"] = json!(token);
+        }
+        let body = Bytes::from(body.to_string());
+        for operation in [Operation::ExecuteStatement, Operation::BatchExecuteStatement] {
+            let body = match operation {
+                Operation::BatchExecuteStatement => Bytes::from(format!("{{\"Statements\":[{}]}}", String::from_utf8_lossy(&body))),
+                _ => body.clone(),
+            };
+            if let Ok(plan) = Router::new().plan(operation, &body, &Fixed { shards: 10 }) {
+                plan.explain();
+                let _ = run(plan, |_, _| Ok(Bytes::from_static(b"{\"Items\":[]}")));
+            }
+        }
+    }
+}
