@@ -78,9 +78,9 @@ impl Router {
             }
             Operation::GetShardIterator => Ok(streams::iterator(request, schema)),
             Operation::GetRecords => Ok(streams::records(request, schema)),
-            Operation::ExecuteStatement | Operation::BatchExecuteStatement | Operation::ExecuteTransaction => {
-                partiql::plan(self, operation, request, layouts)
-            }
+            Operation::ExecuteStatement
+            | Operation::BatchExecuteStatement
+            | Operation::ExecuteTransaction => partiql::plan(self, operation, request, layouts),
             _ => Err(Error::validation(format!(
                 "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
                 operation.name(),

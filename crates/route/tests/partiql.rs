@@ -1,6 +1,10 @@
 //! PartiQL: where keys change in statements and parameters, what is read how, what is refused.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, its helper functions included")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test fails by panicking, its helper functions included"
+)]
 
 mod common;
 

@@ -131,9 +131,7 @@ fn listing_tables_leaves_hidden_ones_out_whatever_the_page() {
 #[test]
 fn what_is_not_supported_is_refused_by_name() {
     let vector = r#"{"TableName":"Tab","IndexName":"v","SearchVector":[],"TopK":1}"#;
-    let cases = [
-        (Operation::SearchVectors, vector.to_owned()),
-    ];
+    let cases = [(Operation::SearchVectors, vector.to_owned())];
     for (operation, body) in cases {
         let error = plan(operation, &body).unwrap_err();
         assert_eq!(error.code, Code::ValidationException, "{operation:?} {error}");
