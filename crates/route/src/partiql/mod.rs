@@ -103,11 +103,7 @@ fn logical(schema: Arc<Table>) -> Finish {
     })
 }
 
-fn strip_items<'a>(
-    schema: &Table,
-    body: &'a [u8],
-    splice: &mut Splice<'a>,
-) -> Result<(), json::Malformed> {
+fn strip_items<'a>(schema: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
     let items = json::member(body, "Items")?.filter(|items| *items != b"null").unwrap_or(b"[]");
     json::elements(items)?.into_iter().try_for_each(|item| strip_object(schema, item, splice))
 }
