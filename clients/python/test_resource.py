@@ -9,7 +9,7 @@ from boto3.dynamodb.types import Binary, TypeDeserializer, TypeSerializer
 from botocore.exceptions import ClientError
 
 import chat as model
-from conftest import make_table
+from conftest import index, make_table
 
 BOTH_WAYS = pytest.mark.parametrize("forward", [True, False], ids=["up", "down"])
 ORDERS = pytest.mark.parametrize("index", list(model.ORDERS), ids=str)
@@ -197,6 +197,40 @@ def test_binary_keys(client, resource):
     assert [bytes(item["sk"]) for item in found] == [key for key in keys if b"\x10" <= key <= b"\x50"]
     assert table.get_item(Key={"pk": partition, "sk": keys[5]})["Item"]["n"] == keys[5][0]
     assert table.scan(Select="COUNT")["Count"] == 2 * len(keys)
+    table.delete()
+
+
+def test_an_inverted_index(client, resource):
+    """The index of many single-table designs: the table's keys the other way round."""
+    make_table(
+        client, "Inverted", ("pk", "sk"), {"pk": "S", "sk": "S"},
+        GlobalSecondaryIndexes=[index("inverted", "sk", "pk", ProvisionedThroughput={
+            "ReadCapacityUnits": 1000, "WriteCapacityUnits": 1000})])
+    table = resource.Table("Inverted")
+    # Names that are one another's beginnings, or look like shards, sort otherwise with a suffix than without.
+    names = sorted([f"room{n}" for n in range(24)] + ["room", "room1#", "room1#1", "room1#~1", "room2#~10", "room2 ", "room2~"])
+    with table.batch_writer() as batch:
+        for name in reversed(names):
+            for kind in ("info", "rules"):
+                batch.put_item(Item={"pk": name, "sk": kind, "of": name})
+    for forward in (True, False):
+        want = names if forward else names[::-1]
+        query = {
+            "IndexName": "inverted", "KeyConditionExpression": Key("sk").eq("info"), "ScanIndexForward": forward, "Limit": 9}
+        for part in model.cut(want, 9):
+            page = table.query(**query)
+            assert [(item["pk"], item["of"]) for item in page["Items"]] == [(name, name) for name in part]
+            assert page.get("LastEvaluatedKey") == ({"pk": part[-1], "sk": "info"} if len(part) == 9 else None)
+            query["ExclusiveStartKey"] = {"pk": part[-1], "sk": "info"}
+        for condition, keep in [
+            (Key("pk").begins_with("room1"), lambda name: name.startswith("room1")),
+            (Key("pk").between("room1", "room2"), lambda name: "room1" <= name <= "room2"),
+            (Key("pk").gt("room1#1"), lambda name: name > "room1#1"),
+            (Key("pk").eq("room1#~1"), lambda name: name == "room1#~1"),
+        ]:
+            found = table.query(
+                IndexName="inverted", KeyConditionExpression=Key("sk").eq("rules") & condition, ScanIndexForward=forward)
+            assert [item["pk"] for item in found["Items"]] == [name for name in want if keep(name)]
     table.delete()
 
 
