@@ -63,6 +63,19 @@ fn the_key_of_a_statement_is_made_physical_where_it_stands() {
 }
 
 #[test]
+fn a_table_may_be_named_by_its_arn() {
+    let (sk, suffix) = elsewhere("a");
+    let arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/Tab";
+    let text = format!("DELETE FROM \"{arn}\" WHERE pk = 'a' AND sk = '{sk}'");
+    let physical = text.replace("'a'", &format!("'a{suffix}'"));
+    let one = json(sent(Operation::ExecuteStatement, &statement(&text, &[])).as_bytes());
+    assert_eq!(one["Statement"], physical);
+    let batch = json!({"Statements": [{"Statement": text}]}).to_string();
+    let batch = json(sent(Operation::BatchExecuteStatement, &batch).as_bytes());
+    assert_eq!(batch["Statements"][0]["Statement"], physical);
+}
+
+#[test]
 fn a_test_of_the_key_is_decided_here_and_its_parameters_dropped() {
     let (sk, suffix) = elsewhere("a");
     let text = "DELETE FROM Tab WHERE pk = ? AND sk = ? AND NOT (pk = ? OR pk <> 'a') AND b = ?";

@@ -15,6 +15,7 @@ use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
+use crate::tables::table_name;
 
 /// What is to be made of one statement's answer.
 enum Kept {
@@ -56,7 +57,7 @@ fn one<'a>(element: &'a [u8], layouts: &dyn LayoutSource, splice: &mut Splice<'a
         json::attributes_of(element, ["Statement", "Parameters"]).map_err(|_| malformed())?;
     let Some(raw) = text.filter(|raw| *raw != b"null") else { return Ok(Kept::Plain) };
     let text = json::string(raw).map_err(|_| malformed())?;
-    if !heatsink_dynamo::partiql::tables(&text).iter().any(|name| layouts.table(name).is_some()) {
+    if !heatsink_dynamo::partiql::tables(&text).iter().any(|name| layouts.table(table_name(name)).is_some()) {
         return Ok(Kept::Plain);
     }
     let mut guarded = |error| {
@@ -67,7 +68,7 @@ fn one<'a>(element: &'a [u8], layouts: &dyn LayoutSource, splice: &mut Splice<'a
         Ok(written) => written,
         Err(why) => return guarded(not_understood(&why)),
     };
-    let Some(schema) = layouts.table(&written.statement.table.name) else {
+    let Some(schema) = layouts.table(table_name(&written.statement.table.name)) else {
         return guarded(not_understood("it names several tables"));
     };
     let selects = matches!(written.statement.action, Action::Select { .. });

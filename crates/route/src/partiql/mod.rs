@@ -29,9 +29,11 @@ use heatsink_layout::{LayoutSource, Table};
 use self::keys::Target;
 use self::statement::Written;
 use crate::answer::{logical_error, rewrite as edited, strip_object};
+use crate::item::too_large;
 use crate::plan::{Finish, Plan, Single};
 use crate::request::Request;
 use crate::splice::Splice;
+use crate::tables::table_name;
 use crate::{Router, asked};
 
 /// The plan of a PartiQL request that names a recorded table.
@@ -57,7 +59,7 @@ fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Re
             return if reads { Ok(unread(request.body, &why, true)) } else { guard::one(request, why) };
         }
     };
-    let Some(schema) = layouts.table(&written.statement.table.name) else {
+    let Some(schema) = layouts.table(table_name(&written.statement.table.name)) else {
         return guard::one(request, "it names several tables".to_owned());
     };
     if let Action::Select { shown, order } = &written.statement.action {
@@ -91,7 +93,14 @@ fn pointed(body: Bytes, schema: &Arc<Table>, place: &keys::Place) -> Plan {
         "the statement names one primary key, which is in {}: one physical statement, the key rewritten where it stands",
         place.slot
     );
-    let single = Single::new(Operation::ExecuteStatement, body, Some(logical(Arc::clone(schema))), why);
+    let length = |key: &crate::query::Key| key.canonical_bytes().len();
+    let suffix = length(&place.physical) - length(&place.logical);
+    let logical = logical(Arc::clone(schema));
+    // A key in its shard 0 is its own physical key, and the answer holds no other.
+    let finish: Option<Finish> = (suffix > 0).then(|| -> Finish {
+        Box::new(move |answer| logical(answer).map_err(|error| too_large(error, suffix)))
+    });
+    let single = Single::new(Operation::ExecuteStatement, body, finish, why);
     Single { shard: Some(place.slot.shard), ..single }.plan()
 }
 
