@@ -4,28 +4,28 @@ use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use heatsink_physics::{Access, Demand, Mode, Place, Tables, Units, position};
+use heatsink_physics::{Access, Demand, Mode, Place, ResourceId, Tables, Units, position};
 
 fn gate(criterion: &mut Criterion) {
     let tables = Mutex::new(Tables::default());
     let name: Arc<str> = Arc::from("Leaderboards");
     let index: Arc<str> = Arc::from("by_score");
     let mode = Mode::Provisioned { read: 90_000, write: 30_000 };
-    with(&tables, |tables| {
-        tables.create(0, Arc::clone(&name), mode);
-        tables.set_indexes(0, &name, &[(Arc::clone(&index), mode)]);
+    let (own, index) = with(&tables, |tables| {
+        let own = tables.create(0, Arc::clone(&name), mode);
+        let indexes = tables.set_indexes(0, &name, &[(Arc::clone(&index), mode)]);
         for table in 0..100 {
             tables.create(0, Arc::from(format!("table-{table}")), Mode::ON_DEMAND);
         }
+        (own, indexes[0])
     });
-    let demand = |key: u64, index: Option<&Arc<str>>| Demand {
-        table: Arc::clone(&name),
-        index: index.cloned(),
+    let demand = |key: u64, on: ResourceId| Demand {
+        on,
         access: Access::Write,
-        place: Place::At(position(format!("game_{key}").as_bytes())),
+        place: Place::key(position(format!("game_{key}").as_bytes())),
         units: Units::ONE,
     };
-    let spread: Vec<Demand> = (0..1_000).map(|key| demand(key, None)).collect();
+    let spread: Vec<Demand> = (0..1_000).map(|key| demand(key, own)).collect();
     let mut now = 0;
     let mut run = |label: &str, step: u64, demands: &[Vec<Demand>]| {
         let mut turn = 0;
@@ -40,14 +40,12 @@ fn gate(criterion: &mut Criterion) {
             });
         });
     };
-    let cold: Vec<Vec<Demand>> = spread.iter().cloned().map(|demand| vec![demand]).collect();
+    let cold: Vec<Vec<Demand>> = spread.iter().map(|demand| vec![*demand]).collect();
     run("admit and debit, 60 partitions, all accepted", 10_000_000, &cold);
-    run("admit, one hot key, most refused", 100, &[vec![demand(1, None)]]);
-    run(
-        "admit and debit, with one global index",
-        10_000_000,
-        &[vec![demand(1, None), demand(1, Some(&index))]],
-    );
+    run("admit, one hot key, most refused", 100, &[vec![demand(1, own)]]);
+    // 50,000 requests of two units a second: partitions are hot, take samples and split while this runs.
+    run("admit and debit, 60 partitions, hot, splitting", 20_000, &cold);
+    run("admit and debit, with one global index", 10_000_000, &[vec![demand(1, own), demand(1, index)]]);
     criterion.bench_function("position of a partition key", |bencher| {
         bencher.iter(|| position(black_box(b"game_x#~3")));
     });

@@ -1,40 +1,47 @@
 //! What a request asks of one table or index, and why it is refused.
 
-use std::sync::Arc;
-
+use crate::place::Place;
 use crate::units::Units;
+
+/// A table or a global index. Never used again once its table or index is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ResourceId(pub(crate) u32);
+
+/// Of no table: every demand on it is admitted.
+impl Default for ResourceId {
+    fn default() -> Self {
+        ResourceId(u32::MAX)
+    }
+}
 
 /// Reads and writes are metered apart: a partition may throttle one while the other goes on (PHYSICS §1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the words say it")]
 pub enum Access {
-    Read,
+    /// A strongly consistent read: only the leader of a partition's three replicas answers it (PHYSICS §1.5).
+    Strong,
+    /// An eventually consistent read: any of the three replicas answers it, at half a unit per 4 KB.
+    Eventual,
+    /// A write.
     Write,
 }
 
-/// Which partitions a demand falls on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
-    /// The partition that holds this [`crate::position`].
-    At(u64),
-    /// All partitions in equal shares: a `Scan`. It is refused when any one of them is at its ceiling.
-    Even,
-    /// Not known: only the table's or index's own bucket is asked and charged.
-    Unknown,
+impl Access {
+    /// Whether it writes.
+    pub const fn writes(self) -> bool {
+        matches!(self, Access::Write)
+    }
 }
 
 /// What one request, or one item of a batch or transaction, asks of a table or of one of its global indexes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
-    /// The table's name.
-    pub table: Arc<str>,
-    /// The global index's name; `None` for the table itself (and its local indexes).
-    pub index: Option<Arc<str>>,
+    /// The table or the global index. Local indexes are their table.
+    pub on: ResourceId,
     /// Read or write.
     pub access: Access,
     /// Which partitions.
     pub place: Place,
-    /// A lower bound of the cost, taken when the demand is admitted.
+    /// Capacity units. Where the true cost is known only afterwards, a lower bound of it ([`crate::Tables::debit`]).
     pub units: Units,
 }
 
@@ -43,6 +50,9 @@ pub struct Demand {
 pub enum Cause {
     /// The partition's ceiling.
     KeyRange,
+    /// Twice the previous peak of an on-demand table or index, which is still growing. Throttled requests name the key range
+    /// as their reason then too (PHYSICS §9.3).
+    Scaling,
     /// The table's or index's provisioned capacity.
     Provisioned,
     /// The maximum configured for an on-demand table or index.
@@ -51,15 +61,21 @@ pub enum Cause {
     AccountLimit,
 }
 
+impl Cause {
+    /// All of them, in the order of [`crate::Tally::causes`].
+    pub const ALL: [Cause; 5] =
+        [Cause::KeyRange, Cause::Scaling, Cause::Provisioned, Cause::MaxOnDemand, Cause::AccountLimit];
+}
+
 /// Why a demand was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Throttle {
     /// Which of the demands, counted from 0.
     pub demand: usize,
-    /// The table's name.
-    pub table: Arc<str>,
-    /// The global index's name; `None` for the table itself.
-    pub index: Option<Arc<str>>,
+    /// The table or index that refused it.
+    pub on: ResourceId,
+    /// Whether that is an index.
+    pub index: bool,
     /// Read or write.
     pub access: Access,
     /// What ran out.
@@ -71,13 +87,10 @@ pub struct Throttle {
 impl Throttle {
     /// The reason as it stands in `ThrottlingReasons`: one of 16 words (PHYSICS §9.1).
     pub fn reason(&self) -> String {
-        let resource = if self.index.is_some() { "Index" } else { "Table" };
-        let access = match self.access {
-            Access::Read => "Read",
-            Access::Write => "Write",
-        };
+        let resource = if self.index { "Index" } else { "Table" };
+        let access = if self.access.writes() { "Write" } else { "Read" };
         let cause = match self.cause {
-            Cause::KeyRange => "KeyRangeThroughputExceeded",
+            Cause::KeyRange | Cause::Scaling => "KeyRangeThroughputExceeded",
             Cause::Provisioned => "ProvisionedThroughputExceeded",
             Cause::MaxOnDemand => "MaxOnDemandThroughputExceeded",
             Cause::AccountLimit => "AccountLimitExceeded",

@@ -1,27 +1,62 @@
-//! DynamoDB's partitions: key ranges, ceilings, token buckets, throttles. Sans-IO, on an injected clock.
+//! DynamoDB's partitions: key ranges, ceilings, replicas, token buckets, throttles, splits. Sans-IO, on an injected clock.
 //!
 //! One model, two clocks: the embedded store runs it in real time, a simulator in virtual time. Time is an
-//! argument everywhere: nanoseconds on any monotonic clock, the same one for all calls on one [`Tables`].
+//! argument everywhere: nanoseconds on any monotonic clock, the same one for all calls on one [`Tables`]. What is left to
+//! chance is drawn from [`Rules::seed`].
 //!
 //! A request must pass two gates (PHYSICS §5): the bucket of its table or index, and the bucket of the partition
-//! that its key falls into. Both are post-paid: see [`Tables::admit`].
+//! that its key falls into. Both are post-paid: see [`Tables::offer`]. While time passes, hot partitions split and
+//! on-demand capacity grows; [`Tables::take_events`] tells.
 //!
-//! Not here: what a request touches and what it cost (the store knows), error bodies, splits, replicas.
+//! ```
+//! use heatsink_physics::{Access, Batch, Demand, Mode, Place, Rules, Tables, Units, position};
+//!
+//! let mut tables = Tables::new(Rules { seed: 1, ..Rules::default() });
+//! let votes = tables.create(0, "votes".into(), Mode::ON_DEMAND);
+//! let write = Demand {
+//!     on: votes,
+//!     access: Access::Write,
+//!     place: Place::key(position(b"song-1")),
+//!     units: Units::ONE,
+//! };
+//! assert!(tables.offer(0, &[write]).is_ok());
+//! // 5,000 writes/s on one key for ten seconds: its partition takes 1,000 a second, and a second's burst.
+//! let tally = tables.offer_batch(Batch { first: 1, step: 200_000, count: 50_000 }, &[write]);
+//! assert_eq!((tally.admitted, tally.throttled()), (10_999, 39_001));
+//! ```
+//!
+//! Not here: what a request touches and what it cost (the store knows), error bodies.
 
+mod batch;
 mod bucket;
+mod capacity;
 mod demand;
+mod event;
+mod growth;
 mod hash;
+mod heat;
+mod life;
 mod meter;
 mod mode;
 mod partition;
+mod place;
+mod random;
+mod ranges;
 mod resource;
+mod rules;
+mod split;
 mod tables;
 mod units;
 
-pub use demand::{Access, Cause, Demand, Place, Throttle};
+pub use batch::{Batch, Tally};
+pub use demand::{Access, Cause, Demand, ResourceId, Throttle};
+pub use event::{Event, Happening};
 pub use hash::position;
 pub use mode::{Mode, QUOTA};
-pub use partition::{PARTITION_READS, PARTITION_WRITES, PartitionSnapshot};
+pub use partition::{Health, PARTITION_BYTES, PARTITION_READS, PARTITION_WRITES, PartitionSnapshot};
+pub use place::{Place, Point, SortKey};
 pub use resource::ResourceSnapshot;
+pub use rules::{HOT, Rules, SUSTAINED_SECONDS};
+pub use split::Refusal;
 pub use tables::Tables;
 pub use units::Units;

@@ -1,18 +1,16 @@
-//! How a table or an index is billed, and what its own bucket allows for it.
-
-use crate::bucket::Bucket;
-use crate::demand::{Access, Cause};
+//! How a table or an index is billed, and the partitions it starts with.
 
 /// Default quota per table or index, units per second, reads and writes each (PHYSICS §8).
 pub const QUOTA: u64 = 40_000;
 
-/// Unused provisioned capacity is kept for this long (PHYSICS §3.1).
-const CREDIT_SECONDS: u64 = 300;
+/// Reads and writes per second that a new on-demand table or index serves (PHYSICS §7.1).
+pub(crate) const ON_DEMAND_START: [u64; 2] = [12_000, 4_000];
 
-/// What a new on-demand table starts with: 4,000 writes and 12,000 reads per second (PHYSICS §2.1).
+/// Which is what four partitions do (PHYSICS §2.1).
 const ON_DEMAND_PARTITIONS: u64 = 4;
 
-const MAX_PARTITIONS: u64 = 10_000;
+/// Most partitions of one table or index. Memory is the limit here; DynamoDB's default quota of 40,000 units is far below.
+pub(crate) const PARTITIONS_MAX: usize = 10_000;
 
 /// Capacity mode of a table or of one global index. All figures are units per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +36,12 @@ impl Mode {
     pub const ON_DEMAND: Mode = Mode::OnDemand { max_read: None, max_write: None };
 
     /// Partitions of a new table or index. Provisioned: `ceil(R/3000 + W/1000)`, which AWS published until 2017 and no
-    /// longer does (PHYSICS §2.3). At most 10,000, whatever is asked for: memory is the limit here, DynamoDB's default
-    /// quota of 40,000 units is far below.
+    /// longer does (PHYSICS §2.3). At most 10,000, whatever is asked for.
     pub fn partitions(self) -> u64 {
         match self {
             Mode::Provisioned { read, write } => {
                 let thousandths = u128::from(read) + 3 * u128::from(write);
-                u64::try_from(thousandths.div_ceil(3_000)).unwrap_or(u64::MAX).clamp(1, MAX_PARTITIONS)
+                u64::try_from(thousandths.div_ceil(3_000)).unwrap_or(u64::MAX).clamp(1, PARTITIONS_MAX as u64)
             }
             Mode::OnDemand { .. } => ON_DEMAND_PARTITIONS,
         }
@@ -53,35 +50,6 @@ impl Mode {
     /// Whether the capacity is provisioned. Decides the type of throttling errors (PHYSICS §9.3).
     pub fn provisioned(self) -> bool {
         matches!(self, Mode::Provisioned { .. })
-    }
-
-    /// Why a request over the table's or index's own bucket is refused.
-    pub(crate) fn cause(self, access: Access) -> Cause {
-        match (self, access) {
-            (Mode::Provisioned { .. }, _) => Cause::Provisioned,
-            (Mode::OnDemand { max_read: Some(_), .. }, Access::Read) => Cause::MaxOnDemand,
-            (Mode::OnDemand { max_write: Some(_), .. }, Access::Write) => Cause::MaxOnDemand,
-            (Mode::OnDemand { .. }, _) => Cause::AccountLimit,
-        }
-    }
-
-    pub(crate) fn bucket(self, now: u64, access: Access) -> Bucket {
-        let (rate, seconds) = self.rate(access);
-        Bucket::new(now, rate, seconds)
-    }
-
-    pub(crate) fn change(self, now: u64, access: Access, bucket: &mut Bucket) {
-        let (rate, seconds) = self.rate(access);
-        bucket.change(now, rate, seconds);
-    }
-
-    fn rate(self, access: Access) -> (u64, u64) {
-        match (self, access) {
-            (Mode::Provisioned { read, .. }, Access::Read) => (read, CREDIT_SECONDS),
-            (Mode::Provisioned { write, .. }, Access::Write) => (write, CREDIT_SECONDS),
-            (Mode::OnDemand { max_read, .. }, Access::Read) => (max_read.unwrap_or(QUOTA), 1),
-            (Mode::OnDemand { max_write, .. }, Access::Write) => (max_write.unwrap_or(QUOTA), 1),
-        }
     }
 }
 
@@ -105,6 +73,6 @@ mod tests {
         }
         assert_eq!(Mode::ON_DEMAND.partitions(), 4);
         assert_eq!(Mode::Provisioned { read: 90_000, write: 30_000 }.partitions(), 60);
-        assert_eq!(Mode::Provisioned { read: u64::MAX, write: u64::MAX }.partitions(), MAX_PARTITIONS);
+        assert_eq!(Mode::Provisioned { read: u64::MAX, write: u64::MAX }.partitions(), PARTITIONS_MAX as u64);
     }
 }

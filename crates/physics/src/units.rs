@@ -36,6 +36,11 @@ impl Units {
         self.0 as f64 / 1e9
     }
 
+    /// From billionths of a unit.
+    pub const fn from_billionths(billionths: u64) -> Units {
+        Units(billionths)
+    }
+
     /// In billionths of a unit.
     pub const fn billionths(self) -> u64 {
         self.0

@@ -1,20 +1,24 @@
 //! The two gates: what the documentation says they let through, and that nothing ever gets more.
 
-use std::sync::Arc;
+mod support;
 
 use heatsink_physics::{Access, Cause, Demand, Mode, Place, Tables, Units, position};
 use proptest::prelude::*;
+use support::SECOND;
 
-const SECOND: u64 = 1_000_000_000;
-
+/// On the only table of [`table`].
 fn demand(access: Access, place: Place, units: Units) -> Demand {
-    Demand { table: Arc::from("t"), index: None, access, place, units }
+    Demand { on: support::first_id(), access, place, units }
 }
 
 fn table(mode: Mode) -> Tables {
     let mut tables = Tables::default();
-    tables.create(0, Arc::from("t"), mode);
+    assert_eq!(tables.create(0, "t".into(), mode), support::first_id());
     tables
+}
+
+const fn at(position: u64) -> Place {
+    Place::key(position)
 }
 
 /// Sends `rate` requests per second of `units` each for `seconds`; how many were admitted.
@@ -26,7 +30,7 @@ fn offer(tables: &mut Tables, from: u64, seconds: u64, rate: u64, demand: &Deman
 #[test]
 fn six_hundred_strong_reads_of_a_20_kb_item() {
     // PHYSICS §1.3: 20 KB is 5 units, so 600 reads a second are 3,000 units.
-    let read = demand(Access::Read, Place::At(7), Units::whole(5));
+    let read = demand(Access::Strong, at(7), Units::whole(5));
     assert_eq!(offer(&mut table(Mode::ON_DEMAND), 0, 20, 600, &read), 12_000);
     let admitted = offer(&mut table(Mode::ON_DEMAND), 0, 20, 1_200, &read);
     assert!((12_000..=12_601).contains(&admitted), "{admitted}");
@@ -36,7 +40,7 @@ fn six_hundred_strong_reads_of_a_20_kb_item() {
 fn four_hundred_units_over_four_partitions() {
     // PHYSICS §4.2: three partitions at 50/s and one at 150/s, 300 of the table's 400. Instant adaptive capacity: no throttle.
     let mut tables = table(Mode::ON_DEMAND);
-    tables.update(0, "t", Mode::Provisioned { read: 400, write: 400 });
+    tables.update(0, support::first_id(), Mode::Provisioned { read: 400, write: 400 });
     let partitions = &tables.snapshot(0, "t").unwrap()[0].partitions;
     let firsts: Vec<u64> = partitions.iter().map(|partition| partition.first).collect();
     assert_eq!(firsts.len(), 4, "a table keeps its partitions");
@@ -44,7 +48,7 @@ fn four_hundred_units_over_four_partitions() {
         let now = tick * SECOND / 50;
         for (partition, writes) in [(0, 1), (1, 1), (2, 1), (3, 3)] {
             for _ in 0..writes {
-                let write = demand(Access::Write, Place::At(firsts[partition]), Units::ONE);
+                let write = demand(Access::Write, at(firsts[partition]), Units::ONE);
                 assert_eq!(tables.admit(now, &[write]), Ok(()), "at {now}");
             }
         }
@@ -54,7 +58,7 @@ fn four_hundred_units_over_four_partitions() {
 #[test]
 fn credit_of_300_seconds_and_no_more() {
     let mut tables = table(Mode::Provisioned { read: 1, write: 10 });
-    let write = demand(Access::Write, Place::At(0), Units::ONE);
+    let write = demand(Access::Write, at(0), Units::ONE);
     // A new table has left nothing unused: one second's worth, then its rate.
     assert!((10..=21).contains(&offer(&mut tables, 0, 1, 1_000, &write)));
     // After a long rest it has 3,000 units, which the partition lets out at no more than 1,000 a second (+ its own second).
@@ -70,8 +74,8 @@ fn credit_of_300_seconds_and_no_more() {
 #[test]
 fn reads_and_writes_do_not_touch_each_other() {
     let mut tables = table(Mode::ON_DEMAND);
-    let write = demand(Access::Write, Place::At(1), Units::whole(5_000));
-    let read = demand(Access::Read, Place::At(1), Units::whole(5_000));
+    let write = demand(Access::Write, at(1), Units::whole(5_000));
+    let read = demand(Access::Strong, at(1), Units::whole(5_000));
     assert_eq!(tables.admit(0, std::slice::from_ref(&write)), Ok(()));
     assert_eq!(tables.admit(0, &[write]).unwrap_err()[0].reason(), "TableWriteKeyRangeThroughputExceeded");
     assert_eq!(tables.admit(0, std::slice::from_ref(&read)), Ok(()));
@@ -79,45 +83,42 @@ fn reads_and_writes_do_not_touch_each_other() {
 }
 
 #[test]
-fn an_on_demand_table_has_its_quota_or_its_maximum() {
-    let even = demand(Access::Write, Place::Unknown, Units::whole(100));
-    let admitted = offer(&mut table(Mode::ON_DEMAND), 0, 10, 1_000, &even);
-    assert!((4_400..=4_401).contains(&admitted), "{admitted}");
-    let mut limited = table(Mode::OnDemand { max_read: None, max_write: Some(100) });
-    assert_eq!(offer(&mut limited, 0, 1, 1, &even), 1);
-    assert_eq!(limited.admit(0, &[even]).unwrap_err()[0].cause, Cause::MaxOnDemand);
-    let read = demand(Access::Read, Place::Unknown, Units::whole(40_000));
-    assert_eq!(limited.admit(0, std::slice::from_ref(&read)), Ok(()));
-    assert_eq!(limited.admit(0, &[read]).unwrap_err()[0].cause, Cause::AccountLimit);
-}
+fn an_on_demand_table_has_what_it_grew_to_its_quota_or_its_maximum() {
+    let many = demand(Access::Write, Place::Unknown, Units::whole(100));
+    let mut new = table(Mode::ON_DEMAND);
+    let admitted = offer(&mut new, 0, 10, 1_000, &many);
+    assert!((440..=441).contains(&admitted), "{admitted}");
+    assert_eq!(new.admit(10 * SECOND - 1, &[many]).unwrap_err()[0].cause, Cause::Scaling);
 
-#[test]
-fn an_index_has_partitions_of_its_own() {
-    let mut tables = table(Mode::ON_DEMAND);
-    let index: Arc<str> = Arc::from("i");
-    tables.set_indexes(0, "t", &[(Arc::clone(&index), Mode::ON_DEMAND)]);
-    let base = demand(Access::Write, Place::At(1), Units::ONE);
-    let entry = Demand { index: Some(index), units: Units::whole(1_000), ..base.clone() };
-    assert_eq!(tables.admit(0, &[base.clone(), entry.clone()]), Ok(()));
-    let refused = tables.admit(0, &[base.clone(), entry.clone()]).unwrap_err();
-    assert_eq!(refused.len(), 1);
+    let mut warm = table(Mode::ON_DEMAND);
+    warm.warm_up(0, support::first_id(), 0, 100_000);
+    assert_eq!(warm.snapshot(0, "t").unwrap()[0].partitions.len(), 100);
+    let admitted = offer(&mut warm, 0, 10, 1_000, &many);
+    assert!((4_000..=4_401).contains(&admitted), "{admitted}");
+    let refused = warm.admit(10 * SECOND - 1, &[many]).unwrap_err();
+    assert_eq!(refused[0].reason(), "TableWriteAccountLimitExceeded");
+
+    let mut limited = table(Mode::OnDemand { max_read: None, max_write: Some(100) });
+    assert_eq!(offer(&mut limited, 0, 1, 1, &many), 1);
+    assert_eq!(limited.admit(0, &[many]).unwrap_err()[0].reason(), "TableWriteMaxOnDemandThroughputExceeded");
+    let read = demand(Access::Strong, Place::Unknown, Units::whole(40_000));
+    assert_eq!(limited.admit(0, &[read]), Ok(()));
+    let refused = limited.admit(0, &[read]).unwrap_err();
     assert_eq!(
-        (refused[0].demand, refused[0].reason().as_str()),
-        (1, "IndexWriteKeyRangeThroughputExceeded")
+        (refused[0].cause, refused[0].reason().as_str()),
+        (Cause::Scaling, "TableReadKeyRangeThroughputExceeded")
     );
-    assert_eq!(tables.admit(0, &[base]), Ok(()), "the refused pair took nothing from the table");
-    tables.set_indexes(0, "t", &[]);
-    assert_eq!(tables.admit(0, &[entry]), Ok(()), "an index that is gone is the store's to answer for");
 }
 
 #[test]
 fn live_rates_per_partition() {
     let mut tables = table(Mode::ON_DEMAND);
     let position = position(b"game_x");
-    let place = Place::At(position);
+    let place = at(position);
     for millisecond in 0..5_000 {
         let _ = tables.admit(millisecond * 1_000_000, &vec![demand(Access::Write, place, Units::ONE); 5]);
-        let _ = tables.admit(millisecond * 1_000_000, &[demand(Access::Read, Place::Even, Units::whole(2))]);
+        let _ =
+            tables.admit(millisecond * 1_000_000, &[demand(Access::Strong, Place::Even, Units::whole(2))]);
     }
     let shown = tables.snapshot(5 * SECOND, "t").unwrap().remove(0);
     assert_eq!(shown.partitions.iter().map(|partition| partition.id).collect::<Vec<_>>(), [0, 1, 2, 3]);
@@ -141,15 +142,15 @@ proptest! {
     ) {
         let mode = provisioned.map_or(Mode::ON_DEMAND, |(read, write)| Mode::Provisioned { read, write });
         let mut tables = table(Mode::ON_DEMAND);
-        tables.update(0, "t", mode);
+        tables.update(0, support::first_id(), mode);
         let mut now = 0;
         let mut flying = std::collections::VecDeque::new();
         let mut spent = [[0u64; 2]; 4];
         let overshoot = 1_200 * (in_flight as u64 + 1);
         for (wait, partition, write, bound, real) in trace {
             now += wait;
-            let access = if write { Access::Write } else { Access::Read };
-            let one = demand(access, Place::At(partition << 62), Units::whole(bound));
+            let access = if write { Access::Write } else { Access::Strong };
+            let one = demand(access, at(partition << 62), Units::whole(bound));
             if tables.admit(now, std::slice::from_ref(&one)).is_ok() {
                 flying.push_back((one, partition, real.max(bound)));
             }
@@ -180,9 +181,9 @@ proptest! {
     #[test]
     fn a_refund_is_no_gain(refused in 0u64..100, rate in 1u64..2_000) {
         let mut tables = table(Mode::Provisioned { read: 1, write: rate });
-        let write = demand(Access::Write, Place::At(0), Units::ONE);
+        let write = demand(Access::Write, at(0), Units::ONE);
         for _ in 0..refused {
-            let invalid = demand(Access::Write, Place::At(0), Units::whole(400));
+            let invalid = demand(Access::Write, at(0), Units::whole(400));
             if tables.admit(0, std::slice::from_ref(&invalid)).is_ok() {
                 tables.debit(0, &invalid, Units::ZERO);
             }
@@ -198,7 +199,7 @@ proptest! {
         let partitions = tables.snapshot(0, "t").unwrap().remove(0).partitions;
         prop_assert_eq!(partitions[0].first, 0);
         prop_assert_eq!(partitions.iter().filter(|one| (one.first..=one.last).contains(&position)).count(), 1);
-        tables.admit(0, &[demand(Access::Write, Place::At(position), Units::ONE)]).unwrap();
+        tables.admit(0, &[demand(Access::Write, at(position), Units::ONE)]).unwrap();
         let after = tables.snapshot(0, "t").unwrap().remove(0).partitions;
         let hit: Vec<_> = after.iter().filter(|one| one.writes > 0.0).collect();
         prop_assert_eq!(hit.len(), 1);

@@ -110,8 +110,9 @@ fn groups_of_answer(operation: Operation, items: &[u8]) -> Option<Vec<Group<'_>>
 
 fn of_entry(group: &Group<'_>, entry: &[u8], table: &TableInfo) -> Vec<Demand> {
     if let Some(around) = group.around {
-        let units = demands::read_bound(json::member(around, "ConsistentRead").ok().flatten());
-        return vec![demands::read(Some(entry), table, units)];
+        let consistent = json::member(around, "ConsistentRead").ok().flatten();
+        let (access, units) = (demands::read_access(consistent), demands::read_bound(consistent));
+        return vec![demands::read(Some(entry), table, access, units)];
     }
     let Ok([put, delete]) = json::attributes_of(entry, ["PutRequest", "DeleteRequest"]) else {
         return Vec::new();

@@ -4,13 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use heatsink_dynamo::{AttributeDefinition, KeyType};
-use heatsink_physics::Mode;
+use heatsink_physics::{Mode, ResourceId};
 use serde::Deserialize;
 
 /// A table's keys and capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TableInfo {
     pub name: Arc<str>,
+    /// Its partitions; set when it is learned.
+    pub id: ResourceId,
     /// This incarnation of the table: its id, or when it was made.
     pub incarnation: String,
     pub arn: String,
@@ -18,12 +20,16 @@ pub(super) struct TableInfo {
     pub key: Key,
     /// The global indexes. Local ones live in the table's own partitions.
     pub indexes: Vec<IndexInfo>,
+    /// Whether there are local indexes: they keep item collections whole.
+    pub local_indexes: bool,
 }
 
 /// A global index's key and capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct IndexInfo {
     pub name: Arc<str>,
+    /// Its partitions; set when it is learned.
+    pub id: ResourceId,
     pub arn: String,
     pub mode: Mode,
     pub key: Key,
@@ -39,6 +45,14 @@ pub(super) struct Key {
 impl TableInfo {
     pub(super) fn index(&self, name: &str) -> Option<&IndexInfo> {
         self.indexes.iter().find(|index| &*index.name == name)
+    }
+
+    /// Takes over the partitions of what was known before.
+    pub(super) fn take_ids(&mut self, before: &TableInfo) {
+        self.id = before.id;
+        for index in &mut self.indexes {
+            index.id = before.index(&index.name).map_or_else(ResourceId::default, |known| known.id);
+        }
     }
 
     /// The ARN of the table, or of one of its global indexes.
@@ -71,16 +85,19 @@ impl TableInfo {
                     mode(index.provisioned, index.maximum)
                 },
                 key: key(index.key, &types)?,
+                id: ResourceId::default(),
                 name: index.name.into(),
             });
         }
         Some(TableInfo {
             name: told.name.into(),
+            id: ResourceId::default(),
             incarnation: told.id.or_else(|| told.made.map(|made| made.to_string())).unwrap_or_default(),
             arn: told.arn,
             mode: table_mode,
             key: key(told.key, &types)?,
             indexes,
+            local_indexes: told.local_indexes.is_some_and(|indexes| !indexes.is_empty()),
         })
     }
 }
@@ -117,6 +134,8 @@ struct Description {
     maximum: Option<Maximum>,
     #[serde(rename = "GlobalSecondaryIndexes")]
     indexes: Option<Vec<Index>>,
+    #[serde(rename = "LocalSecondaryIndexes")]
+    local_indexes: Option<Vec<serde::de::IgnoredAny>>,
 }
 
 #[derive(Deserialize)]

@@ -1,7 +1,5 @@
 //! What a request touches: the demands of single requests, and of the items of batches and transactions.
 
-use std::sync::Arc;
-
 use heatsink_dynamo::capacity::write_units;
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::read_item;
@@ -19,7 +17,7 @@ pub(super) fn single(operation: Operation, body: &[u8], table: &TableInfo) -> Ve
     match operation {
         Operation::PutItem => put(item, table, 1),
         Operation::UpdateItem | Operation::DeleteItem => vec![write(key, table, Units::ONE)],
-        Operation::GetItem => vec![read(key, table, units)],
+        Operation::GetItem => vec![read(key, table, read_access(consistent), units)],
         Operation::Query | Operation::Scan => {
             // A local index lives in its table's partitions; one that does not exist is the store's to refuse.
             let index = index.and_then(|name| json::string(name).ok()).and_then(|name| table.index(&name));
@@ -28,8 +26,8 @@ pub(super) fn single(operation: Operation, body: &[u8], table: &TableInfo) -> Ve
                 (_, Some(index)) => locate::query(body, &index.key),
                 (_, None) => locate::query(body, &table.key),
             };
-            let index = index.map(|index| Arc::clone(&index.name));
-            vec![Demand { table: Arc::clone(&table.name), index, access: Access::Read, place, units }]
+            let on = index.map_or(table.id, |index| index.id);
+            vec![Demand { on, access: read_access(consistent), place, units }]
         }
         _ => Vec::new(),
     }
@@ -40,9 +38,14 @@ pub(super) fn read_bound(consistent: Option<&[u8]>) -> Units {
     if consistent == Some(b"true") { Units::ONE } else { Units::HALF }
 }
 
+/// Which replicas may answer.
+pub(super) fn read_access(consistent: Option<&[u8]>) -> Access {
+    if consistent == Some(b"true") { Access::Strong } else { Access::Eventual }
+}
+
 /// A read of one item.
-pub(super) fn read(key: Option<&[u8]>, table: &TableInfo, units: Units) -> Demand {
-    at(locate::primary_key(key, &table.key), table, Access::Read, units)
+pub(super) fn read(key: Option<&[u8]>, table: &TableInfo, access: Access, units: Units) -> Demand {
+    at(locate::primary_key(key, &table.key), table, access, units)
 }
 
 /// An update, a delete or a condition check. What it does to indexes is known afterwards.
@@ -56,8 +59,7 @@ pub(super) fn put(item: Option<&[u8]>, table: &TableInfo, times: u64) -> Vec<Dem
     let Some(item) = item else { return demands };
     for index in &table.indexes {
         if let Some(place) = locate::item(item, &index.key) {
-            let index = Some(Arc::clone(&index.name));
-            demands.push(Demand { index, ..at(place, table, Access::Write, Units::ONE) });
+            demands.push(Demand { on: index.id, access: Access::Write, place, units: Units::ONE });
         }
     }
     demands
@@ -76,5 +78,5 @@ fn kilobytes(item: Option<&[u8]>) -> Units {
 }
 
 fn at(place: Place, table: &TableInfo, access: Access, units: Units) -> Demand {
-    Demand { table: Arc::clone(&table.name), index: None, access, place, units }
+    Demand { on: table.id, access, place, units }
 }

@@ -33,20 +33,27 @@ impl Gate {
     }
 
     /// Takes in a table's description: a new table, a new incarnation, or changed capacity and indexes.
-    pub(super) fn learn(&self, info: TableInfo) {
+    pub(super) fn learn(&self, mut info: TableInfo) {
         let now = self.now();
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         let mut tables = self.tables();
         match known.get(&info.name) {
-            Some(before) if **before == info => return,
             Some(before) if before.incarnation == info.incarnation => {
-                tables.update(now, &info.name, info.mode)
+                info.take_ids(before);
+                if **before == info {
+                    return;
+                }
+                tables.update(now, info.id, info.mode);
             }
-            _ => tables.create(now, Arc::clone(&info.name), info.mode),
+            _ => info.id = tables.create(now, Arc::clone(&info.name), info.mode),
         }
+        tables.set_local_indexes(info.id, info.local_indexes);
         let indexes: Vec<_> =
             info.indexes.iter().map(|index| (Arc::clone(&index.name), index.mode)).collect();
-        tables.set_indexes(now, &info.name, &indexes);
+        let ids = tables.set_indexes(now, &info.name, &indexes);
+        for (index, id) in info.indexes.iter_mut().zip(ids) {
+            index.id = id;
+        }
         known.insert(Arc::clone(&info.name), Arc::new(info));
     }
 
@@ -83,8 +90,13 @@ impl Gate {
     /// Settles a request that came to its end.
     pub(super) fn settle(&self, demands: &[Demand], done: Result<&[Consumed], &Error>) {
         let (costs, unasked) = match done {
-            Ok(consumed) => settle::costs(demands, consumed),
-            Err(error) => (settle::costs_of_failure(demands, error), Vec::new()),
+            Ok(consumed) => settle::costs(demands, consumed, |name| self.table(name)),
+            Err(error) => {
+                let tables = self.tables();
+                let index =
+                    |demand: &Demand| tables.name(demand.on).is_some_and(|(_, index)| index.is_some());
+                (settle::costs_of_failure(demands, error, index), Vec::new())
+            }
         };
         let now = self.now();
         let mut tables = self.tables();
@@ -100,7 +112,11 @@ impl Gate {
     /// The error for a request of which `throttles` were refused.
     pub(super) fn refuse(&self, throttles: &[Throttle]) -> Error {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        refusal::error(throttles, |name| known.get(name).map(|info| &**info))
+        let tables = self.tables();
+        refusal::error(throttles, |on| {
+            let (table, index) = tables.name(on)?;
+            Some(known.get(table)?.arn(index.map(|index| &**index)).to_owned())
+        })
     }
 
     pub(super) fn snapshot(&self, table: &str) -> Option<Vec<ResourceSnapshot>> {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use heatsink_dynamo::{AttributeDefinition, KeyValue, json};
-use heatsink_physics::{Place, position};
+use heatsink_physics::{Place, Point, SortKey, position};
 
 use super::catalogue::Key;
 
@@ -14,12 +14,30 @@ pub(super) fn item(item: &[u8], key: &Key) -> Option<Place> {
     if !sort.all(|attribute| value(item, attribute).is_some()) {
         return None;
     }
-    place(&key.partition, |attribute| value(item, attribute))
+    point(item, key)
 }
 
 /// The place of a `Key` in its table. [`Place::Unknown`] if it is not well formed: the store refuses it.
 pub(super) fn primary_key(raw: Option<&[u8]>, key: &Key) -> Place {
-    raw.and_then(|raw| place(&key.partition, |attribute| value(raw, attribute))).unwrap_or(Place::Unknown)
+    raw.and_then(|raw| point(raw, key)).unwrap_or(Place::Unknown)
+}
+
+/// Of several sort attributes of an index, the first decides.
+fn point(item: &[u8], key: &Key) -> Option<Place> {
+    let position = hashed(&key.partition, |attribute| value(item, attribute))?;
+    let sort = match key.sort.first() {
+        Some(attribute) => sort_key(value(item, attribute)?, attribute)?,
+        None => SortKey::MIN,
+    };
+    Some(Place::At(Point::new(position, sort)))
+}
+
+fn sort_key(raw: &[u8], attribute: &AttributeDefinition) -> Option<SortKey> {
+    Some(match KeyValue::read(raw, attribute).ok()? {
+        KeyValue::S(text) => SortKey::bytes(text.as_bytes()),
+        KeyValue::B(bytes) => SortKey::bytes(&bytes),
+        KeyValue::N(number) => SortKey::number(number.to_string().parse().ok()?),
+    })
 }
 
 /// The whole primary key in a form that is equal for equal keys.
@@ -31,7 +49,7 @@ pub(super) fn identity(item: &[u8], key: &Key) -> Option<Vec<u8>> {
     Some(identity)
 }
 
-/// The place that a `Query` reads: the values its key condition sets the partition key equal to.
+/// The place that a `Query` reads: the item collection of the values its key condition sets the partition key equal to.
 /// [`Place::Unknown`] if the condition does not do so: the store refuses it.
 pub(super) fn query(body: &[u8], key: &Key) -> Place {
     let names =
@@ -42,17 +60,17 @@ pub(super) fn query(body: &[u8], key: &Key) -> Place {
     let found = if let (Some(expression), Some(values)) = (expression, values) {
         let Ok(expression) = json::string(expression) else { return Place::Unknown };
         let equal = equalities(&expression);
-        place(&key.partition, |attribute| {
+        hashed(&key.partition, |attribute| {
             let (_, placeholder) = equal.iter().find(|(name, _)| resolves(name, names, &attribute.name))?;
             json::member(values, placeholder).ok()?
         })
     } else {
-        place(&key.partition, |attribute| {
+        hashed(&key.partition, |attribute| {
             let condition = json::member(conditions?, &attribute.name).ok()??;
             json::elements(json::member(condition, "AttributeValueList").ok()??).ok()?.first().copied()
         })
     };
-    found.unwrap_or(Place::Unknown)
+    found.map_or(Place::Unknown, Place::collection)
 }
 
 /// All `name = :value` of a key condition. In a valid one (comparisons joined by `AND`) the partition key stands in
@@ -91,19 +109,19 @@ fn value<'a>(item: &'a [u8], attribute: &AttributeDefinition) -> Option<&'a [u8]
     json::member(item, &attribute.name).ok().flatten()
 }
 
-fn place<'a>(
+fn hashed<'a>(
     partition: &[AttributeDefinition],
     value: impl Fn(&AttributeDefinition) -> Option<&'a [u8]>,
-) -> Option<Place> {
+) -> Option<u64> {
     if let [attribute] = partition {
-        return Some(Place::At(position(&read(value(attribute)?, attribute)?)));
+        return Some(position(&read(value(attribute)?, attribute)?));
     }
     // Several partition attributes of an index are hashed together (PHYSICS §12).
     let mut together = Vec::new();
     for attribute in partition {
         part(&mut together, &read(value(attribute)?, attribute)?);
     }
-    Some(Place::At(position(&together)))
+    Some(position(&together))
 }
 
 fn read<'a>(raw: &'a [u8], attribute: &AttributeDefinition) -> Option<Cow<'a, [u8]>> {
@@ -135,7 +153,7 @@ mod tests {
     }
 
     fn at(text: &str) -> Place {
-        Place::At(position(text.as_bytes()))
+        Place::collection(position(text.as_bytes()))
     }
 
     #[test]
@@ -170,6 +188,8 @@ mod tests {
         assert_eq!(item(br#"{"game":{"S":"a"},"region":{"S":"b"}}"#, &key), None);
         let body = br#"{"KeyConditionExpression":"game = :g AND region = :r",
             "ExpressionAttributeValues":{":g":{"S":"a"},":r":{"S":"b"}}}"#;
-        assert_eq!(Some(query(body, &key)), found);
+        let Some(Place::At(found)) = found else { panic!("{found:?}") };
+        assert_eq!(query(body, &key), Place::collection(found.position));
+        assert_eq!(found.sort, SortKey::bytes(b"1"));
     }
 }

@@ -1,10 +1,8 @@
 //! Throttling errors, word for word (PHYSICS §9).
 
 use heatsink_dynamo::{Code, Error};
-use heatsink_physics::{Cause, Throttle};
+use heatsink_physics::{Cause, ResourceId, Throttle};
 use serde_json::json;
-
-use super::catalogue::TableInfo;
 
 const TABLE_PROVISIONED: &str = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.";
 const INDEX_PROVISIONED: &str = "The level of configured provisioned throughput for one or more global secondary indexes of the table was exceeded. Consider increasing your provisioning level for the under-provisioned global secondary indexes with the UpdateTable API.";
@@ -13,12 +11,11 @@ const INDEX_ON_DEMAND: &str = "Throughput exceeds the current capacity for one o
 const MAXIMUM: &str = "Throughput exceeds the maximum OnDemandThroughput configured on table or index";
 
 /// The error for a request that was refused. The first throttle decides its type: `ProvisionedThroughputExceededException`
-/// for a provisioned table or index, `ThrottlingException` for one on demand (PHYSICS §9.3).
-pub(super) fn error<'a>(throttles: &[Throttle], table: impl Fn(&str) -> Option<&'a TableInfo>) -> Error {
+/// for a provisioned table or index, `ThrottlingException` for one on demand (PHYSICS §9.3). `arn` names a table or index.
+pub(super) fn error(throttles: &[Throttle], arn: impl Fn(ResourceId) -> Option<String>) -> Error {
     let mut reasons = Vec::new();
     for throttle in throttles {
-        let resource = table(&throttle.table).map(|info| info.arn(throttle.index.as_deref()));
-        let reason = json!({ "reason": throttle.reason(), "resource": resource });
+        let reason = json!({ "reason": throttle.reason(), "resource": arn(throttle.on) });
         if !reasons.contains(&reason) {
             reasons.push(reason);
         }
@@ -55,7 +52,7 @@ pub(super) fn cancelled(throttles: &[Throttle], owners: &[usize], count: usize) 
 }
 
 fn message(throttle: &Throttle) -> &'static str {
-    match (throttle.cause, throttle.provisioned, throttle.index.is_some()) {
+    match (throttle.cause, throttle.provisioned, throttle.index) {
         (Cause::MaxOnDemand, _, _) => MAXIMUM,
         (_, true, false) => TABLE_PROVISIONED,
         (_, true, true) => INDEX_PROVISIONED,

@@ -9,38 +9,38 @@ use heatsink_dynamo::{Code, Error, Outcome};
 use heatsink_physics::{Access, Demand, Place, Units};
 
 use super::capacity::Consumed;
+use super::catalogue::TableInfo;
 
 /// What a request's demands have to pay in all, bounds included. A table's figure is shared among its demands: each its
 /// lower bound, and an equal share of what is above the bounds. The second part is what no demand stood for: index
 /// writes of an update or a delete, of which only the index is known.
-pub(super) fn costs(demands: &[Demand], consumed: &[Consumed]) -> (Vec<Units>, Vec<Demand>) {
+pub(super) fn costs(
+    demands: &[Demand],
+    consumed: &[Consumed],
+    table: impl Fn(&str) -> Option<Arc<TableInfo>>,
+) -> (Vec<Units>, Vec<Demand>) {
     let mut costs: Vec<Units> = demands.iter().map(|demand| demand.units).collect();
     let mut unasked = Vec::new();
     for told in consumed {
-        let of_table: Vec<usize> =
-            (0..demands.len()).filter(|at| *demands[*at].table == told.table).collect();
+        let Some(table) = table(&told.table) else { continue };
+        let belongs = |on| on == table.id || table.indexes.iter().any(|index| index.id == on);
+        let of_table: Vec<usize> = (0..demands.len()).filter(|at| belongs(demands[*at].on)).collect();
         let Some(first) = of_table.first() else { continue };
-        let table = &demands[*first].table;
-        if demands[*first].access == Access::Read {
+        if !demands[*first].access.writes() {
             // One read touches a table or one index, never both.
             share(demands, &of_table, told.total(), &mut costs);
             continue;
         }
         let (own, mut entries): (Vec<usize>, Vec<usize>) =
-            of_table.iter().partition(|at| demands[**at].index.is_none());
+            of_table.iter().partition(|at| demands[**at].on == table.id);
         share(demands, &own, told.own(), &mut costs);
         for (index, units) in told.indexes() {
+            let Some(index) = table.index(index) else { continue };
             let (these, others): (Vec<usize>, Vec<usize>) =
-                entries.iter().partition(|at| demands[**at].index.as_deref() == Some(index));
+                entries.iter().partition(|at| demands[**at].on == index.id);
             entries = others;
             if these.is_empty() {
-                unasked.push(Demand {
-                    table: Arc::clone(table),
-                    index: Some(index.into()),
-                    access: Access::Write,
-                    place: Place::Unknown,
-                    units,
-                });
+                unasked.push(Demand { on: index.id, access: Access::Write, place: Place::Unknown, units });
             }
             share(demands, &these, units, &mut costs);
         }
@@ -51,12 +51,15 @@ pub(super) fn costs(demands: &[Demand], consumed: &[Consumed]) -> (Vec<Units>, V
 }
 
 /// What the demands of a failed request have to pay.
-pub(super) fn costs_of_failure(demands: &[Demand], error: &Error) -> Vec<Units> {
+/// `index` tells whether a demand is on an index.
+pub(super) fn costs_of_failure(
+    demands: &[Demand],
+    error: &Error,
+    index: impl Fn(&Demand) -> bool,
+) -> Vec<Units> {
     let cost = |demand: &Demand| match error.code {
         // A failed condition is paid for, a cancelled transaction too; neither wrote an index (PHYSICS §14).
-        Code::ConditionalCheckFailedException | Code::TransactionCanceledException
-            if demand.index.is_some() =>
-        {
+        Code::ConditionalCheckFailedException | Code::TransactionCanceledException if index(demand) => {
             Units::ZERO
         }
         Code::ConditionalCheckFailedException => demand.units.max(what_was_there(error)),
@@ -86,16 +89,30 @@ fn share(demands: &[Demand], of: &[usize], units: Units, costs: &mut [Units]) {
 
 #[cfg(test)]
 mod tests {
+    use heatsink_physics::{ResourceId, Tables};
+
     use super::*;
 
-    fn demand(index: Option<&str>, access: Access) -> Demand {
-        Demand {
-            table: "t".into(),
-            index: index.map(Into::into),
-            access,
-            place: Place::At(0),
-            units: Units::ONE,
-        }
+    /// A table with two indexes, and their ids: of the table and of both.
+    fn table() -> (Arc<TableInfo>, [ResourceId; 3]) {
+        let description =
+            br#"{"TableName":"t","TableArn":"arn","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],
+            "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],
+            "GlobalSecondaryIndexes":[{"IndexName":"i","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]},
+                {"IndexName":"j","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}]}]}"#;
+        let mut info = TableInfo::read(description).unwrap();
+        let mut tables = Tables::default();
+        info.id = tables.create(0, Arc::clone(&info.name), info.mode);
+        let indexes: Vec<_> =
+            info.indexes.iter().map(|index| (Arc::clone(&index.name), index.mode)).collect();
+        let ids = tables.set_indexes(0, "t", &indexes);
+        (info.indexes[0].id, info.indexes[1].id) = (ids[0], ids[1]);
+        let all = [info.id, ids[0], ids[1]];
+        (Arc::new(info), all)
+    }
+
+    fn demand(on: ResourceId, access: Access) -> Demand {
+        Demand { on, access, place: Place::key(0), units: Units::ONE }
     }
 
     fn consumed(json: &str) -> Vec<Consumed> {
@@ -104,20 +121,22 @@ mod tests {
 
     #[test]
     fn what_is_above_the_bounds_is_shared() {
-        let demands =
-            [demand(None, Access::Write), demand(Some("i"), Access::Write), demand(None, Access::Write)];
+        let (table, [own, i, j]) = table();
+        let demands = [own, i, own].map(|on| demand(on, Access::Write));
         let told = consumed(
             r#"{"TableName":"t","CapacityUnits":9.0,"GlobalSecondaryIndexes":{"i":{"CapacityUnits":2.0},"j":{"CapacityUnits":1.0}}}"#,
         );
-        let (costs, unasked) = costs(&demands, &told);
+        let (costs, unasked) = costs(&demands, &told, |_| Some(Arc::clone(&table)));
         assert_eq!(costs, [Units::whole(3), Units::whole(2), Units::whole(3)]);
-        assert_eq!((unasked[0].index.as_deref(), unasked[0].units), (Some("j"), Units::ONE));
+        assert_eq!((unasked[0].on, unasked[0].units), (j, Units::ONE));
     }
 
     #[test]
     fn an_index_that_was_not_written_costs_nothing() {
-        let demands = [demand(None, Access::Write), demand(Some("i"), Access::Write)];
-        let (costs, _) = costs(&demands, &consumed(r#"{"TableName":"t","CapacityUnits":1.0}"#));
+        let (table, [own, i, _]) = table();
+        let demands = [own, i].map(|on| demand(on, Access::Write));
+        let told = consumed(r#"{"TableName":"t","CapacityUnits":1.0}"#);
+        let (costs, _) = costs(&demands, &told, |_| Some(Arc::clone(&table)));
         assert_eq!(costs, [Units::ONE, Units::ZERO]);
     }
 
@@ -126,12 +145,17 @@ mod tests {
         let told = consumed(
             r#"{"TableName":"t","CapacityUnits":5.5,"GlobalSecondaryIndexes":{"i":{"CapacityUnits":5.5}}}"#,
         );
-        assert_eq!(costs(&[demand(Some("i"), Access::Read)], &told).0, [Units::from_f64(5.5)]);
+        let (table, [_, i, _]) = table();
+        let read = [demand(i, Access::Eventual)];
+        assert_eq!(costs(&read, &told, |_| Some(Arc::clone(&table))).0, [Units::from_f64(5.5)]);
     }
 
     #[test]
     fn failures() {
-        let demands = [demand(None, Access::Write), demand(Some("i"), Access::Write)];
+        let (_, [own, i, _]) = table();
+        let demands = [own, i].map(|on| demand(on, Access::Write));
+        let costs_of_failure =
+            |demands: &[Demand], error: &Error| costs_of_failure(demands, error, |demand| demand.on == i);
         let failed = costs_of_failure(&demands, &Error::bare(Code::ConditionalCheckFailedException));
         assert_eq!(failed, [Units::ONE, Units::ZERO]);
         let was = serde_json::json!({ "pk": {"S": "x".repeat(3 * 1024)} });

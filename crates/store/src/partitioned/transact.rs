@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json};
-use heatsink_physics::{Demand, Units};
+use heatsink_physics::{Access, Demand, Units};
 
 use super::capacity::Told;
 use super::{Partitioned, demands, refusal};
@@ -40,7 +40,7 @@ impl<S: Store> Partitioned<S> {
             let of_item = match &*action {
                 "Put" => demands::put(item, &table, 2),
                 "Update" | "Delete" | "ConditionCheck" => vec![demands::write(key, &table, TWO)],
-                "Get" => vec![demands::read(key, &table, TWO)],
+                "Get" => vec![demands::read(key, &table, Access::Strong, TWO)],
                 _ => return None,
             };
             detailed |= &*action != "Get" && !table.indexes.is_empty();

@@ -1,0 +1,84 @@
+//! What happened to partitions and capacity, for tools, tests and pictures.
+
+use std::collections::VecDeque;
+
+use crate::demand::ResourceId;
+use crate::place::Point;
+use crate::split::Refusal;
+
+/// Most events kept until they are taken; the oldest go first.
+const KEPT: usize = 10_000;
+
+/// Something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When, in nanoseconds on the model's clock.
+    pub at: u64,
+    /// To which table or index.
+    pub on: ResourceId,
+    /// What.
+    pub what: Happening,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// A partition will be split.
+    SplitStarted {
+        /// Its id.
+        partition: u64,
+        /// Where.
+        point: Point,
+        /// When it takes effect.
+        due: u64,
+    },
+    /// A partition was split in two.
+    Split {
+        /// The id that is gone.
+        partition: u64,
+        /// The ids that came: below the point, and from it on.
+        into: [u64; 2],
+        /// Where.
+        point: Point,
+    },
+    /// A hot partition is not split. Told once for as long as the reason stands.
+    SplitRefused {
+        /// Its id.
+        partition: u64,
+        /// Why.
+        why: Refusal,
+    },
+    /// Partitions were added because more capacity was configured, or an on-demand table grew.
+    Grown {
+        /// Partitions before.
+        from: usize,
+        /// Partitions now.
+        to: usize,
+    },
+    /// An on-demand table's or index's peak has stood for 30 minutes: it now serves twice as much.
+    PeakRegistered {
+        /// Of writes, else of reads.
+        writes: bool,
+        /// The new previous peak, units per second.
+        peak: u64,
+        /// What is served from now on, units per second.
+        limit: u64,
+    },
+}
+
+/// The latest events.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Events(VecDeque<Event>);
+
+impl Events {
+    pub(crate) fn push(&mut self, at: u64, on: ResourceId, what: Happening) {
+        if self.0.len() == KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back(Event { at, on, what });
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<Event> {
+        self.0.drain(..).collect()
+    }
+}

@@ -1,0 +1,138 @@
+//! Where an item lies: the hash of its partition key, then its sort key. A split point is such a place too.
+
+use serde::{Deserialize, Serialize};
+
+/// A sort key as far as partitions care: its first 32 bytes, in an order that is the sort key's own. Keys that agree in
+/// their first 32 bytes stay in one partition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SortKey([u64; 4]);
+
+impl SortKey {
+    /// Before all others; also of a table without sort key.
+    pub const MIN: SortKey = SortKey([0; 4]);
+    /// After all others.
+    pub const MAX: SortKey = SortKey([u64::MAX; 4]);
+
+    /// Of a string (its UTF-8) or a binary: DynamoDB compares bytes, unsigned.
+    pub fn bytes(bytes: &[u8]) -> SortKey {
+        let mut words = [0; 4];
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks(8)) {
+            let mut eight = [0; 8];
+            eight[..chunk.len()].copy_from_slice(chunk);
+            *word = u64::from_be_bytes(eight);
+        }
+        SortKey(words)
+    }
+
+    /// Of a whole number: smaller numbers first.
+    pub const fn ordinal(number: u64) -> SortKey {
+        SortKey([number, 0, 0, 0])
+    }
+
+    /// Of a number as a float: smaller ones first. Numbers that are one float are one sort key here.
+    pub fn number(number: f64) -> SortKey {
+        let bits = number.to_bits();
+        let ordered = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
+        SortKey::ordinal(ordered)
+    }
+
+    /// About half way to `other`.
+    pub(crate) fn middle(self, other: SortKey) -> SortKey {
+        let mut words = [0; 4];
+        let mut carry = 0u128;
+        for (word, (a, b)) in words.iter_mut().zip(self.0.into_iter().zip(other.0)) {
+            let sum = u128::from(a) + u128::from(b) + (carry << 64);
+            *word = u64::try_from((sum >> 1) & u128::from(u64::MAX)).unwrap_or(u64::MAX);
+            carry = sum & 1;
+        }
+        SortKey(words)
+    }
+
+    /// The bytes, as far as they can be shown: printable ASCII up to the first other byte.
+    pub fn shown(self) -> String {
+        let bytes = self.0.into_iter().flat_map(u64::to_be_bytes);
+        bytes.take_while(|byte| (0x20..0x7f).contains(byte)).map(char::from).collect()
+    }
+}
+
+/// A place on the line of all items of a table or index. Ordered by the hash, then by the sort key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Point {
+    /// [`crate::position`] of the partition key.
+    pub position: u64,
+    /// The sort key.
+    pub sort: SortKey,
+}
+
+impl Point {
+    /// Before all others.
+    pub const MIN: Point = Point { position: 0, sort: SortKey::MIN };
+
+    /// The first place of an item collection; the only one, in a table without sort key.
+    pub const fn first(position: u64) -> Point {
+        Point { position, sort: SortKey::MIN }
+    }
+
+    /// A place in an item collection.
+    pub const fn new(position: u64, sort: SortKey) -> Point {
+        Point { position, sort }
+    }
+}
+
+/// Which partitions a demand falls on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// The partition that holds this point: an item, or where a `Query` starts.
+    At(Point),
+    /// All partitions that hold a part of this stretch of one item collection, in equal shares: a `Query`. It is refused
+    /// when any one of them is at its ceiling.
+    Stretch {
+        /// [`crate::position`] of the partition key.
+        position: u64,
+        /// First sort key.
+        from: SortKey,
+        /// Last sort key, inclusive.
+        to: SortKey,
+    },
+    /// All partitions in equal shares: a `Scan`. It is refused when any one of them is at its ceiling.
+    Even,
+    /// Not known: only the table's or index's own bucket is asked and charged.
+    Unknown,
+}
+
+impl Place {
+    /// At the first place of the item collection of this [`crate::position`]; for tables without sort key.
+    pub const fn key(position: u64) -> Place {
+        Place::At(Point::first(position))
+    }
+
+    /// All of an item collection.
+    pub const fn collection(position: u64) -> Place {
+        Place::Stretch { position, from: SortKey::MIN, to: SortKey::MAX }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sort_keys_keep_their_order() {
+        let mut texts = ["", "a", "a#1", "a#10", "b", "2026-11-20T10:00:00.001Z", "2026-11-20T10:00:00.002Z"];
+        texts.sort_unstable();
+        assert!(
+            texts.windows(2).all(|two| SortKey::bytes(two[0].as_bytes()) < SortKey::bytes(two[1].as_bytes()))
+        );
+        let numbers = [f64::MIN, -7.5, -1.0, 0.0, 1e-9, 3.0, 1e20];
+        assert!(numbers.windows(2).all(|two| SortKey::number(two[0]) < SortKey::number(two[1])));
+    }
+
+    #[test]
+    fn the_middle_lies_between() {
+        assert_eq!(SortKey::ordinal(10).middle(SortKey::ordinal(20)), SortKey::ordinal(15));
+        let (a, b) = (SortKey::bytes(b"a"), SortKey::bytes(b"b"));
+        assert!(a < a.middle(b) && a.middle(b) < b);
+        assert!(SortKey::MIN < SortKey::MIN.middle(SortKey::MAX));
+        assert_eq!(SortKey::bytes(b"ab\xff").shown(), "ab");
+    }
+}

@@ -1,0 +1,139 @@
+//! How a table's line is cut into partitions: who holds a place, and cutting it further.
+
+use std::ops::Range;
+
+use crate::mode::PARTITIONS_MAX;
+use crate::partition::Partition;
+use crate::place::{Place, Point, SortKey};
+
+/// The partitions of a table or index in order of their ranges. Only ever split, never merged (PHYSICS §2.5).
+#[derive(Clone, Debug)]
+pub(crate) struct Ranges {
+    /// Where each begins; the first at [`Point::MIN`]. Apart from the partitions, so that a search touches little memory.
+    froms: Vec<Point>,
+    pub all: Vec<Partition>,
+    next_id: u64,
+    index: bool,
+}
+
+impl Ranges {
+    /// `count` equal ranges of the hash.
+    pub(crate) fn even(now: u64, count: u64, index: bool) -> Self {
+        let count = count.max(1);
+        let from = |nth: u64| {
+            Point::first(u64::try_from((u128::from(nth) << 64) / u128::from(count)).unwrap_or(u64::MAX))
+        };
+        Ranges {
+            froms: (0..count).map(from).collect(),
+            all: (0..count).map(|id| Partition::new(now, id, index)).collect(),
+            next_id: count,
+            index,
+        }
+    }
+
+    /// As they were kept: ids and where they begin. `None` if that is no partition of the line.
+    pub(crate) fn kept(now: u64, kept: &[(u64, Point)], next_id: u64, index: bool) -> Option<Self> {
+        let rising = kept.windows(2).all(|two| two[0].1 < two[1].1);
+        let first = kept.first().is_some_and(|(_, from)| *from == Point::MIN);
+        let known = kept.iter().all(|(id, _)| *id < next_id);
+        if !(rising && first && known && kept.len() <= PARTITIONS_MAX) {
+            return None;
+        }
+        Some(Ranges {
+            froms: kept.iter().map(|(_, from)| *from).collect(),
+            all: kept.iter().map(|(id, _)| Partition::new(now, *id, index)).collect(),
+            next_id,
+            index,
+        })
+    }
+
+    pub(crate) fn next_id(&self) -> u64 {
+        self.next_id
+    }
+
+    /// Which partition holds a point.
+    #[inline]
+    pub(crate) fn find(&self, point: &Point) -> usize {
+        self.froms.partition_point(|from| from <= point).saturating_sub(1)
+    }
+
+    pub(crate) fn touched(&self, place: &Place) -> Range<usize> {
+        match place {
+            Place::At(point) => {
+                let at = self.find(point);
+                at..at + 1
+            }
+            Place::Stretch { position, from, to } => {
+                let first = self.find(&Point::new(*position, *from));
+                first..self.find(&Point::new(*position, (*to).max(*from))) + 1
+            }
+            Place::Even => 0..self.all.len(),
+            Place::Unknown => 0..0,
+        }
+    }
+
+    /// Where a partition begins, and the last position it holds.
+    pub(crate) fn bounds(&self, at: usize) -> (Point, u64) {
+        let last = match self.froms.get(at + 1) {
+            None => u64::MAX,
+            Some(next) if next.sort > SortKey::MIN => next.position,
+            Some(next) => next.position.saturating_sub(1),
+        };
+        (self.froms[at], last)
+    }
+
+    /// Whether a split there would leave something on both sides.
+    pub(crate) fn splits(&self, at: usize, point: Point) -> bool {
+        point > self.froms[at] && self.froms.get(at + 1).is_none_or(|next| point < *next)
+    }
+
+    pub(crate) fn full(&self) -> bool {
+        self.all.len() >= PARTITIONS_MAX
+    }
+
+    /// Splits a partition in two; the new ids.
+    pub(crate) fn split(&mut self, now: u64, at: usize, point: Point) -> [u64; 2] {
+        let ids = [self.next_id, self.next_id + 1];
+        self.next_id += 2;
+        let other = self.all[at].split_off(now, ids, self.index);
+        self.all.insert(at + 1, other);
+        self.froms.insert(at + 1, point);
+        ids
+    }
+
+    /// The middle of a partition's range: between item collections while it holds more than one position.
+    pub(crate) fn middle(&self, at: usize) -> Option<Point> {
+        let (from, last) = self.bounds(at);
+        let point = if from.position < last {
+            Point::first(from.position + (last - from.position).div_ceil(2))
+        } else {
+            let next = self.froms.get(at + 1).filter(|next| next.position == from.position);
+            Point::new(from.position, from.sort.middle(next.map_or(SortKey::MAX, |next| next.sort)))
+        };
+        self.splits(at, point).then_some(point)
+    }
+
+    /// Splits every partition that holds more than one position, as a raise of provisioned capacity did (PHYSICS §2.3).
+    pub(crate) fn double(&mut self, now: u64) {
+        for at in (0..self.all.len()).rev() {
+            self.split_even(now, at);
+        }
+    }
+
+    /// Splits the widest partition; false if none can be split.
+    pub(crate) fn split_widest(&mut self, now: u64) -> bool {
+        let width = |at: usize| {
+            let (from, last) = self.bounds(at);
+            last - from.position
+        };
+        // Of equal ones the first.
+        let widest = (0..self.all.len()).max_by_key(|at| (width(*at), std::cmp::Reverse(*at)));
+        widest.is_some_and(|at| self.split_even(now, at))
+    }
+
+    fn split_even(&mut self, now: u64, at: usize) -> bool {
+        let (from, last) = self.bounds(at);
+        let middle = self.middle(at).filter(|_| from.position < last && !self.full());
+        middle.map(|point| self.split(now, at, point)).is_some()
+    }
+}

@@ -1,0 +1,102 @@
+//! Batching changes no count: the same requests in batches and one by one end in the same state.
+
+mod support;
+
+use heatsink_physics::{
+    Access, Batch, Demand, Mode, Place, Point, ResourceId, Rules, SortKey, Tables, Tally, Units,
+};
+use proptest::prelude::*;
+use support::SECOND;
+
+fn model(mode: Mode, rules: Rules) -> (Tables, [ResourceId; 2]) {
+    let mut tables = Tables::new(rules);
+    let own = tables.create(0, "t".into(), mode);
+    let index = tables.set_indexes(0, "t", &[("i".into(), mode)])[0];
+    (tables, [own, index])
+}
+
+fn mode() -> impl Strategy<Value = Mode> {
+    prop_oneof![
+        Just(Mode::ON_DEMAND),
+        (100u64..6_000, 50u64..3_000).prop_map(|(read, write)| Mode::Provisioned { read, write }),
+        (100u64..6_000).prop_map(|max| Mode::OnDemand { max_read: Some(max), max_write: Some(max) }),
+    ]
+}
+
+fn one_by_one(tables: &mut Tables, batch: Batch, demands: &[Demand]) -> Tally {
+    let mut tally = Tally::default();
+    for nth in 0..batch.count {
+        match tables.offer(batch.first + nth * batch.step, demands) {
+            Ok(()) => tally.admitted += 1,
+            Err(throttle) => {
+                tally.causes[throttle.cause as usize] += 1;
+                tally.by_index += u64::from(throttle.index);
+            }
+        }
+    }
+    tally
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn batching_changes_no_count(
+        mode in mode(),
+        seed in any::<u64>(),
+        legacy_linear in any::<bool>(),
+        batches in prop::collection::vec(
+            (0u64..120 * SECOND, 0u64..4_000_000, 1u64..4_000, 0u8..3, 0u64..3, 1u64..6, 0u8..3), 1..24),
+    ) {
+        let rules = Rules { seed, legacy_linear, split_delay_seconds: (20, 40), ..Rules::default() };
+        let (mut one, [own, index]) = model(mode, rules.clone());
+        let (mut many, _) = model(mode, rules);
+        let mut now = 0;
+        for (rest, step, count, access, key, halves, entry) in batches {
+            let access = [Access::Strong, Access::Eventual, Access::Write][usize::from(access)];
+            let place = Place::At(Point::new(key << 62, SortKey::ordinal(u64::from(access.writes()))));
+            let first = Demand { on: own, access, place, units: Units::HALF.times(halves) };
+            let mut demands = vec![first];
+            if access.writes() && entry > 0 {
+                demands.push(Demand { on: index, place: Place::key(7), units: Units::whole(entry.into()), ..first });
+            }
+            let batch = Batch { first: now, step, count };
+            prop_assert_eq!(one_by_one(&mut one, batch, &demands), many.offer_batch(batch, &demands));
+            now += step * count + rest;
+        }
+        // What each partition holds, and what happened on the way.
+        now += 2 * SECOND;
+        prop_assert_eq!(one.snapshot(now, "t"), many.snapshot(now, "t"));
+        prop_assert_eq!(one.take_events(), many.take_events());
+    }
+
+    /// One key under a steady load until its partition splits, and beyond.
+    #[test]
+    fn nor_across_splits(seed in any::<u64>(), rate in 500u64..9_000, keys in 1u64..4) {
+        let rules = Rules { seed, split_delay_seconds: (10, 30), ..Rules::default() };
+        let (mut one, [own, _]) = model(Mode::ON_DEMAND, rules.clone());
+        let (mut many, _) = model(Mode::ON_DEMAND, rules);
+        for turn in 0..150 {
+            let demand = support::write(own, Place::key(1 + turn % keys));
+            for batch in Batch::spread(turn * SECOND, SECOND, rate) {
+                prop_assert_eq!(one_by_one(&mut one, batch, &[demand]), many.offer_batch(batch, &[demand]));
+            }
+        }
+        let events = one.take_events();
+        if rate > 1_000 && keys > 1 {
+            prop_assert!(!support::splits(&events).is_empty());
+        }
+        prop_assert_eq!(events, many.take_events());
+    }
+}
+
+#[test]
+fn spread_is_even_and_complete() {
+    for (span, count) in [(SECOND, 7), (SECOND, 1_000), (10, 3), (3, 10), (SECOND, 1)] {
+        let [a, b] = Batch::spread(100, span, count);
+        assert_eq!(a.count + b.count, count);
+        let last = b.first + b.step * b.count;
+        assert_eq!(last, 100 + span, "{span} {count}");
+    }
+    assert_eq!(Batch::spread(0, SECOND, 0).map(|batch| batch.count), [0, 0]);
+}
