@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use heatsink_physics::{Access as Physical, Demand, Mode, Place, Tables, Units};
+use heatsink_physics::{
+    Access as Physical, Batch, Demand, Mode, Place, Point, ResourceId, Rules, SortKey, Tables, Units,
+};
 
 /// A table or an index of a run, by number.
 pub(crate) type ResourceNumber = usize;
@@ -62,16 +64,18 @@ pub(crate) struct Seen {
 pub(crate) struct Model {
     tables: Tables,
     names: Vec<(Arc<str>, Option<Arc<str>>)>,
+    ids: Vec<ResourceId>,
 }
 
 impl Model {
-    pub(crate) fn new(resources: &[Resource], _strict: bool, _seed: u64) -> Model {
-        let mut tables = Tables::default();
+    pub(crate) fn new(resources: &[Resource], strict: bool, seed: u64) -> Model {
+        let mut tables = Tables::new(Rules { seed, one_key_one_partition: strict, ..Rules::default() });
         let mut names: Vec<(Arc<str>, Option<Arc<str>>)> = Vec::new();
         for resource in resources.iter().filter(|resource| resource.index.is_none()) {
             let name: Arc<str> = Arc::from(resource.table.as_str());
-            tables.create(0, Arc::clone(&name), resource.made);
-            tables.update(0, &name, resource.mode);
+            let own = tables.create(0, Arc::clone(&name), resource.made);
+            tables.update(0, own, resource.mode);
+            tables.set_local_indexes(own, resource.local_indexes);
             let indexes: Vec<_> = resources
                 .iter()
                 .filter(|other| other.table == resource.table)
@@ -82,30 +86,42 @@ impl Model {
         for resource in resources {
             names.push((Arc::from(resource.table.as_str()), resource.index.as_deref().map(Arc::from)));
         }
-        Model { tables, names }
+        let mut ids = Vec::new();
+        for (resource, (table, index)) in resources.iter().zip(&names) {
+            let id = tables.id(table, index.as_deref()).unwrap_or_default();
+            let (reads, writes) = resource.warm;
+            tables.warm_up(0, id, reads.unwrap_or(0), writes.unwrap_or(0));
+            ids.push(id);
+        }
+        Model { tables, names, ids }
     }
 
     /// Admits all asks or none.
     pub(crate) fn admit(&mut self, now: u64, asks: &[Ask]) -> bool {
-        let demands: Vec<Demand> = asks
-            .iter()
-            .map(|ask| Demand {
-                table: self.names[ask.on].0.clone(),
-                index: self.names[ask.on].1.clone(),
-                access: if ask.access == Access::Write { Physical::Write } else { Physical::Read },
-                place: match ask.spot {
-                    Spot::Item(position, _) | Spot::Collection(position) => Place::At(position),
-                    Spot::Everything => Place::Even,
-                },
-                units: ask.units,
-            })
-            .collect();
-        self.tables.admit(now, &demands).is_ok()
+        self.admit_many(now, asks, 1) == 1
     }
 
     /// Admits the same asks `count` times at one moment; how many times they were admitted.
     pub(crate) fn admit_many(&mut self, now: u64, asks: &[Ask], count: u64) -> u64 {
-        (0..count).filter(|_| self.admit(now, asks)).count() as u64
+        let demands: Vec<Demand> = asks.iter().map(|ask| self.demand(ask)).collect();
+        self.tables.offer_batch(Batch { first: now, step: 0, count }, &demands).admitted
+    }
+
+    fn demand(&self, ask: &Ask) -> Demand {
+        Demand {
+            on: self.ids[ask.on],
+            access: match ask.access {
+                Access::Strong => Physical::Strong,
+                Access::Eventual => Physical::Eventual,
+                Access::Write => Physical::Write,
+            },
+            place: match ask.spot {
+                Spot::Item(position, sort) => Place::At(Point::new(position, SortKey::ordinal(sort))),
+                Spot::Collection(position) => Place::collection(position),
+                Spot::Everything => Place::Even,
+            },
+            units: ask.units,
+        }
     }
 
     /// Every partition of a resource, in order.
