@@ -37,6 +37,19 @@ impl Endpoint {
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
+    /// Where the endpoint's streams are: AWS serves them under a host of their own, everybody else beside the tables (AWS General Reference,
+    /// "DynamoDB endpoints and quotas").
+    pub(super) fn streams(&self) -> Endpoint {
+        let host = self.authority.host();
+        let of_aws = [".amazonaws.com", ".amazonaws.com.cn"].iter().any(|domain| host.ends_with(domain));
+        if !of_aws || !["dynamodb.", "dynamodb-fips."].iter().any(|service| host.starts_with(service)) {
+            return self.clone();
+        }
+        let port = self.authority.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+        let scheme = self.uri.scheme_str().unwrap_or("https");
+        Endpoint::parse(&format!("{scheme}://streams.{host}{port}")).unwrap_or_else(|_| self.clone())
+    }
+
     /// What to connect to.
     pub(super) fn uri(&self) -> &Uri {
         &self.uri
@@ -86,6 +99,8 @@ mod tests {
         assert!(Endpoint::parse("http://[::1]:8001/").unwrap().is_loopback());
         let far = Endpoint::parse("https://dynamodb.eu-west-1.amazonaws.com:443").unwrap();
         assert!(!far.is_loopback());
+        assert_eq!(far.streams().host(), "streams.dynamodb.eu-west-1.amazonaws.com");
+        assert_eq!((local.streams(), far.streams().streams()), (local.clone(), far.streams()));
         assert_eq!(far.host(), "dynamodb.eu-west-1.amazonaws.com");
     }
 }

@@ -60,8 +60,21 @@ impl Default for Timeouts {
 pub struct Upstream {
     env: Arc<dyn Env>,
     keys: Keys,
+    tables: Server,
+    streams: Server,
+}
+
+/// A host, and the connections to it.
+struct Server {
     connections: Connections,
     host: HeaderValue,
+}
+
+impl Server {
+    fn new(endpoint: Endpoint, timeouts: Timeouts, env: &Arc<dyn Env>) -> Result<Self, String> {
+        let host = HeaderValue::from_str(&endpoint.host()).map_err(|error| error.to_string())?;
+        Ok(Server { connections: Connections::new(endpoint, timeouts, env.clone()), host })
+    }
 }
 
 impl Upstream {
@@ -91,9 +104,9 @@ impl Upstream {
         region: String,
         chain: SharedCredentialsProvider,
     ) -> Result<Self, String> {
-        let host = HeaderValue::from_str(&endpoint.host()).map_err(|error| error.to_string())?;
-        let connections = Connections::new(endpoint, timeouts, env.clone());
-        Ok(Upstream { keys: Keys::new(region, chain), connections, host, env })
+        let streams = Server::new(endpoint.streams(), timeouts, &env)?;
+        let tables = Server::new(endpoint, timeouts, &env)?;
+        Ok(Upstream { keys: Keys::new(region, chain), tables, streams, env })
     }
 
     /// The region that requests are signed for.
@@ -105,14 +118,15 @@ impl Upstream {
         let now = self.env.unix_millis();
         let key = self.keys.at(now).await?;
         let header = TARGETS.get(operation as usize).cloned().unwrap_or(HeaderValue::from_static(""));
-        let host = self.host.to_str().map_err(|error| Error::internal(error.to_string()))?;
+        let server = if operation.is_streams() { &self.streams } else { &self.tables };
+        let host = server.host.to_str().map_err(|error| Error::internal(error.to_string()))?;
         let target = header.to_str().map_err(|error| Error::internal(error.to_string()))?;
         let signed = key.sign(host, target, &body, now);
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         let headers = request.headers_mut();
         headers.reserve(8);
-        headers.insert(HOST, self.host.clone());
+        headers.insert(HOST, server.host.clone());
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(signature::CONTENT_TYPE));
         headers.insert(TARGET, header);
         headers.insert(DATE, own(signed.date)?);
@@ -121,7 +135,7 @@ impl Upstream {
             headers.insert(TOKEN, own(token.to_owned())?);
         }
         let answer =
-            self.connections.send(request, reads(operation)).await.map_err(|failure| match failure {
+            server.connections.send(request, reads(operation)).await.map_err(|failure| match failure {
                 Failure::NotSent(why) => {
                     Error::unavailable(format!("The upstream cannot be reached: {why}"), Outcome::NotDone)
                 }
@@ -148,17 +162,22 @@ impl Store for Upstream {
 /// Whether an operation changes nothing, so that sending it twice is harmless. Those not named may only do more.
 fn reads(operation: Operation) -> bool {
     use Operation::{
-        BatchGetItem, DescribeEndpoints, DescribeLimits, DescribeTable, DescribeTimeToLive, GetItem,
-        ListTables, ListTagsOfResource, Query, Scan, TransactGetItems,
+        BatchGetItem, DescribeEndpoints, DescribeLimits, DescribeStream, DescribeTable, DescribeTimeToLive,
+        GetItem, GetRecords, GetShardIterator, ListStreams, ListTables, ListTagsOfResource, Query, Scan,
+        TransactGetItems,
     };
     matches!(
         operation,
         BatchGetItem
             | DescribeEndpoints
             | DescribeLimits
+            | DescribeStream
             | DescribeTable
             | DescribeTimeToLive
             | GetItem
+            | GetRecords
+            | GetShardIterator
+            | ListStreams
             | ListTables
             | ListTagsOfResource
             | Query
