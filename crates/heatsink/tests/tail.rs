@@ -143,15 +143,15 @@ fn run(seed: u64, consistency: &str, index: Option<&'static str>) -> Seen {
                     }
                 };
                 let items = page["Items"].as_array().unwrap();
-                let mut seen = seen.borrow_mut();
-                seen.pages += 1;
-                seen.sort_keys.extend(items.iter().map(|item| item["sk"]["S"].as_str().unwrap().to_owned()));
-                match seen.sort_keys.last() {
-                    _ if items.is_empty() && all_written => return,
-                    Some(newest) => last.clone_from(newest),
-                    None => {}
+                let found = items.iter().map(|item| item["sk"]["S"].as_str().unwrap().to_owned());
+                seen.borrow_mut().pages += 1;
+                seen.borrow_mut().sort_keys.extend(found);
+                if items.is_empty() && all_written {
+                    return;
                 }
-                drop(seen);
+                if let Some(newest) = seen.borrow().sort_keys.last() {
+                    last.clone_from(newest);
+                }
                 turn().await;
             }
         }

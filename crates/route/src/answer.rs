@@ -12,9 +12,7 @@ use crate::splice::Splice;
 /// The plan for a request that every DynamoDB refuses: it is sent as it came, so that the refusal is the store's own.
 pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
     let finish = move |answer: Result<Bytes, Error>| match answer {
-        Ok(_) => Err(done(Error::internal(
-            "The store accepted a key that DynamoDB refuses; it may lie where Heatsink does not find it",
-        ))),
+        Ok(_) => Err(accepted()),
         Err(error) => Err(error),
     };
     Single::new(
@@ -24,6 +22,13 @@ pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
         "the key is not valid: the store refuses the request",
     )
     .plan()
+}
+
+/// The error of a request that the store accepted though every DynamoDB refuses it.
+pub(crate) fn accepted() -> Error {
+    done(Error::internal(
+        "The store accepted a key that DynamoDB refuses; it may lie where Heatsink does not find it",
+    ))
 }
 
 /// The answer of a point operation with its keys made logical.

@@ -11,7 +11,7 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{LayoutSource, Table};
 use serde_json::Value as Json;
 
-use crate::answer::{logical_item, pass_refusal, rewrite, strip_metrics, strip_object};
+use crate::answer::{accepted, logical_item, pass_refusal, rewrite, strip_metrics, strip_object};
 use crate::item::{Physical, in_store_words, physical, size_note};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
@@ -37,14 +37,19 @@ pub(crate) fn plan(
     let Some(items) = request.get("TransactItems") else { return Ok(pass_refusal(operation, request.body)) };
     let mut actions = Vec::new();
     let mut splice = Splice::new(request.body);
-    let mut meaningless = None;
+    let (mut meaningless, mut invalid) = (None, false);
     for element in json::elements(items).map_err(|_| malformed())? {
         let Some((whole, holder, schema)) = action(request.body, element, layouts)? else {
             actions.push(None);
             continue;
         };
         let suffix = match physical(&Request::read(&whole)?, holder, &schema, layouts)? {
-            Physical::Invalid => return Ok(pass_refusal(operation, request.body)),
+            // It goes on as it came, and the store refuses the transaction for it. The others go to their own items all the same: the
+            // reasons say how each of them stands.
+            Physical::Invalid => {
+                invalid = true;
+                0
+            }
             Physical::Sent { body, located } => {
                 if body != whole {
                     splice.replace(&whole, body.to_vec());
@@ -64,12 +69,13 @@ pub(crate) fn plan(
         let body = splice.finish(request.body);
         return Ok(Single::new(operation, body, Some(in_store_words(error)), why).plan());
     }
-    if splice.is_empty() {
+    if splice.is_empty() && !invalid {
         let why = "every item of the transaction lies in its shard 0, whose physical key is the logical key";
         return Ok(Single::new(operation, request.body.clone(), None, why).plan());
     }
     let why = "every item of the transaction has one physical key: one physical transaction, keys rewritten";
     let finish = move |answer: Result<Bytes, Error>| match answer {
+        Ok(_) if invalid => Err(accepted()),
         Ok(body) => rewrite(operation, &body, |splice| logical(&actions, &body, splice)),
         Err(error) => Err(logical_reasons(&actions, error)),
     };
