@@ -5,7 +5,7 @@ use crate::units::Units;
 /// The most that a bucket can fill, units per second: 300 s of it still fit the count.
 const MAX_RATE: u64 = 30_000_000;
 
-/// Fills at `rate` units per second up to `rate × seconds`, is open while it holds more than its floor (nothing, or for
+/// Fills at `rate` units per second up to what it keeps, is open while it holds more than its floor (nothing, or for
 /// an index what may wait in its queue), and pays whatever it is asked to, into debt if need be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bucket {
@@ -22,18 +22,17 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Holds one second's worth at first. Credit is *unused* capacity (PHYSICS §3.1), and a new bucket has not left
-    /// any unused; one second lets a client use its rate from the start.
-    pub(crate) fn new(now: u64, rate: u64, seconds: u64) -> Self {
+    /// Keeps `milliseconds` of its rate. Holds one second's worth at first, if it keeps as much: credit is *unused* capacity
+    /// (PHYSICS §3.1), and a new bucket has not left any unused; one second lets a client use its rate from the start.
+    pub(crate) fn new(now: u64, rate: u64, milliseconds: u64) -> Self {
         let rate = rate.min(MAX_RATE);
-        let cap = billionths(rate).saturating_mul(i64::try_from(seconds).unwrap_or(i64::MAX));
-        Bucket { rate, cap, tokens: billionths(rate).min(cap), floor: 0, at: now }
+        let cap = of_rate(rate, milliseconds);
+        Bucket { rate, cap, tokens: of_rate(rate, 1_000).min(cap), floor: 0, at: now }
     }
 
-    /// Stays open until it owes `seconds` of its rate.
-    pub(crate) fn with_queue(self, seconds: u64) -> Self {
-        let owed = billionths(self.rate).saturating_mul(i64::try_from(seconds).unwrap_or(i64::MAX));
-        Bucket { floor: -owed, ..self }
+    /// Stays open until it owes `milliseconds` of its rate.
+    pub(crate) fn with_queue(self, milliseconds: u64) -> Self {
+        Bucket { floor: -of_rate(self.rate, milliseconds), ..self }
     }
 
     /// The same, holding nothing.
@@ -42,9 +41,9 @@ impl Bucket {
     }
 
     /// Changes rate and cap from `now` on. What is held stays, up to the new cap.
-    pub(crate) fn change(&mut self, now: u64, rate: u64, seconds: u64) {
+    pub(crate) fn change(&mut self, now: u64, rate: u64, milliseconds: u64) {
         self.fill(now);
-        let full = Bucket::new(now, rate, seconds);
+        let full = Bucket::new(now, rate, milliseconds);
         *self = Bucket { tokens: self.tokens.min(full.cap), ..full };
     }
 
@@ -120,8 +119,9 @@ impl Bucket {
     }
 }
 
-fn billionths(rate: u64) -> i64 {
-    signed(Units::whole(rate))
+/// A rate of one unit per second is a million billionths per millisecond.
+fn of_rate(rate: u64, milliseconds: u64) -> i64 {
+    i64::try_from(rate.saturating_mul(milliseconds).saturating_mul(1_000_000)).unwrap_or(i64::MAX)
 }
 
 #[inline]
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn debt_is_paid_back_at_the_rate() {
-        let mut bucket = Bucket::new(0, 1_000, 1);
+        let mut bucket = Bucket::new(0, 1_000, 1_000);
         assert!(bucket.open(0));
         bucket.pay(Units::whole(1_500));
         assert!(!bucket.open(SECOND / 2));
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn credit_grows_to_the_cap_and_no_further() {
-        let mut bucket = Bucket::new(0, 10, 300);
+        let mut bucket = Bucket::new(0, 10, 300_000);
         assert!(bucket.open(10_000 * SECOND));
         bucket.pay(Units::whole(3_000));
         assert!(!bucket.open(10_000 * SECOND));
@@ -157,16 +157,16 @@ mod tests {
 
     #[test]
     fn a_changed_rate_keeps_no_more_than_its_cap() {
-        let mut bucket = Bucket::new(0, 1_000, 300);
+        let mut bucket = Bucket::new(0, 1_000, 300_000);
         assert!(bucket.open(300 * SECOND));
-        bucket.change(300 * SECOND, 10, 300);
+        bucket.change(300 * SECOND, 10, 300_000);
         bucket.pay(Units::whole(3_000));
         assert!(!bucket.open(300 * SECOND));
     }
 
     #[test]
     fn a_queue_stays_open_in_debt() {
-        let mut bucket = Bucket::new(0, 1_000, 1).with_queue(1);
+        let mut bucket = Bucket::new(0, 1_000, 1_000).with_queue(1_000);
         bucket.pay(Units::whole(1_999));
         assert!(bucket.open(0));
         bucket.pay(Units::ONE);
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn amounts_beyond_all_sense_do_not_wrap() {
-        let mut bucket = Bucket::new(0, u64::MAX, 300);
+        let mut bucket = Bucket::new(0, u64::MAX, 300_000);
         bucket.pay(Units::whole(u64::MAX));
         bucket.pay(Units::whole(u64::MAX));
         assert!(!bucket.open(1));
@@ -187,11 +187,11 @@ mod tests {
         /// Runs of requests are what they would be one by one.
         #[test]
         fn runs_are_exact(
-            rate in 1u64..5_000, seconds in 1u64..4, queue in 0u64..2, spent in 0u64..12_000, rest in 0u64..3_000_000_000,
+            rate in 1u64..5_000, kept in 300u64..4_000, queue in 0u64..2_000, spent in 0u64..12_000, rest in 0u64..3_000_000_000,
             step in 0u64..3_000_000, units in 1u64..5_000_000_000, count in 1u64..300,
         ) {
             let units = Units::from_billionths(units);
-            let mut bucket = Bucket::new(0, rate, seconds).with_queue(queue);
+            let mut bucket = Bucket::new(0, rate, kept).with_queue(queue);
             bucket.pay(Units::whole(spent));
             bucket.fill(rest);
             let (mut one, mut closed, mut open) = (bucket, 0, 0);

@@ -8,7 +8,10 @@ use crate::partition::{PARTITION_READS, PARTITION_WRITES};
 use crate::units::Units;
 
 /// Unused provisioned capacity is kept for this long (PHYSICS §3.1).
-const CREDIT_SECONDS: u64 = 300;
+const CREDIT_MILLISECONDS: u64 = 300_000;
+
+/// On-demand capacity is a rate: it keeps one second's worth. A guess.
+const ON_DEMAND_MILLISECONDS: u64 = 1_000;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Capacity {
@@ -40,8 +43,8 @@ impl Capacity {
         };
         let sides = [READ, WRITE].map(|of| {
             let growth = Growth::new(start[of]);
-            let (rate, seconds, _) = rate(mode, quota, of, growth.limit());
-            Side { bucket: Bucket::new(now, rate, seconds), growth }
+            let (rate, kept, _) = rate(mode, quota, of, growth.limit());
+            Side { bucket: Bucket::new(now, rate, kept), growth }
         });
         Capacity { mode, quota, sides }
     }
@@ -87,8 +90,8 @@ impl Capacity {
 
     fn refit(&mut self, now: u64) {
         for (of, side) in self.sides.iter_mut().enumerate() {
-            let (rate, seconds, _) = rate(self.mode, self.quota, of, side.growth.limit());
-            side.bucket.change(now, rate, seconds);
+            let (rate, kept, _) = rate(self.mode, self.quota, of, side.growth.limit());
+            side.bucket.change(now, rate, kept);
         }
     }
 
@@ -149,17 +152,20 @@ impl Capacity {
     }
 }
 
-/// Units per second, for how many seconds they are kept, and why a request over them is refused.
+/// Units per second, for how many milliseconds they are kept, and why a request over them is refused.
 fn rate(mode: Mode, quota: u64, of: usize, limit: u64) -> (u64, u64, Cause) {
     let maximum = match mode {
-        Mode::Provisioned { read, write } => return ([read, write][of], CREDIT_SECONDS, Cause::Provisioned),
+        Mode::Provisioned { read, write } => {
+            return ([read, write][of], CREDIT_MILLISECONDS, Cause::Provisioned);
+        }
         Mode::OnDemand { max_read, max_write } => [max_read, max_write][of],
     };
     let (ceiling, cause) = match maximum {
         Some(maximum) => (maximum, Cause::MaxOnDemand),
         None => (quota, Cause::AccountLimit),
     };
-    if limit < ceiling { (limit, 1, Cause::Scaling) } else { (ceiling, 1, cause) }
+    let (rate, cause) = if limit < ceiling { (limit, Cause::Scaling) } else { (ceiling, cause) };
+    (rate, ON_DEMAND_MILLISECONDS, cause)
 }
 
 #[cfg(test)]

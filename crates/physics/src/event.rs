@@ -68,17 +68,30 @@ pub enum Happening {
 
 /// The latest events.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Events(VecDeque<Event>);
+pub(crate) struct Events {
+    kept: VecDeque<Event>,
+    /// How often partitions or capacity changed.
+    changes: u64,
+}
 
 impl Events {
     pub(crate) fn push(&mut self, at: u64, on: ResourceId, what: Happening) {
-        if self.0.len() == KEPT {
-            self.0.pop_front();
+        let changes = matches!(
+            what,
+            Happening::Split { .. } | Happening::Grown { .. } | Happening::PeakRegistered { .. }
+        );
+        self.changes += u64::from(changes);
+        if self.kept.len() == KEPT {
+            self.kept.pop_front();
         }
-        self.0.push_back(Event { at, on, what });
+        self.kept.push_back(Event { at, on, what });
     }
 
     pub(crate) fn take(&mut self) -> Vec<Event> {
-        self.0.drain(..).collect()
+        self.kept.drain(..).collect()
+    }
+
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 }

@@ -20,9 +20,9 @@
 //!     units: Units::ONE,
 //! };
 //! assert!(tables.offer(0, &[write]).is_ok());
-//! // 5,000 writes/s on one key for ten seconds: its partition takes 1,000 a second, and a second's burst.
+//! // 5,000 writes/s on one key for ten seconds: its partition takes 1,000 a second, and half a second's burst.
 //! let tally = tables.offer_batch(Batch { first: 1, step: 200_000, count: 50_000 }, &[write]);
-//! assert_eq!((tally.admitted, tally.throttled()), (10_999, 39_001));
+//! assert_eq!((tally.admitted, tally.throttled()), (10_499, 39_501));
 //! ```
 //!
 //! Not here: what a request touches and what it cost (the store knows), error bodies.
@@ -31,6 +31,7 @@ mod batch;
 mod bucket;
 mod capacity;
 mod demand;
+mod entry;
 mod event;
 mod growth;
 mod hash;
@@ -44,12 +45,15 @@ mod random;
 mod ranges;
 mod resource;
 mod rules;
+mod saved;
 mod split;
+mod stored;
 mod tables;
 mod units;
 
 pub use batch::{Batch, Tally};
 pub use demand::{Access, Cause, Demand, ResourceId, Throttle};
+pub use entry::{Entry, EntryWrite};
 pub use event::{Event, Happening};
 pub use hash::position;
 pub use mode::{Mode, QUOTA};
@@ -57,6 +61,8 @@ pub use partition::{Health, PARTITION_BYTES, PARTITION_READS, PARTITION_WRITES, 
 pub use place::{Place, Point, SortKey};
 pub use resource::ResourceSnapshot;
 pub use rules::{HOT, Rules, SUSTAINED_SECONDS};
+pub use saved::{NotPartitions, SavedPartitions, SavedTable};
 pub use split::Refusal;
+pub use stored::CollectionFull;
 pub use tables::Tables;
 pub use units::Units;

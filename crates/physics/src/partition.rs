@@ -16,13 +16,13 @@ pub const PARTITION_WRITES: u64 = 1_000;
 /// Most bytes of one partition: 10 GB (PHYSICS §1.6).
 pub const PARTITION_BYTES: u64 = 10 << 30;
 
-/// A ceiling holds one second's worth and no 300 s credit: AWS's own runs show a flat 1,000 writes/s on one key
-/// (PHYSICS §3.3, an inference).
-const CEILING_SECONDS: u64 = 1;
+/// A ceiling keeps half a second's worth and no 300 s credit. Not published: AWS's run on one key was flat at 1,000 writes/s
+/// (PHYSICS §3.3), and its run over keys one after another came to 1,250 (§21.1, B2), which half a second gives.
+const CEILING_MILLISECONDS: u64 = 500;
 
 /// How much an index partition may owe before it holds back the writes of its table. Entries arrive within a fraction
 /// of a second (PHYSICS §12); how long the queue may get is not published: a guess.
-const QUEUE_SECONDS: u64 = 1;
+const QUEUE_MILLISECONDS: u64 = 1_000;
 
 /// Which bucket pays. With [`crate::Rules::legacy_linear`] the first one pays for everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +61,13 @@ pub(crate) struct Partition {
 
 impl Partition {
     pub(crate) fn new(now: u64, id: u64, index: bool) -> Self {
-        let writes = Bucket::new(now, PARTITION_WRITES, CEILING_SECONDS);
+        let writes = Bucket::new(now, PARTITION_WRITES, CEILING_MILLISECONDS);
         Partition {
             id,
             buckets: [
-                Bucket::new(now, PARTITION_READS, CEILING_SECONDS),
-                Bucket::new(now, 2 * PARTITION_READS, CEILING_SECONDS),
-                if index { writes.with_queue(QUEUE_SECONDS) } else { writes },
+                Bucket::new(now, PARTITION_READS, CEILING_MILLISECONDS),
+                Bucket::new(now, 2 * PARTITION_READS, CEILING_MILLISECONDS),
+                if index { writes.with_queue(QUEUE_MILLISECONDS) } else { writes },
             ],
             meter: Meter::default(),
             heat: Heat::new(),

@@ -1,6 +1,7 @@
 //! A table, or one global index of a table: its own bucket and its partitions. Indexes have partitions of their own
 //! that behave like a table's (PHYSICS §2.8).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::capacity::Capacity;
@@ -29,6 +30,8 @@ pub(crate) struct Resource {
     pub(crate) windows: u64,
     pub(crate) random: Random,
     pub local_indexes: bool,
+    /// Bytes by the position of the item collection; only under local indexes.
+    pub collections: HashMap<u64, u64>,
     linear: bool,
 }
 
@@ -59,6 +62,7 @@ impl Resource {
             windows: 0,
             random: Random::seeded(rules.seed ^ position(name.as_bytes())),
             local_indexes: false,
+            collections: HashMap::new(),
             linear: rules.legacy_linear,
             table,
             index,

@@ -19,6 +19,8 @@ pub struct Tables {
     pub(crate) resources: Vec<Option<Box<Resource>>>,
     pub(crate) names: HashMap<Arc<str>, Named>,
     pub(crate) events: Events,
+    /// How often tables and their capacity were changed from outside.
+    pub(crate) revision: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -36,6 +38,7 @@ impl Tables {
     /// A new table without indexes; replaces one of that name.
     pub fn create(&mut self, now: u64, name: Arc<str>, mode: Mode) -> ResourceId {
         self.remove(&name);
+        self.revision += 1;
         let own = self.add(now, Arc::clone(&name), None, mode);
         self.names.insert(name, Named { own, indexes: Vec::new() });
         own
@@ -47,6 +50,7 @@ impl Tables {
         resource.pass(now, rules, events);
         if resource.capacity.mode() != mode {
             resource.change(now, mode, events);
+            self.revision += 1;
         }
     }
 
@@ -57,6 +61,7 @@ impl Tables {
         resource.pass(now, rules, events);
         resource.capacity.warm_up(now, [reads, writes]);
         resource.grow(now, events);
+        self.revision += 1;
     }
 
     /// Says whether a table has local indexes: then no split falls inside its item collections (PHYSICS §6.2).
@@ -87,6 +92,7 @@ impl Tables {
             }
         }
         let ids = named.indexes.iter().map(|(_, id)| *id).collect();
+        self.revision += 1;
         self.names.insert(table, named);
         ids
     }
@@ -94,6 +100,7 @@ impl Tables {
     /// Forgets a table and its indexes.
     pub fn remove(&mut self, name: &str) {
         let Some(named) = self.names.remove(name) else { return };
+        self.revision += 1;
         self.drop(named.own);
         for (_, index) in named.indexes {
             self.drop(index);

@@ -14,8 +14,8 @@ fn an_index_has_partitions_of_its_own() {
     let index = tables.set_indexes(0, "table", &[(Arc::clone(&name), Mode::ON_DEMAND)])[0];
     assert_eq!(tables.id("table", Some("i")), Some(index));
     let base = write(own, Place::key(1));
-    let entry = Demand { units: Units::whole(1_000), ..write(index, Place::key(1)) };
-    // One second's worth, and one second's queue.
+    let entry = Demand { units: Units::whole(750), ..write(index, Place::key(1)) };
+    // Half a second's worth, and one second's queue.
     assert_eq!(tables.admit(0, &[base, entry]), Ok(()));
     assert_eq!(tables.admit(0, &[base, entry]), Ok(()));
     let refused = tables.admit(0, &[base, entry]).unwrap_err();
@@ -49,8 +49,8 @@ fn a_hot_index_key_holds_back_the_table() {
             Err(throttle) => assert!(throttle.index, "{throttle:?}"),
         }
     }
-    // The index partition's 1,000/s, its second's worth and its queue's.
-    assert!((31_900..=32_001).contains(&admitted), "{admitted}");
+    // The index partition's 1,000/s, its half second's worth and its queue's.
+    assert!((31_400..=31_501).contains(&admitted), "{admitted}");
 }
 
 #[test]

@@ -1,0 +1,42 @@
+//! What is stored where: partitions that outgrow 10 GB split (PHYSICS §1.6), and item collections under a local index
+//! that outgrow it are refused (§13).
+
+use crate::demand::ResourceId;
+use crate::partition::PARTITION_BYTES;
+use crate::place::Point;
+use crate::tables::Tables;
+
+/// An item collection of a table with local indexes would hold more than 10 GB: `ItemCollectionSizeLimitExceededException`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CollectionFull;
+
+impl std::fmt::Display for CollectionFull {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Collection size exceeded.")
+    }
+}
+
+impl std::error::Error for CollectionFull {}
+
+impl Tables {
+    /// Says that an item grew by so many bytes, or shrank if negative; with local indexes, their entries included.
+    ///
+    /// # Errors
+    /// [`CollectionFull`] if the table has local indexes and this would take the item collection over 10 GB; then nothing
+    /// was changed. The collection's size is counted from what this call was told since the model was made.
+    pub fn store(&mut self, on: ResourceId, point: Point, bytes: i64) -> Result<(), CollectionFull> {
+        let Some(resource) = self.get(on) else { return Ok(()) };
+        if resource.local_indexes {
+            let collection = resource.collections.entry(point.position).or_default();
+            let after = collection.saturating_add_signed(bytes);
+            if bytes > 0 && after > PARTITION_BYTES {
+                return Err(CollectionFull);
+            }
+            *collection = after;
+        }
+        let at = resource.ranges.find(&point);
+        let partition = &mut resource.ranges.all[at];
+        partition.bytes = partition.bytes.saturating_add_signed(bytes);
+        Ok(())
+    }
+}
