@@ -10,4 +10,4 @@ mod metrics;
 mod service;
 
 pub use limits::Limits;
-pub use service::Service;
+pub use service::{Partitions, Service};

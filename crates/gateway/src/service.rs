@@ -24,7 +24,11 @@ pub struct Service {
     limits: Limits,
     metrics: Metrics,
     region: String,
+    partitions: Option<Partitions>,
 }
+
+/// Tells the partitions of a table as JSON; nothing for a table that is not known.
+pub type Partitions = Box<dyn Fn(&str) -> Option<serde_json::Value> + Send + Sync>;
 
 impl Service {
     /// A service in front of `store`, which is in `region`. `control` knows what of it is sharded. Metrics go to the recorder
@@ -37,7 +41,19 @@ impl Service {
         region: &str,
     ) -> Self {
         let region = region.to_owned();
-        Service { store, control, router: Router::new(), env, limits, metrics: Metrics::new(), region }
+        let metrics = Metrics::new();
+        Service { store, control, router: Router::new(), env, limits, metrics, region, partitions: None }
+    }
+
+    /// The same service, which also tells the partitions of its store's tables.
+    #[must_use]
+    pub fn with_partitions(self, partitions: Partitions) -> Self {
+        Service { partitions: Some(partitions), ..self }
+    }
+
+    /// What tells the partitions, where there are any.
+    pub(crate) fn partitions(&self) -> Option<&Partitions> {
+        self.partitions.as_ref()
     }
 
     /// The AWS region that the service stands for.

@@ -13,7 +13,7 @@ use hyper::body::Incoming;
 
 use super::body::{self, Abandoned, Read};
 use super::gzip::{self, Unreadable};
-use super::{authorization, reply};
+use super::{admin, authorization, reply};
 use crate::{Limits, Service};
 
 const NOT_FOUND: &[u8] = b"<UnknownOperationException/>\n";
@@ -31,16 +31,22 @@ impl Front {
         Front { service, limits, env }
     }
 
-    /// Answers one request; an error ends the connection without an answer.
+    /// Answers one request, which comes from this machine (`local`) or not; an error ends the connection without an answer.
     pub(super) async fn answer(
         &self,
         request: Request<Incoming>,
+        local: bool,
     ) -> Result<Response<Full<Bytes>>, Abandoned> {
         let (head, body) = request.into_parts();
         let content_type = content_type(&head.headers);
         if head.method == Method::GET && head.uri.path() == "/" {
             let healthy = format!("healthy: dynamodb.{}.amazonaws.com ", self.service.region());
             return Ok(self.reply(StatusCode::OK, None, Bytes::from(healthy)));
+        }
+        if head.method == Method::GET && head.uri.path() == admin::PARTITIONS {
+            let (status, body) = admin::partitions(&head, local, self.service.partitions());
+            let content_type = HeaderValue::from_static("application/json");
+            return Ok(self.reply(status, Some(content_type), body));
         }
         let body = match body::read(body, self.limits.body, self.limits.body_read).await? {
             Read::Whole(body) => gzip::read(&head.headers, body, self.limits.body),

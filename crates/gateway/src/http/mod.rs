@@ -2,6 +2,7 @@
 //!
 //! Not here: what a single request is answered with (`front`), TLS.
 
+mod admin;
 mod authorization;
 mod body;
 mod front;
@@ -65,9 +66,10 @@ fn spawn(stream: TcpStream, http: &http1::Builder, front: &Arc<Front>, connectio
         tracing::debug!(%error, "cannot set TCP_NODELAY");
     }
     let front = front.clone();
+    let local = stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
     let answer = service_fn(move |request| {
         let front = front.clone();
-        async move { front.answer(request).await }
+        async move { front.answer(request, local).await }
     });
     let connection = connections.watch(http.serve_connection(TokioIo::new(stream), answer));
     tokio::spawn(async move {

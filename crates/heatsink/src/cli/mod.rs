@@ -6,6 +6,7 @@ mod config;
 mod demo;
 mod explain;
 mod open;
+mod partitions;
 mod serve;
 mod simulate;
 
@@ -40,6 +41,8 @@ enum Command {
     Explain(explain::Args),
     /// Plays a whole story on sample data, before and after
     Demo(demo::Args),
+    /// Shows the partitions of a table in a running server
+    Partitions(partitions::Args),
     /// Runs a scenario in virtual time and compares remedies
     Simulate(simulate::Args),
     /// Prints a completion script for a shell
@@ -75,6 +78,7 @@ pub fn run() -> ExitCode {
         Some(Command::Config(args)) => config::run(args),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Demo(args)) => demo::run(args),
+        Some(Command::Partitions(args)) => partitions::run(args),
         Some(Command::Simulate(args)) => simulate::run(args),
         Some(Command::Completions(args)) => completions::run::<Cli>(args),
     };

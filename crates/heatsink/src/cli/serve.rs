@@ -74,7 +74,7 @@ async fn serve(args: Args, rules: Rules) -> Result<(), Exit> {
         ))
     })?;
     let partitions = args.partitions == Partitions::On;
-    let store::Opened { store, region, place } = match &args.upstream {
+    let store::Opened { store, region, place, partitions } = match &args.upstream {
         Some(url) => store::upstream(url, &env).await?,
         None => store::embedded(args.data.as_deref(), partitions, &env).await?,
     };
@@ -83,7 +83,11 @@ async fn serve(args: Args, rules: Rules) -> Result<(), Exit> {
         StartError::Store(_) => Exit::unavailable(error.to_string()),
     })?;
     let limits = Limits::default();
-    let service = Arc::new(Service::new(store, control, env.clone(), limits, &region));
+    let mut service = Service::new(store, control, env.clone(), limits, &region);
+    if let Some(partitions) = partitions {
+        service = service.with_partitions(partitions);
+    }
+    let service = Arc::new(service);
     banner::print(listener.local_addr()?, &place, args.output)?;
     if !http::serve(listener, service, limits, env, stop).await {
         tracing::warn!("requests were still in flight when the time to finish them ran out");

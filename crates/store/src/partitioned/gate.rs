@@ -1,26 +1,39 @@
 //! The gate itself: the physics of all tables behind one lock, and what is known of the tables.
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use heatsink_dynamo::Error;
 use heatsink_env::Env;
-use heatsink_physics::{Demand, ResourceSnapshot, Tables, Throttle, Units};
+use heatsink_physics::{Demand, ResourceSnapshot, Rules, Tables, Throttle, Units};
 
 use super::capacity::Consumed;
 use super::catalogue::TableInfo;
-use super::{refusal, settle};
+use super::keep::{Found, Keeper, Kept};
+use super::{refusal, report, settle};
 
 pub(super) struct Gate {
     env: Arc<dyn Env>,
     /// One lock for all: what is done under it takes a fraction of a microsecond (benches/gate.rs of the physics).
     tables: Mutex<Tables>,
     known: RwLock<HashMap<Arc<str>, Arc<TableInfo>>>,
+    kept: Option<Keeper>,
+    /// Partitions that were kept, of tables not yet learned of.
+    found: Mutex<Found>,
 }
 
 impl Gate {
     pub(super) fn new(env: Arc<dyn Env>) -> Self {
-        Gate { env, tables: Mutex::default(), known: RwLock::default() }
+        let seed = env.random();
+        let tables = Mutex::new(Tables::new(Rules { seed, ..Rules::default() }));
+        Gate { env, tables, known: RwLock::default(), kept: None, found: Mutex::default() }
+    }
+
+    /// With the partitions in `file`, which are kept there from now on.
+    pub(super) fn kept(env: Arc<dyn Env>, file: &Path) -> Result<Self, Error> {
+        let (keeper, found) = Keeper::open(file)?;
+        Ok(Gate { kept: Some(keeper), found: Mutex::new(found), ..Gate::new(env) })
     }
 
     /// What is known of a table, given as a name or as an ARN.
@@ -54,12 +67,34 @@ impl Gate {
         for (index, id) in info.indexes.iter_mut().zip(ids) {
             index.id = id;
         }
+        let key = (info.name.to_string(), info.incarnation.clone());
+        let found = self.found.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        if let Some(saved) = found
+            && let Err(error) = tables.restore(now, &info.name, &saved)
+        {
+            tracing::warn!(table = %info.name, %error, "starting with fresh partitions");
+        }
         known.insert(Arc::clone(&info.name), Arc::new(info));
+        self.keep(&tables, &known);
     }
 
     pub(super) fn forget(&self, name: &str) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(name);
-        self.tables().remove(name);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.remove(name);
+        let mut tables = self.tables();
+        tables.remove(name);
+        self.keep(&tables, &known);
+    }
+
+    /// Has the partitions kept, if they are other ones than before.
+    fn keep(&self, tables: &Tables, known: &HashMap<Arc<str>, Arc<TableInfo>>) {
+        let Some(keeper) = &self.kept else { return };
+        if keeper.changed(tables.revision()) {
+            let saved = |info: &Arc<TableInfo>| {
+                Some((info.name.to_string(), info.incarnation.clone(), tables.save(&info.name)?))
+            };
+            keeper.keep(Kept::new(known.values().filter_map(saved)));
+        }
     }
 
     /// Admits all demands of a request or none.
@@ -107,6 +142,12 @@ impl Gate {
             let cost = std::mem::take(&mut demand.units);
             tables.debit(now, &demand, cost);
         }
+        if self.kept.as_ref().is_some_and(|keeper| keeper.stale(tables.revision())) {
+            // The locks are always taken in this order.
+            drop(tables);
+            let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+            self.keep(&self.tables(), &known);
+        }
     }
 
     /// The error for a request of which `throttles` were refused.
@@ -122,6 +163,12 @@ impl Gate {
     pub(super) fn snapshot(&self, table: &str) -> Option<Vec<ResourceSnapshot>> {
         let now = self.now();
         self.tables().snapshot(now, table)
+    }
+
+    pub(super) fn report(&self, table: &str) -> Option<serde_json::Value> {
+        let now = self.now();
+        let resources = self.tables().snapshot(now, table)?;
+        Some(report::document(table, now, &resources))
     }
 
     fn now(&self) -> u64 {

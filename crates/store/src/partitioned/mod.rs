@@ -11,11 +11,14 @@ mod capacity;
 mod catalogue;
 mod demands;
 mod gate;
+mod keep;
 mod locate;
 mod refusal;
+mod report;
 mod settle;
 mod transact;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -44,7 +47,19 @@ impl<S: Store> Partitioned<S> {
     /// # Errors
     /// The store's own, when it cannot list or describe its tables.
     pub async fn start(inner: S, env: Arc<dyn Env>) -> Result<Self, Error> {
-        let store = Partitioned { inner, gate: Gate::new(env) };
+        Partitioned { inner, gate: Gate::new(env) }.learned().await
+    }
+
+    /// As [`Partitioned::start`]; the partitions are those kept in `file`, and are kept there from now on.
+    ///
+    /// # Errors
+    /// The store's own, and `InternalServerError` if the file cannot be read or is not what was written.
+    pub async fn start_kept(inner: S, env: Arc<dyn Env>, file: &Path) -> Result<Self, Error> {
+        Partitioned { inner, gate: Gate::kept(env, file)? }.learned().await
+    }
+
+    async fn learned(self) -> Result<Self, Error> {
+        let store = self;
         let mut after: Option<String> = None;
         loop {
             let mut request = Object::new();
@@ -69,6 +84,11 @@ impl<S: Store> Partitioned<S> {
     /// The partitions of a table and of its global indexes at this moment; `None` for a table that is not known.
     pub fn snapshot(&self, table: &str) -> Option<Vec<ResourceSnapshot>> {
         self.gate.snapshot(table)
+    }
+
+    /// The same as a JSON document, for tools (docs/partitions.md).
+    pub fn report(&self, table: &str) -> Option<serde_json::Value> {
+        self.gate.report(table)
     }
 
     /// A request on one table or index.

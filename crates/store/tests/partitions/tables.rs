@@ -18,7 +18,7 @@ fn tables_that_were_there_before_are_known_at_the_start() {
 #[test]
 fn a_table_dropped_and_made_again_starts_fresh() {
     let bench = Bench::on_demand();
-    assert_eq!(bench.exhaust("a"), 1_000);
+    assert_eq!(bench.exhaust("a"), 500);
     bench.call(Operation::DeleteTable, json!({ "TableName": "games" })).unwrap();
     assert!(bench.store.snapshot("games").is_none());
     assert_eq!(bench.put("a", "a").unwrap_err().code.name(), "ResourceNotFoundException");
@@ -44,7 +44,7 @@ fn a_change_of_capacity_takes_effect() {
         .call(Operation::UpdateTable, json!({ "TableName": "games", "BillingMode": "PAY_PER_REQUEST" }))
         .unwrap();
     bench.advance(1_000);
-    assert_eq!(bench.exhaust("a"), 1_000);
+    assert_eq!(bench.exhaust("a"), 500);
     assert_eq!(bench.put("a", "a").unwrap_err().code.name(), "ThrottlingException");
 }
 
@@ -86,4 +86,50 @@ fn what_cannot_be_read_is_the_engines_to_refuse() {
             assert_eq!(body(&ours), body(&theirs), "{operation:?} {request}");
         }
     }
+}
+
+/// Splits outlive the process, beside the data.
+#[test]
+fn what_was_split_is_split_after_a_restart() {
+    let file = std::env::temp_dir().join(format!("heatsink-partitions-{}", std::process::id()));
+    let env = ManualEnv::seeded(1);
+    let inner = Arc::new(Embedded::memory().unwrap());
+    let start = || {
+        let env: Arc<dyn heatsink_env::Env> = Arc::new(env.clone());
+        block_on(Partitioned::start_kept(Arc::clone(&inner), env, &file)).unwrap()
+    };
+    let bench = Bench { env: env.clone(), store: start(), inner: Arc::clone(&inner) };
+    bench.create("games", json!({ "BillingMode": "PAY_PER_REQUEST" }));
+    // An update of a large item is 200 units: few requests make its partition hot.
+    let text = "x".repeat(200 * 1024);
+    for key in 0..4 {
+        let mut item = item(&format!("key-{key}"), "a");
+        item["text"] = json!({ "S": text });
+        bench.call(Operation::PutItem, json!({ "TableName": "games", "Item": item })).unwrap();
+    }
+    for second in 0..600 {
+        for nth in 0..20 {
+            let update = json!({
+                "TableName": "games", "Key": item(&format!("key-{}", nth % 4), "a"), "UpdateExpression": "SET seen = :s",
+                "ExpressionAttributeValues": {":s": {"N": second.to_string()}},
+            });
+            // Some are throttled, which is what makes it split.
+            let _ = bench.call(Operation::UpdateItem, update);
+        }
+        bench.advance(1_000);
+    }
+    let shown = |store: &Partitioned<Arc<Embedded>>| -> Vec<u64> {
+        store.snapshot("games").unwrap()[0].partitions.iter().map(|one| one.id).collect()
+    };
+    let before = shown(&bench.store);
+    assert!(before.len() > 4, "{before:?}");
+    drop(bench);
+    let again = start();
+    assert_eq!(shown(&again), before);
+    assert_eq!(
+        again.report("games").unwrap()["resources"][0]["partitions"].as_array().unwrap().len(),
+        before.len()
+    );
+    drop(again);
+    std::fs::remove_file(&file).unwrap();
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use heatsink_env::Env;
+use heatsink_gateway::Partitions;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
@@ -20,6 +21,8 @@ pub struct Opened {
     pub store: Arc<dyn Store>,
     pub region: String,
     pub place: Place,
+    /// Tells the partitions of a table, where there are any.
+    pub partitions: Option<Partitions>,
 }
 
 /// The embedded engine, in memory or in `file`, with or without partitions before it.
@@ -33,12 +36,22 @@ pub async fn embedded(file: Option<&Path>, partitions: bool, env: &Arc<dyn Env>)
         None => Exit::software(format!("cannot start the embedded store: {error}")),
     };
     let engine = engine.map_err(cannot)?;
-    let store: Arc<dyn Store> = if partitions {
-        Arc::new(Partitioned::start(engine, env.clone()).await.map_err(cannot)?)
-    } else {
-        Arc::new(engine)
+    let region = EMBEDDED_REGION.to_owned();
+    if !partitions {
+        return Ok(Opened { store: Arc::new(engine), region, place, partitions: None });
+    }
+    let store = match file {
+        Some(file) => {
+            let mut beside = file.as_os_str().to_owned();
+            beside.push(".partitions");
+            Partitioned::start_kept(engine, env.clone(), Path::new(&beside)).await
+        }
+        None => Partitioned::start(engine, env.clone()).await,
     };
-    Ok(Opened { store, region: EMBEDDED_REGION.to_owned(), place })
+    let store = Arc::new(store.map_err(cannot)?);
+    let told = Arc::clone(&store);
+    let partitions: Partitions = Box::new(move |table| told.report(table));
+    Ok(Opened { store, region, place, partitions: Some(partitions) })
 }
 
 /// The DynamoDB endpoint at `url`.
@@ -49,5 +62,5 @@ pub async fn upstream(url: &str, env: &Arc<dyn Env>) -> Result<Opened, Exit> {
         .await
         .map_err(|problem| Exit::usage(format!("--upstream: {problem}")))?;
     let region = upstream.region().to_owned();
-    Ok(Opened { store: Arc::new(upstream), region, place })
+    Ok(Opened { store: Arc::new(upstream), region, place, partitions: None })
 }

@@ -1,0 +1,79 @@
+//! What the operator's tools ask on this machine: `GET /_heatsink/partitions?table=T`.
+//!
+//! Not part of DynamoDB's protocol, and only for loopback peers.
+
+use bytes::Bytes;
+use http::header::{HOST, ORIGIN};
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderMap, StatusCode};
+use serde_json::json;
+
+use crate::Partitions;
+
+/// Its path.
+pub(super) const PARTITIONS: &str = "/_heatsink/partitions";
+
+/// The partitions of the table in the query, as JSON; an error is JSON too, with one member `error`.
+pub(super) fn partitions(head: &Parts, local: bool, told: Option<&Partitions>) -> (StatusCode, Bytes) {
+    let refuse = |status, problem: &str| (status, json!({ "error": problem }));
+    let (status, answer) = if !local || !from_a_tool(&head.headers) {
+        refuse(StatusCode::FORBIDDEN, "only tools on this machine may ask")
+    } else {
+        match (told, table(head.uri.query().unwrap_or_default())) {
+            (None, _) => refuse(
+                StatusCode::NOT_FOUND,
+                "this server has no partitions: it runs upstream or without them",
+            ),
+            (_, None) => refuse(StatusCode::BAD_REQUEST, "which table? ask /_heatsink/partitions?table=NAME"),
+            (Some(told), Some(table)) => match told(table) {
+                Some(partitions) => (StatusCode::OK, partitions),
+                None => refuse(StatusCode::NOT_FOUND, &format!("there is no table {table}")),
+            },
+        }
+    };
+    (status, Bytes::from(answer.to_string()))
+}
+
+/// The `table` of a query string. Table names are letters, digits, `_`, `-` and `.`, none of which is ever escaped.
+fn table(query: &str) -> Option<&str> {
+    let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(name, value)| *name == "table" && !value.is_empty()).map(|(_, value)| value)
+}
+
+/// No web page may ask, not even through a name of its own that resolves to this machine.
+fn from_a_tool(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let local = host.is_some_and(|host| {
+        let name = host.host().trim_start_matches('[').trim_end_matches(']');
+        name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+    });
+    local && !headers.contains_key(ORIGIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn ask(uri: &str, host: &str, local: bool, told: Option<&Partitions>) -> (u16, serde_json::Value) {
+        let request = Request::builder().uri(uri).header(HOST, host).body(()).unwrap();
+        let (status, body) = partitions(&request.into_parts().0, local, told);
+        (status.as_u16(), serde_json::from_slice(&body).unwrap())
+    }
+
+    #[test]
+    fn who_may_ask_and_what_is_answered() {
+        let told: Partitions = Box::new(|table| (table == "games").then(|| json!({ "table": table })));
+        let games = "/_heatsink/partitions?x=1&table=games";
+        for host in ["127.0.0.1:8000", "localhost:8000", "[::1]:8000"] {
+            assert_eq!(ask(games, host, true, Some(&told)), (200, json!({ "table": "games" })), "{host}");
+        }
+        assert_eq!(ask(games, "127.0.0.1", false, Some(&told)).0, 403);
+        assert_eq!(ask(games, "rebound.example", true, Some(&told)).0, 403);
+        assert_eq!(ask(games, "127.0.0.1", true, None).0, 404);
+        assert_eq!(ask("/_heatsink/partitions?table=none", "127.0.0.1", true, Some(&told)).0, 404);
+        assert_eq!(ask("/_heatsink/partitions", "127.0.0.1", true, Some(&told)).0, 400);
+    }
+}

@@ -1,0 +1,193 @@
+//! `heatsink partitions TABLE`: the partitions of a table in a running server, as bars of heat.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::Output;
+use crate::exit::Exit;
+
+/// Longest wait for the server.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Width of a bar that stands for one full ceiling.
+const FULL: f64 = 15.0;
+
+/// What `partitions` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The table
+    table: String,
+    /// Address of the running server, on this machine
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
+    server: SocketAddr,
+    /// How they are printed on stdout
+    #[arg(long, value_enum, default_value_t)]
+    output: Output,
+}
+
+#[derive(Debug, Deserialize)]
+struct Table {
+    resources: Vec<Resource>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Resource {
+    index: Option<String>,
+    mode: String,
+    read_units_per_s: u64,
+    write_units_per_s: u64,
+    partitions: Vec<Partition>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Partition {
+    id: u64,
+    first_position: String,
+    first_sort_key: String,
+    state: String,
+    splits_in_s: Option<u64>,
+    not_split_because: Option<String>,
+    read_units_per_s: f64,
+    write_units_per_s: f64,
+    throttled_per_s: u64,
+    lag_ms: u64,
+}
+
+/// Asks the server and prints what it says. Exit 69 when there is no server, 1 when it knows no such table or has no
+/// partitions.
+#[allow(clippy::print_stdout, reason = "what was asked for goes to stdout")]
+pub fn run(args: Args) -> Result<(), Exit> {
+    let unreachable = |problem: std::io::Error| {
+        Exit::unavailable(format!(
+            "cannot ask the server at {}: {problem}; is `heatsink serve` running?",
+            args.server
+        ))
+    };
+    let (status, body) = ask(args.server, &args.table).map_err(unreachable)?;
+    if status != 200 {
+        return Err(Exit::failed(body.trim()));
+    }
+    if args.output == Output::Json {
+        println!("{body}");
+        return Ok(());
+    }
+    let table: Table = serde_json::from_str(&body)
+        .map_err(|problem| Exit::failed(format!("the server's answer cannot be read: {problem}")))?;
+    for resource in &table.resources {
+        print!("{}", picture(&args.table, resource));
+    }
+    Ok(())
+}
+
+/// One GET, one answer, the connection closed after it: nothing here needs more of HTTP.
+fn ask(server: SocketAddr, table: &str) -> std::io::Result<(u16, String)> {
+    let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let table: String = table.bytes().fold(String::new(), |mut text, byte| {
+        // Table names are letters, digits, `_`, `-` and `.`; whatever else was typed is escaped.
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') {
+            text.push(char::from(byte));
+        } else {
+            let _ = write!(text, "%{byte:02X}");
+        }
+        text
+    });
+    write!(
+        stream,
+        "GET /_heatsink/partitions?table={table} HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n"
+    )?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let broken = || std::io::Error::other("its answer is not HTTP");
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(broken)?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
+    Ok((status, body.to_owned()))
+}
+
+/// A line per partition: writes and reads as shares of their ceilings of 1,000 and 3,000 units per second.
+fn picture(table: &str, resource: &Resource) -> String {
+    let mut text = String::new();
+    let name = resource.index.as_deref().map_or(table.to_owned(), |index| format!("{table} / {index}"));
+    let _ = writeln!(
+        text,
+        "{name}: {}, {} read and {} write units/s, {} partitions",
+        resource.mode,
+        resource.read_units_per_s,
+        resource.write_units_per_s,
+        resource.partitions.len()
+    );
+    for partition in &resource.partitions {
+        let sort = match partition.first_sort_key.as_str() {
+            "" => String::new(),
+            sort => format!(" from {sort:?}"),
+        };
+        let mut notes = Vec::new();
+        if partition.throttled_per_s > 0 {
+            notes.push(format!("{} throttled/s", partition.throttled_per_s));
+        }
+        match (&partition.splits_in_s, &partition.not_split_because) {
+            (Some(seconds), _) => notes.push(format!("splits in {seconds} s")),
+            (None, Some(why)) => notes.push(format!("{}: {why}", partition.state)),
+            (None, None) => {}
+        }
+        if partition.lag_ms > 0 {
+            notes.push(format!("{} ms behind", partition.lag_ms));
+        }
+        let _ = writeln!(
+            text,
+            "{:>5}  {}…  W {} {:>6.0}  R {} {:>6.0}  {}{sort}",
+            partition.id,
+            &partition.first_position[..4.min(partition.first_position.len())],
+            bar(partition.write_units_per_s / 1_000.0),
+            partition.write_units_per_s,
+            bar(partition.read_units_per_s / 3_000.0),
+            partition.read_units_per_s,
+            notes.join(", "),
+        );
+    }
+    text
+}
+
+fn bar(share: f64) -> String {
+    // A float to integer cast saturates; a bar is never longer than its full width.
+    #[allow(clippy::cast_possible_truncation, reason = "clamped to the bar's width")]
+    let (filled, width) = ((share.clamp(0.0, 1.0) * FULL).round() as usize, FULL as usize);
+    format!("{}{}", "█".repeat(filled), "·".repeat(width - filled))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_and_notes() {
+        let partition = |id, writes: f64, throttled| Partition {
+            id,
+            first_position: "8000000000000000".into(),
+            first_sort_key: String::new(),
+            state: "stuck".into(),
+            splits_in_s: None,
+            not_split_because: (throttled > 0).then(|| "single-item".into()),
+            read_units_per_s: 0.0,
+            write_units_per_s: writes,
+            throttled_per_s: throttled,
+            lag_ms: 0,
+        };
+        let resource = Resource {
+            index: None,
+            mode: "on-demand".into(),
+            read_units_per_s: 12_000,
+            write_units_per_s: 4_000,
+            partitions: vec![partition(0, 0.0, 0), partition(1, 1_000.0, 3_000)],
+        };
+        let text = picture("votes", &resource);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "votes: on-demand, 12000 read and 4000 write units/s, 2 partitions");
+        assert!(lines[1].contains(&"·".repeat(15)) && lines[2].contains(&"█".repeat(15)));
+        assert!(lines[2].contains("3000 throttled/s, stuck: single-item"), "{}", lines[2]);
+    }
+}

@@ -1,0 +1,161 @@
+//! The partitions of a data file's tables, in a file beside it. Partitions are never merged, so they must outlive the
+//! process.
+//!
+//! One JSON document, replaced as a whole: written to a temporary file, flushed, renamed. Written after the answer it
+//! belongs to: a crash in between forgets the last split, which then has to be found again.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use heatsink_dynamo::Error;
+use heatsink_physics::SavedTable;
+use serde::{Deserialize, Serialize};
+
+/// What the file's first member says.
+const VERSION: u32 = 1;
+
+/// The file's content.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Kept {
+    version: u32,
+    tables: Vec<KeptTable>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct KeptTable {
+    name: String,
+    /// A table dropped and made again has other partitions.
+    incarnation: String,
+    #[serde(flatten)]
+    partitions: SavedTable,
+}
+
+impl Kept {
+    pub(super) fn new(tables: impl Iterator<Item = (String, String, SavedTable)>) -> Self {
+        let table = |(name, incarnation, partitions)| KeptTable { name, incarnation, partitions };
+        Kept { version: VERSION, tables: tables.map(table).collect() }
+    }
+}
+
+/// The tables' partitions by name and incarnation.
+pub(super) type Found = HashMap<(String, String), SavedTable>;
+
+/// Writes what is to be kept, on a thread of its own.
+pub(super) struct Keeper {
+    /// The revision that was last handed over.
+    revision: AtomicU64,
+    writer: Option<(Sender<Kept>, JoinHandle<()>)>,
+}
+
+impl Keeper {
+    /// Reads what was kept in `path`; nothing if there is no such file.
+    ///
+    /// # Errors
+    /// `InternalServerError` if the file cannot be read or is not what was written: partitions are not forgotten in silence.
+    pub(super) fn open(path: &Path) -> Result<(Keeper, Found), Error> {
+        let refuse = |problem: String| {
+            let way_out = "remove the file to start with the partitions that the tables' capacity gives them";
+            Error::internal(format!("cannot read the partitions in {}: {problem}; {way_out}", path.display()))
+        };
+        let kept = match std::fs::read(path) {
+            Ok(bytes) => {
+                serde_json::from_slice::<Kept>(&bytes).map_err(|problem| refuse(problem.to_string()))?
+            }
+            Err(missing) if missing.kind() == ErrorKind::NotFound => Kept::new(std::iter::empty()),
+            Err(problem) => return Err(refuse(problem.to_string())),
+        };
+        if kept.version != VERSION {
+            return Err(refuse(format!("version {} is not known", kept.version)));
+        }
+        let found = kept
+            .tables
+            .into_iter()
+            .map(|table| ((table.name, table.incarnation), table.partitions))
+            .collect();
+        let (sender, receiver) = channel::<Kept>();
+        let path = path.to_path_buf();
+        let thread = std::thread::spawn(move || {
+            while let Ok(mut kept) = receiver.recv() {
+                // Only the latest matters.
+                while let Ok(newer) = receiver.try_recv() {
+                    kept = newer;
+                }
+                if let Err(error) = replace(&path, &kept) {
+                    tracing::warn!(%error, path = %path.display(), "cannot keep the partitions");
+                }
+            }
+        });
+        Ok((Keeper { revision: AtomicU64::new(0), writer: Some((sender, thread)) }, found))
+    }
+
+    /// Whether something changed since it was last handed over.
+    pub(super) fn stale(&self, revision: u64) -> bool {
+        self.revision.load(Ordering::Relaxed) != revision
+    }
+
+    /// The same, and takes it that it is handed over now.
+    pub(super) fn changed(&self, revision: u64) -> bool {
+        self.revision.swap(revision, Ordering::Relaxed) != revision
+    }
+
+    /// Has it written. Returns at once.
+    pub(super) fn keep(&self, kept: Kept) {
+        if let Some((sender, _)) = &self.writer {
+            // The thread lives as long as this does.
+            let _ = sender.send(kept);
+        }
+    }
+}
+
+impl Drop for Keeper {
+    /// Waits until all is written.
+    fn drop(&mut self) {
+        if let Some((sender, thread)) = self.writer.take() {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn replace(path: &Path, kept: &Kept) -> std::io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    let beside = PathBuf::from(beside);
+    let mut file = File::create(&beside)?;
+    file.write_all(&serde_json::to_vec(kept)?)?;
+    file.sync_all()?;
+    std::fs::rename(&beside, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use heatsink_physics::{Mode, Tables};
+
+    use super::*;
+
+    #[test]
+    fn written_whole_and_read_back() {
+        let folder = std::env::temp_dir().join(format!("heatsink-keep-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("partitions");
+        let mut tables = Tables::default();
+        tables.create(0, "t".into(), Mode::Provisioned { read: 1, write: 5_000 });
+        let saved = tables.save("t").unwrap();
+        {
+            let (keeper, found) = Keeper::open(&path).unwrap();
+            assert!(found.is_empty());
+            assert!(keeper.changed(1) && !keeper.changed(1));
+            keeper.keep(Kept::new([("t".into(), "1".into(), saved.clone())].into_iter()));
+        }
+        let (_, found) = Keeper::open(&path).unwrap();
+        assert_eq!(found.get(&("t".into(), "1".into())), Some(&saved));
+        std::fs::write(&path, "{").unwrap();
+        assert!(Keeper::open(&path).err().unwrap().to_string().contains("remove the file"));
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
