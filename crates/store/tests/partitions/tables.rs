@@ -103,14 +103,14 @@ fn what_was_split_is_split_after_a_restart() {
     // An update of a large item is 200 units: few requests make its partition hot.
     let text = "x".repeat(200 * 1024);
     for key in 0..4 {
-        let mut item = item(&format!("key-{key}"), "a");
+        let mut item = item("a", &key.to_string());
         item["text"] = json!({ "S": text });
         bench.call(Operation::PutItem, json!({ "TableName": "games", "Item": item })).unwrap();
     }
     for second in 0..600 {
         for nth in 0..20 {
             let update = json!({
-                "TableName": "games", "Key": item(&format!("key-{}", nth % 4), "a"), "UpdateExpression": "SET seen = :s",
+                "TableName": "games", "Key": item("a", &(nth % 4).to_string()), "UpdateExpression": "SET seen = :s",
                 "ExpressionAttributeValues": {":s": {"N": second.to_string()}},
             });
             // Some are throttled, which is what makes it split.
