@@ -106,6 +106,7 @@ fn what_was_split_is_split_after_a_restart() {
         let mut item = item("a", &key.to_string());
         item["text"] = json!({ "S": text });
         bench.call(Operation::PutItem, json!({ "TableName": "games", "Item": item })).unwrap();
+        bench.advance(1_000);
     }
     for second in 0..600 {
         for nth in 0..20 {
