@@ -16,6 +16,8 @@ pub enum Placement {
 pub struct Reads {
     /// Whether its shards are seen as they were at one moment.
     pub consistency: Consistency,
+    /// Whether a Query is answered, and marked so, without a shard that cannot be read.
+    pub partial: bool,
 }
 
 /// What a Query over several shards shows of them.

@@ -35,18 +35,40 @@ pub(crate) struct Rule {
     /// The logical partition keys it is for, as a glob. Binary keys are matched as raw bytes. Default: "*".
     #[schemars(with = "Option<String>")]
     pub keys: Option<Spanned<String>>,
-    /// "calculated": an item's shard is a hash of its sort key. "none": the keys stay whole.
+    /// "calculated": an item's shard is a hash of its sort key. "random": the same, of the whole sort key. "bucket": an item lies in
+    /// the hour, day or month of its sort key, within it as calculated. "template": as the table was sharded by hand. "none": the
+    /// keys stay whole.
     pub strategy: StrategyName,
-    /// What is hashed: "sort_key" (the default), or one part of a string sort key.
+    /// What is hashed: "sort_key" (the default), one part of a string sort key, or (templates only) an attribute that never changes.
     #[schemars(with = "Option<By>")]
     pub by: Option<Spanned<By>>,
-    /// How many physical keys each logical key is spread over. For "calculated" only, and needed there.
+    /// How many physical keys each logical key is spread over; in each bucket, where there are buckets. Needed but for "none" and
+    /// "bucket".
     #[schemars(with = "Option<Shards>")]
     pub shards: Option<Spanned<Shards>>,
     /// "shard" (the default): a Query shows each shard as it was when it was read. "strong": it shows all shards as they were at one moment, for
     /// twice the reads. Not recorded: it can be changed at any time.
     #[schemars(with = "Option<ConsistencyName>")]
     pub consistency: Option<Spanned<ConsistencyName>>,
+    /// How long a bucket is, in UTC. For "bucket", and for templates with {bucket}.
+    #[schemars(with = "Option<BucketName>")]
+    pub bucket: Option<Spanned<BucketName>>,
+    /// Where the time stands in the sort key. By default a string begins with it, in ISO-8601, and a number is in seconds.
+    #[schemars(with = "Option<TimePlace>")]
+    pub time: Option<Spanned<TimePlace>>,
+    /// How physical keys are written: {pk}, then {shard} (from 0), {shard+1} (from 1), {bucket}, {bucket:%Y%m%d}, and separators.
+    #[schemars(with = "Option<String>")]
+    pub template: Option<Spanned<String>>,
+    /// How the shard is computed from what is hashed. For "template" only.
+    #[schemars(with = "Option<HashName>")]
+    pub hash: Option<Spanned<HashName>>,
+    /// Declares that items are only ever added, which hash = "random" needs.
+    #[schemars(with = "Option<bool>")]
+    pub append_only: Option<Spanned<bool>>,
+    /// What becomes of a Query when a shard cannot be read: "fail" (the default), or "partial", which answers with the other shards
+    /// and says so in the header x-heatsink-partial.
+    #[schemars(with = "Option<OnShardError>")]
+    pub on_shard_error: Option<Spanned<OnShardError>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -61,6 +83,53 @@ pub(crate) enum ConsistencyName {
 pub(crate) enum StrategyName {
     None,
     Calculated,
+    Random,
+    Bucket,
+    Template,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum BucketName {
+    Hour,
+    Day,
+    Month,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HashName {
+    Jump,
+    Md5,
+    Sha256,
+    Fnv1a32,
+    Fnv1a64,
+    Modulo,
+    Random,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OnShardError {
+    Fail,
+    Partial,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EpochName {
+    Seconds,
+    Milliseconds,
+}
+
+/// Where the time stands in a sort key.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TimePlace {
+    /// What stands before the time in a string sort key, such as "ALERT#".
+    pub prefix: Option<String>,
+    /// The unit of a numeric sort key, which counts from 1970.
+    pub epoch: Option<EpochName>,
 }
 
 /// What decides an item's shard.
@@ -71,6 +140,8 @@ pub(crate) enum By {
     SortKey(SortKey),
     /// One part of a string sort key.
     Part(Part),
+    /// An attribute outside the primary key.
+    Attribute(Attribute),
 }
 
 #[derive(Debug, JsonSchema)]
@@ -80,8 +151,8 @@ pub(crate) enum SortKey {
 }
 
 /// One part of a string sort key, split at a separator. A sort key without that part counts as a whole.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct Part {
     /// The sort key's attribute name.
     #[schemars(with = "String", length(min = 1))]
@@ -91,6 +162,27 @@ pub(crate) struct Part {
     pub separator: Spanned<String>,
     /// Which part, counted from 0.
     pub part: PartNumber,
+}
+
+/// An attribute outside the primary key, which every item has from its first write on and which never changes.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Attribute {
+    /// Its name.
+    #[schemars(with = "String", length(min = 1))]
+    pub attribute: Spanned<String>,
+    /// Must be true: if it changed, the item would be lost.
+    pub immutable: bool,
+}
+
+/// A part or an attribute, as far as it was written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct AnyBy {
+    attribute: Spanned<String>,
+    separator: Option<Spanned<String>>,
+    part: Option<PartNumber>,
+    immutable: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, JsonSchema)]
@@ -158,7 +250,20 @@ impl<'de> Deserialize<'de> for By {
             }
 
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<By, M::Error> {
-                Part::deserialize(MapAccessDeserializer::new(map)).map(By::Part)
+                use serde::de::Error;
+                let AnyBy { attribute, separator, part, immutable } =
+                    AnyBy::deserialize(MapAccessDeserializer::new(map))?;
+                if let (Some(immutable), None, None) = (immutable, &separator, part) {
+                    return Ok(By::Attribute(Attribute { attribute, immutable }));
+                }
+                if immutable.is_some() {
+                    return Err(M::Error::custom("immutable is for a whole attribute, not for a part of the sort key"));
+                }
+                Ok(By::Part(Part {
+                    attribute,
+                    separator: separator.ok_or_else(|| M::Error::missing_field("separator"))?,
+                    part: part.ok_or_else(|| M::Error::missing_field("part"))?,
+                }))
             }
         }
 

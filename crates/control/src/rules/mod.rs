@@ -5,12 +5,13 @@
 
 mod error;
 mod file;
+mod read;
 
 use std::fmt;
 
 use heatsink_dynamo::{KeyType, TableSchema};
 pub use heatsink_layout::Glob;
-use heatsink_layout::{By, Consistency, Hash, KeyLayout, Layout, Reads, Strategy, TableLayouts};
+use heatsink_layout::{By, Consistency, KeyLayout, Layout, Reads, Strategy, TableLayouts};
 
 pub use error::RulesError;
 pub use file::{MAX_SHARDS, json_schema};
@@ -43,24 +44,13 @@ pub struct Rule {
 pub enum Spread {
     /// The key stays whole.
     Whole,
-    /// Its items are spread over `shards` physical keys, by a hash of the sort key or of one part of it.
-    Calculated {
-        /// The part; `None` for the whole sort key.
-        part: Option<Part>,
-        /// From 1 to [`MAX_SHARDS`].
-        shards: u16,
+    /// Its items are spread.
+    Sharded {
+        /// How.
+        layout: Layout,
+        /// The attribute whose part decides the shard, which must be the sort key.
+        part_of: Option<String>,
     },
-}
-
-/// One part of a string sort key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// The sort key's attribute name.
-    pub attribute: String,
-    /// What parts are separated by; not empty.
-    pub separator: String,
-    /// Which part, counted from 0.
-    pub part: u16,
 }
 
 /// What the rules say of one table.
@@ -92,7 +82,7 @@ impl Rules {
             // A rule's own span reaches from its [[rule]] heading, so its end may lie in front of its fields.
             let heading = raw.span().start..raw.span().start;
             let fault = |span, problem: String| RulesError::at(file, text, span, problem);
-            let rule = check(at + 1, raw, &fault)?;
+            let rule = read::rule(at + 1, raw, &fault)?;
             let line = RulesError::at(file, text, heading.clone(), "").line;
             let rule = Rule { line, ..rule };
             if let Some(earlier) = rules.iter().find(|earlier| earlier.leaves_nothing_to(&rule)) {
@@ -160,6 +150,15 @@ impl Rules {
         while layouts.last().is_some_and(|last| last.layout().strategy == Strategy::None) {
             layouts.pop();
         }
+        let by_hand = |one: &KeyLayout| one.layout().template().is_some();
+        let own = |one: &KeyLayout| !by_hand(one) && one.layout().strategy != Strategy::None;
+        if layouts.iter().any(by_hand) && layouts.iter().any(own) {
+            return Wish::Impossible(format!(
+                "the rules cannot hold for table {}: some shard by a template and some by Heatsink's own suffixes, and the keys of the \
+                 one could be read as the other's. Give all of them templates, such as template = \"{{pk}}#{{shard}}\", or none",
+                schema.name
+            ));
+        }
         match (layouts.is_empty(), applied) {
             (false, _) => Wish::Sharded(TableLayouts::new(layouts)),
             (true, true) => Wish::Whole,
@@ -168,108 +167,18 @@ impl Rules {
     }
 }
 
-fn check(
-    number: usize,
-    raw: toml::Spanned<file::Rule>,
-    fault: &dyn Fn(std::ops::Range<usize>, String) -> RulesError,
-) -> Result<Rule, RulesError> {
-    let heading = raw.span().start..raw.span().start;
-    let raw = raw.into_inner();
-    if let Some(wrong) =
-        raw.table.get_ref().chars().find(|c| !(c.is_ascii_alphanumeric() || "_.-*?".contains(*c)))
-    {
-        let problem =
-            format!("table names hold a-z, A-Z, 0-9, _ . - only, and globs * and ? besides; found {wrong:?}");
-        return Err(fault(raw.table.span(), problem));
-    }
-    if raw.table.get_ref().is_empty() {
-        return Err(fault(
-            raw.table.span(),
-            "expected a table's name or a glob, found an empty text".to_owned(),
-        ));
-    }
-    if raw.keys.as_ref().is_some_and(|keys| keys.get_ref().is_empty()) {
-        let span = raw.keys.as_ref().map_or(heading.clone(), toml::Spanned::span);
-        return Err(fault(span, "expected a glob, found an empty text, which no key can be".to_owned()));
-    }
-    let consistency = match raw.consistency.as_ref().map(toml::Spanned::as_ref) {
-        None | Some(file::ConsistencyName::Shard) => Consistency::Shard,
-        Some(file::ConsistencyName::Strong) => Consistency::Strong,
-    };
-    let spread = match raw.strategy {
-        file::StrategyName::None => {
-            let meaningless = raw
-                .by
-                .as_ref()
-                .map(toml::Spanned::span)
-                .or(raw.shards.as_ref().map(toml::Spanned::span))
-                .or(raw.consistency.as_ref().map(toml::Spanned::span));
-            if let Some(span) = meaningless {
-                return Err(fault(
-                    span,
-                    "has no meaning with strategy = \"none\", which leaves keys whole; remove it".to_owned(),
-                ));
-            }
-            Spread::Whole
-        }
-        file::StrategyName::Calculated => {
-            let Some(shards) = raw.shards else {
-                let problem = format!(
-                    "strategy = \"calculated\" needs the field `shards`: a whole number from 1 to {MAX_SHARDS}"
-                );
-                return Err(RulesError { field: Some(format!("rule[{number}]")), ..fault(heading, problem) });
-            };
-            let part = match raw.by.map(toml::Spanned::into_inner) {
-                None | Some(file::By::SortKey(_)) => None,
-                Some(file::By::Part(part)) => {
-                    for text in [&part.attribute, &part.separator] {
-                        if text.get_ref().is_empty() {
-                            return Err(fault(
-                                text.span(),
-                                "expected at least one character, found an empty text".to_owned(),
-                            ));
-                        }
-                    }
-                    Some(Part {
-                        attribute: part.attribute.into_inner(),
-                        separator: part.separator.into_inner(),
-                        part: part.part.0,
-                    })
-                }
-            };
-            Spread::Calculated { part, shards: shards.into_inner().0 }
-        }
-    };
-    let keys = Glob::new(raw.keys.as_ref().map_or("*", |keys| keys.get_ref()));
-    let reads = Reads { consistency };
-    Ok(Rule { number, line: 0, table: Glob::new(raw.table.get_ref()), keys, spread, reads })
-}
-
 impl Rule {
     /// The layout it gives to a key that it matches.
     pub fn layout(&self) -> Layout {
         match &self.spread {
             Spread::Whole => Layout::none(),
-            Spread::Calculated { part, shards } => {
-                let by = match part {
-                    None => By::SortKey,
-                    Some(part) => {
-                        By::Part { separator: part.separator.clone(), part: usize::from(part.part) }
-                    }
-                };
-                Layout {
-                    strategy: Strategy::Calculated { by },
-                    shards: *shards,
-                    hash: Hash::JumpXxh3,
-                    version: 1,
-                }
-            }
+            Spread::Sharded { layout, .. } => layout.clone(),
         }
     }
 
     /// Whether the rule can hold for a table, or why not.
     fn fits(&self, schema: &TableSchema) -> Result<(), String> {
-        let Spread::Calculated { part, .. } = &self.spread else { return Ok(()) };
+        let Spread::Sharded { layout, part_of } = &self.spread else { return Ok(()) };
         let partition = &schema.key.partition;
         if partition.key_type == KeyType::N {
             return Err(format!(
@@ -278,19 +187,34 @@ impl Rule {
             ));
         }
         let Some(sort) = &schema.key.sort else {
-            return Err(
-                "it has no sort key, so every key holds one item and there is nothing to spread".to_owned()
-            );
+            return Err("it has no sort key, so every key holds one item and there is nothing to spread; a table with a sort key can \
+                        hold that item's parts as several items"
+                .to_owned());
         };
-        let Some(part) = part else { return Ok(()) };
-        if part.attribute != sort.name {
+        if let Some(attribute) = part_of {
+            if *attribute != sort.name {
+                return Err(format!(
+                    "`by` names the attribute {attribute}, but the table's sort key is {}; an attribute outside the primary key can \
+                     decide only in a template, as by = {{ attribute = \"{attribute}\", immutable = true }}",
+                    sort.name
+                ));
+            }
+            if sort.key_type != KeyType::S {
+                return Err(format!("`by` takes a part of the sort key {}, which is not a string", sort.name));
+            }
+        }
+        if let Some(name) = layout.attribute().filter(|name| schema.key.has(name)) {
             return Err(format!(
-                "`by` names the attribute {}, but the table's sort key is {}",
-                part.attribute, sort.name
+                "`by` declares {name} immutable, but it is a key attribute: by = \"sort_key\" takes the sort key"
             ));
         }
-        if sort.key_type != KeyType::S {
-            return Err(format!("`by` takes a part of the sort key {}, which is not a string", sort.name));
+        if let Some(time) = layout.time() {
+            if sort.key_type == KeyType::B {
+                return Err(format!("the bucket comes from the time in the sort key, and {} is binary", sort.name));
+            }
+            if sort.key_type == KeyType::N && !time.prefix.is_empty() {
+                return Err(format!("`time.prefix` is for string sort keys, and {} is a number", sort.name));
+            }
         }
         Ok(())
     }
@@ -299,9 +223,15 @@ impl Rule {
     /// it takes them for sure only where it fits whatever `later` fits.
     fn leaves_nothing_to(&self, later: &Rule) -> bool {
         let fits_alike = match (&self.spread, &later.spread) {
-            (Spread::Whole, _) | (Spread::Calculated { part: None, .. }, Spread::Calculated { .. }) => true,
-            (Spread::Calculated { part: Some(mine), .. }, Spread::Calculated { part: Some(theirs), .. }) => {
-                mine.attribute == theirs.attribute
+            (Spread::Whole, _) => true,
+            (Spread::Sharded { layout, part_of: None }, Spread::Sharded { .. })
+                if layout.time().is_none() && layout.attribute().is_none() =>
+            {
+                true
+            }
+            (Spread::Sharded { layout: mine, part_of: a }, Spread::Sharded { layout: theirs, part_of: b }) => {
+                let like = |layout: &Layout| (layout.time().cloned(), layout.attribute().map(str::to_owned));
+                a == b && like(mine) == like(theirs)
             }
             _ => self.table.is_exact(),
         };
@@ -342,20 +272,24 @@ impl fmt::Display for Rule {
             Keys(&self.keys),
             Tables(&self.table)
         )?;
-        match &self.spread {
-            Spread::Whole => f.write_str("not spread")?,
-            Spread::Calculated { part: None, shards } => {
-                write!(f, "spread over {shards} by a hash of the sort key")?;
-            }
-            Spread::Calculated { part: Some(part), shards } => write!(
+        let Spread::Sharded { layout, part_of } = &self.spread else { return f.write_str("not spread") };
+        match (&layout.strategy, part_of) {
+            (Strategy::Calculated { by: By::Part { separator, part } }, Some(attribute)) => write!(
                 f,
-                "spread over {shards} by a hash of part {} of the sort key {}, split at {:?}",
-                part.part, part.attribute, part.separator
-            )?,
+                "spread over {} by a hash of part {part} of the sort key {attribute}, split at {separator:?}",
+                layout.shards
+            ),
+            (Strategy::Calculated { .. }, _) => {
+                write!(f, "spread over {} by a hash of the sort key", layout.shards)
+            }
+            _ => write!(f, "{layout}"),
+        }?;
+        if self.reads.consistency == Consistency::Strong {
+            f.write_str(", seen as they were at one moment")?;
         }
-        match self.reads.consistency {
-            Consistency::Shard => Ok(()),
-            Consistency::Strong => f.write_str(", seen as they were at one moment"),
+        if self.reads.partial {
+            f.write_str("; a Query is answered without shards that cannot be read")?;
         }
+        Ok(())
     }
 }

@@ -1,0 +1,234 @@
+//! One rule as it stands in the file, made a rule: every field is there that has to be, and none that has no meaning.
+
+use std::ops::Range;
+
+use heatsink_layout::{By, Consistency, Epoch, Glob, Granularity, Hash, Layout, Reads, Strategy, Template, Time};
+use toml::Spanned;
+
+use super::file::{self, BucketName, ConsistencyName, EpochName, HashName, MAX_SHARDS, OnShardError, StrategyName};
+use super::{Rule, RulesError, Spread};
+
+/// Makes a fault of a place and what is wrong there.
+type Fault<'a> = &'a dyn Fn(Range<usize>, String) -> RulesError;
+
+/// Checks rule `number` of a file.
+pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) -> Result<Rule, RulesError> {
+    let heading = raw.span().start..raw.span().start;
+    let raw = raw.into_inner();
+    if let Some(wrong) =
+        raw.table.get_ref().chars().find(|c| !(c.is_ascii_alphanumeric() || "_.-*?".contains(*c)))
+    {
+        let problem =
+            format!("table names hold a-z, A-Z, 0-9, _ . - only, and globs * and ? besides; found {wrong:?}");
+        return Err(fault(raw.table.span(), problem));
+    }
+    if raw.table.get_ref().is_empty() {
+        return Err(fault(
+            raw.table.span(),
+            "expected a table's name or a glob, found an empty text".to_owned(),
+        ));
+    }
+    if raw.keys.as_ref().is_some_and(|keys| keys.get_ref().is_empty()) {
+        let span = raw.keys.as_ref().map_or(heading.clone(), Spanned::span);
+        return Err(fault(span, "expected a glob, found an empty text, which no key can be".to_owned()));
+    }
+    meaningless(&raw, fault)?;
+    let keys = Glob::new(raw.keys.as_ref().map_or("*", |keys| keys.get_ref()));
+    let table = Glob::new(raw.table.get_ref());
+    let partial = raw.on_shard_error.as_ref().is_some_and(|on| *on.get_ref() == OnShardError::Partial);
+    let consistency = match raw.consistency.as_ref().map(Spanned::as_ref) {
+        None | Some(ConsistencyName::Shard) => Consistency::Shard,
+        Some(ConsistencyName::Strong) => Consistency::Strong,
+    };
+    if let (Consistency::Strong, true, Some(on)) = (consistency, partial, &raw.on_shard_error) {
+        let problem = "has no meaning with consistency = \"strong\": what is missing was not seen at any moment; remove one of them";
+        return Err(fault(on.span(), problem.to_owned()));
+    }
+    let missing = |problem: String| RulesError {
+        field: Some(format!("rule[{number}]")),
+        ..fault(heading.clone(), problem)
+    };
+    let spread = spread(raw, fault, &missing)?;
+    Ok(Rule { number, line: 0, table, keys, spread, reads: Reads { consistency, partial } })
+}
+
+fn name(strategy: StrategyName) -> &'static str {
+    match strategy {
+        StrategyName::None => "none",
+        StrategyName::Calculated => "calculated",
+        StrategyName::Random => "random",
+        StrategyName::Bucket => "bucket",
+        StrategyName::Template => "template",
+    }
+}
+
+/// Refuses fields that the strategy does not know.
+fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
+    use StrategyName::{Bucket, Calculated, None, Random, Template};
+    let fields = [
+        (raw.by.as_ref().map(Spanned::span), &[Calculated, Bucket, Template][..]),
+        (raw.shards.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
+        (raw.bucket.as_ref().map(Spanned::span), &[Bucket, Template]),
+        (raw.time.as_ref().map(Spanned::span), &[Bucket, Template]),
+        (raw.template.as_ref().map(Spanned::span), &[Template]),
+        (raw.hash.as_ref().map(Spanned::span), &[Template]),
+        (raw.append_only.as_ref().map(Spanned::span), &[Template]),
+        (raw.consistency.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
+        (raw.on_shard_error.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
+    ];
+    for (span, strategies) in fields {
+        let (Some(span), false) = (span, strategies.contains(&raw.strategy)) else { continue };
+        let why = match raw.strategy {
+            None => ", which leaves keys whole",
+            Random => ", which hashes the whole sort key",
+            _ => "",
+        };
+        let strategy = name(raw.strategy);
+        return Err(fault(span, format!("has no meaning with strategy = \"{strategy}\"{why}; remove it")));
+    }
+    Ok(())
+}
+
+fn spread(
+    raw: file::Rule,
+    fault: Fault<'_>,
+    missing: &dyn Fn(String) -> RulesError,
+) -> Result<Spread, RulesError> {
+    let strategy = raw.strategy;
+    if strategy == StrategyName::None {
+        return Ok(Spread::Whole);
+    }
+    let needs = |what: &str| missing(format!("strategy = \"{}\" needs the field {what}", name(strategy)));
+    let by_span = raw.by.as_ref().map_or(0..0, Spanned::span);
+    let (by, part_of) = by(raw.by.map(Spanned::into_inner), strategy, &by_span, fault)?;
+    let time_span = raw.time.as_ref().map_or(0..0, Spanned::span);
+    let time = match raw.bucket {
+        None if raw.time.is_some() => {
+            return Err(fault(time_span, "has no meaning without `bucket`; remove it".to_owned()));
+        }
+        None => None,
+        Some(bucket) => Some(time(bucket.into_inner(), raw.time.map(Spanned::into_inner).unwrap_or_default())),
+    };
+    let shards = raw.shards.map(|shards| shards.into_inner().0);
+    let example = format!("`shards`: a whole number from 1 to {MAX_SHARDS}");
+    let mut hash = Hash::JumpXxh3;
+    let (strategy, shards) = match strategy {
+        StrategyName::Calculated | StrategyName::Random => {
+            (Strategy::Calculated { by }, shards.ok_or_else(|| needs(&example))?)
+        }
+        StrategyName::Bucket => {
+            let time = time.ok_or_else(|| needs("`bucket`: \"hour\", \"day\" or \"month\""))?;
+            (Strategy::Bucket { time, by }, shards.unwrap_or(1))
+        }
+        StrategyName::Template | StrategyName::None => {
+            let text = raw.template.ok_or_else(|| needs("`template`, such as \"{pk}#{shard}\""))?;
+            let span = text.span();
+            let template =
+                Template::read(text.get_ref()).map_err(|error| fault(span.clone(), error.to_string()))?;
+            if template.has_bucket() != time.is_some() {
+                return Err(match time {
+                    Some(_) => fault(span, "has no {bucket}, but the field `bucket` says how long one is".to_owned()),
+                    None => needs("`bucket`, since its template has {bucket}: \"hour\", \"day\" or \"month\""),
+                });
+            }
+            if let Some(time) = time.as_ref().filter(|time| !template.fits(time.granularity)) {
+                let problem = format!(
+                    "expected a bucket with the fields of {}, since bucket = \"{}\"",
+                    time.granularity.format(),
+                    time.granularity.name()
+                );
+                return Err(fault(span, problem));
+            }
+            let shards = match (template.has_shard(), shards) {
+                (true, shards) => shards.ok_or_else(|| needs(&example))?,
+                (false, None | Some(1)) => 1,
+                (false, Some(_)) => {
+                    return Err(fault(span, "has no {shard}, but `shards` is more than 1".to_owned()));
+                }
+            };
+            hash = match raw.hash {
+                Some(hash) => self::hash(hash.into_inner()),
+                None if template.has_shard() => {
+                    return Err(needs(
+                        "`hash`, as the code that sharded the table computes it: \"md5\", \"sha256\", \"fnv1a32\", \"fnv1a64\", \
+                         \"modulo\", \"random\" or \"jump\"",
+                    ));
+                }
+                None => Hash::JumpXxh3,
+            };
+            if hash == Hash::Random && raw.append_only.as_ref().is_none_or(|only| !*only.get_ref()) {
+                return Err(missing(
+                    "hash = \"random\" needs append_only = true: an item whose shard was drawn is not found again by its key, so it \
+                     can be neither overwritten nor changed"
+                        .to_owned(),
+                ));
+            }
+            (Strategy::Template { template, by, time }, shards)
+        }
+    };
+    Ok(Spread::Sharded { layout: Layout { strategy, shards, hash, version: 1 }, part_of })
+}
+
+fn by(
+    raw: Option<file::By>,
+    strategy: StrategyName,
+    span: &Range<usize>,
+    fault: Fault<'_>,
+) -> Result<(By, Option<String>), RulesError> {
+    let filled = |text: &Spanned<String>| {
+        if text.get_ref().is_empty() {
+            return Err(fault(text.span(), "expected at least one character, found an empty text".to_owned()));
+        }
+        Ok(())
+    };
+    match raw {
+        None | Some(file::By::SortKey(_)) => Ok((By::SortKey, None)),
+        Some(file::By::Part(part)) => {
+            filled(&part.attribute)?;
+            filled(&part.separator)?;
+            let by =
+                By::Part { separator: part.separator.into_inner(), part: usize::from(part.part.0) };
+            Ok((by, Some(part.attribute.into_inner())))
+        }
+        Some(file::By::Attribute(attribute)) => {
+            filled(&attribute.attribute)?;
+            if strategy != StrategyName::Template {
+                let problem = "an attribute outside the primary key can decide only in a template: a request by primary key could not be \
+                               routed. Expected \"sort_key\" or { attribute = \"…\", separator = \"…\", part = 0 }";
+                return Err(fault(span.clone(), problem.to_owned()));
+            }
+            if !attribute.immutable {
+                let problem = "expected immutable = true: an item whose attribute changed would be looked for in another shard";
+                return Err(fault(span.clone(), problem.to_owned()));
+            }
+            Ok((By::Attribute { name: attribute.attribute.into_inner() }, None))
+        }
+    }
+}
+
+fn time(bucket: BucketName, place: file::TimePlace) -> Time {
+    Time {
+        granularity: match bucket {
+            BucketName::Hour => Granularity::Hour,
+            BucketName::Day => Granularity::Day,
+            BucketName::Month => Granularity::Month,
+        },
+        prefix: place.prefix.unwrap_or_default(),
+        epoch: match place.epoch {
+            Some(EpochName::Milliseconds) => Epoch::Milliseconds,
+            Some(EpochName::Seconds) | None => Epoch::Seconds,
+        },
+    }
+}
+
+fn hash(name: HashName) -> Hash {
+    match name {
+        HashName::Jump => Hash::JumpXxh3,
+        HashName::Md5 => Hash::Md5,
+        HashName::Sha256 => Hash::Sha256,
+        HashName::Fnv1a32 => Hash::Fnv1a32,
+        HashName::Fnv1a64 => Hash::Fnv1a64,
+        HashName::Modulo => Hash::Modulo,
+        HashName::Random => Hash::Random,
+    }
+}
