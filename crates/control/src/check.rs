@@ -12,7 +12,7 @@ use crate::known::Standing;
 use crate::registry::{REGISTRY, Registry};
 use crate::resolve::{Judgement, judge};
 use crate::rules::{Rules, Wish};
-use heatsink_layout::TableLayouts;
+use heatsink_layout::{DIRECTORY, TableLayouts};
 
 /// What the rules mean for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub async fn check(
         let body = if start.is_null() { json!({}) } else { json!({ "ExclusiveStartTableName": start }) };
         let mut page = registry.call(Operation::ListTables, body).await?;
         for name in page["TableNames"].as_array().into_iter().flatten().filter_map(Json::as_str) {
-            if name != REGISTRY
+            if ![REGISTRY, DIRECTORY].contains(&name)
                 && let Some(verdict) = verdict(&registry, rules, name).await?
             {
                 verdicts.push((name.to_owned(), verdict));

@@ -11,7 +11,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::Env;
-use heatsink_layout::{Layout, LayoutSource, Placement, Reads, Table, TableLayouts};
+use heatsink_layout::{DIRECTORY, Layout, LayoutSource, Placement, Reads, Table, TableLayouts};
 use heatsink_store::Store;
 
 use crate::known::{Freshness, Standing, Tables, Trust};
@@ -235,7 +235,8 @@ impl Control {
         {
             return Err(match operation {
                 Operation::CreateTable => {
-                    Error::validation(format!("The table name {REGISTRY} is Heatsink's own"))
+                    let name = if is_own(request, DIRECTORY) { DIRECTORY } else { REGISTRY };
+                    Error::validation(format!("The table name {name} is Heatsink's own"))
                 }
                 _ => not_found(),
             });
@@ -282,7 +283,10 @@ impl Control {
         let done = match (operation, wish) {
             (Operation::CreateTable, Wish::Sharded(layouts)) => {
                 let record = self.inner.fresh_record(schema, layouts);
-                self.inner.registry.create(&record).await.map(|_| ())
+                match self.inner.registry.make_directory(&record.layouts).await {
+                    Ok(()) => self.inner.registry.create(&record).await.map(|_| ()),
+                    Err(error) => Err(error),
+                }
             }
             (Operation::DeleteTable, _) if !self.inner.unsharded.load(Ordering::Acquire) => {
                 self.inner.registry.forget(&schema.id).await
@@ -337,17 +341,27 @@ impl LayoutSource for Control {
     }
 
     fn is_hidden(&self, name: &str) -> bool {
-        is_registry(name)
+        is_registry(name) || is(name, DIRECTORY)
     }
 
     fn hidden_tables(&self) -> Vec<String> {
-        vec![REGISTRY.to_owned()]
+        vec![REGISTRY.to_owned(), DIRECTORY.to_owned()]
     }
 }
 
-/// By its name or by an ARN.
 fn is_registry(name: &str) -> bool {
-    name == REGISTRY || (name.starts_with("arn:") && name.rsplit('/').next() == Some(REGISTRY))
+    is(name, REGISTRY)
+}
+
+/// Whether a request names that table.
+fn is_own(request: &[u8], table: &str) -> bool {
+    let named = heatsink_dynamo::json::member(request, "TableName").ok().flatten();
+    named.and_then(|name| heatsink_dynamo::json::string(name).ok()).is_some_and(|name| is(&name, table))
+}
+
+/// By its name or by an ARN.
+fn is(name: &str, table: &str) -> bool {
+    name == table || (name.starts_with("arn:") && name.rsplit('/').next() == Some(table))
 }
 
 pub(crate) fn not_found() -> Error {

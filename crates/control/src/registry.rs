@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::Env;
+use heatsink_layout::{Bucket, DIRECTORY, Table, TableLayouts, directory_key};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -130,7 +131,7 @@ impl Registry {
         let body = json!({ "TableName": REGISTRY, "Item": record.item(), "ConditionExpression": "attribute_not_exists(pk)" });
         let put = match self.call(Operation::PutItem, body.clone()).await {
             Err(error) if error.code == Code::ResourceNotFoundException => {
-                self.make().await?;
+                self.make(REGISTRY).await?;
                 self.call(Operation::PutItem, body).await
             }
             put => put,
@@ -212,10 +213,26 @@ impl Registry {
         }
     }
 
-    /// Makes the registry's table and waits until it can be used.
-    async fn make(&self) -> Result<(), Error> {
+    /// Makes the directory of buckets, if any of those layouts has buckets and it is not there yet.
+    pub async fn make_directory(&self, layouts: &TableLayouts) -> Result<(), Error> {
+        let needed = layouts.iter().any(|one| one.layout().time().is_some());
+        if needed && self.describe(DIRECTORY).await?.is_none_or(|described| described.status != "ACTIVE") {
+            self.make(DIRECTORY).await?;
+        }
+        Ok(())
+    }
+
+    /// Enters a bucket of a logical key in the directory. Patient with throttles.
+    pub async fn enter_bucket(&self, table: &Table, logical: &[u8], bucket: Bucket) -> Result<(), Error> {
+        let item = json!({ "pk": { "S": directory_key(table, logical) }, "sk": { "S": bucket.to_string() } });
+        self.call_patiently(Operation::PutItem, json!({ "TableName": DIRECTORY, "Item": item })).await?;
+        Ok(())
+    }
+
+    /// Makes a table of Heatsink's own and waits until it can be used.
+    async fn make(&self, table: &str) -> Result<(), Error> {
         let body = json!({
-            "TableName": REGISTRY, "BillingMode": "PAY_PER_REQUEST",
+            "TableName": table, "BillingMode": "PAY_PER_REQUEST",
             "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" }],
             "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
         });
@@ -226,13 +243,13 @@ impl Registry {
             Err(error) => return Err(error),
         }
         for _ in 0..PATIENCE {
-            match self.describe(REGISTRY).await? {
+            match self.describe(table).await? {
                 Some(described) if described.status == "ACTIVE" => return Ok(()),
                 _ => self.env.sleep(POLL).await,
             }
         }
         Err(Error::unavailable(
-            format!("The table {REGISTRY} did not become active within {} s", PATIENCE / 5),
+            format!("The table {table} did not become active within {} s", PATIENCE / 5),
             Outcome::NotDone,
         ))
     }

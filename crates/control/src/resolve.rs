@@ -42,6 +42,7 @@ async fn standing(inner: &Inner, described: &Described) -> Result<Standing, Erro
     match judge(&inner.registry, &inner.rules, described).await? {
         Judgement::Stands(standing) => Ok(standing),
         Judgement::Empty(layouts) => {
+            inner.registry.make_directory(&layouts).await?;
             let record =
                 inner.registry.create(&inner.fresh_record(&described.schema, layouts.clone())).await?;
             Ok(recorded(&described.schema, &record, &Wish::Sharded(layouts)))

@@ -3,6 +3,7 @@
 //! Sans-IO. This crate does not know where layouts are recorded (`control`) nor what a request is (`route`).
 
 pub mod codec;
+mod directory;
 mod glob;
 pub mod hash;
 mod layout;
@@ -15,6 +16,7 @@ mod time;
 mod words;
 
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
+pub use directory::{Buckets, DIRECTORY, directory_key};
 pub use glob::Glob;
 pub use layout::{By, Hash, Layout, Strategy};
 pub use slot::{Slot, Unplaced};

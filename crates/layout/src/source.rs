@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Layout, Table};
+use crate::{Bucket, Layout, Table};
 
 /// How one logical key is laid out right now.
 #[derive(Clone, Debug)]
@@ -44,6 +44,9 @@ pub trait LayoutSource: Send + Sync {
     fn reads(&self, _table: &Table, _key: &[u8]) -> Reads {
         Reads::default()
     }
+
+    /// Takes note of the bucket that an item is looked for in. Only the router listens.
+    fn note(&self, _table: &Table, _key: &[u8], _bucket: Bucket) {}
 
     /// Whether `name` is a table of Heatsink's own (the registry), which clients never see.
     fn is_hidden(&self, name: &str) -> bool;

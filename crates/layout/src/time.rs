@@ -220,6 +220,16 @@ impl Bucket {
         Bucket { number: self.number.saturating_add(1), ..self }
     }
 
+    /// How many buckets lie between it and a later one; 0 for an earlier one.
+    pub fn until(self, later: Self) -> usize {
+        usize::try_from(i64::from(later.number) - i64::from(self.number)).unwrap_or(0)
+    }
+
+    /// How long it is.
+    pub const fn granularity(self) -> Granularity {
+        self.granularity
+    }
+
     /// Its first second, as a Unix time.
     pub fn start(self) -> i64 {
         match self.granularity {

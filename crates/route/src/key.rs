@@ -140,6 +140,9 @@ pub(crate) fn locate<'a>(
     };
     let Placement::Stable(layout) = layouts.placement(table, &partition.bytes);
     let slot = layout.slot_of(sort).map_err(Lost::unplaced)?;
+    if let Some(bucket) = slot.bucket {
+        layouts.note(table, &partition.bytes, bucket);
+    }
     let suffix = table.suffix(&partition.bytes, &layout, slot).map_err(Lost::unplaced)?;
     Ok(Located { partition, slot, suffix })
 }

@@ -4,18 +4,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json, wire};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::{Buckets, LayoutSource, Table};
 
+use crate::directory::{Noting, writes};
 use crate::query::share::ItemSizes;
 use crate::request::{Request, malformed};
 use crate::tables::{among, names_directly};
 use crate::{Plan, batch, hidden, partiql, point, query, scan, streams, tables_of, transact};
 
-/// Makes plans. Holds nothing but what it learned of item sizes; share one per process.
+/// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug, Default)]
 pub struct Router {
     /// What the items of each table weigh, learned from answers.
     pub(crate) sizes: Arc<ItemSizes>,
+    /// What is known of the directory of buckets.
+    pub(crate) buckets: Arc<Buckets>,
 }
 
 impl Router {
@@ -56,7 +59,13 @@ impl Router {
             return Ok(Plan::Forward { operation, body: body.clone(), why });
         }
         wire::check(operation, body)?;
-        self.plan_recorded(operation, &Request::new(body, members)?, &schema, layouts)
+        let request = Request::new(body, members)?;
+        if !writes(operation) {
+            return self.plan_recorded(operation, &request, &schema, layouts);
+        }
+        let noting = Noting::new(layouts);
+        let plan = self.plan_recorded(operation, &request, &schema, &noting)?;
+        Ok(noting.register(plan, &self.buckets))
     }
 
     fn plan_recorded(

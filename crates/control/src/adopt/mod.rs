@@ -17,13 +17,14 @@ mod survey;
 mod terms;
 mod walk;
 
-use std::sync::Arc;
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::Env;
-use heatsink_layout::Table;
+use heatsink_layout::{Bucket, DIRECTORY, Table};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -35,6 +36,9 @@ pub use survey::Survey;
 pub(crate) use terms::shown;
 pub use terms::{AdoptError, Direction, Options, Phase, Report, Watch};
 use walk::Walk;
+
+/// The buckets that a pass has entered in the directory.
+type Entered = Mutex<HashSet<(Vec<u8>, Bucket)>>;
 
 /// One adoption, made ready: the table is there, the rules can hold for it, and the registry does not speak against it.
 pub struct Adoption {
@@ -58,8 +62,8 @@ impl Adoption {
     ) -> Result<Self, AdoptError> {
         let registry = Registry::new(store, env);
         let usage = |problem: String| Err(AdoptError::Usage(problem));
-        if table == REGISTRY {
-            return usage(format!("{REGISTRY} is Heatsink's own table"));
+        if [REGISTRY, DIRECTORY].contains(&table) {
+            return usage(format!("{table} is Heatsink's own table"));
         }
         let Some(described) = registry.describe(table).await? else {
             return usage(format!("There is no table {table}"));
@@ -226,6 +230,7 @@ impl Adoption {
         let (id, name) = (schema.id.clone(), schema.name.clone());
         let created = self.registry.env().unix_millis();
         let layouts = &**self.ground.table.layouts();
+        self.registry.make_directory(layouts).await?;
         let record = Record { id, name, layouts: layouts.clone(), state, version: 1, created };
         if self.registry.create(&record).await? != record {
             return Err(self.taken_over());
@@ -255,6 +260,7 @@ impl Adoption {
     ) -> Result<u64, AdoptError> {
         watch.phase(Phase::Moving, Some(progress.items));
         let moved = AtomicU64::new(0);
+        let entered = Mutex::new(HashSet::new());
         let mut walk = Walk::new(&self.registry, &self.ground.table.name);
         while let Some(page) = walk.page().await? {
             if self.registry.read(&record.id).await?.as_ref() != Some(record) {
@@ -263,9 +269,10 @@ impl Adoption {
             stream::iter(page)
                 .map(Ok::<Attributes, AdoptError>)
                 .try_for_each_concurrent(concurrency.max(1), |item| {
-                    let moved = &moved;
+                    let (moved, entered) = (&moved, &entered);
                     async move {
                         let key = self.ground.key(&item)?;
+                        self.enter(entered, &key, &item).await?;
                         if let Some(target) = self.target(&key, &item, progress.depth)? {
                             mover::move_item(&self.registry, &self.ground, &item, &target).await?;
                             moved.fetch_add(1, Ordering::Relaxed);
@@ -277,6 +284,20 @@ impl Adoption {
                 .await?;
         }
         Ok(moved.into_inner())
+    }
+
+    /// Enters the bucket of an item in the directory, once for each key and bucket, before the item lies there.
+    async fn enter(&self, entered: &Entered, key: &[u8], item: &Attributes) -> Result<(), AdoptError> {
+        let table = &self.ground.table;
+        let logical = self.ground.logical(key, self.direction);
+        let Ok(home) = self.ground.home(key, logical, item)? else { return Ok(()) };
+        let Some(bucket) = table.decode(&home).1.and_then(|slot| slot.bucket) else { return Ok(()) };
+        let row = (logical.to_vec(), bucket);
+        if !entered.lock().unwrap_or_else(PoisonError::into_inner).contains(&row) {
+            self.registry.enter_bucket(table, logical, bucket).await?;
+            entered.lock().unwrap_or_else(PoisonError::into_inner).insert(row);
+        }
+        Ok(())
     }
 
     /// Where the pass of that depth moves an item; `None` where it stays.

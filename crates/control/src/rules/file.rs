@@ -257,7 +257,9 @@ impl<'de> Deserialize<'de> for By {
                     return Ok(By::Attribute(Attribute { attribute, immutable }));
                 }
                 if immutable.is_some() {
-                    return Err(M::Error::custom("immutable is for a whole attribute, not for a part of the sort key"));
+                    return Err(M::Error::custom(
+                        "immutable is for a whole attribute, not for a part of the sort key",
+                    ));
                 }
                 Ok(By::Part(Part {
                     attribute,

@@ -200,7 +200,10 @@ impl Rule {
                 ));
             }
             if sort.key_type != KeyType::S {
-                return Err(format!("`by` takes a part of the sort key {}, which is not a string", sort.name));
+                return Err(format!(
+                    "`by` takes a part of the sort key {}, which is not a string",
+                    sort.name
+                ));
             }
         }
         if let Some(name) = layout.attribute().filter(|name| schema.key.has(name)) {
@@ -210,7 +213,10 @@ impl Rule {
         }
         if let Some(time) = layout.time() {
             if sort.key_type == KeyType::B {
-                return Err(format!("the bucket comes from the time in the sort key, and {} is binary", sort.name));
+                return Err(format!(
+                    "the bucket comes from the time in the sort key, and {} is binary",
+                    sort.name
+                ));
             }
             if sort.key_type == KeyType::N && !time.prefix.is_empty() {
                 return Err(format!("`time.prefix` is for string sort keys, and {} is a number", sort.name));
@@ -229,7 +235,10 @@ impl Rule {
             {
                 true
             }
-            (Spread::Sharded { layout: mine, part_of: a }, Spread::Sharded { layout: theirs, part_of: b }) => {
+            (
+                Spread::Sharded { layout: mine, part_of: a },
+                Spread::Sharded { layout: theirs, part_of: b },
+            ) => {
                 let like = |layout: &Layout| (layout.time().cloned(), layout.attribute().map(str::to_owned));
                 a == b && like(mine) == like(theirs)
             }

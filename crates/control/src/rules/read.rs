@@ -2,10 +2,14 @@
 
 use std::ops::Range;
 
-use heatsink_layout::{By, Consistency, Epoch, Glob, Granularity, Hash, Layout, Reads, Strategy, Template, Time};
+use heatsink_layout::{
+    By, Consistency, Epoch, Glob, Granularity, Hash, Layout, Reads, Strategy, Template, Time,
+};
 use toml::Spanned;
 
-use super::file::{self, BucketName, ConsistencyName, EpochName, HashName, MAX_SHARDS, OnShardError, StrategyName};
+use super::file::{
+    self, BucketName, ConsistencyName, EpochName, HashName, MAX_SHARDS, OnShardError, StrategyName,
+};
 use super::{Rule, RulesError, Spread};
 
 /// Makes a fault of a place and what is wrong there.
@@ -107,7 +111,9 @@ fn spread(
             return Err(fault(time_span, "has no meaning without `bucket`; remove it".to_owned()));
         }
         None => None,
-        Some(bucket) => Some(time(bucket.into_inner(), raw.time.map(Spanned::into_inner).unwrap_or_default())),
+        Some(bucket) => {
+            Some(time(bucket.into_inner(), raw.time.map(Spanned::into_inner).unwrap_or_default()))
+        }
     };
     let shards = raw.shards.map(|shards| shards.into_inner().0);
     let example = format!("`shards`: a whole number from 1 to {MAX_SHARDS}");
@@ -127,8 +133,12 @@ fn spread(
                 Template::read(text.get_ref()).map_err(|error| fault(span.clone(), error.to_string()))?;
             if template.has_bucket() != time.is_some() {
                 return Err(match time {
-                    Some(_) => fault(span, "has no {bucket}, but the field `bucket` says how long one is".to_owned()),
-                    None => needs("`bucket`, since its template has {bucket}: \"hour\", \"day\" or \"month\""),
+                    Some(_) => {
+                        fault(span, "has no {bucket}, but the field `bucket` says how long one is".to_owned())
+                    }
+                    None => {
+                        needs("`bucket`, since its template has {bucket}: \"hour\", \"day\" or \"month\"")
+                    }
                 });
             }
             if let Some(time) = time.as_ref().filter(|time| !template.fits(time.granularity)) {
@@ -177,7 +187,10 @@ fn by(
 ) -> Result<(By, Option<String>), RulesError> {
     let filled = |text: &Spanned<String>| {
         if text.get_ref().is_empty() {
-            return Err(fault(text.span(), "expected at least one character, found an empty text".to_owned()));
+            return Err(fault(
+                text.span(),
+                "expected at least one character, found an empty text".to_owned(),
+            ));
         }
         Ok(())
     };
@@ -186,8 +199,7 @@ fn by(
         Some(file::By::Part(part)) => {
             filled(&part.attribute)?;
             filled(&part.separator)?;
-            let by =
-                By::Part { separator: part.separator.into_inner(), part: usize::from(part.part.0) };
+            let by = By::Part { separator: part.separator.into_inner(), part: usize::from(part.part.0) };
             Ok((by, Some(part.attribute.into_inner())))
         }
         Some(file::By::Attribute(attribute)) => {

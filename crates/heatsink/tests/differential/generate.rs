@@ -236,7 +236,9 @@ fn sort_condition(
         3 => format!("{name} > {}", placeholders.value(rng, low)),
         4 => format!("{name} >= {}", placeholders.value(rng, low)),
         5 if kind == "S" => {
-            let prefix = ["0", "03", "t", "t1", "game", "a"][rng.usize(..6)];
+            let prefix =
+                ["0", "03", "t", "t1", "game", "a", "2026-0", "2026-06-3", "2026-06-29T0", "2026-07"]
+                    [rng.usize(..10)];
             let prefix = json!({ "S": prefix });
             format!("begins_with({name}, {})", placeholders.value(rng, prefix))
         }

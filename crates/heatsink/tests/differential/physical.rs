@@ -1,12 +1,12 @@
 //! What lies in the store behind the gateway: every item once, under the physical key of its home shard.
 //!
-//! Decodes with the layout's own codec and hash; that these are right is their own tests' affair (`layout`).
+//! Decodes with the layouts' own codec and hashes; that these are right is their own tests' affair (`layout`).
 
 use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use heatsink_layout::{LayoutSource, Placement, SortKey, codec};
+use heatsink_layout::{LayoutSource, Placement, SortKey};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -32,14 +32,15 @@ fn misplaced_in(table: &Table, plain: &dyn Store, sharded: &World) -> Option<Str
         if let Some(schema) = &schema {
             let (name, kind) = table.partition;
             let physical = bytes(&item[name], kind);
-            let decoded = codec::decode(&physical);
-            let Placement::Stable(layout) = sharded.control.placement(schema, decoded.logical);
+            let logical = schema.logical(&physical);
+            let Placement::Stable(layout) = sharded.control.placement(schema, logical);
             let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
-            let home = layout.shard_of(sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind)));
-            if codec::encode(decoded.logical, home).as_ref() != Ok(&physical) {
-                return Some(format!("an item of {} is not in its shard {home}: {item}", table.name));
+            let home = layout.slot_of(sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind)));
+            let suffix = home.and_then(|home| schema.suffix(logical, &layout, home));
+            if suffix.as_ref().map(String::as_bytes) != Ok(&physical[logical.len()..]) {
+                return Some(format!("an item of {} is not at its home {suffix:?}: {item}", table.name));
             }
-            item[name] = value(decoded.logical, kind);
+            item[name] = value(logical, kind);
         }
         logical.push(item.to_string());
     }

@@ -8,12 +8,19 @@ pub const STRINGS: &[&str] = &["a", "b", "game", "game#1", "game#~1", "a#~0", "x
 /// `a`, `b`, `a#~1`, `a#~0`, and two that are no text.
 const BINARIES: &[&str] = &["YQ==", "Yg==", "YSN+MQ==", "YSN+MA==", "AP8=", "/w=="];
 /// `10` and `1E1` are one key; so are `2.50` and `2.5`.
-const NUMBERS: &[&str] = &["-7", "0", "1", "2.50", "2.5", "10", "1E1", "100", "-0.001"];
+const NUMBERS: &[&str] =
+    &["-7", "0", "1", "2.50", "2.5", "10", "1E1", "100", "-0.001", "90000", "1782090000.5", "1782093600"];
 
 /// A value of a key attribute, of the type asked for.
 pub fn key(rng: &mut Rng, kind: &str, partition: bool) -> Json {
     match (kind, partition) {
         ("S", true) => json!({"S": STRINGS[rng.usize(..STRINGS.len())]}),
+        // One in three begins with a time.
+        ("S", false) if rng.u32(..3) == 0 => {
+            let (day, hour) = (28 + rng.u32(..4), rng.u32(..2));
+            let (month, day) = if day > 30 { (7, day - 30) } else { (6, day) };
+            json!({"S": format!("2026-{month:02}-{day:02}T{hour:02}#p{}", rng.u32(..3))})
+        }
         ("S", false) => json!({"S": format!("{:02}#p{}", rng.u32(..6), rng.u32(..5))}),
         ("N", _) => json!({"N": NUMBERS[rng.usize(..NUMBERS.len())]}),
         _ => json!({"B": BINARIES[rng.usize(..BINARIES.len())]}),

@@ -27,6 +27,20 @@ pub const RULES: &[&str] = &[
         { table = "S*", keys = "a", strategy = "calculated", shards = 3 },
         { table = "Numbers", strategy = "calculated", shards = 3 },
     ]"##,
+    r#"rule = [{ table = "*", strategy = "random", shards = 5 }]"#,
+    r#"rule = [{ table = "*", strategy = "bucket", bucket = "day" }]"#,
+    r#"rule = [{ table = "*", strategy = "bucket", bucket = "month", shards = 3 }]"#,
+    r##"rule = [
+        { table = "*", keys = "*1*", strategy = "bucket", bucket = "hour", shards = 2, by = { attribute = "sk", separator = "#", part = 1 } },
+        { table = "*", keys = "a*", strategy = "bucket", bucket = "day" },
+        { table = "*", keys = "g*", strategy = "calculated", shards = 3 },
+    ]"##,
+    r##"rule = [{ table = "*", strategy = "template", template = "{pk}#{shard}", hash = "md5", shards = 4 }]"##,
+    r##"rule = [
+        { table = "*", keys = "game*", strategy = "template", template = "{pk}.{shard+1}", hash = "fnv1a32", shards = 3 },
+        { table = "S*", keys = "a*", strategy = "template", template = "{pk}#~{shard}", hash = "sha256", shards = 2, by = { attribute = "sk", separator = "#", part = 1 } },
+    ]"##,
+    r##"rule = [{ table = "*", strategy = "template", template = "{pk}#{bucket:%Y%m%d}#{shard}", bucket = "day", hash = "fnv1a64", shards = 2 }]"##,
 ];
 
 /// A gateway's service, seen as a store.

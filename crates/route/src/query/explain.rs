@@ -48,7 +48,7 @@ impl Planned for Gather {
 }
 
 fn explain_scatter(scatter: &Scatter, consistent: bool) -> Explanation {
-    let shares = scatter.shares();
+    let shares = scatter.shares(None);
     let size = scatter.item_size();
     let mut calls = Vec::new();
     for (lane, share) in &shares {
@@ -73,6 +73,10 @@ fn explain_scatter(scatter: &Scatter, consistent: bool) -> Explanation {
          are merged by sort key, and shards that run dry before the page is full are asked again",
         shares.len()
     );
+    let why = match scatter.opens() {
+        Some(opens) => format!("{opens}; {why}"),
+        None => why,
+    };
     Explanation { plan: Kind::Scatter, why, calls }
 }
 

@@ -57,7 +57,7 @@ impl Inverted {
             closed: false,
         };
         let lanes = match &query.condition {
-            Some(Condition::Eq(logical)) => {
+            Some(Condition::Eq(logical)) if stable(layouts, query.schema, logical).time().is_none() => {
                 let layout = stable(layouts, query.schema, logical);
                 let keys = (0..layout.shards).filter_map(|shard| {
                     let slot = Slot::shard(shard);

@@ -1,6 +1,7 @@
 //! Where each shard of a Query starts: without a cursor, after a base table's, after an index's.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::KeyValue;
@@ -25,6 +26,15 @@ pub(crate) struct Lane {
     pub(crate) closed: bool,
 }
 
+impl Lane {
+    /// A lane that is no shard's.
+    pub(crate) fn nowhere() -> Self {
+        let partition = KeyValue::S("".into());
+        let slot = Slot::default();
+        Lane { slot, partition, condition: None, dropped: Vec::new(), start: None, closed: false }
+    }
+}
+
 /// The physical key of a logical key in a slot; numbers are never sharded.
 pub(crate) fn physical(table: &Table, layout: &Layout, logical: &Key, slot: Slot) -> Result<Key, Unplaced> {
     let suffix = |bytes: &[u8]| table.suffix(bytes, layout, slot);
@@ -35,65 +45,125 @@ pub(crate) fn physical(table: &Table, layout: &Layout, logical: &Key, slot: Slot
     })
 }
 
-/// The lanes of a Query on the table or on an index whose partition key is the table's, in the order that breaks ties: by
-/// shard, descending with the rest.
-pub(crate) fn lanes(query: &Query<'_>, layout: &Layout) -> Result<Vec<Lane>, Unplanned> {
-    let mut lanes = Vec::with_capacity(usize::from(layout.shards));
-    let mut refused = None;
-    for shard in 0..layout.shards {
-        let slot = Slot::shard(shard);
-        match physical(query.schema, layout, &query.partition, slot) {
-            Ok(partition) => lanes.push(Lane {
-                slot,
-                partition,
-                condition: query.condition.clone(),
-                dropped: Vec::new(),
-                start: None,
-                closed: false,
-            }),
-            // A key that is too long for a shard was refused to every write.
-            Err(error) => refused = Some(error),
-        }
+/// What the lanes of a Query on the table, or on an index whose partition key is the table's, have in common.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    table: Arc<Table>,
+    layout: Arc<Layout>,
+    logical: Key,
+    condition: Option<Condition>,
+    descending: bool,
+    after: After,
+}
+
+/// Where a cursor stands.
+#[derive(Debug)]
+enum After {
+    /// There is none.
+    Nothing,
+    /// On the base table: the store resumes after a sort key that the shard does not hold.
+    SortKey(Vec<(String, Vec<u8>)>),
+    /// On an index: only the slot that holds the cursor's item goes on after it. Those before it in the order of ties have given all
+    /// rows of that index key, those behind it none.
+    IndexKey { home: Slot, at: Option<Key>, attributes: Vec<(String, Vec<u8>)> },
+}
+
+impl Lanes {
+    pub(crate) fn new(query: &Query<'_>, layout: &Arc<Layout>) -> Result<Self, Unplanned> {
+        let after = match query.cursor()? {
+            None => After::Nothing,
+            Some(cursor) => after(query, layout, &cursor)?,
+        };
+        Ok(Lanes {
+            table: Arc::clone(query.schema),
+            layout: Arc::clone(layout),
+            logical: query.partition.clone(),
+            condition: query.condition.clone(),
+            descending: query.descending,
+            after,
+        })
     }
-    if let (true, Some(error)) = (lanes.is_empty(), refused) {
-        return Err(error.into());
+
+    /// The lane of one slot. `None` where the key is too long for it: then it was refused to every write.
+    pub(crate) fn lane(&self, slot: Slot) -> Option<Lane> {
+        let partition = physical(&self.table, &self.layout, &self.logical, slot).ok()?;
+        let mut lane = Lane {
+            slot,
+            partition,
+            condition: self.condition.clone(),
+            dropped: Vec::new(),
+            start: None,
+            closed: false,
+        };
+        match &self.after {
+            After::Nothing => {}
+            After::SortKey(attributes) => lane.start = Some(start(attributes, &lane.partition)),
+            After::IndexKey { home, attributes, .. } if slot == *home => {
+                lane.start = Some(start(attributes, &lane.partition));
+            }
+            After::IndexKey { home, at: None, .. } => lane.closed = self.before(slot, *home),
+            After::IndexKey { home, at: Some(at), .. } => {
+                let at = at.clone();
+                let bound = if self.before(slot, *home) { Bound::Excluded(at) } else { Bound::Included(at) };
+                match Range::of(self.condition.as_ref()).from(bound, self.descending).express() {
+                    Some(expressed) => {
+                        (lane.condition, lane.dropped) = (expressed.condition, expressed.dropped)
+                    }
+                    None => lane.closed = true,
+                }
+            }
+        }
+        Some(lane)
+    }
+
+    /// Whether rows of `slot` come before those of `other` where their keys are equal.
+    fn before(&self, slot: Slot, other: Slot) -> bool {
+        if self.descending { slot > other } else { slot < other }
+    }
+}
+
+/// The lanes of a layout without buckets, in the order that breaks ties: by shard, descending with the rest.
+pub(crate) fn lanes(query: &Query<'_>, layout: &Arc<Layout>) -> Result<Vec<Lane>, Unplanned> {
+    let common = Lanes::new(query, layout)?;
+    let mut lanes: Vec<Lane> =
+        (0..layout.shards).filter_map(|shard| common.lane(Slot::shard(shard))).collect();
+    if lanes.is_empty() {
+        // Says why.
+        physical(query.schema, layout, &query.partition, Slot::default())?;
     }
     if query.descending {
         lanes.reverse();
     }
-    let Some(cursor) = query.cursor()? else { return Ok(lanes) };
-    if cursor.first().is_none_or(|(partition, _)| *partition != query.partition) {
-        return Err(Unplanned::Invalid);
-    }
-    match query.index {
-        // The store resumes after a sort key that the shard does not hold.
-        None => lanes.iter_mut().for_each(|lane| lane.start = Some(start(query, &cursor, &lane.partition))),
-        Some(_) => after_index_key(query, layout, &cursor, &mut lanes)?,
-    }
     Ok(lanes)
 }
 
+/// The attributes of a cursor, raw, the partition key first.
+pub(crate) fn attributes(query: &Query<'_>, cursor: &[(Key, &[u8])]) -> Vec<(String, Vec<u8>)> {
+    let named = query.cursor_attributes().into_iter().zip(cursor);
+    named.map(|(attribute, (_, raw))| (attribute.name.clone(), raw.to_vec())).collect()
+}
+
 /// The raw physical key of a cursor in one shard.
-pub(crate) fn start(query: &Query<'_>, cursor: &[(Key, &[u8])], partition: &Key) -> Bytes {
+pub(crate) fn start(attributes: &[(String, Vec<u8>)], partition: &Key) -> Bytes {
     let mut key = Object::new();
-    for (at, (attribute, (_, raw))) in query.cursor_attributes().into_iter().zip(cursor).enumerate() {
+    for (at, (name, raw)) in attributes.iter().enumerate() {
         if at == 0 {
-            partition.write(key.name(&attribute.name));
+            partition.write(key.name(name));
         } else {
-            key.raw(&attribute.name, raw);
+            key.raw(name, raw);
         }
     }
     Bytes::from(key.finish())
 }
 
-/// Only the shard that holds the cursor's item goes on after it. Those before it in the order of ties have given all rows
-/// of that index key, those behind it none.
-fn after_index_key(
-    query: &Query<'_>,
-    layout: &Layout,
-    cursor: &[(Key, &[u8])],
-    lanes: &mut [Lane],
-) -> Result<(), Unplanned> {
+fn after(query: &Query<'_>, layout: &Layout, cursor: &[(Key, &[u8])]) -> Result<After, Unplanned> {
+    if cursor.first().is_none_or(|(partition, _)| *partition != query.partition) {
+        return Err(Unplanned::Invalid);
+    }
+    let raw = attributes(query, cursor);
+    if query.index.is_none() {
+        return Ok(After::SortKey(raw));
+    }
     let attributes = query.cursor_attributes();
     let find = |name: &str| {
         let at = attributes.iter().position(|attribute| attribute.name == name)?;
@@ -101,26 +171,10 @@ fn after_index_key(
     };
     let sort = query.schema.key.sort.as_ref().and_then(|sort| find(&sort.name));
     let home = slot_of(layout, sort)?;
-    let home = lanes.iter().position(|lane| lane.slot == home).ok_or(Unplanned::Invalid)?;
     let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
     let range = Range::of(query.condition.as_ref());
     if at.is_some_and(|at| !range.contains(at)) {
         return Err(Unplanned::Invalid);
     }
-    for (number, lane) in lanes.iter_mut().enumerate() {
-        if number == home {
-            lane.start = Some(start(query, cursor, &lane.partition));
-            continue;
-        }
-        let Some(at) = at.cloned() else {
-            lane.closed = number < home;
-            continue;
-        };
-        let bound = if number < home { Bound::Excluded(at) } else { Bound::Included(at) };
-        match range.clone().from(bound, query.descending).express() {
-            Some(expressed) => (lane.condition, lane.dropped) = (expressed.condition, expressed.dropped),
-            None => lane.closed = true,
-        }
-    }
-    Ok(())
+    Ok(After::IndexKey { home, at: at.cloned(), attributes: raw })
 }

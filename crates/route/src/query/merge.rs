@@ -78,6 +78,18 @@ impl<K: Ord, T> Merge<K, T> {
         }
     }
 
+    /// Adds a lane behind all others, not read yet; nothing in it comes before `from`, if that is known. Its number.
+    pub fn add(&mut self, from: Option<K>) -> usize {
+        self.lanes.push(Lane { rows: VecDeque::new(), end: from.map_or(End::Unread, End::At), reads: 0 });
+        self.stale = true;
+        self.lanes.len() - 1
+    }
+
+    /// Whether a lane has not been read.
+    pub fn is_unread(&self, lane: usize) -> bool {
+        self.lanes.get(lane).is_some_and(|lane| lane.reads == 0 && !matches!(lane.end, End::Done))
+    }
+
     /// Leaves a lane out.
     pub fn close(&mut self, lane: usize) {
         if let Some(lane) = self.lanes.get_mut(lane) {

@@ -10,6 +10,7 @@
 //! answers), `merge`, `share`, `shape` and `answer` (the client's answer), `legacy`.
 
 mod answer;
+mod buckets;
 mod explain;
 mod inverted;
 pub(crate) mod lanes;
@@ -32,6 +33,7 @@ use heatsink_dynamo::{Error, KeyValue, Operation, json};
 use heatsink_layout::{Consistency, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced};
 
 use self::answer::Logical;
+use self::buckets::{Buckets, Source};
 use self::explain::Gather;
 use self::inverted::Inverted;
 use self::lanes::{Lane, lanes, physical};
@@ -109,8 +111,8 @@ fn read(
     }
     let layout = stable(layouts, schema, &query.partition);
     let only = match (&query.condition, query.index) {
-        _ if layout.shards <= 1 => Some(Slot::default()),
-        (Some(Condition::Eq(sort)), None) => Some(slot_of(&layout, Some(sort))?),
+        _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
+        (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => Some(slot_of(&layout, Some(sort))?),
         _ => None,
     };
     if let Some(slot) = only {
@@ -118,20 +120,23 @@ fn read(
     }
     let mut logical = Vec::new();
     query.partition.write(&mut logical);
-    let lanes = lanes(query, &layout)?;
     // A global index is behind its table anyway, and has no consistent reads.
     let strong = reads(layouts, schema, &query.partition).consistency == Consistency::Strong
         && query.index.is_none_or(|index| index.local);
     if strong {
         query.consistently();
     }
+    let lanes = match layout.time() {
+        None => Source::Lanes(lanes(query, &layout)?),
+        Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time)?)),
+    };
     Ok(gathered(router, query, Logical::Fixed(logical), lanes, strong))
 }
 
-fn gathered(router: &Router, query: &Query<'_>, logical: Logical, lanes: Vec<Lane>, strong: bool) -> Plan {
+fn gathered(router: &Router, query: &Query<'_>, logical: Logical, lanes: Source, strong: bool) -> Plan {
     let wanted = Arc::new(Wanted {
         gathering: Gathering::new(query, logical),
-        lanes,
+        source: lanes,
         limit: query.limit,
         descending: query.descending,
         sizes: Arc::clone(&router.sizes),
@@ -176,7 +181,7 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
     }
     let start = match query.cursor()? {
         Some(cursor) if cursor.first().is_some_and(|(cursor, _)| *cursor == query.partition) => {
-            Some(lanes::start(query, &cursor, &partition))
+            Some(lanes::start(&lanes::attributes(query, &cursor), &partition))
         }
         Some(_) => return Err(Unplanned::Invalid),
         None => None,
@@ -234,7 +239,7 @@ fn other_index(router: &Router, query: &Query<'_>, layouts: &dyn LayoutSource) -
             start,
             closed: false,
         };
-        return Ok(gathered(router, query, Logical::Decoded, vec![lane], false));
+        return Ok(gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false));
     }
     let why = "the index is not sharded: one physical request, keys in cursor and items translated";
     let body = body.finish(query.body);

@@ -4,20 +4,24 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::Bucket;
+use serde_json::Value as Json;
 
 use super::Key;
+use super::buckets::{Buckets, Source};
 use super::lanes::Lane;
 use super::merge::{Merge, Next, Want};
 use super::page::{Capacity, Row, count};
 use super::shape::Gathering;
 use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
 use super::template::Ask;
+use crate::directory::not_done;
 use crate::{Execution, PhysicalCall, Step};
 
 /// What a gathered Query asks for: enough to read it from its start, as often as needed.
 pub(crate) struct Wanted {
     pub(crate) gathering: Gathering,
-    pub(crate) lanes: Vec<Lane>,
+    pub(crate) source: Source,
     pub(crate) limit: Option<usize>,
     pub(crate) descending: bool,
     pub(crate) sizes: Arc<ItemSizes>,
@@ -29,6 +33,7 @@ pub(crate) struct Wanted {
 pub(crate) struct Scatter {
     wanted: Arc<Wanted>,
     lanes: Vec<Lane>,
+    opening: Opening,
     merge: Merge<Option<Key>, Row>,
     collected: Collected,
     /// Bytes of evaluated data, estimated so that they are not too many.
@@ -36,6 +41,19 @@ pub(crate) struct Scatter {
     /// All that was read: bytes and items.
     read: (f64, usize),
     failed: Option<Error>,
+}
+
+/// How far the buckets of a Query are opened.
+#[derive(Debug, Default)]
+struct Opening {
+    /// The lane that stands for the directory.
+    directory: Option<usize>,
+    /// Where the directory goes on.
+    start: Option<Json>,
+    /// The buckets that have lanes.
+    found: Vec<Bucket>,
+    /// How often buckets were opened: each time twice as many.
+    rounds: u32,
 }
 
 /// A page gathered from all shards.
@@ -66,21 +84,49 @@ pub(crate) enum Progress {
 
 impl Scatter {
     pub(crate) fn new(wanted: Arc<Wanted>) -> Self {
-        let lanes = wanted.lanes.clone();
-        let mut merge = Merge::new(lanes.len(), wanted.descending);
-        for (number, lane) in lanes.iter().enumerate() {
-            if lane.closed {
-                merge.close(number);
-            }
-        }
-        Scatter {
-            wanted,
-            lanes,
-            merge,
+        let mut scatter = Scatter {
+            merge: Merge::new(0, wanted.descending),
+            lanes: Vec::new(),
+            opening: Opening::default(),
+            wanted: Arc::clone(&wanted),
             collected: Collected::default(),
             evaluated: 0.0,
             read: (0.0, 0),
             failed: None,
+        };
+        match &wanted.source {
+            Source::Lanes(lanes) => scatter.add(lanes.clone(), None),
+            Source::Buckets(buckets) => {
+                let (first, directory) = buckets.first();
+                if directory {
+                    scatter.opening.directory = Some(scatter.lanes.len());
+                    scatter.add(vec![Lane::nowhere()], None);
+                }
+                if buckets.others() == Some(true) {
+                    scatter.add(buckets.of(None), None);
+                }
+                first.into_iter().for_each(|bucket| scatter.find(buckets, bucket));
+            }
+        }
+        scatter
+    }
+
+    /// Adds lanes of which nothing comes before `from`, if that is known.
+    fn add(&mut self, lanes: Vec<Lane>, from: Option<&Key>) {
+        for lane in lanes {
+            let number = self.merge.add(from.map(|from| Some(from.clone())));
+            if lane.closed {
+                self.merge.close(number);
+            }
+            self.lanes.push(lane);
+        }
+    }
+
+    /// Adds the lanes of a bucket, once.
+    fn find(&mut self, buckets: &Buckets, bucket: Bucket) {
+        if !self.opening.found.contains(&bucket) {
+            self.opening.found.push(bucket);
+            self.add(buckets.of(Some(bucket)), buckets.from(bucket).as_ref());
         }
     }
 
@@ -99,9 +145,12 @@ impl Scatter {
                     self.collected.rows.push(row);
                 }
                 Next::End => break,
-                Next::Blocked(_) => {
-                    let shares = self.shares().into_iter();
-                    let calls = shares.filter_map(|(lane, share)| Some(self.call(lane, share)?.1));
+                Next::Blocked(lane) => {
+                    let shares = self.shares(Some(lane));
+                    let opens = |(lane, _): &(usize, usize)| self.is_unopened(*lane);
+                    self.opening.rounds += u32::from(shares.iter().any(opens));
+                    let calls =
+                        shares.into_iter().filter_map(|(lane, share)| Some(self.call(lane, share)?.1));
                     return Ok(Progress::Calls(calls.collect()));
                 }
             }
@@ -112,11 +161,23 @@ impl Scatter {
         Ok(Progress::Collected(std::mem::take(&mut self.collected)))
     }
 
-    /// The lanes to ask next, and how many items of each.
-    pub(crate) fn shares(&self) -> Vec<(usize, usize)> {
+    /// Whether a lane is a bucket's that has not been read.
+    fn is_unopened(&self, lane: usize) -> bool {
+        self.merge.is_unread(lane) && self.lanes.get(lane).is_some_and(|lane| lane.slot.bucket.is_some())
+    }
+
+    /// The lanes to ask next, and how many items of each. `blocked` is the one without which the merge cannot go on.
+    pub(crate) fn shares(&self, blocked: Option<usize>) -> Vec<(usize, usize)> {
         let by_bytes = self.rows_left_by_bytes();
         let left = self.rows_left();
-        let open = self.merge.open();
+        let mut wanted = self.merge.wanted(left);
+        let mut open = self.merge.open();
+        if let Source::Buckets(buckets) = &self.wanted.source
+            && buckets.in_order()
+        {
+            open = usize::from(buckets.shards);
+            self.hold_back(blocked, &mut wanted);
+        }
         let share = |want: Want| {
             let share = match want.reads {
                 0 if left == by_bytes => mean(want.rows, open),
@@ -126,12 +187,39 @@ impl Scatter {
             };
             (want.lane, share)
         };
-        self.merge.wanted(left).into_iter().map(share).collect()
+        wanted.into_iter().map(share).collect()
+    }
+
+    /// Leaves those buckets unopened that are not due yet.
+    fn hold_back(&self, blocked: Option<usize>, wanted: &mut Vec<Want>) {
+        let due = self.opening.rounds == 0 || blocked.is_some_and(|lane| self.is_unopened(lane));
+        let bucket = |want: &Want| self.lanes.get(want.lane).and_then(|lane| lane.slot.bucket);
+        let unopened = wanted.iter().filter(|want| self.is_unopened(want.lane));
+        let mut next: Vec<Bucket> = unopened.filter_map(bucket).collect();
+        next.sort();
+        if self.wanted.descending {
+            next.reverse();
+        }
+        next.dedup();
+        next.truncate(if due { 1 << self.opening.rounds.min(16) } else { 0 });
+        wanted.retain(|want| {
+            if Some(want.lane) == self.opening.directory {
+                return blocked.is_none_or(|lane| lane == want.lane) || self.merge.is_unread(want.lane);
+            }
+            !self.is_unopened(want.lane) || bucket(want).is_some_and(|bucket| next.contains(&bucket))
+        });
     }
 
     /// The physical call that asks a lane for `share` items.
     pub(crate) fn call(&self, lane: usize, share: usize) -> Option<(&Lane, PhysicalCall)> {
         let asked = self.lanes.get(lane)?;
+        if let (Some(directory), Source::Buckets(buckets)) = (self.opening.directory, &self.wanted.source)
+            && lane == directory
+        {
+            let body = buckets.body(self.opening.start.as_ref());
+            let call = PhysicalCall { id: lane, operation: Operation::Query, body, retry_throttled: true };
+            return Some((asked, call));
+        }
         let body = self.wanted.gathering.template.body(Ask {
             partition: &asked.partition,
             condition: asked.condition.as_ref(),
@@ -139,6 +227,28 @@ impl Scatter {
             limit: Some(share),
         });
         Some((asked, PhysicalCall { id: lane, operation: Operation::Query, body, retry_throttled: true }))
+    }
+
+    /// Which buckets are opened, and why; `None` without buckets.
+    pub(crate) fn opens(&self) -> Option<String> {
+        let Source::Buckets(buckets) = &self.wanted.source else { return None };
+        let order = if self.wanted.descending { "newest" } else { "oldest" };
+        let length = buckets.granularity();
+        Some(match (buckets.few(), buckets.in_order()) {
+            (Some(few), _) => format!(
+                "{few} {length} bucket(s) can hold what the condition asks for: they are opened {order} first until the page is full, \
+                 and what has no time is looked for in shard 0"
+            ),
+            (None, true) => format!(
+                "the buckets of a {length} that the condition can touch are read from the directory ({} of them known here) and opened \
+                 {order} first, one, two, four at a time, until the page is full; what has no time is looked for in shard 0",
+                self.opening.found.len()
+            ),
+            (None, false) => {
+                "the index is in another order than the buckets: all buckets of the directory are opened"
+                    .to_owned()
+            }
+        })
     }
 
     /// What an item weighs, as far as is known.
@@ -170,7 +280,33 @@ impl Scatter {
         ((PAGE_BYTES - self.evaluated) / self.item_size()).ceil().clamp(1.0, PAGE_BYTES) as usize
     }
 
+    /// Takes a page of the directory.
+    fn take_directory(&mut self, number: usize, body: &[u8]) -> Result<(), Error> {
+        let wanted = Arc::clone(&self.wanted);
+        let Source::Buckets(buckets) = &wanted.source else { return Ok(()) };
+        let found = buckets.read(body)?;
+        found.buckets.into_iter().for_each(|bucket| self.find(buckets, bucket));
+        match found.more {
+            Some((start, last)) => {
+                self.opening.start = Some(start);
+                if let Some(from) = buckets.beyond(last) {
+                    self.merge.read(number, [], Some(Some(from)));
+                }
+            }
+            None => {
+                self.merge.read(number, [], None);
+                if buckets.others() == Some(false) {
+                    self.add(buckets.of(None), None);
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn take(&mut self, number: usize, body: Bytes) -> Result<(), Error> {
+        if self.opening.directory == Some(number) {
+            return self.take_directory(number, &body);
+        }
         let page = self.wanted.gathering.reader.read(self.collected.pages.len(), &body)?;
         let Some(lane) = self.lanes.get_mut(number) else { return Ok(()) };
         self.read.0 += page.bytes;
@@ -200,6 +336,7 @@ impl Execution for Scatter {
     }
 
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
+        let answer = if self.opening.directory == Some(id) { answer.map_err(not_done) } else { answer };
         if let Err(error) = answer.and_then(|body| self.take(id, body)) {
             self.failed.get_or_insert(error);
         }

@@ -26,7 +26,7 @@ impl LayoutSource for Reading {
     }
 
     fn reads(&self, _: &Table, _: &[u8]) -> Reads {
-        Reads { consistency: self.consistency }
+        Reads { consistency: self.consistency, ..Reads::default() }
     }
 
     fn is_hidden(&self, _: &str) -> bool {

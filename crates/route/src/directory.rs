@@ -1,0 +1,170 @@
+//! The directory of buckets, as requests use it: a bucket's row is written before the first item that this process puts into it.
+//!
+//! Not here: reading the directory, which a Query does beside its shards (`query::buckets`).
+
+use std::sync::{Arc, PoisonError};
+
+use bytes::Bytes;
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_layout::{Bucket, Buckets, DIRECTORY, LayoutSource, Placement, Reads, Table, directory_key};
+use serde_json::json;
+
+use crate::plan::{CallExplanation, Explanation, Plan, Planned};
+use crate::{Execution, PhysicalCall, Step};
+
+/// Whether an operation can put items.
+pub(crate) fn writes(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::PutItem
+            | Operation::UpdateItem
+            | Operation::BatchWriteItem
+            | Operation::TransactWriteItems
+            | Operation::ExecuteStatement
+            | Operation::BatchExecuteStatement
+            | Operation::ExecuteTransaction
+    )
+}
+
+/// A source of layouts that notes which buckets were asked for.
+pub(crate) struct Noting<'a> {
+    inner: &'a dyn LayoutSource,
+    noted: Noted,
+}
+
+/// Planning is one thread's, but sources of layouts can be shared.
+type Noted = std::sync::Mutex<Vec<(String, Bucket)>>;
+
+impl<'a> Noting<'a> {
+    pub(crate) fn new(inner: &'a dyn LayoutSource) -> Self {
+        Noting { inner, noted: Noted::default() }
+    }
+
+    /// The plan, after the rows of those buckets that are not known to have one.
+    pub(crate) fn register(self, plan: Plan, known: &Arc<Buckets>) -> Plan {
+        let mut rows = self.noted.into_inner().unwrap_or_else(PoisonError::into_inner);
+        rows.retain(|(key, bucket)| !known.has(key, *bucket));
+        rows.sort();
+        rows.dedup();
+        if rows.is_empty() {
+            return plan;
+        }
+        let registered = |then| Box::new(Registered { rows, known: Arc::clone(known), then });
+        match plan {
+            Plan::Single(then) => Plan::Single(registered(then)),
+            Plan::Scatter(then) => Plan::Scatter(registered(then)),
+            Plan::Forward { .. } => plan,
+        }
+    }
+}
+
+impl LayoutSource for Noting<'_> {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
+        self.inner.table(name)
+    }
+
+    fn placement(&self, table: &Table, key: &[u8]) -> Placement {
+        self.inner.placement(table, key)
+    }
+
+    fn reads(&self, table: &Table, key: &[u8]) -> Reads {
+        self.inner.reads(table, key)
+    }
+
+    fn note(&self, table: &Table, key: &[u8], bucket: Bucket) {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        noted.push((directory_key(table, key), bucket));
+    }
+
+    fn is_hidden(&self, name: &str) -> bool {
+        self.inner.is_hidden(name)
+    }
+
+    fn hidden_tables(&self) -> Vec<String> {
+        self.inner.hidden_tables()
+    }
+}
+
+/// A write, after the rows of its buckets.
+struct Registered {
+    rows: Vec<(String, Bucket)>,
+    known: Arc<Buckets>,
+    then: Box<dyn Planned>,
+}
+
+fn put(key: &str, bucket: Bucket) -> Bytes {
+    let item = json!({ "pk": { "S": key }, "sk": { "S": bucket.to_string() } });
+    Bytes::from(json!({ "TableName": DIRECTORY, "Item": item }).to_string())
+}
+
+impl Planned for Registered {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        let Registered { rows, known, then } = *self;
+        Box::new(Registering { rows, known, sent: false, failed: None, then: then.execute() })
+    }
+
+    fn explain(&self) -> Explanation {
+        let mut explanation = self.then.explain();
+        explanation.why = format!(
+            "the first item of this process in {} bucket(s), which are first entered in the directory of buckets: {}",
+            self.rows.len(),
+            explanation.why
+        );
+        let entries = self
+            .rows
+            .iter()
+            .map(|(key, bucket)| CallExplanation::new(Operation::PutItem, &put(key, *bucket)));
+        explanation.calls.splice(0..0, entries);
+        explanation
+    }
+}
+
+struct Registering {
+    rows: Vec<(String, Bucket)>,
+    known: Arc<Buckets>,
+    sent: bool,
+    failed: Option<Error>,
+    then: Box<dyn Execution>,
+}
+
+impl Execution for Registering {
+    fn step(&mut self) -> Step {
+        if !self.sent {
+            self.sent = true;
+            let call = |(id, (key, bucket)): (usize, &(String, Bucket))| PhysicalCall {
+                id,
+                operation: Operation::PutItem,
+                body: put(key, *bucket),
+                retry_throttled: true,
+            };
+            return Step::Call(self.rows.iter().enumerate().map(call).collect());
+        }
+        if let Some(error) = self.failed.take() {
+            return Step::Done(Err(error));
+        }
+        for (key, bucket) in self.rows.drain(..) {
+            self.known.learn(&key, bucket);
+        }
+        self.then.step()
+    }
+
+    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
+        match answer {
+            // Not yet drained: this is a row's.
+            Err(error) if !self.rows.is_empty() => drop(self.failed.get_or_insert(not_done(error))),
+            Ok(_) if !self.rows.is_empty() => {}
+            answer => self.then.answer(id, answer),
+        }
+    }
+}
+
+/// An error of the directory: the client's own request was not sent.
+pub(crate) fn not_done(mut error: Error) -> Error {
+    if error.code == Code::ResourceNotFoundException {
+        error = Error::internal(format!(
+            "The table {DIRECTORY}, which holds the directory of buckets, is missing"
+        ));
+    }
+    error.outcome = Outcome::NotDone;
+    error
+}

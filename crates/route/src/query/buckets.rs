@@ -1,0 +1,295 @@
+//! A Query over buckets of time: which of them to open, and in which order.
+//!
+//! Buckets lie in the order of the sort keys, so a page of the table rarely needs more than the next one or two: they are opened
+//! one, two, four at a time, newest first where the Query descends, until the page is full. Which buckets there are says the
+//! directory, which is read in the same direction, beside the shards; it takes part in the merge as a lane without rows. Where
+//! the condition spans a few buckets only, they are tried without asking it. On an index, whose order is another, all buckets
+//! are opened. Sort keys without a time lie outside all buckets, in shard 0, which is always asked.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, KeyValue, Number};
+use heatsink_layout::{
+    Bucket, Buckets as Known, DIRECTORY, Layout, Slot, SortKey, Span, Strategy, Time, directory_key,
+};
+use serde_json::{Value as Json, json};
+
+use super::Key;
+use super::lanes::{Lane, Lanes, physical};
+use super::range::Range;
+use super::request::{Query, Unplanned};
+use crate::Router;
+
+/// Up to so many buckets are tried without a look into the directory, which costs as much as a few empty shards.
+const FEW: usize = 8;
+
+/// Rows of one page of the directory: some 7 KB.
+const ROWS: usize = 100;
+
+/// Where the lanes of a gathered Query come from.
+pub(crate) enum Source {
+    /// These.
+    Lanes(Vec<Lane>),
+    /// They are found on the way.
+    Buckets(Box<Buckets>),
+}
+
+/// The buckets of one Query.
+pub(crate) struct Buckets {
+    lanes: Lanes,
+    known: Arc<Known>,
+    key: String,
+    time: Time,
+    /// What is asked for, from the cursor on; `None` on an index, where buckets and rows are ordered differently.
+    range: Option<Range>,
+    numeric: bool,
+    pub(crate) shards: u16,
+    descending: bool,
+    consistent: bool,
+    /// Whether items without a time have a place.
+    others: bool,
+    /// The buckets that can hold what is asked for, where these are few.
+    few: Option<Vec<Bucket>>,
+}
+
+/// A page of the directory.
+pub(crate) struct Found {
+    /// Buckets that can hold what is asked for, in the direction of reading.
+    pub(crate) buckets: Vec<Bucket>,
+    /// Where the directory goes on, and the last bucket read.
+    pub(crate) more: Option<(Json, Bucket)>,
+}
+
+impl Buckets {
+    pub(crate) fn new(
+        router: &Router,
+        query: &Query<'_>,
+        layout: &Arc<Layout>,
+        time: &Time,
+    ) -> Result<Self, Unplanned> {
+        // A key that leaves no room for a suffix is refused as its writes were.
+        physical(query.schema, layout, &query.partition, Slot::default()).or_else(|unplaced| {
+            if layout.template().is_some() { Ok(query.partition.clone()) } else { Err(unplaced) }
+        })?;
+        let range = match query.index {
+            Some(_) => None,
+            None => {
+                let range = Range::of(query.condition.as_ref());
+                let sort = query.cursor()?.and_then(|cursor| cursor.into_iter().nth(1));
+                Some(match sort {
+                    Some((at, _)) if range.contains(&at) => {
+                        range.from(std::ops::Bound::Excluded(at), query.descending)
+                    }
+                    _ => range,
+                })
+            }
+        };
+        let mut buckets = Buckets {
+            lanes: Lanes::new(query, layout)?,
+            known: Arc::clone(&router.buckets),
+            key: directory_key(query.schema, &query.partition.canonical_bytes()),
+            time: time.clone(),
+            range,
+            numeric: query
+                .schema
+                .key
+                .sort
+                .as_ref()
+                .is_some_and(|sort| sort.key_type == heatsink_dynamo::KeyType::N),
+            shards: layout.shards,
+            descending: query.descending,
+            consistent: query.consistent,
+            others: matches!(layout.strategy, Strategy::Bucket { .. }),
+            few: None,
+        };
+        buckets.few = buckets.span();
+        Ok(buckets)
+    }
+
+    /// The buckets between the two ends of the range, if both have one and few lie between.
+    fn span(&self) -> Option<Vec<Bucket>> {
+        use std::ops::Bound::{Excluded, Included};
+        let range = self.range.as_ref()?;
+        let (Included(from) | Excluded(from), Included(to) | Excluded(to)) = (&range.lower, &range.upper)
+        else {
+            return None;
+        };
+        let (from, to) = (self.bucket_of(from)?, self.bucket_of(to)?);
+        if from.until(to) >= FEW {
+            return None;
+        }
+        let mut buckets: Vec<Bucket> = std::iter::successors(Some(from), |bucket| Some(bucket.next()))
+            .take(from.until(to) + 1)
+            .collect();
+        buckets.retain(|bucket| self.holds(*bucket));
+        if self.descending {
+            buckets.reverse();
+        }
+        Some(buckets)
+    }
+
+    fn bucket_of(&self, key: &Key) -> Option<Bucket> {
+        match key {
+            KeyValue::S(text) => self.time.bucket_of(SortKey::S(text)),
+            KeyValue::N(number) => self.time.bucket_of(SortKey::N(&number.to_string())),
+            KeyValue::B(_) => None,
+        }
+    }
+
+    /// Whether a bucket can hold what is asked for.
+    fn holds(&self, bucket: Bucket) -> bool {
+        use std::ops::Bound::{Excluded, Included, Unbounded};
+        let Some(range) = &self.range else { return true };
+        match self.time.span(bucket, self.numeric) {
+            Span::BeginsWith(prefix) => {
+                let after = match &range.lower {
+                    Included(KeyValue::S(from)) | Excluded(KeyValue::S(from)) => {
+                        prefix.as_str() >= &**from || from.starts_with(&prefix)
+                    }
+                    _ => true,
+                };
+                after
+                    && match &range.upper {
+                        Included(KeyValue::S(to)) | Excluded(KeyValue::S(to)) => prefix.as_str() <= &**to,
+                        _ => true,
+                    }
+            }
+            Span::Between(first, end) => {
+                let (first, end) = (KeyValue::N(Number::from(first)), KeyValue::N(Number::from(end)));
+                let after = match &range.lower {
+                    Unbounded => true,
+                    Included(from) | Excluded(from) => *from < end,
+                };
+                after
+                    && match &range.upper {
+                        Unbounded => true,
+                        Included(to) | Excluded(to) => first <= *to,
+                    }
+            }
+        }
+    }
+
+    /// What no row of a bucket comes before, in the direction of reading.
+    pub(crate) fn from(&self, bucket: Bucket) -> Option<Key> {
+        self.range.as_ref()?;
+        let bucket_after = bucket.next();
+        Some(match (self.time.span(bucket, self.numeric), self.time.span(bucket_after, self.numeric)) {
+            (Span::Between(first, end), _) => {
+                KeyValue::N(Number::from(if self.descending { end } else { first }))
+            }
+            (Span::BeginsWith(prefix), _) if !self.descending => KeyValue::S(prefix.into()),
+            // After the year 9999 comes one more digit, which sorts before; the colon sorts after every digit.
+            (Span::BeginsWith(prefix), Span::BeginsWith(next)) if next.len() > prefix.len() => {
+                KeyValue::S(format!("{}:", self.time.prefix).into())
+            }
+            (_, Span::BeginsWith(next)) => KeyValue::S(next.into()),
+            (Span::BeginsWith(prefix), Span::Between(..)) => KeyValue::S(prefix.into()),
+        })
+    }
+
+    /// What no row of the buckets after `bucket` comes before, in the direction of reading.
+    pub(crate) fn beyond(&self, bucket: Bucket) -> Option<Key> {
+        self.range.as_ref()?;
+        let next = if self.descending { bucket } else { bucket.next() };
+        Some(match self.time.span(next, self.numeric) {
+            Span::BeginsWith(prefix) => KeyValue::S(prefix.into()),
+            Span::Between(first, _) => KeyValue::N(Number::from(first)),
+        })
+    }
+
+    /// The buckets to begin with, and whether the directory has to be asked for more.
+    pub(crate) fn first(&self) -> (Vec<Bucket>, bool) {
+        match (&self.few, &self.range) {
+            (Some(few), _) => (few.clone(), false),
+            // On an index the order of lanes is that of the directory.
+            (None, None) => (Vec::new(), true),
+            (None, Some(_)) => {
+                let end = self
+                    .known
+                    .end(&self.key, self.descending)
+                    .filter(|bucket| bucket.granularity() == self.time.granularity && self.holds(*bucket));
+                (end.into_iter().collect(), true)
+            }
+        }
+    }
+
+    /// The lanes of a bucket, in the order that breaks ties.
+    pub(crate) fn of(&self, bucket: Option<Bucket>) -> Vec<Lane> {
+        let shards = if bucket.is_some() { self.shards } else { 1 };
+        let mut lanes: Vec<Lane> =
+            (0..shards).filter_map(|shard| self.lanes.lane(Slot { bucket, shard })).collect();
+        if self.descending {
+            lanes.reverse();
+        }
+        lanes
+    }
+
+    /// When the lane of items without a time is opened: `Some(true)` before all buckets, `Some(false)` behind them.
+    pub(crate) fn others(&self) -> Option<bool> {
+        self.others.then_some(self.range.is_some() || !self.descending)
+    }
+
+    /// The request for the next page of the directory.
+    pub(crate) fn body(&self, start: Option<&Json>) -> Bytes {
+        let mut body = json!({
+            "TableName": DIRECTORY, "KeyConditionExpression": "pk = :k", "ConsistentRead": self.consistent,
+            "ExpressionAttributeValues": { ":k": { "S": self.key } }, "ScanIndexForward": !self.descending, "Limit": ROWS,
+        });
+        if let Some(start) = start {
+            body["ExclusiveStartKey"] = start.clone();
+        }
+        Bytes::from(body.to_string())
+    }
+
+    /// Reads a page of the directory.
+    pub(crate) fn read(&self, body: &[u8]) -> Result<Found, Error> {
+        let unreadable =
+            || Error::internal(format!("The store's answer to Query of {DIRECTORY} could not be read"));
+        let page: Json = serde_json::from_slice(body).map_err(|_| unreadable())?;
+        let granularity = self.time.granularity;
+        let mut found = Found { buckets: Vec::new(), more: None };
+        let mut last = None;
+        for row in page["Items"].as_array().ok_or_else(unreadable)? {
+            let text = row["sk"]["S"].as_str().ok_or_else(unreadable)?;
+            // A row of another granularity is of another rule that the key once had.
+            let Some(bucket) = Bucket::read(text.as_bytes(), granularity, granularity.format()) else {
+                continue;
+            };
+            self.known.learn(&self.key, bucket);
+            last = Some(bucket);
+            if self.holds(bucket) {
+                found.buckets.push(bucket);
+            } else if !found.buckets.is_empty() {
+                // Past the end of what is asked for.
+                return Ok(found);
+            }
+        }
+        let start = &page["LastEvaluatedKey"];
+        if !start.is_null() {
+            found.more = Some((start.clone(), last.ok_or_else(unreadable)?));
+        }
+        Ok(found)
+    }
+
+    /// Whether the rows lie in the order of the buckets.
+    pub(crate) fn in_order(&self) -> bool {
+        self.range.is_some()
+    }
+
+    /// How many buckets are tried without the directory.
+    pub(crate) fn few(&self) -> Option<usize> {
+        self.few.as_ref().map(Vec::len)
+    }
+
+    /// The buckets' length, in words.
+    pub(crate) fn granularity(&self) -> &'static str {
+        self.time.granularity.name()
+    }
+}
+
+impl std::fmt::Debug for Buckets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "buckets of {}", self.key)
+    }
+}
