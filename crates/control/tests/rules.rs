@@ -98,7 +98,7 @@ fn a_glob_leaves_alone_what_it_does_not_fit_and_a_name_refuses() {
         ),
         (
             schema("T", KeyType::S, None),
-            "it has no sort key, so every key holds one item and there is nothing to spread",
+            "it has no sort key, so every key holds one item and there is nothing to spread; a table with a sort key can hold that item's parts as several items",
         ),
     ] {
         assert_eq!(
@@ -117,7 +117,7 @@ fn a_glob_leaves_alone_what_it_does_not_fit_and_a_name_refuses() {
     };
     assert_eq!(
         part("ts").wish(&schema("T", KeyType::S, Some(KeyType::S))),
-        Wish::Impossible("rule 1 (line 1) cannot hold for table T: `by` names the attribute ts, but the table's sort key is sk".to_owned())
+        Wish::Impossible("rule 1 (line 1) cannot hold for table T: `by` names the attribute ts, but the table's sort key is sk; an attribute outside the primary key cannot decide: a request by primary key could not be routed".to_owned())
     );
     assert_eq!(
         part("sk").wish(&schema("T", KeyType::S, Some(KeyType::N))),
@@ -149,15 +149,15 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
         (fault("rule = 3"), "heatsink.toml:1: rule: invalid type: integer `3`, expected a sequence"),
         (
             rule("colour = 1"),
-            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `strategy`, `by`, `shards`, `consistency`",
+            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `strategy`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `on_shard_error`",
         ),
         (
             rule("keys = 4\nstrategy = \"none\""),
             "heatsink.toml:4: rule[1].keys: invalid type: integer `4`, expected a string",
         ),
         (
-            rule("strategy = \"random\""),
-            "heatsink.toml:4: rule[1].strategy: unknown variant `random`, expected `none` or `calculated`",
+            rule("strategy = \"modulo\""),
+            "heatsink.toml:4: rule[1].strategy: unknown variant `modulo`, expected one of `none`, `calculated`, `random`, `bucket`, `template`",
         ),
         (
             rule("strategy = \"calculated\""),
@@ -260,5 +260,126 @@ proptest! {
             // Whole is one shard, named or not.
             prop_assert_eq!(found.unwrap_or(1), expected.unwrap_or(1));
         }
+    }
+}
+
+/// Each with an example of what would be right.
+#[test]
+fn a_fault_of_a_strategy_says_what_would_be_right() {
+    let rule = |fields: &str| fault(&format!("[[rule]]\ntable = \"T\"\n{fields}"));
+    let template = |fields: &str| rule(&format!("strategy = \"template\"\n{fields}"));
+    for (found, expected) in [
+        (
+            rule("strategy = \"random\"\nshards = 4\nby = \"sort_key\""),
+            "heatsink.toml:5: rule[1].by: has no meaning with strategy = \"random\", which hashes the whole sort key; remove it",
+        ),
+        (
+            rule("strategy = \"bucket\""),
+            "heatsink.toml:1: rule[1]: strategy = \"bucket\" needs the field `bucket`: \"hour\", \"day\" or \"month\"",
+        ),
+        (
+            rule("strategy = \"bucket\"\nbucket = \"week\""),
+            "heatsink.toml:4: rule[1].bucket: unknown variant `week`, expected one of `hour`, `day`, `month`",
+        ),
+        (
+            rule("strategy = \"calculated\"\nshards = 4\nbucket = \"day\""),
+            "heatsink.toml:5: rule[1].bucket: has no meaning with strategy = \"calculated\"; remove it",
+        ),
+        (
+            template("shards = 4\nhash = \"md5\""),
+            "heatsink.toml:1: rule[1]: strategy = \"template\" needs the field `template`, such as \"{pk}#{shard}\"",
+        ),
+        (
+            template("shards = 4\nhash = \"md5\"\ntemplate = \"{pk}{shard}\""),
+            "heatsink.toml:6: rule[1].template: expected a separator that does not end in a digit before every placeholder, such as the # of \
+             \"{pk}#{shard}\": without it \"a1\" in shard 1 and \"a\" in shard 11 would be one key",
+        ),
+        (
+            template("shards = 4\ntemplate = \"{pk}#{shard}\""),
+            "heatsink.toml:1: rule[1]: strategy = \"template\" needs the field `hash`, as the code that sharded the table computes it: \"md5\", \
+             \"sha256\", \"fnv1a32\", \"fnv1a64\", \"modulo\" or \"jump\"",
+        ),
+        (
+            template("template = \"{pk}#{bucket}\""),
+            "heatsink.toml:1: rule[1]: strategy = \"template\" needs the field `bucket`, since its template has {bucket}: \"hour\", \"day\" or \
+             \"month\"",
+        ),
+        (
+            template("template = \"{pk}#{bucket:%Y%m}\"\nbucket = \"day\""),
+            "heatsink.toml:4: rule[1].template: expected a bucket with the fields of %Y-%m-%d, since bucket = \"day\"",
+        ),
+        (
+            rule(
+                "strategy = \"calculated\"\nshards = 4\nconsistency = \"strong\"\non_shard_error = \"partial\"",
+            ),
+            "heatsink.toml:6: rule[1].on_shard_error: has no meaning with consistency = \"strong\": what is missing was not seen at any moment; \
+             remove one of them",
+        ),
+    ] {
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn strategies_in_words() {
+    let text = r##"
+[[rule]]
+table = "Events"
+strategy = "random"
+shards = 10
+
+[[rule]]
+table = "OpsLog"
+strategy = "bucket"
+bucket = "day"
+shards = 4
+
+[[rule]]
+table = "Threats"
+strategy = "bucket"
+bucket = "month"
+time = { prefix = "ALERT#" }
+
+[[rule]]
+table = "Hand"
+strategy = "template"
+template = "{pk}#{bucket}#{shard}"
+bucket = "day"
+hash = "md5"
+shards = 5
+by = { attribute = "sk", separator = "#", part = 1 }
+on_shard_error = "partial"
+"##;
+    let words: Vec<String> = rules(text).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        words,
+        [
+            "rule 1 (line 2): all keys of table Events: spread over 10 by a hash of the sort key",
+            "rule 2 (line 7): all keys of table OpsLog: a bucket for each day, 4 shards in each by sort key",
+            "rule 3 (line 13): all keys of table Threats: a bucket for each month after \"ALERT#\" in the sort key",
+            "rule 4 (line 19): all keys of table Hand: as \"{pk}#{bucket}#{shard}\", a bucket for each day, 5 shards by md5 of part 1 of the \
+             sort key split at \"#\"; a Query is answered without shards that cannot be read",
+        ]
+    );
+}
+
+#[test]
+fn templates_and_own_suffixes_do_not_mix_and_times_need_a_sort_key_that_holds_them() {
+    let template = "[[rule]]\ntable = \"T\"\nkeys = \"a*\"\nstrategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"md5\"\nshards = 4\n";
+    let own = "[[rule]]\ntable = \"T\"\nstrategy = \"calculated\"\nshards = 4\n";
+    let table = schema("T", KeyType::S, Some(KeyType::S));
+    let Wish::Impossible(reason) = rules(&format!("{template}{own}")).wish(&table) else { panic!("mixed") };
+    assert!(reason.contains("could be read as the other's"), "{reason}");
+    assert!(matches!(rules(template).wish(&table), Wish::Sharded(_)));
+    let bucket =
+        rules("[[rule]]\ntable = \"T\"\nstrategy = \"bucket\"\nbucket = \"day\"\ntime = { prefix = \"A#\" }");
+    for (sort, reason) in [
+        (KeyType::B, "the bucket comes from the time in the sort key, and sk is binary"),
+        (KeyType::N, "`time.prefix` is for string sort keys, and sk is a number"),
+    ] {
+        assert_eq!(
+            bucket.wish(&schema("T", KeyType::S, Some(sort))),
+            Wish::Impossible(format!("rule 1 (line 1) cannot hold for table T: {reason}"))
+        );
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct Rule {
     /// the hour, day or month of its sort key, within it as calculated. "template": as the table was sharded by hand. "none": the
     /// keys stay whole.
     pub strategy: StrategyName,
-    /// What is hashed: "sort_key" (the default), one part of a string sort key, or (templates only) an attribute that never changes.
+    /// What is hashed: "sort_key" (the default), or one part of a string sort key.
     #[schemars(with = "Option<By>")]
     pub by: Option<Spanned<By>>,
     /// How many physical keys each logical key is spread over; in each bucket, where there are buckets. Needed but for "none" and
@@ -62,9 +62,6 @@ pub(crate) struct Rule {
     /// How the shard is computed from what is hashed. For "template" only.
     #[schemars(with = "Option<HashName>")]
     pub hash: Option<Spanned<HashName>>,
-    /// Declares that items are only ever added, which hash = "random" needs.
-    #[schemars(with = "Option<bool>")]
-    pub append_only: Option<Spanned<bool>>,
     /// What becomes of a Query when a shard cannot be read: "fail" (the default), or "partial", which answers with the other shards
     /// and says so in the header x-heatsink-partial.
     #[schemars(with = "Option<OnShardError>")]
@@ -105,7 +102,6 @@ pub(crate) enum HashName {
     Fnv1a32,
     Fnv1a64,
     Modulo,
-    Random,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -140,8 +136,6 @@ pub(crate) enum By {
     SortKey(SortKey),
     /// One part of a string sort key.
     Part(Part),
-    /// An attribute outside the primary key.
-    Attribute(Attribute),
 }
 
 #[derive(Debug, JsonSchema)]
@@ -151,8 +145,8 @@ pub(crate) enum SortKey {
 }
 
 /// One part of a string sort key, split at a separator. A sort key without that part counts as a whole.
-#[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Part {
     /// The sort key's attribute name.
     #[schemars(with = "String", length(min = 1))]
@@ -162,27 +156,6 @@ pub(crate) struct Part {
     pub separator: Spanned<String>,
     /// Which part, counted from 0.
     pub part: PartNumber,
-}
-
-/// An attribute outside the primary key, which every item has from its first write on and which never changes.
-#[derive(Debug, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub(crate) struct Attribute {
-    /// Its name.
-    #[schemars(with = "String", length(min = 1))]
-    pub attribute: Spanned<String>,
-    /// Must be true: if it changed, the item would be lost.
-    pub immutable: bool,
-}
-
-/// A part or an attribute, as far as it was written.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct AnyBy {
-    attribute: Spanned<String>,
-    separator: Option<Spanned<String>>,
-    part: Option<PartNumber>,
-    immutable: Option<bool>,
 }
 
 #[derive(Clone, Copy, Debug, JsonSchema)]
@@ -250,22 +223,7 @@ impl<'de> Deserialize<'de> for By {
             }
 
             fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<By, M::Error> {
-                use serde::de::Error;
-                let AnyBy { attribute, separator, part, immutable } =
-                    AnyBy::deserialize(MapAccessDeserializer::new(map))?;
-                if let (Some(immutable), None, None) = (immutable, &separator, part) {
-                    return Ok(By::Attribute(Attribute { attribute, immutable }));
-                }
-                if immutable.is_some() {
-                    return Err(M::Error::custom(
-                        "immutable is for a whole attribute, not for a part of the sort key",
-                    ));
-                }
-                Ok(By::Part(Part {
-                    attribute,
-                    separator: separator.ok_or_else(|| M::Error::missing_field("separator"))?,
-                    part: part.ok_or_else(|| M::Error::missing_field("part"))?,
-                }))
+                Part::deserialize(MapAccessDeserializer::new(map)).map(By::Part)
             }
         }
 

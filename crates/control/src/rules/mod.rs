@@ -194,8 +194,8 @@ impl Rule {
         if let Some(attribute) = part_of {
             if *attribute != sort.name {
                 return Err(format!(
-                    "`by` names the attribute {attribute}, but the table's sort key is {}; an attribute outside the primary key can \
-                     decide only in a template, as by = {{ attribute = \"{attribute}\", immutable = true }}",
+                    "`by` names the attribute {attribute}, but the table's sort key is {}; an attribute outside the primary key \
+                     cannot decide: a request by primary key could not be routed",
                     sort.name
                 ));
             }

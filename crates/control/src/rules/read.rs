@@ -76,7 +76,6 @@ fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
         (raw.time.as_ref().map(Spanned::span), &[Bucket, Template]),
         (raw.template.as_ref().map(Spanned::span), &[Template]),
         (raw.hash.as_ref().map(Spanned::span), &[Template]),
-        (raw.append_only.as_ref().map(Spanned::span), &[Template]),
         (raw.consistency.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
         (raw.on_shard_error.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
     ];
@@ -103,8 +102,7 @@ fn spread(
         return Ok(Spread::Whole);
     }
     let needs = |what: &str| missing(format!("strategy = \"{}\" needs the field {what}", name(strategy)));
-    let by_span = raw.by.as_ref().map_or(0..0, Spanned::span);
-    let (by, part_of) = by(raw.by.map(Spanned::into_inner), strategy, &by_span, fault)?;
+    let (by, part_of) = by(raw.by.map(Spanned::into_inner), fault)?;
     let time_span = raw.time.as_ref().map_or(0..0, Spanned::span);
     let time = match raw.bucket {
         None if raw.time.is_some() => {
@@ -161,30 +159,18 @@ fn spread(
                 None if template.has_shard() => {
                     return Err(needs(
                         "`hash`, as the code that sharded the table computes it: \"md5\", \"sha256\", \"fnv1a32\", \"fnv1a64\", \
-                         \"modulo\", \"random\" or \"jump\"",
+                         \"modulo\" or \"jump\"",
                     ));
                 }
                 None => Hash::JumpXxh3,
             };
-            if hash == Hash::Random && raw.append_only.as_ref().is_none_or(|only| !*only.get_ref()) {
-                return Err(missing(
-                    "hash = \"random\" needs append_only = true: an item whose shard was drawn is not found again by its key, so it \
-                     can be neither overwritten nor changed"
-                        .to_owned(),
-                ));
-            }
             (Strategy::Template { template, by, time }, shards)
         }
     };
     Ok(Spread::Sharded { layout: Layout { strategy, shards, hash, version: 1 }, part_of })
 }
 
-fn by(
-    raw: Option<file::By>,
-    strategy: StrategyName,
-    span: &Range<usize>,
-    fault: Fault<'_>,
-) -> Result<(By, Option<String>), RulesError> {
+fn by(raw: Option<file::By>, fault: Fault<'_>) -> Result<(By, Option<String>), RulesError> {
     let filled = |text: &Spanned<String>| {
         if text.get_ref().is_empty() {
             return Err(fault(
@@ -201,19 +187,6 @@ fn by(
             filled(&part.separator)?;
             let by = By::Part { separator: part.separator.into_inner(), part: usize::from(part.part.0) };
             Ok((by, Some(part.attribute.into_inner())))
-        }
-        Some(file::By::Attribute(attribute)) => {
-            filled(&attribute.attribute)?;
-            if strategy != StrategyName::Template {
-                let problem = "an attribute outside the primary key can decide only in a template: a request by primary key could not be \
-                               routed. Expected \"sort_key\" or { attribute = \"…\", separator = \"…\", part = 0 }";
-                return Err(fault(span.clone(), problem.to_owned()));
-            }
-            if !attribute.immutable {
-                let problem = "expected immutable = true: an item whose attribute changed would be looked for in another shard";
-                return Err(fault(span.clone(), problem.to_owned()));
-            }
-            Ok((By::Attribute { name: attribute.attribute.into_inner() }, None))
         }
     }
 }
@@ -241,6 +214,5 @@ fn hash(name: HashName) -> Hash {
         HashName::Fnv1a32 => Hash::Fnv1a32,
         HashName::Fnv1a64 => Hash::Fnv1a64,
         HashName::Modulo => Hash::Modulo,
-        HashName::Random => Hash::Random,
     }
 }

@@ -99,7 +99,8 @@ pub(crate) fn key(rng: &mut Rng, table: &Table) -> Map<String, Json> {
     let mut key = Map::new();
     key.insert("pk".to_owned(), values::key(rng, table.partition.1, true));
     if let Some((name, kind)) = table.sort {
-        key.insert(name.to_owned(), values::key(rng, kind, false));
+        let sort = if table.name == "Times" { values::time(rng) } else { values::key(rng, kind, false) };
+        key.insert(name.to_owned(), sort);
     }
     key
 }

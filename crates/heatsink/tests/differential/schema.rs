@@ -80,6 +80,16 @@ pub fn tables() -> Vec<Table> {
             sort: None,
             indexes: vec![index("t-only", ("t", "S"), None, all)],
         },
+        // Every sort key of it begins with a time.
+        Table {
+            name: "Times",
+            partition: string,
+            sort: Some(("sk", "S")),
+            indexes: vec![
+                local("by-n", string, ("n", "N"), json!({"ProjectionType": "ALL"})),
+                index("pk-t", string, Some(("t", "S")), json!({"ProjectionType": "KEYS_ONLY"})),
+            ],
+        },
         Table { name: "NumericKey", partition: ("pk", "N"), sort: Some(("sk", "S")), indexes: vec![] },
     ]
 }

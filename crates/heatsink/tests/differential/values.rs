@@ -15,16 +15,18 @@ const NUMBERS: &[&str] =
 pub fn key(rng: &mut Rng, kind: &str, partition: bool) -> Json {
     match (kind, partition) {
         ("S", true) => json!({"S": STRINGS[rng.usize(..STRINGS.len())]}),
-        // One in three begins with a time.
-        ("S", false) if rng.u32(..3) == 0 => {
-            let (day, hour) = (28 + rng.u32(..4), rng.u32(..2));
-            let (month, day) = if day > 30 { (7, day - 30) } else { (6, day) };
-            json!({"S": format!("2026-{month:02}-{day:02}T{hour:02}#p{}", rng.u32(..3))})
-        }
+        ("S", false) if rng.u32(..3) == 0 => time(rng),
         ("S", false) => json!({"S": format!("{:02}#p{}", rng.u32(..6), rng.u32(..5))}),
         ("N", _) => json!({"N": NUMBERS[rng.usize(..NUMBERS.len())]}),
         _ => json!({"B": BINARIES[rng.usize(..BINARIES.len())]}),
     }
+}
+
+/// A sort key that begins with a time.
+pub fn time(rng: &mut Rng) -> Json {
+    let (day, hour) = (28 + rng.u32(..4), rng.u32(..2));
+    let (month, day) = if day > 30 { (7, day - 30) } else { (6, day) };
+    json!({"S": format!("2026-{month:02}-{day:02}T{hour:02}#p{}", rng.u32(..3))})
 }
 
 /// A value for an attribute that is an index key: usually of the right type, sometimes not.

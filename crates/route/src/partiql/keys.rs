@@ -52,6 +52,10 @@ pub(super) fn target(
     let layout = stable(layouts, schema, &partition);
     let placed = slot_of(&layout, sort.as_ref())
         .and_then(|slot| Ok((physical(schema, &layout, &partition, slot)?, slot)));
+    // What only SELECTs name in lists is read; a bucket needs its entry before the first write.
+    if let (Ok((_, Slot { bucket: Some(bucket), .. })), false) = (&placed, lists) {
+        layouts.note(schema, &partition.canonical_bytes(), *bucket);
+    }
     match placed {
         Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot }),
         Err(unplaced) => Target::Nowhere(Error::validation(unplaced.to_string())),

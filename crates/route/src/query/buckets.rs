@@ -277,6 +277,11 @@ impl Buckets {
         self.range.is_some()
     }
 
+    /// Some bucket.
+    pub(crate) fn any(&self) -> Option<Bucket> {
+        Bucket::at(0, self.time.granularity)
+    }
+
     /// How many buckets are tried without the directory.
     pub(crate) fn few(&self) -> Option<usize> {
         self.few.as_ref().map(Vec::len)

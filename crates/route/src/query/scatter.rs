@@ -106,6 +106,9 @@ impl Scatter {
                     scatter.add(buckets.of(None), None);
                 }
                 first.into_iter().for_each(|bucket| scatter.find(buckets, bucket));
+                if !directory {
+                    scatter.at_least_one(buckets);
+                }
             }
         }
         scatter
@@ -159,6 +162,13 @@ impl Scatter {
         let limited = self.wanted.limit.is_some_and(|limit| self.collected.rows.len() >= limit);
         self.collected.more = limited || !self.merge.is_empty();
         Ok(Progress::Collected(std::mem::take(&mut self.collected)))
+    }
+
+    /// Where there is nothing to ask, an empty bucket is asked: the store has to see the request to refuse what is wrong with it.
+    fn at_least_one(&mut self, buckets: &Buckets) {
+        if self.lanes.len() == usize::from(self.opening.directory.is_some()) {
+            self.add(buckets.of(buckets.any()), None);
+        }
     }
 
     /// Whether a lane is a bucket's that has not been read.
@@ -298,6 +308,7 @@ impl Scatter {
                 if buckets.others() == Some(false) {
                     self.add(buckets.of(None), None);
                 }
+                self.at_least_one(buckets);
             }
         }
         Ok(())
