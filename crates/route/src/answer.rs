@@ -91,6 +91,30 @@ pub(crate) fn strip_metrics(
     json::member(metrics, "ItemCollectionKey")?.map_or(Ok(()), |key| strip_object(table, key, splice))
 }
 
+/// Makes the keys in one table's list of `ItemCollectionMetrics` logical. Shards of one logical key are one collection to the client: the first
+/// one's estimate stands for it.
+pub(crate) fn strip_metrics_list(
+    table: &Table,
+    list: &[u8],
+    splice: &mut Splice<'_>,
+) -> Result<(), json::Malformed> {
+    let mut kept: Vec<Bytes> = Vec::new();
+    let mut keys = Vec::new();
+    for one in json::elements(list)? {
+        let one = Bytes::copy_from_slice(one);
+        let mut logical = Splice::new(&one);
+        strip_metrics(table, &one, &mut logical)?;
+        let logical = logical.finish(&one);
+        let key = json::member(&logical, "ItemCollectionKey")?.map(<[u8]>::to_vec);
+        if !keys.contains(&key) {
+            keys.push(key);
+            kept.push(logical);
+        }
+    }
+    splice.replace(list, [b"[", kept.join(&b","[..]).as_slice(), b"]"].concat());
+    Ok(())
+}
+
 /// An error with the key in its `Item` (a failed condition's) made logical.
 pub(crate) fn logical_error(table: &Table, error: Error) -> Error {
     match error.members.get("Item").and_then(|item| logical_item(table, item)) {

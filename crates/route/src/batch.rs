@@ -8,7 +8,7 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{LayoutSource, Table};
 
-use crate::answer::{pass_refusal, rewrite, strip_metrics, strip_object};
+use crate::answer::{pass_refusal, rewrite, strip_metrics_list, strip_object};
 use crate::key::{Lost, locate};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
@@ -96,9 +96,7 @@ fn logical<'a>(
             objects.into_iter().try_for_each(|object| strip_object(schema, object, splice))
         })?;
     }
-    each(recorded, metrics, |schema, table| {
-        json::elements(table)?.into_iter().try_for_each(|one| strip_metrics(schema, one, splice))
-    })
+    each(recorded, metrics, |schema, table| strip_metrics_list(schema, table, splice))
 }
 
 /// Calls `table` for each recorded table of an object by table names.

@@ -11,7 +11,7 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{LayoutSource, Table};
 use serde_json::Value as Json;
 
-use crate::answer::{accepted, logical_item, pass_refusal, rewrite, strip_metrics, strip_object};
+use crate::answer::{accepted, logical_item, pass_refusal, rewrite, strip_metrics_list, strip_object};
 use crate::item::{Physical, in_store_words, physical, size_note};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
@@ -117,9 +117,7 @@ fn logical<'a>(actions: &[Action], body: &'a [u8], splice: &mut Splice<'a>) -> R
                 action.as_ref().is_some_and(|(schema, _)| schema.name == table_name(&name))
             };
             let Some(Some((schema, _))) = actions.iter().find(named) else { continue };
-            for one in json::elements(table)? {
-                strip_metrics(schema, one, splice)?;
-            }
+            strip_metrics_list(schema, table, splice)?;
         }
     }
     Ok(())

@@ -25,6 +25,8 @@ fn every_key_of_a_batch_write_is_rewritten() {
     assert_eq!(answered(Operation::BatchWriteItem, body, &unprocessed).unwrap(), logical);
     let metrics = r#"{"ItemCollectionMetrics":{"Tab":[{"ItemCollectionKey":{"pk":{"S":"game#~1"}}}]}}"#;
     assert_eq!(answered(Operation::BatchWriteItem, body, metrics).unwrap(), metrics.replace("#~1", ""));
+    let shards = metrics.replace("}]}", r##"},{"ItemCollectionKey":{"pk":{"S":"game#~4"}}}]}"##);
+    assert_eq!(answered(Operation::BatchWriteItem, body, &shards).unwrap(), metrics.replace("#~1", ""));
 }
 
 #[test]

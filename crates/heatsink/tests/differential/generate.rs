@@ -200,7 +200,11 @@ fn batch_write(rng: &mut Rng, tables: &[Table]) -> Json {
             .collect();
         requests.insert(table.name.to_owned(), Json::Array(writes));
     }
-    json!({ "RequestItems": requests })
+    let mut body = json!({ "RequestItems": requests });
+    if rng.u32(..6) == 0 {
+        body["ReturnItemCollectionMetrics"] = json!("SIZE");
+    }
+    body
 }
 
 fn batch_get(rng: &mut Rng, tables: &[Table]) -> Json {
@@ -208,7 +212,12 @@ fn batch_get(rng: &mut Rng, tables: &[Table]) -> Json {
     for table in tables.iter().take(rng.usize(1..=tables.len())) {
         let keys: Vec<Json> = (0..rng.usize(1..10)).map(|_| Json::Object(key(rng, table))).collect();
         let mut request = json!({ "Keys": keys });
-        if rng.u32(..3) == 0 {
+        if rng.u32(..4) == 0 {
+            request["ConsistentRead"] = json!(rng.bool());
+        }
+        if rng.u32(..10) == 0 {
+            request["AttributesToGet"] = json!(["v", ROOTS[rng.usize(1..ROOTS.len())]]);
+        } else if rng.u32(..3) == 0 {
             let mut placeholders = Placeholders::default();
             request["ProjectionExpression"] = json!(values::projection(rng, &mut placeholders, ROOTS));
             placeholders.into_body(&mut request);
@@ -368,7 +377,7 @@ fn reading_options(
 
 /// Makes a request that DynamoDB refuses, most of the time.
 fn spoil(rng: &mut Rng, body: &mut Json) {
-    let Some(members) = body.as_object_mut() else { return };
+    let Some(members) = body.as_object_mut().filter(|members| !members.is_empty()) else { return };
     match rng.u32(..9) {
         0 => drop(members.insert("TableName".to_owned(), json!("Missing"))),
         1 => {

@@ -49,6 +49,9 @@ pub fn step(rng: &mut Rng, table: &Table) -> Step {
             body["KeyConditions"] = key_conditions(rng, table, key);
             if rng.bool() {
                 body["QueryFilter"] = conditions(rng, 2);
+                if rng.bool() {
+                    body["ConditionalOperator"] = json!(["AND", "OR"][rng.usize(..2)]);
+                }
             }
             body["ScanIndexForward"] = json!(rng.bool());
             reading(rng, &mut body);

@@ -22,6 +22,7 @@
 mod compare;
 mod generate;
 mod legacy;
+mod matrix;
 mod partiql;
 mod physical;
 mod replay;

@@ -82,14 +82,26 @@ fn literal(value: &Json) -> Option<String> {
 
 fn single(rng: &mut Rng, table: &Table) -> Json {
     let mut body = if rng.u32(..5) < 3 { select(rng, table) } else { write(rng, table) };
-    if rng.u32(..8) == 0 {
-        body["ReturnConsumedCapacity"] = json!(["NONE", "TOTAL", "INDEXES"][rng.usize(..3)]);
-    }
+    capacity(rng, &mut body);
     body
 }
 
 fn batch(rng: &mut Rng, tables: &[Table]) -> Json {
-    json!({ "Statements": several(rng, tables) })
+    let mut statements = several(rng, tables);
+    for statement in &mut statements {
+        if rng.u32(..8) == 0 {
+            statement["ConsistentRead"] = json!(rng.bool());
+        }
+    }
+    let mut body = json!({ "Statements": statements });
+    capacity(rng, &mut body);
+    body
+}
+
+fn capacity(rng: &mut Rng, body: &mut Json) {
+    if rng.u32(..8) == 0 {
+        body["ReturnConsumedCapacity"] = json!(["NONE", "TOTAL", "INDEXES"][rng.usize(..3)]);
+    }
 }
 
 fn transaction(rng: &mut Rng, tables: &[Table]) -> Json {
@@ -97,6 +109,7 @@ fn transaction(rng: &mut Rng, tables: &[Table]) -> Json {
     if rng.u32(..10) == 0 {
         body["ClientRequestToken"] = json!(format!("token-{}", rng.u32(..3)));
     }
+    capacity(rng, &mut body);
     body
 }
 

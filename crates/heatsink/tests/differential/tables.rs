@@ -15,9 +15,10 @@ pub fn step(rng: &mut Rng, table: &Table, first: &Table) -> (Operation, Json) {
     let named = json!({"TableName": table.name});
     // The engine's own ARNs.
     let resource = format!("arn:aws:dynamodb:dynoxide:000000000000:table/{}", table.name);
-    match rng.u32(..12) {
+    match rng.u32(..14) {
         0..=1 => (Operation::DescribeTable, named),
-        2 => (Operation::ListTables, json!({"Limit": rng.u32(1..6)})),
+        2 if rng.bool() => (Operation::ListTables, json!({"Limit": rng.u32(1..6)})),
+        2 => (Operation::ListTables, json!({"ExclusiveStartTableName": table.name, "Limit": rng.u32(1..6)})),
         3..=5 => (Operation::UpdateTable, late(rng, first)),
         6 => {
             let specification = json!({"AttributeName": "n", "Enabled": rng.bool()});
@@ -32,6 +33,8 @@ pub fn step(rng: &mut Rng, table: &Table, first: &Table) -> (Operation, Json) {
         }
         9 => (Operation::UntagResource, json!({"ResourceArn": resource, "TagKeys": ["team"]})),
         10 => (Operation::ListTagsOfResource, json!({"ResourceArn": resource})),
+        11 => (Operation::DescribeLimits, json!({})),
+        12 => (Operation::DescribeEndpoints, json!({})),
         _ => (Operation::ListStreams, named),
     }
 }

@@ -49,15 +49,21 @@ pub(super) fn into(
     {
         return Err(cannot(&format!("SET with a value that is made of {partition}"), partition));
     }
-    for test in written.statement.condition.iter().flat_map(Condition::tests) {
-        let named =
-            keys.iter().any(|term| test.span.start <= term.span.start && term.span.end <= test.span.end);
-        if !named && test.paths().iter().any(|path| path.root == *partition) {
-            changes.decide(test, partition, &place.logical, &written.values)?;
-        }
+    for test in further_tests(written, partition) {
+        changes.decide(test, partition, &place.logical, &written.values)?;
     }
     changes.apply(splice, written);
     Ok(())
+}
+
+/// The tests of a statement that read the partition key, apart from the one that names it.
+pub(super) fn further_tests<'a>(written: &'a Written<'_>, partition: &str) -> Vec<&'a Test> {
+    let keys = terms(written, partition, true);
+    let names = |test: &Test| {
+        keys.iter().any(|term| test.span.start <= term.span.start && term.span.end <= test.span.end)
+    };
+    let tests = written.statement.condition.iter().flat_map(Condition::tests);
+    tests.filter(|test| !names(test) && test.paths().iter().any(|path| path.root == *partition)).collect()
 }
 
 struct Changes {
