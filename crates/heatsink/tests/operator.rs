@@ -172,3 +172,24 @@ fn what_cannot_be_adopted_exits_with_64() {
     }
     assert!(!missing.exists());
 }
+
+#[test]
+fn a_shard_count_is_advised_with_its_risk_and_costs() {
+    let rates = ["shards", "--writes", "5000", "--peak", "7000", "--partitions", "60"];
+    let said = text(&heatsink(&rates, &[]).stdout);
+    assert!(said.starts_with("29 shards for 5000 writes/s with peaks of 7000"), "{said}");
+    assert!(said.contains("recommended") && said.contains("peak / 1,000"), "{said}");
+    let advice: Json =
+        serde_json::from_slice(&heatsink(&[&rates[..], &["--output", "json"]].concat(), &[]).stdout).unwrap();
+    assert_eq!(advice["recommended"]["shards"], 29);
+    assert_eq!(advice["simple"]["shards"], 7);
+    assert!(advice["recommended"]["risk"].as_f64().unwrap() <= 0.01);
+    assert!(advice["next_steps"][0].as_str().unwrap().contains("shards = 29"));
+    let cold = text(&heatsink(&["shards", "--writes", "300"], &[]).stdout);
+    assert!(cold.starts_with("No sharding"), "{cold}");
+    for wrong in [["--peak", "1"], ["--risk", "0"], ["--writes", "inf"], ["--item-bytes", "0"]] {
+        let given: &[&str] = if wrong[0] == "--writes" { &["shards"] } else { &["shards", "--writes", "9"] };
+        let refused = heatsink(&[given, &wrong[..]].concat(), &[]);
+        assert_eq!(refused.status.code(), Some(64), "{wrong:?}");
+    }
+}

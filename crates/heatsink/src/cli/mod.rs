@@ -8,6 +8,7 @@ mod explain;
 mod open;
 mod partitions;
 mod serve;
+mod shards;
 mod simulate;
 
 use std::io::IsTerminal;
@@ -43,6 +44,8 @@ enum Command {
     Demo(demo::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
+    /// Says how many shards a key needs, how sure that is, and what reads over them cost
+    Shards(shards::Args),
     /// Runs a scenario in virtual time and compares remedies
     Simulate(simulate::Args),
     /// Prints a completion script for a shell
@@ -79,6 +82,7 @@ pub fn run() -> ExitCode {
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
+        Some(Command::Shards(args)) => shards::run(args),
         Some(Command::Simulate(args)) => simulate::run(args),
         Some(Command::Completions(args)) => completions::run::<Cli>(args),
     };

@@ -1,0 +1,236 @@
+//! How many shards a key needs for a write rate, how likely it still throttles, and what reads over them cost.
+
+use heatsink_dynamo::capacity::write_units;
+use serde::Serialize;
+
+use crate::crowding::some_partition_holds;
+
+/// What one partition takes: write units a second (PHYSICS §1).
+const PARTITION_WRITES: f64 = 1000.0;
+/// And read units a second (PHYSICS §1).
+const PARTITION_READS: f64 = 3000.0;
+/// A new on-demand table has as many (PHYSICS §2.1).
+const FEWEST_PARTITIONS: u32 = 4;
+/// The most shards that a rule may ask for.
+const MOST_SHARDS: u16 = 1000;
+/// DynamoDB counts reads in steps of 4 KB, and half of one for eventually consistent reads (PHYSICS §14).
+const READ_STEP: f64 = 4096.0;
+
+/// What is known of a key and its table.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Asked {
+    /// Sustained writes of the key a second.
+    pub writes: f64,
+    /// Writes a second at its peak.
+    pub peak: f64,
+    /// Reads of its newest or highest items a second, each of `page` items.
+    pub reads: f64,
+    /// Bytes of an item.
+    pub item_bytes: u32,
+    /// Items of such a read.
+    pub page: u32,
+    /// The table's partitions, where known.
+    pub partitions: Option<u32>,
+    /// How likely it may be, at most, that some partition exceeds its ceiling at the peak; from 0 to 1.
+    pub risk: f64,
+}
+
+/// One shard count, and what to expect of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// The shard count.
+    pub shards: u16,
+    /// Write units a second of each shard: sustained, and at the peak.
+    pub units: f64,
+    /// At the peak.
+    pub peak_units: f64,
+    /// So many shards on one partition reach its ceiling at the peak.
+    pub too_many_together: u32,
+    /// For how many of all key names some partition reaches its ceiling at the peak; from 0 to 1.
+    pub risk: f64,
+    /// What reads cost over that many shards.
+    pub costs: Costs,
+}
+
+/// Read units, eventually consistent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Costs {
+    /// One read of `page` items in order, over all shards.
+    pub page: f64,
+    /// The same from one key.
+    pub page_unsharded: f64,
+    /// The read units of one shard a second, at the rate asked for; a partition takes 3,000.
+    pub page_per_shard: f64,
+    /// 1 MB of the key in order, over all shards; 128 from one key.
+    pub full_read_per_mb: f64,
+    /// The sum of a counter over as many shards: one batch.
+    pub counter: f64,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Advice {
+    /// What was asked.
+    pub asked: Asked,
+    /// The partitions that were reckoned with: those given, or those of a table that carries four times this key.
+    pub partitions: u32,
+    /// Write units of one write: 1 KB each, rounded up.
+    pub units_per_write: f64,
+    /// The smallest shard count within the risk; `None` if there is none up to 1,000.
+    pub recommended: Option<Row>,
+    /// What the accounts' formula says: peak units by 1,000, rounded up.
+    pub simple: Row,
+    /// The same with their fifth more for headroom.
+    pub simple_with_headroom: Row,
+    /// Some counts around the recommended one, for comparison.
+    pub around: Vec<Row>,
+}
+
+/// Write units of one write of an item of that many bytes.
+pub fn units_per_write(item_bytes: u32) -> f64 {
+    write_units(0, usize::try_from(item_bytes).unwrap_or(usize::MAX))
+}
+
+/// Advises on a key.
+pub fn advise(asked: Asked) -> Advice {
+    let units = units_per_write(asked.item_bytes);
+    let peak = asked.peak * units;
+    let partitions = asked.partitions.unwrap_or_else(|| carrying(peak, &asked)).max(1);
+    let row = |shards: u16| row(&asked, units, partitions, shards.clamp(1, MOST_SHARDS));
+    let simple = whole(peak / PARTITION_WRITES).max(1);
+    let recommended = (1..=MOST_SHARDS).map(row).find(|row| row.risk <= asked.risk);
+    let middle = recommended.as_ref().map_or_else(|| simple.saturating_mul(4), |row| row.shards);
+    let mut around: Vec<u16> = [1, 2, 3, 4, 6]
+        .iter()
+        .map(|part| u16::try_from(u32::from(middle) * part / 4).unwrap_or(MOST_SHARDS))
+        .collect();
+    around.dedup();
+    Advice {
+        asked,
+        partitions,
+        units_per_write: units,
+        recommended,
+        simple: row(simple),
+        simple_with_headroom: row(whole(f64::from(simple) * 1.2)),
+        around: around.into_iter().filter(|shards| (1..=MOST_SHARDS).contains(shards)).map(row).collect(),
+    }
+}
+
+/// A table that is not known is taken to carry four times this key: what its partitions are by the formula that AWS used to publish
+/// (PHYSICS §2.3), at least those of a new on-demand table.
+fn carrying(peak: f64, asked: &Asked) -> u32 {
+    let reads = asked.reads * page_units(f64::from(asked.page), asked);
+    u32::from(whole(4.0 * (peak / PARTITION_WRITES + reads / PARTITION_READS))).max(FEWEST_PARTITIONS)
+}
+
+fn row(asked: &Asked, units: f64, partitions: u32, shards: u16) -> Row {
+    let each = f64::from(shards);
+    let peak_units = asked.peak * units / each;
+    // Shares of a hash are even on average only, so a partition that is just full counts as too full.
+    let together = if peak_units > 0.0 { whole(PARTITION_WRITES / peak_units).max(1) } else { u16::MAX };
+    let risk = some_partition_holds(shards, partitions, u32::from(together));
+    Row {
+        shards,
+        units: asked.writes * units / each,
+        peak_units,
+        too_many_together: u32::from(together),
+        risk,
+        costs: costs(asked, shards),
+    }
+}
+
+fn costs(asked: &Asked, shards: u16) -> Costs {
+    let each = f64::from(shards);
+    let page = f64::from(asked.page);
+    // Every shard is asked for its likely share: the mean and three standard deviations.
+    let share = if shards == 1 {
+        page
+    } else {
+        let mean = page / each;
+        (mean + 3.0 * (mean * (1.0 - 1.0 / each)).sqrt()).ceil().min(page)
+    };
+    let of_share = page_units(share, asked);
+    Costs {
+        page: of_share * each,
+        page_unsharded: page_units(page, asked),
+        page_per_shard: of_share * asked.reads,
+        // Every shard ends in a step of its own, half of which is used on average.
+        full_read_per_mb: 128.0 + if shards == 1 { 0.0 } else { each * 0.25 },
+        counter: each * 0.5,
+    }
+}
+
+/// Read units of a Query of that many items: at least half a unit.
+fn page_units(items: f64, asked: &Asked) -> f64 {
+    (items * f64::from(asked.item_bytes) / READ_STEP).ceil().max(1.0) / 2.0
+}
+
+/// Rounded up.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "clamped to the range of the type"
+)]
+fn whole(number: f64) -> u16 {
+    number.ceil().clamp(0.0, f64::from(u16::MAX)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(peak: f64, partitions: u32) -> Asked {
+        Asked {
+            writes: peak,
+            peak,
+            reads: 0.0,
+            item_bytes: 400,
+            page: 100,
+            partitions: Some(partitions),
+            risk: 0.01,
+        }
+    }
+
+    fn risk(peak: f64, partitions: u32, shards: u16) -> f64 {
+        row(&asked(peak, partitions), 1.0, partitions, shards).risk
+    }
+
+    #[test]
+    fn the_figures_of_the_design_hold() {
+        let ten = risk(5000.0, 60, 10);
+        assert!((0.54..0.56).contains(&ten), "{ten}");
+        let thirty = risk(7000.0, 60, 30);
+        assert!((0.007..0.009).contains(&thirty), "{thirty}");
+    }
+
+    #[test]
+    fn the_recommended_count_is_the_smallest_within_the_risk() {
+        let advice = advise(asked(7000.0, 60));
+        let found = advice.recommended.unwrap();
+        assert!(found.risk <= 0.01);
+        assert!((1..found.shards).all(|fewer| risk(7000.0, 60, fewer) > 0.01));
+        assert_eq!((advice.simple.shards, advice.simple_with_headroom.shards), (7, 9));
+        assert!(advice.simple.risk > 0.99, "seven shards of 1,000/s each are all full");
+    }
+
+    #[test]
+    fn large_items_count_by_the_kilobyte() {
+        let small = advise(asked(900.0, 60));
+        assert_eq!(small.recommended.unwrap().shards, 1, "900 units/s need no sharding");
+        let large = advise(Asked { item_bytes: 1500, ..asked(900.0, 60) });
+        assert_eq!(large.units_per_write, 2.0);
+        assert!(large.recommended.unwrap().shards > 2);
+    }
+
+    #[test]
+    fn reads_cost_what_the_gather_asks_for() {
+        let costs = row(&asked(5000.0, 60), 1.0, 60, 10).costs;
+        // Ten shares of 19 items of 400 bytes, two steps each; one Query of 100 is ten steps.
+        assert_eq!((costs.page, costs.page_unsharded, costs.counter), (10.0, 5.0, 5.0));
+    }
+
+    #[test]
+    fn a_key_that_nothing_helps_gets_no_number() {
+        assert!(advise(asked(2_000_000.0, 4)).recommended.is_none());
+    }
+}
