@@ -27,8 +27,8 @@ pub(crate) struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Runs an execution to its end.
-    pub(crate) async fn run(&self, mut execution: Box<dyn Execution>) -> Result<Bytes, Error> {
+    /// Runs an execution to its end: its answer, and the shards that this goes without.
+    pub(crate) async fn run(&self, mut execution: Box<dyn Execution>) -> (Result<Bytes, Error>, Vec<String>) {
         let mut sent = 0;
         let answer = loop {
             match execution.step() {
@@ -53,7 +53,11 @@ impl Driver<'_> {
             }
         };
         self.metrics.sent(sent);
-        answer
+        let missing = execution.missing();
+        if !missing.is_empty() {
+            self.metrics.partial();
+        }
+        (answer, missing)
     }
 
     async fn send(&self, call: PhysicalCall) -> Result<Bytes, Error> {
@@ -180,7 +184,7 @@ mod tests {
         let deadline = env.now() + within;
         let driver = Driver { store, env: &env, metrics: &metrics, deadline };
         let execution = Box::new(Together { bodies, retry, answers: Vec::new() });
-        driver.run(execution).now_or_never().unwrap()
+        driver.run(execution).now_or_never().unwrap().0
     }
 
     #[test]

@@ -17,6 +17,7 @@ pub(crate) struct Metrics {
     scatter: Counter,
     physical_calls: Histogram,
     retries: Counter,
+    partial: Counter,
 }
 
 impl Metrics {
@@ -34,6 +35,7 @@ impl Metrics {
             scatter: plan("scatter"),
             physical_calls: histogram!("heatsink_physical_calls_per_request"),
             retries: counter!("heatsink_throttled_shard_retries_total"),
+            partial: counter!("heatsink_partial_answers_total"),
         }
     }
 
@@ -64,6 +66,11 @@ impl Metrics {
     #[allow(clippy::cast_precision_loss, reason = "a request makes few calls")]
     pub(crate) fn sent(&self, calls: usize) {
         self.physical_calls.record(calls as f64);
+    }
+
+    /// An answer goes without a shard that could not be read.
+    pub(crate) fn partial(&self) {
+        self.partial.increment(1);
     }
 
     /// A throttled shard is asked again.

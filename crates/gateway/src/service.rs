@@ -66,9 +66,22 @@ impl Service {
     /// # Errors
     /// DynamoDB's own error for the request, or the store's, unchanged.
     pub async fn call(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
-        let answer = self.answer(operation, body).await;
+        self.call_marked(operation, body).await.0
+    }
+
+    /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with `on_shard_error = "partial"` leave
+    /// any out.
+    pub async fn call_marked(
+        &self,
+        operation: Operation,
+        body: Bytes,
+    ) -> (Result<Bytes, Error>, Vec<String>) {
+        let (answer, missing) = match self.answer(operation, body).await {
+            Ok((answer, missing)) => (Ok(answer), missing),
+            Err(error) => (Err(error), Vec::new()),
+        };
         self.metrics.answered(operation, &answer);
-        answer
+        (answer, missing)
     }
 
     /// What [`Service::call`] would do with a request, without doing it. It resolves the tables as a call does.
@@ -100,11 +113,11 @@ impl Service {
         Ok((names, plan))
     }
 
-    async fn answer(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+    async fn answer(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
         let (names, plan) = self.plan(operation, &body).await?;
         self.metrics.planned(&plan);
-        let answer = match plan {
-            Plan::Forward { operation, body, .. } => self.store.call(operation, body).await,
+        let (answer, missing) = match plan {
+            Plan::Forward { operation, body, .. } => (self.store.call(operation, body).await, Vec::new()),
             plan => {
                 let deadline = self.env.now() + self.limits.request;
                 let driver =
@@ -113,6 +126,6 @@ impl Service {
             }
         };
         self.control.after(operation, &names, answer.as_ref()).await;
-        answer
+        answer.map(|answer| (answer, missing))
     }
 }

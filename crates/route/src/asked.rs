@@ -85,4 +85,8 @@ impl Execution for Asking {
             self.then.answer(id, answer);
         }
     }
+
+    fn missing(&mut self) -> Vec<String> {
+        self.then.missing()
+    }
 }

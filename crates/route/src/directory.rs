@@ -156,6 +156,10 @@ impl Execution for Registering {
             answer => self.then.answer(id, answer),
         }
     }
+
+    fn missing(&mut self) -> Vec<String> {
+        self.then.missing()
+    }
 }
 
 /// An error of the directory: the client's own request was not sent.

@@ -35,4 +35,10 @@ pub trait Execution: Send {
 
     /// Takes the answer of the call with that id.
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>);
+
+    /// The shards that the answer goes without (`on_shard_error = "partial"`): their numbers, after the bucket and `#` where there
+    /// are buckets. Asked for once it is done.
+    fn missing(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }

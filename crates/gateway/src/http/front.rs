@@ -69,15 +69,19 @@ impl Front {
             return Ok(self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND)));
         };
         Ok(match self.operate(&head.headers, body).await {
-            Ok(body) => match gzip::wanted(&head.headers).then(|| gzip::write(&body)).flatten() {
-                Some(packed) => reply::packed(self.reply(StatusCode::OK, Some(content_type), packed)),
-                None => self.reply(StatusCode::OK, Some(content_type), body),
-            },
+            Ok((body, missing)) => {
+                let reply = match gzip::wanted(&head.headers).then(|| gzip::write(&body)).flatten() {
+                    Some(packed) => reply::packed(self.reply(StatusCode::OK, Some(content_type), packed)),
+                    None => self.reply(StatusCode::OK, Some(content_type), body),
+                };
+                reply::partial(reply, &missing)
+            }
             Err(error) => self.refuse(Some(content_type), &error),
         })
     }
 
-    async fn operate(&self, headers: &HeaderMap, body: Bytes) -> Result<Bytes, Error> {
+    /// The answer, and the shards that it goes without.
+    async fn operate(&self, headers: &HeaderMap, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
         let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
         let checked = target
             .and_then(Operation::from_target)
@@ -95,15 +99,16 @@ impl Front {
             Err(error) => return Err(error),
         };
         // Not through Env: a bound on an I/O wait. tokio registers the timer only if the answer is not there at once.
-        tokio::time::timeout(self.limits.request, self.service.call(operation, body)).await.unwrap_or_else(
-            |_| {
+        match tokio::time::timeout(self.limits.request, self.service.call_marked(operation, body)).await {
+            Ok((answer, missing)) => answer.map(|answer| (answer, missing)),
+            Err(_) => {
                 let message = format!(
                     "No answer within {} s; the request may have been carried out",
                     self.limits.request.as_secs()
                 );
                 Err(Error::unavailable(message, Outcome::Unknown))
-            },
-        )
+            }
+        }
     }
 
     fn refuse(&self, content_type: Option<HeaderValue>, error: &Error) -> Response<Full<Bytes>> {

@@ -7,6 +7,8 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
+/// Which shards a Query could not read, where its rule lets it go without them.
+const PARTIAL: HeaderName = HeaderName::from_static("x-heatsink-partial");
 const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
 
 /// The length of DynamoDB's request ids, in characters of `0-9A-Z`.
@@ -35,6 +37,14 @@ pub(super) fn reply(
 /// The same answer, after which the connection closes.
 pub(super) fn closing(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// The same answer, marked with the shards that it goes without, if any.
+pub(super) fn partial(mut response: Response<Full<Bytes>>, missing: &[String]) -> Response<Full<Bytes>> {
+    if let (false, Ok(shards)) = (missing.is_empty(), HeaderValue::from_str(&missing.join(", "))) {
+        response.headers_mut().insert(PARTIAL, shards);
+    }
     response
 }
 

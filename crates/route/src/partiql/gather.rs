@@ -61,6 +61,7 @@ impl Planned for Gather {
             read: 0,
             shown: vec![b'['],
             capacity: None,
+            missing: Vec::new(),
         })
     }
 
@@ -90,6 +91,8 @@ struct Gathering {
     read: usize,
     shown: Vec<u8>,
     capacity: Option<Json>,
+    /// What the parts go without.
+    missing: Vec<String>,
 }
 
 impl Gathering {
@@ -157,6 +160,7 @@ impl Execution for Gathering {
                 Step::Call(calls) => return Step::Call(calls),
                 Step::Done(Err(error)) => return Step::Done(Err(error)),
                 Step::Done(Ok(body)) => {
+                    self.missing.extend(current.missing());
                     self.current = None;
                     match self.take(&body) {
                         Err(Malformed) => return Step::Done(Err(unreadable(Operation::ExecuteStatement))),
@@ -172,6 +176,10 @@ impl Execution for Gathering {
         if let Some(current) = &mut self.current {
             current.answer(id, answer);
         }
+    }
+
+    fn missing(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.missing)
     }
 }
 

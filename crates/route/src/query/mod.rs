@@ -120,9 +120,9 @@ fn read(
     }
     let mut logical = Vec::new();
     query.partition.write(&mut logical);
+    let reads = reads(layouts, schema, &query.partition);
     // A global index is behind its table anyway, and has no consistent reads.
-    let strong = reads(layouts, schema, &query.partition).consistency == Consistency::Strong
-        && query.index.is_none_or(|index| index.local);
+    let strong = reads.consistency == Consistency::Strong && query.index.is_none_or(|index| index.local);
     if strong {
         query.consistently();
     }
@@ -130,13 +130,21 @@ fn read(
         None => Source::Lanes(lanes(query, &layout)?),
         Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time)?)),
     };
-    Ok(gathered(router, query, Logical::Fixed(logical), lanes, strong))
+    Ok(gathered(router, query, Logical::Fixed(logical), lanes, strong, reads.partial))
 }
 
-fn gathered(router: &Router, query: &Query<'_>, logical: Logical, lanes: Source, strong: bool) -> Plan {
+fn gathered(
+    router: &Router,
+    query: &Query<'_>,
+    logical: Logical,
+    lanes: Source,
+    strong: bool,
+    partial: bool,
+) -> Plan {
     let wanted = Arc::new(Wanted {
         gathering: Gathering::new(query, logical),
         source: lanes,
+        partial,
         limit: query.limit,
         descending: query.descending,
         sizes: Arc::clone(&router.sizes),
@@ -239,7 +247,7 @@ fn other_index(router: &Router, query: &Query<'_>, layouts: &dyn LayoutSource) -
             start,
             closed: false,
         };
-        return Ok(gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false));
+        return Ok(gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false, false));
     }
     let why = "the index is not sharded: one physical request, keys in cursor and items translated";
     let body = body.finish(query.body);

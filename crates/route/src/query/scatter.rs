@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::Bucket;
+use heatsink_dynamo::{Error, Fault, Operation};
+use heatsink_layout::{Bucket, Slot};
 use serde_json::Value as Json;
 
 use super::Key;
@@ -22,6 +22,8 @@ use crate::{Execution, PhysicalCall, Step};
 pub(crate) struct Wanted {
     pub(crate) gathering: Gathering,
     pub(crate) source: Source,
+    /// Whether shards that cannot be read are left out.
+    pub(crate) partial: bool,
     pub(crate) limit: Option<usize>,
     pub(crate) descending: bool,
     pub(crate) sizes: Arc<ItemSizes>,
@@ -41,6 +43,9 @@ pub(crate) struct Scatter {
     /// All that was read: bytes and items.
     read: (f64, usize),
     failed: Option<Error>,
+    /// The shards that are left out, and the error of the first.
+    missing: Vec<Slot>,
+    left_out: Option<Error>,
 }
 
 /// How far the buckets of a Query are opened.
@@ -93,6 +98,8 @@ impl Scatter {
             evaluated: 0.0,
             read: (0.0, 0),
             failed: None,
+            missing: Vec::new(),
+            left_out: None,
         };
         match &wanted.source {
             Source::Lanes(lanes) => scatter.add(lanes.clone(), None),
@@ -157,6 +164,10 @@ impl Scatter {
                     return Ok(Progress::Calls(calls.collect()));
                 }
             }
+        }
+        if let (true, Some(error)) = (self.collected.pages.is_empty(), self.left_out.take()) {
+            // Nothing could be read at all.
+            return Err(error);
         }
         self.wanted.sizes.learn(&self.wanted.learned_as, self.read.0, self.read.1);
         let limited = self.wanted.limit.is_some_and(|limit| self.collected.rows.len() >= limit);
@@ -290,6 +301,20 @@ impl Scatter {
         ((PAGE_BYTES - self.evaluated) / self.item_size()).ceil().clamp(1.0, PAGE_BYTES) as usize
     }
 
+    /// Whether the answer may go without that shard: not for what is wrong with the request, nor without the directory.
+    fn leaves_out(&self, lane: usize, error: &Error) -> bool {
+        let unreadable = error.retryable() || error.fault() == Fault::Server;
+        self.wanted.partial && unreadable && self.opening.directory != Some(lane)
+    }
+
+    fn leave_out(&mut self, number: usize, error: Error) {
+        self.merge.close(number);
+        self.left_out.get_or_insert(error);
+        if let Some(lane) = self.lanes.get(number) {
+            self.missing.push(lane.slot);
+        }
+    }
+
     /// Takes a page of the directory.
     fn take_directory(&mut self, number: usize, body: &[u8]) -> Result<(), Error> {
         let wanted = Arc::clone(&self.wanted);
@@ -348,8 +373,20 @@ impl Execution for Scatter {
 
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
         let answer = if self.opening.directory == Some(id) { answer.map_err(not_done) } else { answer };
+        let answer = match answer {
+            Err(error) if self.leaves_out(id, &error) => return self.leave_out(id, error),
+            answer => answer,
+        };
         if let Err(error) = answer.and_then(|body| self.take(id, body)) {
             self.failed.get_or_insert(error);
         }
+    }
+
+    fn missing(&mut self) -> Vec<String> {
+        let label = |slot: Slot| match slot.bucket {
+            Some(bucket) => format!("{bucket}#{}", slot.shard),
+            None => slot.shard.to_string(),
+        };
+        std::mem::take(&mut self.missing).into_iter().map(label).collect()
     }
 }

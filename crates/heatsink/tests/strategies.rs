@@ -1,0 +1,325 @@
+//! Strategies through a whole gateway, where the differential test does not look: tables that other code sharded by hand, which
+//! buckets a Query opens, two gateways, shards that cannot be read.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::executor::block_on;
+use futures::future::BoxFuture;
+use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_control::{Control, Rules};
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_env::RealEnv;
+use heatsink_gateway::{Limits, Service};
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+use serde_json::{Value as Json, json};
+
+/// A store that notes its calls and refuses those whose body holds a text.
+struct Watched {
+    inner: Arc<dyn Store>,
+    calls: Mutex<Vec<String>>,
+    refused: Mutex<Option<&'static str>>,
+}
+
+impl Watched {
+    fn new() -> Arc<Self> {
+        let inner: Arc<dyn Store> = Arc::new(Embedded::memory().unwrap());
+        Arc::new(Watched { inner, calls: Mutex::default(), refused: Mutex::default() })
+    }
+
+    /// The calls since the last time.
+    fn calls(&self) -> Vec<String> {
+        std::mem::take(&mut *self.calls.lock().unwrap())
+    }
+}
+
+impl Store for Watched {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        let text = String::from_utf8_lossy(&body).into_owned();
+        if self.refused.lock().unwrap().is_some_and(|refused| text.contains(refused)) {
+            return async { Err(Error::new(Code::InternalServerError, "this shard is down")) }.boxed();
+        }
+        self.calls.lock().unwrap().push(format!("{} {text}", operation.name()));
+        self.inner.call(operation, body)
+    }
+}
+
+fn create(store: &dyn Store, sort: &str) {
+    let body = json!({
+        "TableName": "Tab", "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": sort }],
+        "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
+    });
+    block_on(store.call(Operation::CreateTable, Bytes::from(body.to_string()))).unwrap();
+}
+
+fn rules(fields: &str) -> Rules {
+    Rules::read("rules", &format!("[[rule]]\ntable = \"Tab\"\n{fields}")).unwrap()
+}
+
+fn gateway(store: &Arc<Watched>, rules: Rules) -> Service {
+    let store: Arc<dyn Store> = Arc::clone(store) as _;
+    let env = Arc::new(RealEnv);
+    let control = block_on(Control::start(store.clone(), env.clone(), rules)).unwrap();
+    Service::new(store, control, env, Limits::default(), "us-east-1")
+}
+
+fn call(service: &Service, operation: Operation, body: Json) -> Result<Json, Error> {
+    let answer = block_on(service.call(operation, Bytes::from(body.to_string())))?;
+    Ok(serde_json::from_slice(&answer).unwrap())
+}
+
+fn put(service: &Service, pk: &str, sk: Json, v: &str) {
+    let item = json!({ "pk": { "S": pk }, "sk": sk, "v": { "S": v } });
+    call(service, Operation::PutItem, json!({ "TableName": "Tab", "Item": item })).unwrap();
+}
+
+fn query(pk: &str, more: Json) -> Json {
+    let mut body = json!({
+        "TableName": "Tab", "KeyConditionExpression": "pk = :k", "ExpressionAttributeValues": { ":k": { "S": pk } },
+    });
+    for (name, value) in more.as_object().unwrap() {
+        body[name] = value.clone();
+    }
+    body
+}
+
+fn sorts(answer: &Json) -> Vec<String> {
+    let items = answer["Items"].as_array().unwrap().iter();
+    items.map(|item| item["sk"]["S"].as_str().or(item["sk"]["N"].as_str()).unwrap().to_owned()).collect()
+}
+
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn phase(&self, _: Phase, _: Option<u64>) {}
+    fn passed(&self, _: u64) {}
+}
+
+fn adopt(store: &Arc<Watched>, rules: &Rules, direction: Direction) -> Result<Report, AdoptError> {
+    let store: Arc<dyn Store> = Arc::clone(store) as _;
+    block_on(async {
+        let adoption = Adoption::prepare(store, Arc::new(RealEnv), rules, "Tab", direction).await?;
+        adoption.run(Options { concurrency: 2, settle: Duration::ZERO }, &Unwatched).await
+    })
+}
+
+/// What Python's `int(hashlib.md5(event_id.encode()).hexdigest(), 16) % 10` gave for these.
+const PYTHON: [(&str, u16); 6] =
+    [("event-67890", 9), ("player_7", 5), ("a", 7), ("1718000000", 2), ("12.5", 3), ("", 6)];
+
+const MD5: &str =
+    "strategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"md5\"\nshards = 10\nkeys = \"user-*\"";
+
+fn raw_put(store: &Watched, pk: &str, sk: &str) {
+    let body = json!({ "TableName": "Tab", "Item": { "pk": { "S": pk }, "sk": { "S": sk }, "v": { "S": "by hand" } } });
+    block_on(store.inner.call(Operation::PutItem, Bytes::from(body.to_string()))).unwrap();
+}
+
+fn raw_get(store: &Watched, pk: &str, sk: &str) -> Json {
+    let body = json!({ "TableName": "Tab", "Key": { "pk": { "S": pk }, "sk": { "S": sk } } });
+    let answer = block_on(store.inner.call(Operation::GetItem, Bytes::from(body.to_string()))).unwrap();
+    serde_json::from_slice(&answer).unwrap()
+}
+
+#[test]
+fn a_table_sharded_by_python_is_read_and_written_beside_it() {
+    let store = Watched::new();
+    create(&*store, "S");
+    for (event, shard) in PYTHON.iter().take(5) {
+        raw_put(&store, &format!("user-1#{shard}"), event);
+    }
+    raw_put(&store, "config", "x");
+    // Not yet sharded when the rest was.
+    raw_put(&store, "user-1", "old");
+    let report = adopt(&store, &rules(MD5), Direction::Adopt).unwrap();
+    assert_eq!((report.items, report.moved), (7, 1));
+    let service = gateway(&store, rules(MD5));
+
+    let all = call(&service, Operation::Query, query("user-1", json!({}))).unwrap();
+    assert_eq!(sorts(&all), ["12.5", "1718000000", "a", "event-67890", "old", "player_7"]);
+    assert!(all["Items"].as_array().unwrap().iter().all(|item| item["pk"]["S"] == "user-1"));
+    store.calls();
+    let key = json!({ "pk": { "S": "user-1" }, "sk": { "S": "player_7" } });
+    let item = call(&service, Operation::GetItem, json!({ "TableName": "Tab", "Key": key })).unwrap();
+    assert_eq!(item["Item"]["v"]["S"], "by hand");
+    assert_eq!(store.calls().len(), 1);
+
+    put(&service, "user-2", json!({ "S": "event-67890" }), "by Heatsink");
+    assert_eq!(raw_get(&store, "user-2#9", "event-67890")["Item"]["v"]["S"], "by Heatsink");
+    put(&service, "config", json!({ "S": "y" }), "whole");
+    assert_eq!(raw_get(&store, "config", "y")["Item"]["v"]["S"], "whole");
+    raw_put(&store, "user-2#7", "a");
+    let both =
+        call(&service, Operation::Query, query("user-2", json!({ "ScanIndexForward": false }))).unwrap();
+    assert_eq!(sorts(&both), ["event-67890", "a"]);
+
+    let report = adopt(&store, &rules(MD5), Direction::Back).unwrap();
+    assert_eq!(report.moved, 0, "what was sharded by hand stays so");
+    assert_eq!(raw_get(&store, "user-1#5", "player_7")["Item"]["v"]["S"], "by hand");
+}
+
+#[test]
+fn a_rule_with_another_hash_than_the_data_is_not_adopted() {
+    let store = Watched::new();
+    create(&*store, "S");
+    for (event, shard) in PYTHON.iter().take(5) {
+        raw_put(&store, &format!("user-1#{shard}"), event);
+    }
+    let wrong = rules(&MD5.replace("md5", "sha256"));
+    let Err(AdoptError::Failed(reason)) = adopt(&store, &wrong, Direction::Adopt) else { panic!("adopted") };
+    assert!(reason.contains("by the rule it would lie under user-1#"), "{reason}");
+    assert!(adopt(&store, &rules(MD5), Direction::Adopt).is_ok());
+}
+
+const DAY: &str = "strategy = \"bucket\"\nbucket = \"day\"";
+
+fn week(service: &Service) {
+    for day in 1..=7 {
+        for minute in 0..50 {
+            put(service, "OPS_LOG", json!({ "S": format!("2026-06-0{day}T10:{minute:02}:00Z") }), "line");
+        }
+    }
+}
+
+/// The partition keys that Queries asked, without those of the directory.
+fn asked(calls: &[String]) -> Vec<String> {
+    let queries = calls.iter().filter(|call| call.starts_with("Query") && !call.contains("heatsink.buckets"));
+    let key = |call: &String| {
+        let at = call.find("\"OPS_LOG").unwrap();
+        call[at + 1..].split('"').next().unwrap().to_owned()
+    };
+    queries.map(key).collect()
+}
+
+#[test]
+fn the_newest_rows_open_the_newest_bucket_only() {
+    let store = Watched::new();
+    let service = gateway(&store, rules(DAY));
+    create_through(&service);
+    week(&service);
+    let entries = store
+        .calls()
+        .iter()
+        .filter(|call| call.starts_with("PutItem") && call.contains("heatsink.buckets"))
+        .count();
+    assert_eq!(entries, 7, "one entry for each bucket");
+
+    let newest = json!({ "ScanIndexForward": false, "Limit": 50 });
+    let page = call(&service, Operation::Query, query("OPS_LOG", newest.clone())).unwrap();
+    assert_eq!(sorts(&page).first().unwrap(), "2026-06-07T10:49:00Z");
+    assert_eq!(sorts(&page).len(), 50);
+    let calls = store.calls();
+    assert_eq!(calls.len(), 3, "the directory, shard 0, the newest bucket: {calls:?}");
+    assert_eq!(asked(&calls), ["OPS_LOG", "OPS_LOG#~2026-06-07"]);
+
+    // The next page goes on in the day before.
+    let mut next = query("OPS_LOG", newest);
+    next["ExclusiveStartKey"] = page["LastEvaluatedKey"].clone();
+    let page = call(&service, Operation::Query, next).unwrap();
+    assert_eq!(sorts(&page).first().unwrap(), "2026-06-06T10:49:00Z");
+    assert!(
+        !asked(&store.calls()).iter().any(|key| key < &"OPS_LOG#~2026-06-05".to_owned() && key != "OPS_LOG")
+    );
+
+    // A closed range needs no directory.
+    let between = json!({
+        "KeyConditionExpression": "pk = :k AND sk BETWEEN :a AND :b",
+        "ExpressionAttributeValues": { ":k": { "S": "OPS_LOG" }, ":a": { "S": "2026-06-02T10:48" }, ":b": { "S": "2026-06-03T10:01" } },
+    });
+    let range = query("OPS_LOG", between);
+    let page = call(&service, Operation::Query, range.clone()).unwrap();
+    assert_eq!(sorts(&page).len(), 3);
+    assert_eq!(asked(&store.calls()), ["OPS_LOG", "OPS_LOG#~2026-06-02", "OPS_LOG#~2026-06-03"]);
+    let explained = block_on(service.explain(Operation::Query, &Bytes::from(range.to_string())));
+    assert!(
+        explained.why.starts_with("2 day bucket(s) can hold what the condition asks for"),
+        "{}",
+        explained.why
+    );
+}
+
+fn create_through(service: &Service) {
+    let body = json!({
+        "TableName": "Tab", "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" }],
+        "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
+    });
+    call(service, Operation::CreateTable, body).unwrap();
+}
+
+#[test]
+fn a_bucket_that_another_gateway_began_is_read_at_once() {
+    let store = Watched::new();
+    let one = gateway(&store, rules(DAY));
+    create_through(&one);
+    put(&one, "OPS_LOG", json!({ "S": "2026-06-01T00" }), "old");
+    let two = gateway(&store, rules(DAY));
+    for (at, forward) in
+        [("2026-06-09T00", false), ("1999-01-01T00", true), ("9999-12-31T23", false), ("META", false)]
+    {
+        // Both know the directory as it was.
+        for service in [&one, &two] {
+            call(service, Operation::Query, query("OPS_LOG", json!({ "ScanIndexForward": forward })))
+                .unwrap();
+        }
+        put(&one, "OPS_LOG", json!({ "S": at }), "new");
+        for (service, name) in [(&one, "one"), (&two, "two")] {
+            let body =
+                query("OPS_LOG", json!({ "ScanIndexForward": forward, "Limit": 1, "ConsistentRead": true }));
+            let page = call(service, Operation::Query, body).unwrap();
+            assert_eq!(sorts(&page), [at], "{name}");
+        }
+    }
+    let all = call(&two, Operation::Query, query("OPS_LOG", json!({}))).unwrap();
+    assert_eq!(sorts(&all), ["1999-01-01T00", "2026-06-01T00", "2026-06-09T00", "9999-12-31T23", "META"]);
+}
+
+#[test]
+fn a_write_whose_bucket_cannot_be_entered_is_not_sent() {
+    let store = Watched::new();
+    let service = gateway(&store, rules(DAY));
+    create_through(&service);
+    *store.refused.lock().unwrap() = Some("heatsink.buckets");
+    let item = json!({ "pk": { "S": "OPS_LOG" }, "sk": { "S": "2026-06-01T00" } });
+    let error = call(&service, Operation::PutItem, json!({ "TableName": "Tab", "Item": item })).unwrap_err();
+    assert_eq!(error.code, Code::InternalServerError);
+    assert!(!store.calls().iter().any(|call| call.contains("OPS_LOG")));
+    *store.refused.lock().unwrap() = None;
+    put(&service, "OPS_LOG", json!({ "S": "2026-06-01T00" }), "x");
+}
+
+#[test]
+fn a_shard_that_cannot_be_read_fails_the_query_unless_the_rule_says_otherwise() {
+    let calculated = "strategy = \"calculated\"\nshards = 4";
+    for (fields, partial) in
+        [(calculated.to_owned(), false), (format!("{calculated}\non_shard_error = \"partial\""), true)]
+    {
+        let store = Watched::new();
+        let service = gateway(&store, rules(&fields));
+        create_through(&service);
+        for number in 0..40 {
+            put(&service, "game", json!({ "S": format!("{number:02}") }), "x");
+        }
+        *store.refused.lock().unwrap() = Some("\"game#~2\"");
+        let body = Bytes::from(query("game", json!({})).to_string());
+        let (answer, missing) = block_on(service.call_marked(Operation::Query, body.clone()));
+        if partial {
+            assert_eq!(missing, ["2"]);
+            let answer: Json = serde_json::from_slice(&answer.unwrap()).unwrap();
+            assert!((20..40).contains(&sorts(&answer).len()), "{}", sorts(&answer).len());
+        } else {
+            assert_eq!((answer.unwrap_err().code, missing), (Code::InternalServerError, vec![]));
+        }
+        // Without any shard there is no answer; and what is wrong with a request is no shard's affair.
+        *store.refused.lock().unwrap() = Some("\"game");
+        assert!(block_on(service.call_marked(Operation::Query, body)).0.is_err());
+        *store.refused.lock().unwrap() = None;
+        let wrong = query("game", json!({ "FilterExpression": "nonsense(" }));
+        assert_eq!(call(&service, Operation::Query, wrong).unwrap_err().code, Code::ValidationException);
+    }
+}
