@@ -10,6 +10,14 @@
 //! [int(hashlib.md5(key).hexdigest(), 16) % n for n in (1, 2, 4, 5, 10, 16, 100, 1000, 65535)]  # and sha256, fnv
 //! ```
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, its helper functions included"
+)]
+
 use std::sync::Arc;
 
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, TableSchema};

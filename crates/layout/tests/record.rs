@@ -1,5 +1,13 @@
 //! The registry's form of a layout: what was written once must be read for ever.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, its helper functions included"
+)]
+
 use heatsink_layout::{By, Epoch, Granularity, Hash, Layout, Strategy, TableLayouts, Template, Time};
 
 #[test]

@@ -1,5 +1,13 @@
 //! Buckets of time: the calendar, what a sort key says, and the codec with buckets.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_wrap,
+    clippy::cast_possible_truncation,
+    reason = "a test fails by panicking, its helper functions included"
+)]
+
 use heatsink_layout::codec::{bucket_decode, bucket_suffix, suffix};
 use heatsink_layout::{
     Bucket, By, Epoch, Granularity, Hash, Layout, Slot, SortKey, Span, Strategy as Spread, Time, Unplaced,
