@@ -108,16 +108,19 @@ fn what_was_split_is_split_after_a_restart() {
         bench.call(Operation::PutItem, json!({ "TableName": "games", "Item": item })).unwrap();
         bench.advance(1_000);
     }
-    for second in 0..600 {
-        for nth in 0..20 {
+    for tick in 0..6_000 {
+        for nth in 0..2 {
             let update = json!({
-                "TableName": "games", "Key": item("a", &(nth % 4).to_string()), "UpdateExpression": "SET seen = :s",
-                "ExpressionAttributeValues": {":s": {"N": second.to_string()}},
+                "TableName": "games", "Key": item("a", &((2 * tick + nth) % 4).to_string()), "UpdateExpression": "SET seen = :s",
+                "ExpressionAttributeValues": {":s": {"N": tick.to_string()}},
             });
             // Some are throttled, which is what makes it split.
             let _ = bench.call(Operation::UpdateItem, update);
         }
-        bench.advance(1_000);
+        bench.advance(100);
+        if tick % 100 == 0 && bench.resources()[0].partitions.len() > 4 {
+            break;
+        }
     }
     let shown = |store: &Partitioned<Arc<Embedded>>| -> Vec<u64> {
         store.snapshot("games").unwrap()[0].partitions.iter().map(|one| one.id).collect()
