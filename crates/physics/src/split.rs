@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_hot_item_is_isolated_step_by_step() {
         // Nine in ten go to one key, the rest to keys before and behind it.
-        let mixed = |nth: u64| if nth % 10 == 0 { shuffled(nth) } else { 1 << 63 };
+        let mixed = |nth: u64| if nth.is_multiple_of(10) { shuffled(nth) } else { 1 << 63 };
         let mut traffic = writes((0..256).map(|nth| Point::first(mixed(nth))));
         let mut cuts = 0;
         while let Some(Ok(point)) = choose(&traffic, Inside::Allowed) {

@@ -1,5 +1,7 @@
 //! AWS's own experiments (PHYSICS §21.1): one loader, a table of IP ranges, partition keys chosen well and badly.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
+
 mod support;
 
 use heatsink_physics::{Demand, Mode, Place, Point, Rules, SortKey, Tables, position};

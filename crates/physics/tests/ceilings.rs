@@ -66,7 +66,7 @@ fn credit_of_300_seconds_and_no_more() {
     assert!((1_499..=1_501).contains(&admitted), "{admitted}");
     let admitted = offer(&mut tables, 10_001, 10, 5_000, &write);
     assert!((1_500..=1_611).contains(&admitted), "{admitted}");
-    let refused = tables.admit(10_011 * SECOND, &[write.clone(), write]).unwrap_err();
+    let refused = tables.admit(10_011 * SECOND, &[write, write]).unwrap_err();
     assert!(refused.iter().all(|throttle| throttle.reason() == "TableWriteProvisionedThroughputExceeded"));
     assert_eq!(refused.iter().map(|throttle| throttle.demand).collect::<Vec<_>>(), [0, 1]);
 }

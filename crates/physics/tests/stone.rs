@@ -118,7 +118,9 @@ fn s6_s7_what_a_ramp_has_split_stays_split() {
         let (mut tables, id) = on_demand(seed);
         let ramp = |second: u64| {
             let factor = 1.15f64.powf((second / 60) as f64);
-            ((100.0 * factor) as u64, (300.0 * factor) as u64)
+            #[allow(clippy::cast_possible_truncation, reason = "a rate, rounded down")]
+            let rates = ((100.0 * factor) as u64, (300.0 * factor) as u64);
+            rates
         };
         let (writes, _) = both(&mut tables, id, "ramp", 0, 1_200, ramp);
         let last = ramp(1_199).0;
