@@ -1,12 +1,14 @@
 //! What the partitions show, in a sentence.
 
+use heatsink_physics::Point as Place;
+
 use crate::numbers::{grouped, percent};
 use crate::record::Heat;
 use crate::report::{Map, Point};
 
 /// A partition of a map, over the whole run.
 struct Total {
-    first: u64,
+    first: Place,
     reads: f64,
     writes: f64,
     throttles: f64,
@@ -97,6 +99,6 @@ fn moves(map: &Map) -> usize {
         let top = step.iter().max_by(|a, b| a.throttles.total_cmp(&b.throttles))?;
         (top.throttles > 0.0).then_some(top.first)
     };
-    let tops: Vec<u64> = map.steps.iter().filter_map(top).collect();
+    let tops: Vec<Place> = map.steps.iter().filter_map(top).collect();
     tops.windows(2).filter(|two| two[0] != two[1]).count()
 }

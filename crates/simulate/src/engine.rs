@@ -8,11 +8,12 @@ use std::collections::BinaryHeap;
 use std::collections::VecDeque;
 
 use fastrand::Rng;
+use heatsink_physics::{Access, Demand, Place, SortKey};
 
 use crate::compile::{Cache, Each, Fill, Run, Source, Stream, spot};
 use crate::draw::multinomial;
 use crate::latency::{Attempts, MAX_ATTEMPTS};
-use crate::model::{Access, Ask, Model, Spot};
+use crate::model::Model;
 use crate::record::{Record, Recorder};
 use crate::scenario::{Operation, Sort};
 
@@ -47,7 +48,7 @@ pub(crate) struct Engine {
     rng: Rng,
     counts: Vec<Count>,
     attempts: Vec<Attempts>,
-    waiting: Vec<VecDeque<Vec<Ask>>>,
+    waiting: Vec<VecDeque<Vec<Demand>>>,
     retries: Retries,
     batches: bool,
 }
@@ -59,7 +60,7 @@ struct Retries {
     backoff: u64,
     heap: BinaryHeap<Reverse<Retry>>,
     /// Asks of waiting requests, by number; free numbers are used again.
-    asks: Vec<Vec<Ask>>,
+    asks: Vec<Vec<Demand>>,
     free: Vec<usize>,
     number: u64,
 }
@@ -67,7 +68,6 @@ struct Retries {
 impl Engine {
     /// `batches`: offer equal requests at once. Without, one by one; only a test does that.
     pub(crate) fn new(run: Run, seed: u64, batches: bool) -> Engine {
-        let model = Model::new(&run.resources, run.strict, seed);
         let most = usize::try_from(run.client.attempts.0).unwrap_or(MAX_ATTEMPTS);
         let retries = Retries {
             on: run.client.reoffer,
@@ -83,7 +83,7 @@ impl Engine {
             attempts: vec![Attempts::default(); run.streams.len()],
             waiting: vec![VecDeque::new(); run.streams.len()],
             streams: run.streams,
-            model,
+            model: run.model,
             rng: Rng::with_seed(seed),
             retries,
             batches,
@@ -177,7 +177,7 @@ impl Engine {
                 }
             }
             Source::Trace { requests, next } => {
-                while let Some((at, _, asks)) = requests.get(*next).filter(|(at, ..)| *at < now + TICK) {
+                while let Some((at, asks)) = requests.get(*next).filter(|(at, _)| *at < now + TICK) {
                     *next += 1;
                     let accepted = admit(model, *at, asks, false, 1, true);
                     tally.count(*at, asks, 1, accepted, 1, rng);
@@ -191,7 +191,7 @@ impl Engine {
         let Engine { streams, model, rng, counts, waiting, .. } = self;
         let Stream { source, loader, operation, .. } = &mut streams[nth];
         let (waiting, count) = (&mut waiting[nth], &mut counts[nth]);
-        let mut offer = |asks: &[Ask]| {
+        let mut offer = |asks: &[Demand]| {
             count.offered += 1;
             let accepted = model.admit(now, asks);
             count.accepted += u64::from(accepted);
@@ -262,10 +262,10 @@ impl Engine {
 }
 
 /// Draws the asks of a loader's next item.
-type Draw<'a> = Box<dyn FnMut(&mut Rng) -> Vec<Ask> + 'a>;
+type Draw<'a> = Box<dyn FnMut(&mut Rng) -> Vec<Demand> + 'a>;
 
 /// How many of `count` equal requests are admitted. Of a scatter every ask is sent and paid; the request is accepted when all are.
-fn admit(model: &mut Model, now: u64, asks: &[Ask], scatter: bool, count: u64, batches: bool) -> u64 {
+fn admit(model: &mut Model, now: u64, asks: &[Demand], scatter: bool, count: u64, batches: bool) -> u64 {
     if scatter {
         return asks
             .iter()
@@ -281,10 +281,10 @@ fn admit(model: &mut Model, now: u64, asks: &[Ask], scatter: bool, count: u64, b
     }
 }
 
-fn ascend(asks: &mut [Ask], now: u64) {
+fn ascend(asks: &mut [Demand], now: u64) {
     for ask in asks {
-        if let Spot::Item(_, sort) = &mut ask.spot {
-            *sort = now;
+        if let Place::At(point) = &mut ask.place {
+            point.sort = SortKey::ordinal(now);
         }
     }
 }
@@ -304,7 +304,15 @@ impl Tally<'_> {
         self.count.cached += hits;
     }
 
-    fn count(&mut self, now: u64, asks: &[Ask], offered: u64, accepted: u64, attempt: usize, rng: &mut Rng) {
+    fn count(
+        &mut self,
+        now: u64,
+        asks: &[Demand],
+        offered: u64,
+        accepted: u64,
+        attempt: usize,
+        rng: &mut Rng,
+    ) {
         self.count.offered += offered;
         self.count.accepted += accepted;
         if !self.retries.on {
@@ -354,7 +362,13 @@ impl Cache {
 impl Each {
     /// The next request; the numbers of its key and part.
     #[inline]
-    fn draw(&mut self, now: u64, rng: &mut Rng, operation: Operation, asks: &mut Vec<Ask>) -> (usize, usize) {
+    fn draw(
+        &mut self,
+        now: u64,
+        rng: &mut Rng,
+        operation: Operation,
+        asks: &mut Vec<Demand>,
+    ) -> (usize, usize) {
         let key = self.keys.pick(now, rng);
         let part = self.parts.as_mut().map_or(0, |parts| parts.pick(now, rng));
         let sort = match self.sort {
@@ -381,7 +395,7 @@ impl Each {
                 }
                 _ => ask.units,
             };
-            asks.push(Ask { spot: spot(ask, fill, operation, position, sort), units, ..*ask });
+            asks.push(Demand { place: spot(ask, fill, position, sort), units, ..*ask });
         }
         (key, part)
     }

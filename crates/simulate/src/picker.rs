@@ -74,10 +74,12 @@ impl Chosen {
                 let names = names(&uniform.prefix, uniform.keys.0);
                 Chosen { weights: vec![1.0; names.len()], names, picker: Picker::Uniform(uniform.keys.0) }
             }
-            Drawn::Zipf(zipf) => {
-                let weights = weights(zipf, rng);
-                let picker = Picker::Weighted(Alias::new(&weights));
-                Chosen { names: names(&zipf.prefix, zipf.keys.0), picker, weights }
+            Drawn::Zipf(of) => {
+                // Names are shuffled, not weights: popular keys stay together in memory.
+                let mut names = names(&of.prefix, of.keys.0);
+                rng.shuffle(&mut names);
+                let weights = zipf(names.len(), of.exponent.map_or(1.0, |exponent| exponent.0));
+                Chosen { names, picker: Picker::Weighted(Alias::new(&weights)), weights }
             }
             Drawn::Rolling(rolling) => Chosen {
                 names: names(&rolling.prefix, rolling.keys.0),
@@ -103,12 +105,13 @@ impl Chosen {
                 let mut numbers = std::collections::HashMap::new();
                 let mut names: Vec<String> = Vec::new();
                 let mut order: Vec<u32> = Vec::with_capacity(lines.len());
-                for line in lines {
+                for (key, times) in lines {
                     let next = u32::try_from(names.len()).unwrap_or(u32::MAX);
-                    order.push(*numbers.entry(line.clone()).or_insert_with(|| {
-                        names.push(line);
+                    let number = *numbers.entry(key.clone()).or_insert_with(|| {
+                        names.push(key);
                         next
-                    }));
+                    });
+                    order.extend(std::iter::repeat_n(number, usize::try_from(times).unwrap_or(0)));
                 }
                 if file.order == Order::Shuffled {
                     rng.shuffle(&mut order);

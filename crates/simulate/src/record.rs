@@ -4,11 +4,12 @@ use crate::compile::Stream;
 use crate::engine::Count;
 use crate::latency::Attempts;
 use crate::model::{Model, Seen};
+use heatsink_physics::Point;
 
 /// A partition in one step: what went through it in that step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Heat {
-    pub first: u64,
+    pub first: Point,
     pub reads: f32,
     pub writes: f32,
     pub throttles: f32,
@@ -67,14 +68,14 @@ impl Recorder {
 
 /// What went through a partition since it was last seen. A partition that was not there starts from nothing.
 fn since(seen: &Seen, before: &[Seen]) -> Heat {
-    let last = before.iter().find(|last| last.id == seen.id);
+    let last = before.iter().find(|last| last.from == seen.from);
     let less = |now: f64, then: Option<f64>| {
         #[allow(clippy::cast_possible_truncation, reason = "for display and sums of a step")]
         let less = (now - then.unwrap_or(0.0)).max(0.0) as f32;
         less
     };
     Heat {
-        first: seen.first,
+        first: seen.from,
         reads: less(seen.reads, last.map(|last| last.reads)),
         writes: less(seen.writes, last.map(|last| last.writes)),
         throttles: less(seen.throttles as f64, last.map(|last| last.throttles as f64)),

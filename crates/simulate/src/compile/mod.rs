@@ -6,9 +6,9 @@ mod place;
 mod resources;
 
 use heatsink_dynamo::capacity::{self, read_units, write_units};
-use heatsink_physics::Units;
+use heatsink_physics::{Access, Demand, ResourceId, Units};
 
-use crate::model::{Access, Ask, Resource, Spot};
+use crate::model::{Model, Resource};
 use crate::picker::Picker;
 use crate::scenario::{Client, Consistency, Kind, Length, Loaded, Operation, Remedy, Size, Sort, Workload};
 use crate::schedule::Schedule;
@@ -28,8 +28,8 @@ const ITEM_BYTES: u64 = 200;
 /// What one run is made of.
 pub(crate) struct Run {
     pub resources: Vec<Resource>,
+    pub model: Model,
     pub streams: Vec<Stream>,
-    pub strict: bool,
     pub client: Client,
 }
 
@@ -48,11 +48,11 @@ pub(crate) struct Stream {
 /// Where the requests come from.
 pub(crate) enum Source {
     /// A few kinds of requests, drawn many at a time.
-    Cells { schedule: Schedule, weights: Vec<f64>, cells: Vec<Vec<Ask>>, ascending: bool },
+    Cells { schedule: Schedule, weights: Vec<f64>, cells: Vec<Vec<Demand>>, ascending: bool },
     /// One by one.
     Each { schedule: Schedule, each: Box<Each> },
     /// Recorded: when, and the asks.
-    Trace { requests: Vec<(u64, Operation, Vec<Ask>)>, next: usize },
+    Trace { requests: Vec<(u64, Vec<Demand>)>, next: usize },
 }
 
 /// Requests that are drawn one by one.
@@ -61,7 +61,7 @@ pub(crate) struct Each {
     pub parts: Option<Picker>,
     pub sort: Sort,
     pub sizes: Option<(u64, u64)>,
-    pub templates: Vec<(Ask, Fill)>,
+    pub templates: Vec<(Demand, Fill)>,
 }
 
 /// A read cache in front of a stream.
@@ -82,14 +82,22 @@ pub(crate) struct Loader {
     pub window: u64,
 }
 
+/// The table of that name, or its index.
+type Own<'a> = &'a dyn Fn(&str, Option<&str>) -> ResourceId;
+
 /// A run of `loaded` with `remedy`; without one, as it is.
 pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
     let scenario = &loaded.scenario;
     let resources = resources::resources(scenario, remedy);
+    let model = Model::new(&resources, scenario.strict_keys, scenario.seed);
+    let own = |table: &str, index: Option<&str>| {
+        let found = |resource: &Resource| resource.table == table && resource.index.as_deref() == index;
+        model.id(resources.iter().position(found).unwrap_or(0))
+    };
     let mut streams = Vec::new();
     for (nth, workload) in scenario.workload.iter().enumerate() {
         if workload.trace.is_some() {
-            streams.push(place::trace(loaded, nth, workload, &resources));
+            streams.push(place::trace(loaded, nth, workload, &own));
             continue;
         }
         let days = if remedy.is_some_and(|remedy| remedy.kind == Kind::Bucket) {
@@ -104,33 +112,31 @@ pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
                 (start, end) = (start.max(day * DAY), end.min((day + 1) * DAY));
             }
             if start < end {
-                streams.push(stream(loaded, remedy, &resources, nth, day, (start, end)));
+                streams.push(stream(loaded, remedy, &own, nth, day, (start, end)));
             }
         }
     }
-    Run { resources, streams, strict: scenario.strict_keys, client: scenario.client.clone() }
+    Run { client: scenario.client.clone(), resources, model, streams }
 }
 
 fn stream(
     loaded: &Loaded,
     remedy: Option<&Remedy>,
-    resources: &[Resource],
+    own: Own<'_>,
     nth: usize,
     day: u64,
     (start, end): (u64, u64),
 ) -> Stream {
     let workload = &loaded.scenario.workload[nth];
     let operation = workload.operation.unwrap_or(Operation::Get);
-    let placed = Placement::new(loaded, remedy, resources, workload, day);
+    let placed = Placement::new(loaded, remedy, own, workload, day);
     let sizes = match &workload.item_bytes {
         Some(Size::Between(between)) => Some((between.from.0, between.to.0)),
         _ => None,
     };
     let load = workload.rate.clone().unwrap_or(crate::scenario::Load::Constant(crate::scenario::Rate(1.0)));
     let schedule = Schedule::new(load, workload.burst.clone(), Some(Length(start)), Some(Length(end)));
-    let free = workload.sort == Sort::Random
-        && !loaded.scenario.strict_keys
-        && !matches!(operation, Operation::Query | Operation::Scan);
+    let free = workload.sort == Sort::Random && !loaded.scenario.strict_keys && operation != Operation::Scan;
     let cells = if sizes.is_some() || free { None } else { placed.cells(MAX_CELLS) };
     let cached = remedy.filter(|remedy| {
         remedy.kind == Kind::ReadCache
@@ -199,12 +205,6 @@ pub(crate) fn scan_bytes(table: &crate::scenario::Table) -> u64 {
     items.saturating_mul(table.item_bytes.map_or(ITEM_BYTES, |bytes| bytes.0))
 }
 
-impl Ask {
-    pub(crate) fn new(on: usize, access: Access, units: Units) -> Ask {
-        Ask { on, access, spot: Spot::Everything, units }
-    }
-}
-
 impl Stream {
     /// Physical requests that one request sends at once.
     pub(crate) fn at_once(&self) -> usize {
@@ -217,18 +217,18 @@ impl Stream {
 
     /// Units of one request on its table (or on the index that it reads), on average.
     pub(crate) fn units(&self) -> f64 {
-        let first = |asks: &[Ask]| {
+        let first = |asks: &[Demand]| {
             let own = asks.iter().take(if self.scatter { asks.len() } else { 1 });
             own.map(|ask| ask.units.to_f64()).sum()
         };
         match &self.source {
             Source::Cells { cells, .. } => cells.first().map_or(0.0, |asks| first(asks)),
             Source::Each { each, .. } => {
-                let asks: Vec<Ask> = each.templates.iter().map(|(ask, _)| *ask).collect();
+                let asks: Vec<Demand> = each.templates.iter().map(|(ask, _)| *ask).collect();
                 first(&asks)
             }
             Source::Trace { requests, .. } => {
-                requests.iter().map(|(.., asks)| first(asks)).sum::<f64>() / requests.len().max(1) as f64
+                requests.iter().map(|(_, asks)| first(asks)).sum::<f64>() / requests.len().max(1) as f64
             }
         }
     }

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
-use heatsink_physics::position;
+use heatsink_physics::{Access, Demand, Place, Point, ResourceId, SortKey as SortPlace, Units, position};
 
 use super::resources::REMEDY_INDEX;
-use super::{Each, Source, Stream, access, item_bytes, scan_bytes, share, units};
-use crate::model::{Access, Ask, Resource, Spot};
+use super::{Each, Own, Source, Stream, access, item_bytes, scan_bytes, share, units};
 use crate::picker::{Chosen, Picker};
 use crate::scenario::{Keys, Kind, Loaded, Operation, Remedy, Sort, Workload};
 
@@ -34,14 +33,14 @@ pub(super) struct Placement {
     pub scatter: bool,
     keys: Chosen,
     parts: Option<Chosen>,
-    templates: Vec<(Ask, Fill)>,
+    templates: Vec<(Demand, Fill)>,
 }
 
 impl Placement {
     pub(super) fn new(
         loaded: &Loaded,
         remedy: Option<&Remedy>,
-        resources: &[Resource],
+        own: Own<'_>,
         workload: &Workload,
         day: u64,
     ) -> Placement {
@@ -52,8 +51,9 @@ impl Placement {
         let parts = workload.part.as_ref().map(|part| Chosen::new(part, loaded, items));
         let chosen =
             |name: &str| remedy.and_then(|remedy| remedy.key.as_deref()).is_none_or(|only| only == name);
+        let picked: Vec<bool> = keys.names.iter().map(|name| chosen(name)).collect();
         if kind == Kind::Bucket {
-            for name in keys.names.iter_mut().filter(|name| chosen(name)) {
+            for (name, _) in keys.names.iter_mut().zip(&picked).filter(|(_, picked)| **picked) {
                 *name = format!("{name}#day-{day}");
             }
         }
@@ -62,11 +62,6 @@ impl Placement {
                 remedy.and_then(|remedy| remedy.shards).map_or(1, |shards| shards.0)
             }
             _ => 1,
-        };
-        let own = |index: Option<&str>| {
-            let found =
-                |resource: &Resource| resource.table == workload.table && resource.index.as_deref() == index;
-            resources.iter().position(found).unwrap_or(0)
         };
         let mut asked = workload.operation.unwrap_or(Operation::Get);
         let access = access(workload, asked);
@@ -81,8 +76,8 @@ impl Placement {
             }
             _ => item_bytes(workload),
         };
-        let main = Ask::new(own(workload.index.as_deref()), access, units(access, bytes));
-        let physical = physical(&keys, shards, &chosen);
+        let main = demand(own(&workload.table, workload.index.as_deref()), access, units(access, bytes));
+        let physical = physical(&keys, shards, &picked);
         let counter = kind == Kind::CounterSharding;
         let mut placed = Placement { operation: asked, scatter: false, keys, parts, templates: Vec::new() };
         match (asked, &placed.parts) {
@@ -101,7 +96,7 @@ impl Placement {
                     )
                 };
                 placed.scatter = true;
-                placed.gather(&Ask { units: each, ..main }, main, &physical, shards);
+                placed.gather(&Demand { units: each, ..main }, main, &physical, shards);
             }
             (Operation::Put | Operation::Delete, _) if counter => {
                 placed.templates.push((main, Fill::Key(every(&physical, shards))));
@@ -125,13 +120,13 @@ impl Placement {
             }
         }
         if asked.writes() {
-            placed.indexes(loaded, remedy, workload, &own, item_bytes(workload));
+            placed.indexes(loaded, remedy, workload, own, item_bytes(workload));
         }
         placed
     }
 
     /// One ask for each shard. Of keys that are not sharded all shards are one place, which is asked once, for all.
-    fn gather(&mut self, each: &Ask, whole: Ask, physical: &Arc<[u64]>, shards: u64) {
+    fn gather(&mut self, each: &Demand, whole: Demand, physical: &Arc<[u64]>, shards: u64) {
         let count = narrow(shards);
         let one =
             physical.chunks(count).all(|places| places.iter().all(|place| Some(place) == places.first()));
@@ -151,7 +146,7 @@ impl Placement {
         loaded: &Loaded,
         remedy: Option<&Remedy>,
         workload: &Workload,
-        own: &dyn Fn(Option<&str>) -> usize,
+        own: Own<'_>,
         bytes: u64,
     ) {
         let Some(table) = loaded.scenario.table.iter().find(|table| table.name == workload.table) else {
@@ -166,9 +161,12 @@ impl Placement {
             if times == 0 {
                 continue;
             }
-            let ask = Ask::new(own(Some(&index.name)), Access::Write, write.times(times));
-            let spread = remedy.filter(|remedy| remedy.kind == Kind::IndexSharding);
-            let shards = spread.and_then(|remedy| remedy.shards).map_or(1, |shards| shards.0);
+            let ask = demand(own(&table.name, Some(&index.name)), Access::Write, write.times(times));
+            let spread = remedy.and_then(|remedy| match remedy.kind {
+                Kind::IndexSharding => remedy.shards,
+                _ => remedy.index_shards,
+            });
+            let shards = spread.map_or(1, |shards| shards.0);
             let fill = match (&index.key, &self.parts) {
                 (None, Some(parts)) if shards == 1 => Fill::Part(positions(parts)),
                 (None, None) if shards == 1 => Fill::Key(positions(&self.keys)),
@@ -190,7 +188,7 @@ impl Placement {
         if remedy.is_some_and(|remedy| remedy.kind == Kind::Index)
             && let Some(parts) = &self.parts
         {
-            let ask = Ask::new(own(Some(REMEDY_INDEX)), Access::Write, write);
+            let ask = demand(own(&table.name, Some(REMEDY_INDEX)), Access::Write, write);
             self.templates.push((ask, Fill::Part(positions(parts))));
         }
     }
@@ -201,11 +199,11 @@ impl Placement {
     }
 
     /// The few kinds of requests this comes to, with their weights; `None` if they are more than `most`, or follow no weights.
-    pub(super) fn cells(&self, most: usize) -> Option<(Vec<f64>, Vec<Vec<Ask>>)> {
+    pub(super) fn cells(&self, most: usize) -> Option<(Vec<f64>, Vec<Vec<Demand>>)> {
         let mut columns: Vec<Vec<(f64, u64)>> = Vec::new();
         let mut drawn = 0;
         let single = self.keys.names.len() == 1;
-        for (ask, fill) in &self.templates {
+        for (_, fill) in &self.templates {
             let column: Vec<(f64, u64)> = match fill {
                 Fill::Fixed => vec![(1.0, 0)],
                 Fill::Key(positions) if single => vec![(1.0, positions[0])],
@@ -235,11 +233,7 @@ impl Placement {
                 return None;
             }
             drawn += usize::from(column.len() > 1);
-            columns.push(if ask.spot == Spot::Everything && matches!(fill, Fill::Fixed) {
-                vec![(1.0, 0)]
-            } else {
-                column
-            });
+            columns.push(column);
         }
         // Two draws at once would make a grid of cells.
         if drawn > 1 {
@@ -253,7 +247,7 @@ impl Placement {
         let cells = (0..count).map(|cell| {
             let asks = self.templates.iter().zip(&columns).map(|((ask, fill), column)| {
                 let (_, position) = column[cell.min(column.len() - 1)];
-                Ask { spot: spot(ask, fill, self.operation, position, 0), ..*ask }
+                Demand { place: spot(ask, fill, position, 0), ..*ask }
             });
             asks.collect()
         });
@@ -261,42 +255,39 @@ impl Placement {
     }
 
     pub(super) fn each(self, sort: Sort, sizes: Option<(u64, u64)>) -> Each {
-        let query = self.operation == Operation::Query;
-        let templates = self.templates.into_iter().map(|(ask, fill)| {
-            let spot = if query { Spot::Collection(0) } else { ask.spot };
-            (Ask { spot: if matches!(fill, Fill::Fixed) { ask.spot } else { spot }, ..ask }, fill)
-        });
         Each {
             keys: self.keys.picker,
             parts: self.parts.map(|parts| parts.picker),
             sort,
             sizes,
-            templates: templates.collect(),
+            templates: self.templates,
         }
     }
 }
 
 /// Where an ask falls, from a position.
-pub(crate) fn spot(ask: &Ask, fill: &Fill, operation: Operation, position: u64, sort: u64) -> Spot {
+pub(crate) fn spot(ask: &Demand, fill: &Fill, position: u64, sort: u64) -> Place {
     match fill {
-        Fill::Fixed => ask.spot,
-        _ if operation == Operation::Query => Spot::Collection(position),
-        _ => Spot::Item(position, sort),
+        Fill::Fixed => ask.place,
+        _ => Place::At(Point::new(position, SortPlace::ordinal(sort))),
     }
 }
 
+fn demand(on: ResourceId, access: Access, units: Units) -> Demand {
+    Demand { on, access, place: Place::Even, units }
+}
+
 /// Positions of the physical keys of every key, `shards` for each. The codec's own keys, hashed like any.
-fn physical(keys: &Chosen, shards: u64, chosen: &dyn Fn(&str) -> bool) -> Arc<[u64]> {
-    let key = |name: &String, shard: u64| {
-        let shard = if chosen(name) { u16::try_from(shard).unwrap_or(u16::MAX) } else { 0 };
-        let suffix = codec::suffix(name.as_bytes(), shard);
-        position(format!("{name}{suffix}").as_bytes())
-    };
-    keys.names
-        .iter()
-        .flat_map(|name| (0..shards).map(move |shard| (name, shard)))
-        .map(|(name, shard)| key(name, shard))
-        .collect()
+fn physical(keys: &Chosen, shards: u64, picked: &[bool]) -> Arc<[u64]> {
+    let mut positions = Vec::with_capacity(keys.names.len() * narrow(shards));
+    for (nth, name) in keys.names.iter().enumerate() {
+        for shard in 0..u16::try_from(shards).unwrap_or(u16::MAX) {
+            let shard = if picked.get(nth) == Some(&false) { 0 } else { shard };
+            let suffix = codec::suffix(name.as_bytes(), shard);
+            positions.push(position(format!("{name}{suffix}").as_bytes()));
+        }
+    }
+    positions.into()
 }
 
 /// Shard 0 of every key.
@@ -310,7 +301,7 @@ fn positions(of: &Chosen) -> Arc<[u64]> {
 
 /// An index key of its own draw, over `shards`: by the hash of the item's primary key, which is as good as a draw.
 fn own_draw(of: Chosen, shards: u64) -> Fill {
-    let positions = physical(&of, shards, &|_| true);
+    let positions = physical(&of, shards, &[]);
     match (of.names.len(), shards) {
         (1, 1) => Fill::Own(Box::new(Picker::One), positions),
         (1, _) => Fill::Own(Box::new(Picker::Uniform(shards)), positions),
@@ -336,22 +327,20 @@ fn narrow(shards: u64) -> usize {
 }
 
 /// A recorded workload. Remedies that change keys leave it as it was recorded.
-pub(super) fn trace(loaded: &Loaded, nth: usize, workload: &Workload, resources: &[Resource]) -> Stream {
-    let found = |resource: &Resource| resource.table == workload.table && resource.index == workload.index;
-    let on = resources.iter().position(found).unwrap_or(0);
+pub(super) fn trace(loaded: &Loaded, nth: usize, workload: &Workload, own: Own<'_>) -> Stream {
+    let on = own(&workload.table, workload.index.as_deref());
     let recorded = workload.trace.as_ref().and_then(|path| loaded.traces.get(path));
     let request = |request: &crate::trace::Recorded| {
         let access = access(workload, request.operation);
         let position = position(request.key.as_bytes());
-        let spot = match request.operation {
-            Operation::Query => Spot::Collection(position),
-            _ => Spot::Item(position, crate::model::sort_number(&request.sort)),
+        let place = match request.operation {
+            Operation::Query => Place::collection(position),
+            _ => Place::At(Point::new(position, SortPlace::bytes(request.sort.as_bytes()))),
         };
-        let ask = Ask { on, access, spot, units: units(access, request.bytes as u64) };
-        (request.at, request.operation, vec![ask])
+        (request.at, vec![Demand { on, access, place, units: units(access, request.bytes as u64) }])
     };
-    let requests = recorded.map(|trace| trace.iter().map(request).collect()).unwrap_or_default();
-    let operation = Operation::Put;
+    let requests: Vec<_> = recorded.map(|trace| trace.iter().map(request).collect()).unwrap_or_default();
+    let operation = recorded.and_then(|trace| trace.first()).map_or(Operation::Put, |first| first.operation);
     Stream {
         workload: nth,
         operation,

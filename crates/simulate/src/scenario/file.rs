@@ -318,6 +318,8 @@ pub struct Remedy {
     pub write: Option<Capacity>,
     /// write-sharding, counter-sharding, bucket, index-sharding: physical keys per logical key.
     pub shards: Option<Whole<1_000>>,
+    /// Spreads the keys of every global index over so many as well.
+    pub index_shards: Option<Whole<1_000>>,
     /// write-sharding, counter-sharding, bucket: only this logical key. Default: every key.
     pub key: Option<String>,
     /// read-cache: how long it answers without asking. Default: 1 s.

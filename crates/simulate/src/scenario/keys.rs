@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::fault::Fault;
 use super::values::{Length, Rate, Whole, word_or_table};
 
 /// Partition keys: one key, or how they are drawn.
@@ -35,7 +36,7 @@ pub enum Drawn {
     Rolling(Rolling),
     /// A sorted load: all items of one key, then all of the next. Needs the workload's `items`.
     Sequential(Zipf),
-    /// Keys from a file, one per line.
+    /// Keys from a file, one per line; `key,12` is twelve lines.
     File(File),
 }
 
@@ -94,4 +95,35 @@ pub enum Order {
     AsIs,
     /// Shuffled by the seed.
     Shuffled,
+}
+
+/// The longest list: its items are kept in memory, four bytes each.
+const MAX_ITEMS: u64 = 50_000_000;
+
+/// Reads a file of keys.
+pub(super) fn read_list(file: &str, text: &str) -> Result<Vec<(String, u32)>, Fault> {
+    let mut list = Vec::new();
+    let mut items = 0_u64;
+    for (nth, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+        let (key, times) = match line.rsplit_once(',') {
+            None => (line, Some(1)),
+            Some((key, times)) => (key, times.trim().parse::<u32>().ok().filter(|times| *times > 0)),
+        };
+        let fault = |problem: &str| Err(Fault::line(file, nth + 1, problem));
+        let Some(times) = times else {
+            return fault("expected a key, or a key, a comma and how often it comes");
+        };
+        if key.is_empty() {
+            return fault("the key is empty");
+        }
+        items += u64::from(times);
+        if items > MAX_ITEMS {
+            return fault("more than 50 million items");
+        }
+        list.push((key.to_owned(), times));
+    }
+    if list.is_empty() {
+        return Err(Fault::line(file, 1, "holds no key; expected one per line"));
+    }
+    Ok(list)
 }

@@ -27,8 +27,8 @@ pub struct Loaded {
     pub name: String,
     /// What it says.
     pub scenario: Scenario,
-    /// Lists of keys, by path.
-    pub(crate) lists: HashMap<String, Vec<String>>,
+    /// Lists of keys and how often each comes in a row, by path.
+    pub(crate) lists: HashMap<String, Vec<(String, u32)>>,
     /// Traces, by path.
     pub(crate) traces: HashMap<String, Trace>,
     /// Lines of traces that were left out.
@@ -62,15 +62,7 @@ impl Loaded {
                 if let Some(Keys::Drawn(Drawn::File(list))) = keys {
                     let text = open(&list.path)
                         .map_err(|error| fault(field, format!("cannot read {}: {error}", list.path)))?;
-                    let names: Vec<String> =
-                        text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
-                    if names.is_empty() {
-                        return Err(fault(
-                            field,
-                            format!("{} holds no key; expected one per line", list.path),
-                        ));
-                    }
-                    loaded.lists.insert(list.path.clone(), names);
+                    loaded.lists.insert(list.path.clone(), keys::read_list(&list.path, &text)?);
                 }
             }
             if let Some(path) = &workload.trace {
