@@ -20,6 +20,8 @@ mod report;
 pub mod scenario;
 mod schedule;
 pub mod shipped;
+#[cfg(test)]
+mod tests;
 pub mod trace;
 mod words;
 
