@@ -76,7 +76,8 @@ fn b5_three_replicas_answer_eventual_reads() {
 
 #[test]
 fn s1_s2_filling_then_reading() {
-    assert_eq!(only("stone-s1").throttled, 0);
+    // A split's new half starts with an empty bucket, which costs a handful.
+    assert!(only("stone-s1").throttled_share < 0.000_1);
     let run = only("stone-s2");
     assert!(run.workloads[1].throttled_share < 0.03, "{:?}", run.workloads[1]);
     assert!(reads(&run, 1_100.0, 1_200.0) > 5_900.0);
@@ -123,7 +124,7 @@ fn s6_s7_s8_splits_stay_with_their_key() {
 fn s9_every_change_adds_a_thousand() {
     let run = only("stone-s9");
     let rates: Vec<f64> = run.series.iter().map(|point| point.write_units).collect();
-    // Plateaus lie near whole thousands, and rise by one at a time, minutes apart.
+    // Plateaus lie near whole thousands, and rise by one at a time, at random distances.
     let level = |rate: f64| (rate / 1_000.0).round() as u32;
     let mut levels: Vec<(u32, f64)> = Vec::new();
     for (rate, point) in rates.iter().zip(&run.series).skip(2) {
@@ -133,5 +134,6 @@ fn s9_every_change_adds_a_thousand() {
     }
     let steps: Vec<u32> = levels.iter().map(|(level, _)| *level).collect();
     assert_eq!(steps, [1, 2, 3, 4], "{levels:?}");
-    assert!(levels.windows(2).all(|two| two[1].1 - two[0].1 >= 60.0), "{levels:?}");
+    assert!(levels[1].1 - levels[0].1 > 240.0, "minutes, not seconds: {levels:?}");
+    assert!(levels[3].1 - levels[0].1 < 4_800.0, "{levels:?}");
 }
