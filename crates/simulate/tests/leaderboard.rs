@@ -1,5 +1,7 @@
 //! The account of the viral leaderboard: what each of the seven remedies does, and what the chance of colliding shards comes to.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
+
 use heatsink_simulate::scenario::Loaded;
 use heatsink_simulate::shipped::SHIPPED;
 use heatsink_simulate::{Report, Run, simulate};

@@ -1,5 +1,7 @@
 //! Scenario files and traces: what is refused, and that the words name line and field.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, its helper functions included")]
+
 use heatsink_simulate::scenario::{Loaded, json_schema};
 use heatsink_simulate::shipped::{SHIPPED, shipped};
 use heatsink_simulate::simulate;
