@@ -58,7 +58,7 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
         format!(
             "One of {of} takes {load} and refuses what comes above; the others have room. {share} of all requests are throttled."
         )
-    } else if moves > 3 {
+    } else if moves > 3 && count == at_first {
         format!(
             "A rolling hot partition: one of {of} does the work at any time, and it changed {moves} times. {share} of all requests are throttled."
         )

@@ -141,7 +141,7 @@ pub(crate) fn legend(svg: &mut Svg, x: f64, y: f64) -> f64 {
     for (nth, colour) in COLOURS.iter().enumerate() {
         svg.rect(x + nth as f64 * cell, y, cell, 9.0, colour);
     }
-    let words = [(0.0, "idle"), (CEILING as f64 + 0.5, "at the ceiling"), (13.5, "5 × over")];
+    let words = [(0.0, "idle"), (CEILING as f64 + 0.5, "at the ceiling"), (15.2, "5 × over")];
     for (at, word) in words {
         let anchor = if at > 0.0 { Anchor::Middle } else { Anchor::Start };
         svg.text((x + at * cell, y + 19.0), 9.5, "#5b6470", anchor, word);
