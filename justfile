@@ -32,9 +32,9 @@ conformance checkout:
 bench *arguments:
     benches/run {{ arguments }}
 
-# Show the viral leaderboard before and after
+# Show a system before and after its rule; without a name, list them: `just demo ops-log`
 demo *arguments:
-    cargo run --release -- demo leaderboard {{ arguments }}
+    cargo run --release -- demo {{ arguments }}
 
 # Build the API documentation
 docs:

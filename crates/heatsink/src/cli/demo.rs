@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use heatsink_env::RealEnv;
+use heatsink_examples::{SYSTEMS, System};
 
 use super::Output;
 use crate::demo::{self, Settings};
@@ -13,13 +14,22 @@ use crate::exit::Exit;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    story: Story,
+    story: Option<Story>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Story {
     /// A viral leaderboard: one title takes 5,000 writes/s, before and after sharding
     Leaderboard(Leaderboard),
+    /// An operations log under one key: a bucket of days bounds its size, shards lift its rate
+    OpsLog(Example),
+}
+
+#[derive(Debug, clap::Args)]
+struct Example {
+    /// How the result is printed on stdout
+    #[arg(long, value_enum, default_value_t)]
+    output: Output,
 }
 
 #[derive(Debug, clap::Args)]
@@ -44,20 +54,49 @@ struct Leaderboard {
     output: Output,
 }
 
-/// Runs a story and prints what it shows.
+/// Runs a story and prints what it shows; without one, lists them.
 #[allow(clippy::print_stdout, reason = "the result goes to stdout")]
 pub fn run(args: Args) -> Result<(), Exit> {
-    let Story::Leaderboard(args) = args.story;
-    let settings = Settings::new(args.seconds, args.writes, args.shards, args.games, args.reads);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let story = runtime.block_on(demo::leaderboard(Arc::new(RealEnv), settings))?;
-    match args.output {
-        Output::Text => println!("{}", story.print()),
-        Output::Json => {
-            let json =
-                serde_json::to_string_pretty(&story).map_err(|error| Exit::software(error.to_string()))?;
-            println!("{json}");
+    match args.story {
+        None => {
+            println!(
+                "{:<12} {}",
+                "leaderboard", "A viral title takes 5,000 writes/s, in real time and over HTTP"
+            );
+            for system in SYSTEMS {
+                println!("{:<12} {}", system.name, system.about);
+            }
+            println!("\n`heatsink demo NAME` runs one before and after its rule.");
+            Ok(())
         }
+        Some(Story::Leaderboard(args)) => {
+            let settings = Settings::new(args.seconds, args.writes, args.shards, args.games, args.reads);
+            let story = runtime.block_on(demo::leaderboard(Arc::new(RealEnv), settings))?;
+            match args.output {
+                Output::Text => println!("{}", story.print()),
+                Output::Json => println!("{}", json(&story)?),
+            }
+            Ok(())
+        }
+        Some(Story::OpsLog(args)) => example(&runtime, "ops-log", args.output),
     }
-    Ok(())
+}
+
+/// Runs one of the example systems, which fails when an answer is not what it has to be.
+#[allow(clippy::print_stdout, reason = "the result goes to stdout")]
+fn example(runtime: &tokio::runtime::Runtime, name: &str, output: Output) -> Result<(), Exit> {
+    let named = |system: &&System| system.name == name;
+    let system =
+        SYSTEMS.iter().find(named).ok_or_else(|| Exit::usage(format!("no demo is called {name}")))?;
+    let story = runtime.block_on((system.run)()).map_err(|fault| Exit::software(fault.to_string()))?;
+    match output {
+        Output::Text => print!("{story}"),
+        Output::Json => println!("{}", json(&story)?),
+    }
+    if story.holds() { Ok(()) } else { Err(Exit::failed("an answer was not what it had to be")) }
+}
+
+fn json(story: &impl serde::Serialize) -> Result<String, Exit> {
+    serde_json::to_string_pretty(story).map_err(|error| Exit::software(error.to_string()))
 }

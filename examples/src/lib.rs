@@ -1,0 +1,35 @@
+//! Five small applications that met a hot key, each run before and after a rule on the embedded store behind its partitions.
+//!
+//! The applications speak DynamoDB and know nothing of shards; only the rules differ between before and after. Time is virtual: the
+//! partitions' clock moves with the schedule of the load, so a run is exact, is the same every time, and takes as long as its work.
+//! The same heat in real time and over HTTP is `heatsink demo leaderboard`; clients in Python and JavaScript lie beside each application.
+//!
+//! Each system has a page in docs/systems.
+
+mod stage;
+mod story;
+
+#[path = "../ops-log/ops_log.rs"]
+pub mod ops_log;
+
+use futures::future::{BoxFuture, FutureExt};
+
+pub use stage::{Fault, Load, Stage};
+pub use story::{Finding, Phase, Story};
+
+/// One of the systems.
+pub struct System {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What breaks in it, in a line.
+    pub about: &'static str,
+    /// Runs it.
+    pub run: fn() -> BoxFuture<'static, Result<Story, Fault>>,
+}
+
+/// All of them.
+pub const SYSTEMS: &[System] = &[System {
+    name: "ops-log",
+    about: "An operations log under one key: buckets of days bound its size, shards lift its rate",
+    run: || ops_log::run().boxed(),
+}];

@@ -1,0 +1,228 @@
+//! A gateway in this process, over the embedded store behind its partitions, on a clock that moves with the load.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, FutureExt, join_all};
+use heatsink_control::{Control, Rules};
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_env::{Env, ManualEnv, Moment};
+use heatsink_gateway::{Limits, Service};
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+use heatsink_store::partitioned::Partitioned;
+use serde_json::{Value as Json, json};
+
+/// Requests that are under way at the same time.
+const TOGETHER: u32 = 10;
+
+/// Why an application stopped: a request was refused, or an answer is not what the application can read.
+#[derive(Debug)]
+pub struct Fault(pub String);
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Fault(format!("{}: {}", error.code.name(), error.message.unwrap_or_default()))
+    }
+}
+
+/// A clock on which sleeping takes no time but moves the clock on.
+#[derive(Clone)]
+struct Virtual(ManualEnv);
+
+impl Env for Virtual {
+    fn now(&self) -> Moment {
+        self.0.now()
+    }
+    fn unix_millis(&self) -> u64 {
+        self.0.unix_millis()
+    }
+    fn random(&self) -> u64 {
+        self.0.random()
+    }
+    fn sleep(&self, pause: Duration) -> BoxFuture<'static, ()> {
+        self.0.advance(pause);
+        async {}.boxed()
+    }
+}
+
+/// Counts the physical requests that reach the store.
+struct Counted {
+    store: Partitioned<Embedded>,
+    calls: AtomicU64,
+}
+
+impl Store for Counted {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+        self.store.call(operation, body)
+    }
+}
+
+/// What came of a load. Requests are known by their numbers, from 0.
+#[derive(Clone, Debug, Default)]
+pub struct Load {
+    /// The numbers of those that were accepted, ascending.
+    pub accepted: Vec<u32>,
+    /// How many were throttled. They are not sent again: the application counts what the key could not take.
+    pub throttled: usize,
+}
+
+/// A running gateway with an empty store.
+pub struct Stage {
+    clock: ManualEnv,
+    service: Service,
+    store: Arc<Counted>,
+}
+
+impl Stage {
+    /// Starts under `rules`, in the words of heatsink.toml.
+    ///
+    /// # Errors
+    /// When the rules are wrong or the store does not start.
+    pub async fn start(rules: &str) -> Result<Stage, Fault> {
+        let clock = ManualEnv::seeded(1);
+        let env: Arc<dyn Env> = Arc::new(Virtual(clock.clone()));
+        let rules = Rules::read("the example's rules", rules).map_err(|error| Fault(error.to_string()))?;
+        let store = Partitioned::start(Embedded::memory()?, env.clone()).await?;
+        let store = Arc::new(Counted { store, calls: AtomicU64::new(0) });
+        let control = Control::start(store.clone(), env.clone(), rules)
+            .await
+            .map_err(|error| Fault(error.to_string()))?;
+        let service = Service::new(store.clone(), control, env, Limits::default(), "us-east-1");
+        Ok(Stage { clock, service, store })
+    }
+
+    /// One request, as a client would have it answered.
+    ///
+    /// # Errors
+    /// What the client would be told.
+    pub async fn call(&self, operation: Operation, body: &Json) -> Result<Json, Fault> {
+        let answer = self.service.call(operation, Bytes::from(body.to_string())).await?;
+        serde_json::from_slice(&answer).map_err(|error| Fault(error.to_string()))
+    }
+
+    /// Offers `per_second` writes for `seconds`, a few at a time at even distances, and counts those that are throttled.
+    ///
+    /// # Errors
+    /// Whatever else than throttling refuses one of them.
+    pub async fn offer(
+        &self,
+        per_second: u32,
+        seconds: u32,
+        request: impl Fn(u32) -> (Operation, Json),
+    ) -> Result<Load, Fault> {
+        let mut load = Load::default();
+        let mut nth = 0;
+        while nth < per_second * seconds {
+            let together = nth..(nth + TOGETHER).min(per_second * seconds);
+            self.clock.advance(Duration::from_secs(1) * TOGETHER / per_second);
+            let answers = join_all(together.clone().map(|nth| {
+                let (operation, body) = request(nth);
+                self.service.call(operation, Bytes::from(body.to_string()))
+            }))
+            .await;
+            for (nth, answer) in together.clone().zip(answers) {
+                match answer {
+                    Ok(_) => load.accepted.push(nth),
+                    Err(error) if throttled(&error.code) => load.throttled += 1,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            nth = together.end;
+        }
+        Ok(load)
+    }
+
+    /// Lets a while pass, in which the partitions recover.
+    pub fn rest(&self) {
+        self.clock.advance(Duration::from_secs(10));
+    }
+
+    /// How many physical requests the store has had so far.
+    pub fn physical_calls(&self) -> u64 {
+        self.store.calls.load(Ordering::Relaxed)
+    }
+
+    /// An answer, and how many physical requests it took.
+    ///
+    /// # Errors
+    /// As [`Stage::call`].
+    pub async fn counted(&self, operation: Operation, body: &Json) -> Result<(Json, u64), Fault> {
+        let before = self.physical_calls();
+        let answer = self.call(operation, body).await?;
+        Ok((answer, self.physical_calls() - before))
+    }
+
+    /// Creates a table with these string keys and indexes, provisioned so that it has 80 partitions. `indexes` are name, partition key
+    /// and sort key.
+    ///
+    /// # Errors
+    /// As [`Stage::call`].
+    pub async fn create(
+        &self,
+        table: &str,
+        [hash, range]: [&str; 2],
+        indexes: &[(&str, [&str; 2])],
+    ) -> Result<(), Fault> {
+        let keys = |[hash, range]: [&str; 2]| {
+            json!([
+                {"AttributeName": hash, "KeyType": "HASH"},
+                {"AttributeName": range, "KeyType": "RANGE"},
+            ])
+        };
+        let capacity = json!({"ReadCapacityUnits": 120_000, "WriteCapacityUnits": 40_000});
+        let mut names = vec![hash, range];
+        names.extend(indexes.iter().flat_map(|(_, keys)| *keys));
+        names.sort_unstable();
+        names.dedup();
+        let attributes: Vec<Json> =
+            names.iter().map(|name| json!({"AttributeName": name, "AttributeType": "S"})).collect();
+        let mut body = json!({
+            "TableName": table,
+            "AttributeDefinitions": attributes,
+            "KeySchema": keys([hash, range]),
+            "BillingMode": "PROVISIONED",
+            "ProvisionedThroughput": capacity,
+        });
+        let indexes: Vec<Json> = indexes
+            .iter()
+            .map(|(name, of)| {
+                json!({
+                    "IndexName": name,
+                    "KeySchema": keys(*of),
+                    "Projection": {"ProjectionType": "ALL"},
+                    "ProvisionedThroughput": capacity,
+                })
+            })
+            .collect();
+        if !indexes.is_empty() {
+            body["GlobalSecondaryIndexes"] = Json::Array(indexes);
+        }
+        self.call(Operation::CreateTable, &body).await.map(drop)
+    }
+}
+
+fn throttled(code: &Code) -> bool {
+    matches!(
+        code,
+        Code::ProvisionedThroughputExceededException | Code::ThrottlingException | Code::RequestLimitExceeded
+    )
+}
+
+/// The string attribute `name` of every item of an answer.
+pub(crate) fn strings(answer: &Json, name: &str) -> Vec<String> {
+    let items = answer["Items"].as_array().into_iter().flatten();
+    items.filter_map(|item| item[name]["S"].as_str().map(str::to_owned)).collect()
+}

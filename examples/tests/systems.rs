@@ -1,0 +1,23 @@
+//! Every system keeps its promise: throttled before, not after, and answered exactly.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+
+use heatsink_examples::{Story, ops_log};
+
+/// Throttled shares by phase; everything that had to hold did.
+fn shares<const N: usize>(story: &Story, phases: [&str; N]) -> [f64; N] {
+    println!("{story}");
+    assert!(!story.findings.is_empty() && story.holds(), "{story}");
+    phases.map(|phase| story.throttled_share(phase).unwrap_or_else(|| panic!("no phase {phase}")))
+}
+
+#[tokio::test]
+async fn ops_log_needs_shards_in_its_buckets() {
+    let story = ops_log::run().await.unwrap();
+    let all = [ops_log::BEFORE, ops_log::DAY, ops_log::DAY_AND_SHARDS, ops_log::INDEX];
+    let [before, day, shards, index] = shares(&story, all);
+    assert!(before > 0.5, "{before}");
+    assert!(day > 0.5, "a bucket of days lifts nothing: {day}");
+    assert!(shards < 0.001, "{shards}");
+    assert!(index > 0.4, "the index's one key holds the table back: {index}");
+}
