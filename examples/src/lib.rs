@@ -9,6 +9,10 @@
 mod stage;
 mod story;
 
+#[path = "../chat/chat.rs"]
+pub mod chat;
+#[path = "../leaderboard/leaderboard.rs"]
+pub mod leaderboard;
 #[path = "../ops-log/ops_log.rs"]
 pub mod ops_log;
 
@@ -28,8 +32,20 @@ pub struct System {
 }
 
 /// All of them.
-pub const SYSTEMS: &[System] = &[System {
-    name: "ops-log",
-    about: "An operations log under one key: buckets of days bound its size, shards lift its rate",
-    run: || ops_log::run().boxed(),
-}];
+pub const SYSTEMS: &[System] = &[
+    System {
+        name: "ranking",
+        about: "A viral leaderboard's questions: top 100 and next pages, own score, rank; by score and by player",
+        run: || leaderboard::run().boxed(),
+    },
+    System {
+        name: "chat",
+        about: "One busy conversation: shards for it alone, messages sent twice, history in order",
+        run: || chat::run().boxed(),
+    },
+    System {
+        name: "ops-log",
+        about: "An operations log under one key: buckets of days bound its size, shards lift its rate",
+        run: || ops_log::run().boxed(),
+    },
+];

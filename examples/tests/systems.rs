@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use heatsink_examples::{Story, ops_log};
+use heatsink_examples::{Story, chat, leaderboard, ops_log};
 
 /// Throttled shares by phase; everything that had to hold did.
 fn shares<const N: usize>(story: &Story, phases: [&str; N]) -> [f64; N] {
@@ -20,4 +20,22 @@ async fn ops_log_needs_shards_in_its_buckets() {
     assert!(day > 0.5, "a bucket of days lifts nothing: {day}");
     assert!(shards < 0.001, "{shards}");
     assert!(index > 0.4, "the index's one key holds the table back: {index}");
+}
+
+#[tokio::test]
+async fn chat_shards_one_conversation_and_no_other() {
+    let story = chat::run().await.unwrap();
+    let [before, after, met, room] = shares(&story, [chat::BEFORE, chat::AFTER, chat::MET, chat::ROOM]);
+    assert!(before > 0.6, "{before}");
+    assert!(after < 0.001, "{after}");
+    assert!(met > 0.1, "peak / 1,000 leaves no room for two that meet: {met}");
+    assert!(room < 0.001, "{room}");
+}
+
+#[tokio::test]
+async fn leaderboard_is_exact_under_shards() {
+    let story = leaderboard::run().await.unwrap();
+    let [before, after] = shares(&story, [leaderboard::BEFORE, leaderboard::AFTER]);
+    assert!(before > 0.6, "{before}");
+    assert!(after < 0.001, "{after}");
 }

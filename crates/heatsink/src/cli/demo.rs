@@ -23,6 +23,10 @@ enum Story {
     Leaderboard(Leaderboard),
     /// An operations log under one key: a bucket of days bounds its size, shards lift its rate
     OpsLog(Example),
+    /// A busy conversation of a chat: shards for it alone, messages sent twice, history in order
+    Chat(Example),
+    /// A leaderboard's questions: top 100 and next pages, own score, rank; by score and by player
+    Ranking(Example),
 }
 
 #[derive(Debug, clap::Args)]
@@ -79,6 +83,8 @@ pub fn run(args: Args) -> Result<(), Exit> {
             }
             Ok(())
         }
+        Some(Story::Chat(args)) => example(&runtime, "chat", args.output),
+        Some(Story::Ranking(args)) => example(&runtime, "ranking", args.output),
         Some(Story::OpsLog(args)) => example(&runtime, "ops-log", args.output),
     }
 }
