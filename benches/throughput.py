@@ -15,6 +15,35 @@ def puts(bench, table, rows, name):
     return bench.bodies(name, [{"TableName": table, "Item": wire(row)} for row in chosen])
 
 
+def many(bench, operation, table, rows):
+    """Bodies that name 25 items (batches) or 10 (transactions) each, all of one logical key over all its shards."""
+    chosen = random.Random(5).sample(rows, 5000)
+    write = operation in ("BatchWriteItem", "TransactWriteItems")
+    if operation.startswith("Batch"):
+        groups = [chosen[at:at + 25] for at in range(0, len(chosen), 25)]
+        body = (lambda group: [{"PutRequest": {"Item": wire(row)}} for row in group]) if write else (
+            lambda group: {"Keys": [key(row) for row in group]})
+        bodies = [{"RequestItems": {table: body(group)}} for group in groups]
+    else:
+        groups = [chosen[at:at + 10] for at in range(0, len(chosen), 10)]
+        action = (lambda row: {"Put": {"TableName": table, "Item": wire(row)}}) if write else (
+            lambda row: {"Get": {"TableName": table, "Key": key(row)}})
+        bodies = [{"TransactItems": [action(row) for row in group]} for group in groups]
+    return bench.bodies(f"{operation}-{table}", bodies)
+
+
+def sets(bench):
+    rows = list(items())
+    own = bench.heatsink_serve("--partitions", "off", rules=True)
+    for table in ("Plain", "Sharded"):
+        fill(bench, own, table, rows)
+    for operation in ("BatchGetItem", "BatchWriteItem", "TransactGetItems", "TransactWriteItems"):
+        rates = bench.rates({
+            table.lower(): (own, operation, many(bench, operation, table, rows)) for table in ("Plain", "Sharded")
+        })
+        yield line(f"unsharded {operation} ÷ sharded, embedded store", "≤ 1.3", rates, "plain", "sharded")
+
+
 def line(what, target, rates, over, under):
     middle, low, high = ratio(rates[over], rates[under])
     shown = "; ".join(f"{name} {sorted(each)[len(each) // 2]:,.0f}/s" for name, each in rates.items())

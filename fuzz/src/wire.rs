@@ -15,7 +15,8 @@ pub fn wire(data: &[u8]) {
     let planned = Router::new().plan(operation, &Bytes::copy_from_slice(body), &Tables::new());
     if let Ok(plan) = planned {
         let _ = plan.explain();
-        assert!(named.is_ok(), "planned without knowing its tables");
+        // ListTables names none.
+        assert!(named.is_ok() || operation == Operation::ListTables, "planned without knowing its tables");
     }
     if checked.is_ok() {
         let json: Result<serde_json::Value, _> = serde_json::from_slice(body);
