@@ -8,6 +8,7 @@ pub mod http;
 mod limits;
 mod metrics;
 mod service;
+mod weight;
 
 pub use limits::Limits;
 pub use service::{Partitions, Service};

@@ -14,6 +14,7 @@ use heatsink_store::Store;
 use crate::Limits;
 use crate::drive::Driver;
 use crate::metrics::Metrics;
+use crate::weight::Weight;
 
 /// Takes requests as clients send them and answers as one logical DynamoDB.
 pub struct Service {
@@ -23,6 +24,7 @@ pub struct Service {
     env: Arc<dyn Env>,
     limits: Limits,
     metrics: Metrics,
+    weight: Weight,
     region: String,
     partitions: Option<Partitions>,
 }
@@ -42,7 +44,17 @@ impl Service {
     ) -> Self {
         let region = region.to_owned();
         let metrics = Metrics::new();
-        Service { store, control, router: Router::new(), env, limits, metrics, region, partitions: None }
+        Service {
+            store,
+            control,
+            router: Router::new(),
+            env,
+            limits,
+            metrics,
+            weight: Weight::new(),
+            region,
+            partitions: None,
+        }
     }
 
     /// The same service, which also tells the partitions of its store's tables.
@@ -116,6 +128,7 @@ impl Service {
     async fn answer(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
         let (names, plan) = self.plan(operation, &body).await?;
         self.metrics.planned(&plan);
+        self.weight.see(operation, &body, self.env.now());
         let (answer, missing) = match plan {
             Plan::Forward { operation, body, .. } => (self.store.call(operation, body).await, Vec::new()),
             plan => {
