@@ -293,6 +293,12 @@ impl fmt::Display for Rule {
             }
             _ => write!(f, "{layout}"),
         }?;
+        // Never in silence: an open Query knows only the buckets that the directory does.
+        if layout.template().is_some() && layout.time().is_some() {
+            f.write_str(
+                "; buckets that other writers begin are seen only by Queries whose range spans at most 8 of them, until Heatsink writes to them",
+            )?;
+        }
         if self.reads.consistency == Consistency::Strong {
             f.write_str(", seen as they were at one moment")?;
         }
