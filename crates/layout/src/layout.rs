@@ -21,6 +21,8 @@ pub enum By {
         /// Its name.
         name: String,
     },
+    /// The whole primary key. Only for the keys of indexes ([`IndexKey`](crate::IndexKey)).
+    PrimaryKey,
 }
 
 /// How an item's shard is chosen. A rule's `random` is [`Strategy::Calculated`] over the whole sort key: the same spread, and

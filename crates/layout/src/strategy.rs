@@ -126,7 +126,7 @@ impl Layout {
 
 impl<'a> SortKey<'a> {
     /// The bytes that are hashed: UTF-8 of a string, the bytes of a binary, the canonical text of a number.
-    fn canonical(self) -> Cow<'a, [u8]> {
+    pub(crate) fn canonical(self) -> Cow<'a, [u8]> {
         match self {
             SortKey::S(text) => Cow::Borrowed(text.as_bytes()),
             SortKey::B(bytes) => Cow::Borrowed(bytes),

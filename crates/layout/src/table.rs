@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::TableSchema;
+use heatsink_dynamo::{AttributeDefinition, TableSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, MAX_PARTITION_KEY};
-use crate::{Glob, KeyTooLong, Layout, Slot, Strategy, Unplaced};
+use crate::{Glob, IndexKey, KeyTooLong, Layout, Slot, Strategy, Unplaced};
 
 /// A table that is on record as sharded: its schema, and how its keys are laid out.
 #[derive(Debug)]
@@ -15,6 +15,7 @@ pub struct Table {
     schema: TableSchema,
     layouts: Arc<TableLayouts>,
     form: Form,
+    index_keys: Vec<IndexKey>,
 }
 
 /// How the physical keys of a table are written.
@@ -26,6 +27,8 @@ enum Form {
     Buckets,
     /// By templates; keys that no rule with a template names are written as they are.
     Templates,
+    /// As they are: only keys of indexes are spread.
+    Whole,
 }
 
 impl std::ops::Deref for Table {
@@ -43,10 +46,43 @@ impl Table {
             Form::Templates
         } else if layouts.iter().any(|one| one.layout.time().is_some()) {
             Form::Buckets
+        } else if layouts.iter().next().is_some() && layouts.iter().all(|one| one.index.is_some()) {
+            Form::Whole
         } else {
             Form::Suffix
         };
-        Table { schema, layouts, form }
+        let mut index_keys: Vec<IndexKey> = Vec::new();
+        for one in layouts.iter() {
+            let Some(OfIndex { attribute, .. }) = &one.index else { continue };
+            if !index_keys.iter().any(|known| known.attribute() == attribute) {
+                index_keys.push(IndexKey::new(attribute.clone()));
+            }
+            if let Some(key) = index_keys.iter_mut().find(|known| known.attribute() == attribute) {
+                key.add(one.clone());
+            }
+        }
+        Table { schema, layouts, form, index_keys }
+    }
+
+    /// The attributes that are stored spread because they are the partition keys of indexes; never a key of the table.
+    pub fn index_keys(&self) -> &[IndexKey] {
+        &self.index_keys
+    }
+
+    /// Whether every partition key of the table is stored as it is.
+    pub fn keys_are_whole(&self) -> bool {
+        self.form == Form::Whole
+    }
+
+    /// The spread attribute of that name.
+    pub fn index_key(&self, attribute: &str) -> Option<&IndexKey> {
+        self.index_keys.iter().find(|key| key.attribute().name == attribute)
+    }
+
+    /// The attributes whose stored values are not what the client sent: the partition key, and the spread keys of indexes.
+    pub fn stored_otherwise(&self) -> impl Iterator<Item = &str> {
+        let partition = std::iter::once(self.key.partition.name.as_str());
+        partition.chain(self.index_keys.iter().map(|key| key.attribute().name.as_str()))
     }
 
     /// How its keys are laid out.
@@ -63,6 +99,7 @@ impl Table {
             Form::Suffix => codec::suffix(logical, slot.shard),
             Form::Buckets => codec::bucket_suffix(logical, slot),
             Form::Templates => layout.template().map_or_else(String::new, |template| template.suffix(slot)),
+            Form::Whole => String::new(),
         };
         if !suffix.is_empty() && logical.len() + suffix.len() > MAX_PARTITION_KEY {
             return Err(KeyTooLong { logical: logical.len(), suffix: suffix.len() }.into());
@@ -83,6 +120,7 @@ impl Table {
     /// its own logical key; in a table with templates it has no slot.
     pub fn decode(&self, physical: &[u8]) -> (usize, Option<Slot>) {
         match self.form {
+            Form::Whole => (physical.len(), Some(Slot::default())),
             Form::Suffix => {
                 let decoded = codec::decode(physical);
                 (decoded.logical.len(), Some(Slot::shard(decoded.shard)))
@@ -115,7 +153,7 @@ impl Table {
         match self.form {
             Form::Suffix => codec::is_reserved(key),
             Form::Buckets => codec::is_reserved_with_buckets(key),
-            Form::Templates => false,
+            Form::Templates | Form::Whole => false,
         }
     }
 }
@@ -131,6 +169,18 @@ pub struct TableLayouts(Vec<KeyLayout>);
 pub struct KeyLayout {
     keys: Glob,
     layout: Arc<Layout>,
+    index: Option<OfIndex>,
+}
+
+/// The index whose partition key a layout is for. On record with its attribute, so that stored values stay readable whatever
+/// becomes of the index.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OfIndex {
+    /// Its name.
+    pub name: String,
+    /// Its partition key.
+    pub attribute: AttributeDefinition,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -138,24 +188,36 @@ pub struct KeyLayout {
 struct Recorded {
     keys: String,
     layout: Layout,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    index: Option<OfIndex>,
 }
 
 impl From<Recorded> for KeyLayout {
     fn from(recorded: Recorded) -> Self {
-        KeyLayout::new(Glob::new(&recorded.keys), recorded.layout)
+        KeyLayout { index: recorded.index, ..KeyLayout::new(Glob::new(&recorded.keys), recorded.layout) }
     }
 }
 
 impl From<KeyLayout> for Recorded {
     fn from(one: KeyLayout) -> Self {
-        Recorded { keys: one.keys.text().to_owned(), layout: Layout::clone(&one.layout) }
+        Recorded { keys: one.keys.text().to_owned(), layout: Layout::clone(&one.layout), index: one.index }
     }
 }
 
 impl KeyLayout {
     /// Keys that `keys` matches are laid out as `layout`.
     pub fn new(keys: Glob, layout: Layout) -> Self {
-        KeyLayout { keys, layout: Arc::new(layout) }
+        KeyLayout { keys, layout: Arc::new(layout), index: None }
+    }
+
+    /// The keys of an index that `keys` matches are laid out as `layout`.
+    pub fn of_index(index: OfIndex, keys: Glob, layout: Layout) -> Self {
+        KeyLayout { index: Some(index), ..KeyLayout::new(keys, layout) }
+    }
+
+    /// The index whose keys it is for; `None` for the table's own.
+    pub fn index(&self) -> Option<&OfIndex> {
+        self.index.as_ref()
     }
 
     /// The keys it is for.
@@ -175,9 +237,9 @@ impl TableLayouts {
         TableLayouts(layouts)
     }
 
-    /// The layout of one logical key; `None` where it stays whole because nothing names it.
+    /// The layout of one logical key of the table; `None` where it stays whole because nothing names it.
     pub fn of(&self, key: &[u8]) -> Option<&Arc<Layout>> {
-        self.0.iter().find(|one| one.keys.matches(key)).map(KeyLayout::layout)
+        self.0.iter().find(|one| one.index.is_none() && one.keys.matches(key)).map(KeyLayout::layout)
     }
 
     /// The layouts, in order.

@@ -8,6 +8,9 @@ impl std::fmt::Display for TableLayouts {
             if at > 0 {
                 f.write_str("; ")?;
             }
+            if let Some(index) = one.index() {
+                write!(f, "index {}, ", index.name)?;
+            }
             write!(f, "keys {:?}: {}", one.keys().text(), one.layout())?;
         }
         Ok(())
@@ -44,6 +47,7 @@ impl std::fmt::Display for By {
         match self {
             By::SortKey => f.write_str("sort key"),
             By::Part { separator, part } => write!(f, "part {part} of the sort key split at {separator:?}"),
+            By::PrimaryKey => f.write_str("primary key"),
             By::Attribute { name } => write!(f, "attribute {name}"),
         }
     }

@@ -9,7 +9,7 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{LayoutSource, Table};
 
 use crate::answer::{pass_refusal, rewrite, strip_metrics_list, strip_object};
-use crate::key::{Lost, locate};
+use crate::key::{Lost, place};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
@@ -30,15 +30,15 @@ pub(crate) fn plan(
     for (name, value) in json::members(items).map_err(|_| malformed())? {
         let Some(schema) = layouts.table(table_name(&name)) else { continue };
         for object in objects(operation, value).map_err(|_| malformed())? {
-            match locate(&schema, layouts, object) {
-                Ok(located) => located.partition.append(&located.suffix, &mut splice),
+            match place(&schema, layouts, object, &mut splice) {
+                Ok(_) => {}
                 Err(Lost::Invalid) => return Ok(pass_refusal(operation, request.body)),
                 Err(Lost::Refused(error)) => return Err(error),
             }
         }
         recorded.insert(schema.name.clone(), schema);
     }
-    if splice.is_empty() {
+    if splice.is_empty() && recorded.values().all(|schema| schema.index_keys().is_empty()) {
         let why =
             "every key of the batch lies in its shard 0, whose physical key is the logical key".to_owned();
         return Ok(Single::new(operation, request.body.clone(), None, why).plan());

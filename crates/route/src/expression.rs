@@ -1,13 +1,15 @@
 //! Expressions of writes that read the partition key: the store would compare the physical key, so the logical one is put
-//! in as a literal.
+//! in as a literal. What they say of the spread keys of indexes becomes what it means for stored values (`index_key`).
 //!
 //! Not here: filters, which meet many keys and are evaluated on decoded items (`filter`, `query`).
 
 use heatsink_dynamo::expression::{
     Bindings, Checks, Condition, Fresh, Kind, MAX_EXPRESSION, Update, may_mention,
 };
-use heatsink_dynamo::{AttributeDefinition, Error, json};
+use heatsink_dynamo::{Error, json};
+use heatsink_layout::Table;
 
+use crate::index_key::Spread;
 use crate::key::Located;
 use crate::legacy::literal;
 use crate::request::{Changes, Request};
@@ -19,7 +21,7 @@ const UPDATE: &str = "UpdateExpression";
 
 /// What becomes of a write's expressions.
 pub(crate) enum Rewritten {
-    /// They do not read the partition key's value.
+    /// They neither read nor write a key that is stored otherwise than it was sent.
     Unchanged,
     /// The store refuses them for certain: they write a key attribute, or bind nothing.
     Invalid,
@@ -35,15 +37,16 @@ pub(crate) enum Rewritten {
 /// `ValidationException` for an expression that the literal makes too long.
 pub(crate) fn rewrite(
     request: &Request<'_>,
-    partition: &AttributeDefinition,
+    table: &Table,
     located: &Located<'_>,
 ) -> Result<Rewritten, Error> {
-    if located.suffix.is_empty() {
+    if located.suffix.is_empty() && table.index_keys().is_empty() {
         return Ok(Rewritten::Unchanged);
     }
+    let partition = &table.key.partition;
     let (condition, update) = (request.string(CONDITION)?, request.string(UPDATE)?);
     let names = request.get(NAMES);
-    let mention = |text: &str| may_mention(text, names, &partition.name);
+    let mention = |text: &str| table.stored_otherwise().any(|name| may_mention(text, names, name));
     if !condition.as_deref().is_some_and(mention) && !update.as_deref().is_some_and(mention) {
         return Ok(Rewritten::Unchanged);
     }
@@ -65,8 +68,12 @@ pub(crate) fn rewrite(
     if parsed_update.as_ref().is_some_and(|update| update.writes(&partition.name)) {
         return Ok(Rewritten::Invalid);
     }
+    let spread = Spread::of(table, located);
     if let (Some(text), Some(parsed)) = (condition.as_deref(), parsed) {
-        let replaced = parsed.substitute(&partition.name, &literal);
+        let mut replaced = parsed.substitute(&partition.name, &literal);
+        if let Some(spread) = &spread {
+            replaced = spread.condition(&replaced)?;
+        }
         if replaced == parsed {
             kept.push(text);
         } else if read(text, Checks::All).is_ok() {
@@ -79,7 +86,10 @@ pub(crate) fn rewrite(
         }
     }
     if let (Some(text), Some(parsed)) = (update.as_deref(), parsed_update) {
-        let replaced = parsed.substitute(&partition.name, &literal);
+        let mut replaced = parsed.substitute(&partition.name, &literal);
+        if let Some(spread) = &spread {
+            replaced = spread.update(&replaced)?;
+        }
         if replaced == parsed {
             kept.push(text);
         } else {
@@ -110,7 +120,7 @@ fn finish(
     for (parameter, text) in changes {
         if text.len() > MAX_EXPRESSION {
             return Err(Error::validation(format!(
-                "Invalid {parameter}: it mentions the partition key of a sharded table, and with the key's value in its place it is \
+                "Invalid {parameter}: it mentions a key that a sharded table stores with shard suffixes, and with stored values in it it is \
                  longer than the {MAX_EXPRESSION} bytes that an expression may have"
             )));
         }

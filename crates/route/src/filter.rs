@@ -16,6 +16,7 @@ use heatsink_dynamo::expression::{
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::value::{read_attributes, read_item, write_item};
 use heatsink_dynamo::{Error, IndexSchema, TableSchema, Value};
+use heatsink_layout::Table;
 
 use crate::request::{Changes, Request};
 
@@ -39,13 +40,13 @@ pub(crate) enum Unfiltered {
 }
 
 impl LocalFilter {
-    /// The filter of a request, if it reads the value of the table's partition key, and what to change in the request.
+    /// The filter of a request, if it reads the value of a key that is stored with shard suffixes, and what to change in the request.
     ///
     /// # Errors
     /// [`Unfiltered`]; refused are a filter that leaves no room in the 4 KB of an expression, and members of wrong types.
     pub(crate) fn new(
         request: &Request<'_>,
-        schema: &TableSchema,
+        schema: &Table,
         index: Option<&IndexSchema>,
         checks: Checks,
     ) -> Result<Option<(LocalFilter, Changes)>, Unfiltered> {
@@ -54,14 +55,14 @@ impl LocalFilter {
             return Ok(None);
         };
         let names = request.get("ExpressionAttributeNames");
-        if !may_mention(&text, names, partition) {
+        if !schema.stored_otherwise().any(|name| may_mention(&text, names, name)) {
             return Ok(None);
         }
         let bindings = Bindings::read(names, request.get("ExpressionAttributeValues"))
             .map_err(|_| Unfiltered::Invalid)?;
         let filter =
             Condition::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unfiltered::Invalid)?;
-        if filter.substitute(partition, &Value::Null) == filter {
+        if schema.stored_otherwise().all(|name| filter.substitute(name, &Value::Null) == filter) {
             return Ok(None);
         }
         let projection_text = request.string("ProjectionExpression").map_err(Unfiltered::Refused)?;
@@ -80,7 +81,7 @@ impl LocalFilter {
         let always = format!("{text} OR attribute_exists({})", fresh.name(partition));
         if always.len() > MAX_EXPRESSION {
             return Err(Unfiltered::Refused(Error::validation(format!(
-                "Invalid FilterExpression: it mentions {partition}, the partition key of a sharded table, which takes {} of the \
+                "Invalid FilterExpression: it mentions a key that a sharded table stores with shard suffixes, which takes {} of the \
                  {MAX_EXPRESSION} bytes that an expression may have",
                 always.len() - text.len()
             ))));

@@ -1,5 +1,5 @@
 //! A request for one item (a point operation, or an action of a transaction) made physical: its key, and its expressions that
-//! read the partition key.
+//! read or write keys that are stored otherwise than they were sent.
 //!
 //! Not here: what becomes of the answer (`point`, `transact`).
 
@@ -8,7 +8,7 @@ use heatsink_dynamo::{Code, Error};
 use heatsink_layout::{LayoutSource, Table};
 
 use crate::expression::{self, Rewritten};
-use crate::key::{Located, Lost, locate};
+use crate::key::{Located, Lost, place};
 use crate::legacy::{self, Expected};
 use crate::plan::Finish;
 use crate::request::{Request, set_members};
@@ -36,25 +36,26 @@ pub(crate) fn physical<'a>(
     layouts: &dyn LayoutSource,
 ) -> Result<Physical<'a>, Error> {
     let Some(object) = request.get(holder) else { return Ok(Physical::Invalid) };
-    let located = match locate(schema, layouts, object) {
+    let mut splice = Splice::new(request.body);
+    let located = match place(schema, layouts, object, &mut splice) {
         Ok(located) => located,
         Err(Lost::Invalid) => return Ok(Physical::Invalid),
         Err(Lost::Refused(error)) => return Err(error),
     };
-    let mut splice = Splice::new(request.body);
-    let partition = &schema.key.partition;
-    let mut changes = match expression::rewrite(request, partition, &located)? {
+    let mut changes = match expression::rewrite(request, schema, &located)? {
         Rewritten::Unchanged => Vec::new(),
         Rewritten::Invalid => return Ok(Physical::Invalid),
         Rewritten::Changed(changes) => changes,
         Rewritten::Meaningless(error) => return Ok(meaningless(request, &located, error)),
     };
-    match legacy::expected(request, partition, &located) {
+    match legacy::expected(request, schema, &located)? {
         Expected::Unchanged => {}
         Expected::Changed(expected) => changes.push(("Expected", Some(expected))),
         Expected::Meaningless(error) => return Ok(meaningless(request, &located, error)),
     }
-    located.partition.append(&located.suffix, &mut splice);
+    if let Some(updates) = legacy::attribute_updates(request, schema, &located)? {
+        changes.push(("AttributeUpdates", Some(updates)));
+    }
     let mut body = splice.finish(request.body);
     if !changes.is_empty() {
         body = set_members(&body, &changes)?;

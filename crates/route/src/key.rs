@@ -7,7 +7,9 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, json};
-use heatsink_layout::{LayoutSource, MAX_PARTITION_KEY, Placement, Slot, SortKey, Table, Unplaced};
+use heatsink_layout::{
+    IndexKey, LayoutSource, MAX_PARTITION_KEY, Placement, PrimaryKey, Slot, SortKey, Table, Unplaced,
+};
 
 use crate::splice::Splice;
 
@@ -64,9 +66,8 @@ impl<'a> KeyText<'a> {
         splice.replace(self.raw, "\"\"");
     }
 
-    /// Takes the suffix off a physical key where it stands.
-    fn strip(&self, table: &Table, splice: &mut Splice<'_>) {
-        let logical = table.logical(&self.bytes);
+    /// Takes the suffix off a physical key where it stands, so that `logical` is left.
+    fn strip_to(&self, logical: &[u8], splice: &mut Splice<'_>) {
         let suffix = self.bytes.len() - logical.len();
         if suffix == 0 {
             return;
@@ -92,6 +93,18 @@ pub(crate) struct Located<'a> {
     pub(crate) slot: Slot,
     /// What makes the logical key physical.
     pub(crate) suffix: String,
+    sort: Option<KeyText<'a>>,
+}
+
+impl Located<'_> {
+    /// The item's primary key.
+    pub(crate) fn primary(&self) -> Option<PrimaryKey<'_>> {
+        let sort = match &self.sort {
+            None => None,
+            Some(sort) => Some(sort.sort_key()?),
+        };
+        Some(PrimaryKey { partition: self.partition.sort_key()?, sort })
+    }
 }
 
 /// Why an item cannot be located.
@@ -134,27 +147,69 @@ pub(crate) fn locate<'a>(
         return Err(Lost::Invalid);
     }
     let sort = table.key.sort.as_ref().map(find).transpose()?;
-    let sort = match &sort {
+    let sort_key = match &sort {
         Some(sort) => Some(sort.sort_key().ok_or(Lost::Invalid)?),
         None => None,
     };
     let Placement::Stable(layout) = layouts.placement(table, &partition.bytes);
-    let slot = layout.slot_of(sort).map_err(Lost::unplaced)?;
+    let slot = layout.slot_of(sort_key).map_err(Lost::unplaced)?;
     if let Some(bucket) = slot.bucket {
         layouts.note(table, &partition.bytes, bucket);
     }
     let suffix = table.suffix(&partition.bytes, &layout, slot).map_err(Lost::unplaced)?;
-    Ok(Located { partition, slot, suffix })
+    Ok(Located { partition, slot, suffix, sort })
 }
 
-/// Makes the partition key of a raw key or item logical again. An object without one is left alone: a projection may have
-/// dropped it.
+/// Makes a raw key or item physical: its partition key, and what it holds of the spread keys of indexes.
+pub(crate) fn place<'a>(
+    table: &Table,
+    layouts: &dyn LayoutSource,
+    object: &'a [u8],
+    splice: &mut Splice<'_>,
+) -> Result<Located<'a>, Lost> {
+    let located = locate(table, layouts, object)?;
+    located.partition.append(&located.suffix, splice);
+    for key in table.index_keys() {
+        spread(key, object, &located, splice)?;
+    }
+    Ok(located)
+}
+
+/// Makes an item's value of one spread attribute physical. One of another type, or an empty one, is the store's to refuse.
+fn spread(key: &IndexKey, object: &[u8], located: &Located<'_>, splice: &mut Splice<'_>) -> Result<(), Lost> {
+    let attribute = key.attribute();
+    let members = json::members(object).map_err(|_| Lost::Invalid)?;
+    let mut found = members.iter().filter(|(name, _)| *name == attribute.name);
+    let Some((_, value)) = found.next() else { return Ok(()) };
+    if found.next().is_some() {
+        return Err(Lost::Refused(Error::serialization(format!(
+            "The attribute {} occurs more than once",
+            attribute.name
+        ))));
+    }
+    let Some(value) = KeyText::read(value, attribute.key_type) else { return Ok(()) };
+    let primary = located.primary().ok_or(Lost::Invalid)?;
+    let suffix = key.checked_suffix(&value.bytes, primary).map_err(|error| Lost::unplaced(error.into()))?;
+    value.append(&suffix, splice);
+    Ok(())
+}
+
+/// Makes the partition key of a raw key or item logical again, and the spread keys of indexes. An object without one is left
+/// alone: a projection may have dropped it.
 pub(crate) fn strip(table: &Table, object: &[u8], splice: &mut Splice<'_>) -> Result<(), json::Malformed> {
     let partition = &table.key.partition;
     if let Some(value) = json::member(object, &partition.name)?
         && let Some(key) = KeyText::read(value, partition.key_type)
     {
-        key.strip(table, splice);
+        key.strip_to(table.logical(&key.bytes), splice);
+    }
+    for key in table.index_keys() {
+        let attribute = key.attribute();
+        if let Some(value) = json::member(object, &attribute.name)?
+            && let Some(value) = KeyText::read(value, attribute.key_type)
+        {
+            value.strip_to(key.logical(&value.bytes), splice);
+        }
     }
     Ok(())
 }

@@ -7,6 +7,9 @@ use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind};
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{AttributeDefinition, Error, Item, KeyType, Value};
 
+use heatsink_layout::Table;
+
+use crate::index_key::{self, Spread};
 use crate::key::Located;
 use crate::request::Request;
 
@@ -157,19 +160,40 @@ pub(crate) enum Expected {
 /// Rewrites `Expected` for an item whose logical key is known.
 pub(crate) fn expected(
     request: &Request<'_>,
-    partition: &AttributeDefinition,
+    table: &Table,
     located: &Located<'_>,
-) -> Expected {
-    let Some(conditions) = request.get("Expected").filter(|_| !located.suffix.is_empty()) else {
-        return Expected::Unchanged;
-    };
-    match compares(conditions, &partition.name) {
-        Ok(false) => return Expected::Unchanged,
-        Ok(true) => {}
-        Err(Unreadable) => return meaningless(partition),
+) -> Result<Expected, Error> {
+    let Some(conditions) = request.get("Expected") else { return Ok(Expected::Unchanged) };
+    let partition = &table.key.partition;
+    let mut changed = None;
+    if !located.suffix.is_empty() {
+        match compares(conditions, &partition.name) {
+            Ok(false) => {}
+            Ok(true) => match replaced(conditions, partition, located) {
+                Ok(replaced) => changed = Some(replaced),
+                Err(Unreadable) => return Ok(meaningless(partition)),
+            },
+            Err(Unreadable) => return Ok(meaningless(partition)),
+        }
     }
-    replaced(conditions, partition, located)
-        .map_or_else(|Unreadable| meaningless(partition), Expected::Changed)
+    if let Some(spread) = Spread::of(table, located)
+        && let Some(stored) = index_key::legacy::expected(changed.as_deref().unwrap_or(conditions), &spread)?
+    {
+        changed = Some(stored);
+    }
+    Ok(changed.map_or(Expected::Unchanged, Expected::Changed))
+}
+
+/// Rewrites `AttributeUpdates` for an item whose logical key is known; `None` where it stays as it is.
+pub(crate) fn attribute_updates(
+    request: &Request<'_>,
+    table: &Table,
+    located: &Located<'_>,
+) -> Result<Option<Vec<u8>>, Error> {
+    match (request.get("AttributeUpdates"), Spread::of(table, located)) {
+        (Some(updates), Some(spread)) => index_key::legacy::updates(updates, &spread),
+        _ => Ok(None),
+    }
 }
 
 fn meaningless(partition: &AttributeDefinition) -> Expected {

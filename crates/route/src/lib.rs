@@ -14,6 +14,7 @@ mod execution;
 mod expression;
 mod filter;
 mod hidden;
+mod index_key;
 mod item;
 mod key;
 mod legacy;

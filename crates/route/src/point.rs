@@ -78,7 +78,7 @@ impl Planned for Point {
 /// What to make of the answer. A key without a suffix is its own physical key, and its answers hold no other: they stay as
 /// they are.
 fn finish(operation: Operation, schema: &Arc<Table>, located: &Located<'_>) -> Option<Finish> {
-    if located.suffix.is_empty() {
+    if located.suffix.is_empty() && schema.index_keys().is_empty() {
         return None;
     }
     let schema = Arc::clone(schema);

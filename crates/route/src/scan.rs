@@ -10,7 +10,7 @@ use heatsink_layout::{LayoutSource, Table};
 use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
 use crate::asked::asked_first;
 use crate::filter::{LocalFilter, Unfiltered};
-use crate::key::{Lost, locate};
+use crate::key::{Lost, place};
 use crate::legacy::compares;
 use crate::plan::{Plan, Single};
 use crate::query::legacy::modernized;
@@ -28,7 +28,7 @@ pub(crate) fn plan(
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     if let Some(conditions) = request.get("ScanFilter")
-        && compares(conditions, &schema.key.partition.name).unwrap_or(false)
+        && schema.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false))
     {
         return legacy_filter(request, schema, layouts);
     }
@@ -86,8 +86,9 @@ fn read(
     let (body, filter, why) = match filter {
         None => (body, None, WHY.to_owned()),
         Some((filter, changes)) => {
-            let why =
-                format!("{WHY}; the filter reads the partition key and is evaluated here, on logical keys");
+            let why = format!(
+                "{WHY}; the filter reads a key that is stored with shard suffixes and is evaluated here, on logical keys"
+            );
             (set_members(&body, &changes).map_err(Unfiltered::Refused)?, Some(filter), why)
         }
     };
@@ -110,11 +111,8 @@ fn start_key<'a>(
     splice: &mut Splice<'a>,
 ) -> Result<(), Unfiltered> {
     let Some(start) = request.get("ExclusiveStartKey") else { return Ok(()) };
-    match locate(schema, layouts, start) {
-        Ok(located) => {
-            located.partition.append(&located.suffix, splice);
-            Ok(())
-        }
+    match place(schema, layouts, start, splice) {
+        Ok(_) => Ok(()),
         Err(Lost::Invalid) => Err(Unfiltered::Invalid),
         Err(Lost::Refused(error)) => Err(Unfiltered::Refused(error)),
     }

@@ -69,7 +69,9 @@ pub(crate) fn plan(
         let body = splice.finish(request.body);
         return Ok(Single::new(operation, body, Some(in_store_words(error)), why).plan());
     }
-    if splice.is_empty() && !invalid {
+    let shows_index_keys =
+        actions.iter().flatten().any(|(schema, _): &(Arc<Table>, usize)| !schema.index_keys().is_empty());
+    if splice.is_empty() && !invalid && !shows_index_keys {
         let why = "every item of the transaction lies in its shard 0, whose physical key is the logical key";
         return Ok(Single::new(operation, request.body.clone(), None, why).plan());
     }
@@ -132,7 +134,7 @@ fn logical_reasons(actions: &[Action], mut error: Error) -> Error {
     let mut changed = false;
     for (reason, action) in reasons.iter_mut().zip(actions) {
         let (Some((schema, suffix)), Json::Object(reason)) = (action, reason) else { continue };
-        if *suffix == 0 {
+        if *suffix == 0 && schema.index_keys().is_empty() {
             continue;
         }
         if let Some(item) = reason.get("Item").and_then(|item| logical_item(schema, item)) {

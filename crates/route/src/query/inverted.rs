@@ -10,6 +10,7 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, KeyValue, Operation, json};
 use heatsink_layout::{LayoutSource, Slot, Table};
 
+use super::index::values;
 use super::lanes::{Lane, physical};
 use super::page::{Capacity, Row};
 use super::range::{Condition, Range};
@@ -48,13 +49,21 @@ impl Inverted {
         gathering: Gathering,
         layouts: &dyn LayoutSource,
     ) -> Result<Self, Unplanned> {
-        let lane = |slot, condition| Lane {
+        let lane = |slot, partition: &Key, condition| Lane {
             slot,
-            partition: query.partition.clone(),
+            partition: partition.clone(),
             condition,
             dropped: Vec::new(),
             start: None,
             closed: false,
+        };
+        let partitions = match query.schema.index_key(&query.key().partition.name) {
+            Some(key) => values(key, &query.partition),
+            None => vec![query.partition.clone()],
+        };
+        let in_each = |slot, condition: Option<Condition>| {
+            let lanes = partitions.iter().map(move |partition| lane(slot, partition, condition.clone()));
+            lanes.collect::<Vec<_>>()
         };
         let lanes = match &query.condition {
             Some(Condition::Eq(logical)) if stable(layouts, query.schema, logical).time().is_none() => {
@@ -63,9 +72,9 @@ impl Inverted {
                     let slot = Slot::shard(shard);
                     Some((slot, physical(query.schema, &layout, logical, slot).ok()?))
                 });
-                keys.map(|(slot, key)| lane(slot, Some(Condition::Eq(key)))).collect()
+                keys.flat_map(|(slot, key)| in_each(slot, Some(Condition::Eq(key)))).collect()
             }
-            _ => vec![lane(Slot::default(), None)],
+            _ => in_each(Slot::default(), None),
         };
         let range = Range::of(query.condition.as_ref());
         let after = match query.cursor()? {

@@ -33,6 +33,21 @@ impl Lane {
         let slot = Slot::default();
         Lane { slot, partition, condition: None, dropped: Vec::new(), start: None, closed: false }
     }
+
+    /// Goes on behind a cursor of an index whose item lies in another slot, `home`, under the index sort key `at`: those before it in
+    /// the order of ties have given all rows of that key, those behind it none.
+    pub(crate) fn resume(&mut self, home: Slot, at: Option<&Key>, descending: bool) {
+        let before = if descending { self.slot > home } else { self.slot < home };
+        let Some(at) = at.cloned() else {
+            self.closed = before;
+            return;
+        };
+        let bound = if before { Bound::Excluded(at) } else { Bound::Included(at) };
+        match Range::of(self.condition.as_ref()).from(bound, descending).express() {
+            Some(expressed) => (self.condition, self.dropped) = (expressed.condition, expressed.dropped),
+            None => self.closed = true,
+        }
+    }
 }
 
 /// The physical key of a logical key in a slot; numbers are never sharded.
@@ -63,8 +78,7 @@ enum After {
     Nothing,
     /// On the base table: the store resumes after a sort key that the shard does not hold.
     SortKey(Vec<(String, Vec<u8>)>),
-    /// On an index: only the slot that holds the cursor's item goes on after it. Those before it in the order of ties have given all
-    /// rows of that index key, those behind it none.
+    /// On an index: only the slot that holds the cursor's item goes on after it; the others [`resume`](Lane::resume).
     IndexKey { home: Slot, at: Option<Key>, attributes: Vec<(String, Vec<u8>)> },
 }
 
@@ -101,24 +115,9 @@ impl Lanes {
             After::IndexKey { home, attributes, .. } if slot == *home => {
                 lane.start = Some(start(attributes, &lane.partition));
             }
-            After::IndexKey { home, at: None, .. } => lane.closed = self.before(slot, *home),
-            After::IndexKey { home, at: Some(at), .. } => {
-                let at = at.clone();
-                let bound = if self.before(slot, *home) { Bound::Excluded(at) } else { Bound::Included(at) };
-                match Range::of(self.condition.as_ref()).from(bound, self.descending).express() {
-                    Some(expressed) => {
-                        (lane.condition, lane.dropped) = (expressed.condition, expressed.dropped)
-                    }
-                    None => lane.closed = true,
-                }
-            }
+            After::IndexKey { home, at, .. } => lane.resume(*home, at.as_ref(), self.descending),
         }
         Some(lane)
-    }
-
-    /// Whether rows of `slot` come before those of `other` where their keys are equal.
-    fn before(&self, slot: Slot, other: Slot) -> bool {
-        if self.descending { slot > other } else { slot < other }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! - One shard can hold what is asked: one physical Query.
 //! - The table, or an index whose partition key is the table's: all shards are asked and merged (`scatter`).
+//! - A global index whose partition key is spread by a rule: all its values are asked and merged.
 //! - A global index on another attribute: one physical Query, whose keys are translated; unless its sort key is the table's
 //!   partition key (`inverted`).
 //! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
@@ -12,6 +13,7 @@
 mod answer;
 mod buckets;
 mod explain;
+mod index;
 mod inverted;
 pub(crate) mod lanes;
 pub(crate) mod legacy;
@@ -44,7 +46,7 @@ use self::shape::Gathering;
 use self::template::{Ask, Expressions, Template};
 use crate::answer::rewrite;
 use crate::asked::asked_first;
-use crate::key::{Lost, locate};
+use crate::key::{Lost, place};
 use crate::plan::{Finish, Plan, Single};
 use crate::splice::Splice;
 use crate::{Router, scan};
@@ -101,36 +103,54 @@ fn read(
     let partition = &schema.key.partition.name;
     if query.key().partition.name != *partition {
         return match &query.key().sort {
-            Some(sort) if sort.name == *partition => {
+            Some(sort) if sort.name == *partition && !schema.keys_are_whole() => {
                 let gathering = Gathering::new(query, Logical::Decoded);
                 let inverted = Inverted::new(query, gathering, layouts)?;
                 Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(inverted)))))
             }
-            _ => other_index(router, query, layouts),
+            _ => match schema.index_key(&query.key().partition.name) {
+                Some(key) => {
+                    let lanes = Source::Lanes(index::lanes(query, key, layouts)?);
+                    Ok(gathered(router, query, Logical::Decoded, lanes, false, false))
+                }
+                None => other_index(router, query, layouts),
+            },
         };
     }
+    let filters_index_key = query.filter.as_ref().is_some_and(|(_, filter)| {
+        schema.index_keys().iter().any(|key| filter.mentions(&key.attribute().name))
+    });
     let layout = stable(layouts, schema, &query.partition);
     let only = match (&query.condition, query.index) {
         _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
         (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => Some(slot_of(&layout, Some(sort))?),
         _ => None,
     };
-    if let Some(slot) = only {
+    if let (Some(slot), false) = (only, filters_index_key) {
         return one_shard(query, &layout, slot);
     }
-    let mut logical = Vec::new();
-    query.partition.write(&mut logical);
+    let logical = if schema.index_keys().is_empty() {
+        let mut logical = Vec::new();
+        query.partition.write(&mut logical);
+        Logical::Fixed(logical)
+    } else {
+        Logical::Decoded
+    };
     let reads = reads(layouts, schema, &query.partition);
     // A global index is behind its table anyway, and has no consistent reads.
     let strong = reads.consistency == Consistency::Strong && query.index.is_none_or(|index| index.local);
     if strong {
         query.consistently();
     }
-    let lanes = match layout.time() {
-        None => Source::Lanes(lanes(query, &layout)?),
+    let source = match layout.time() {
+        None => {
+            let mut lanes = lanes(query, &layout)?;
+            lanes.retain(|lane| only.is_none_or(|only| lane.slot == only));
+            Source::Lanes(lanes)
+        }
         Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time)?)),
     };
-    Ok(gathered(router, query, Logical::Fixed(logical), lanes, strong, reads.partial))
+    Ok(gathered(router, query, logical, source, strong, reads.partial))
 }
 
 fn gathered(
@@ -181,9 +201,10 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
     let why = format!("all that can match lies in {slot}: one physical request, the partition key rewritten");
     if partition == query.partition {
         let why = "all that can match lies in shard 0, whose physical key is the logical one".to_owned();
+        let finish = (!query.schema.index_keys().is_empty()).then(|| logical(Arc::clone(query.schema)));
         return Ok(Single {
             shard: Some(shard),
-            ..Single::new(Operation::Query, query.body.clone(), None, why)
+            ..Single::new(Operation::Query, query.body.clone(), finish, why)
         }
         .plan());
     }
@@ -226,19 +247,18 @@ fn other_index(router: &Router, query: &Query<'_>, layouts: &dyn LayoutSource) -
     let mut body = Splice::new(query.body);
     let mut start = None;
     if let (Some(_), Some(raw)) = (query.cursor()?, query.start) {
-        let located = match locate(query.schema, layouts, raw) {
-            Ok(located) => located,
+        let mut key = Splice::new(raw);
+        match place(query.schema, layouts, raw, &mut key) {
+            Ok(_) => {}
             Err(Lost::Invalid) => return Err(Unplanned::Invalid),
             Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),
-        };
-        let mut key = Splice::new(raw);
-        located.partition.append(&located.suffix, &mut key);
+        }
         let key = key.finish(&query.body.slice_ref(raw));
         body.replace(raw, key.to_vec());
         start = Some(key);
     }
-    let partition = &query.schema.key.partition.name;
-    if query.filter.as_ref().is_some_and(|(_, filter)| filter.mentions(partition)) {
+    let mut hidden = query.schema.stored_otherwise();
+    if query.filter.as_ref().is_some_and(|(_, filter)| hidden.any(|name| filter.mentions(name))) {
         let lane = Lane {
             slot: Slot::default(),
             partition: query.partition.clone(),

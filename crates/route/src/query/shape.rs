@@ -47,10 +47,7 @@ impl Gathering {
         let template = Template::new(&key.partition, key.sort.as_ref(), &expressions, &query.bindings, fresh);
         let reader = Reader {
             partition: query.schema.key.partition.clone(),
-            sort: match logical {
-                Logical::Fixed(_) => key.sort.clone(),
-                Logical::Decoded => None,
-            },
+            sort: key.sort.clone(),
             index: query.index.map(|index| index.name.clone()),
             consistent: query.consistent,
         };

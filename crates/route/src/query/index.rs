@@ -1,0 +1,74 @@
+//! A Query on a global index whose partition key is spread: one lane for each of the values that a logical one is stored as.
+//!
+//! The cursor is DynamoDB's own, with logical keys: the lane of its item follows from the primary key in it.
+
+use heatsink_dynamo::KeyValue;
+use heatsink_dynamo::key::KeyPart;
+use heatsink_layout::{IndexKey, LayoutSource, Slot};
+
+use super::Key;
+use super::lanes::Lane;
+use super::range::Range;
+use super::request::{Query, Unplanned};
+use crate::key::{Lost, place};
+use crate::splice::Splice;
+
+/// What a logical value of an index's spread key is stored as, by shard.
+pub(crate) fn values(key: &IndexKey, logical: &Key) -> Vec<Key> {
+    let stored = |shard| match logical {
+        KeyValue::S(text) => {
+            let bytes = IndexKey::physical(text.as_bytes(), shard);
+            KeyValue::S(String::from_utf8_lossy(&bytes).into_owned().into())
+        }
+        KeyValue::B(bytes) => KeyValue::B(IndexKey::physical(bytes, shard).into()),
+        KeyValue::N(number) => KeyValue::N(*number),
+    };
+    (0..key.shards(&logical.canonical_bytes()).max(1)).map(stored).collect()
+}
+
+/// The lanes, in the order that breaks ties: by shard, descending with the rest.
+pub(crate) fn lanes(
+    query: &Query<'_>,
+    key: &IndexKey,
+    layouts: &dyn LayoutSource,
+) -> Result<Vec<Lane>, Unplanned> {
+    let mut lanes: Vec<Lane> = Vec::new();
+    for (shard, partition) in (0..).zip(values(key, &query.partition)) {
+        // What is too long for a shard was refused to every write.
+        if shard == 0 || partition.check(KeyPart::Partition, &key.attribute().name).is_ok() {
+            let (slot, condition) = (Slot::shard(shard), query.condition.clone());
+            lanes.push(Lane { slot, partition, condition, dropped: Vec::new(), start: None, closed: false });
+        }
+    }
+    if query.descending {
+        lanes.reverse();
+    }
+    let (Some(cursor), Some(raw)) = (query.cursor()?, query.start) else { return Ok(lanes) };
+    let attributes = query.cursor_attributes();
+    let find = |name: &str| {
+        let at = attributes.iter().position(|attribute| attribute.name == name)?;
+        cursor.get(at).map(|(value, _)| value)
+    };
+    let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
+    let inside = at.is_none_or(|at| Range::of(query.condition.as_ref()).contains(at));
+    if !inside || find(&key.attribute().name) != Some(&query.partition) {
+        return Err(Unplanned::Invalid);
+    }
+    let mut start = Splice::new(raw);
+    let located = match place(query.schema, layouts, raw, &mut start) {
+        Ok(located) => located,
+        Err(Lost::Invalid) => return Err(Unplanned::Invalid),
+        Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),
+    };
+    let primary = located.primary().ok_or(Unplanned::Invalid)?;
+    let home = Slot::shard(key.shard_of(&query.partition.canonical_bytes(), primary));
+    let start = start.finish(&query.body.slice_ref(raw));
+    for lane in &mut lanes {
+        if lane.slot == home {
+            lane.start = Some(start.clone());
+        } else {
+            lane.resume(home, at, query.descending);
+        }
+    }
+    Ok(lanes)
+}
