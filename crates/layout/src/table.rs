@@ -215,6 +215,11 @@ impl KeyLayout {
         KeyLayout { index: Some(index), ..KeyLayout::new(keys, layout) }
     }
 
+    /// The index key attribute that it is for; `None` for the table's partition key.
+    pub fn attribute(&self) -> Option<&AttributeDefinition> {
+        self.index.as_ref().map(|index| &index.attribute)
+    }
+
     /// The index whose keys it is for; `None` for the table's own.
     pub fn index(&self) -> Option<&OfIndex> {
         self.index.as_ref()

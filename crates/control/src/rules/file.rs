@@ -35,6 +35,10 @@ pub(crate) struct Rule {
     /// The logical partition keys it is for, as a glob. Binary keys are matched as raw bytes. Default: "*".
     #[schemars(with = "Option<String>")]
     pub keys: Option<Spanned<String>>,
+    /// A global index: the rule is for its partition key instead of the table's, which is spread by a hash of the item's primary
+    /// key. `keys` are then the logical values of that attribute. With "calculated" only.
+    #[schemars(with = "Option<String>")]
+    pub index: Option<Spanned<String>>,
     /// "calculated": an item's shard is a hash of its sort key. "random": the same, of the whole sort key. "bucket": an item lies in
     /// the hour, day or month of its sort key, within it as calculated. "template": as the table was sharded by hand. "none": the
     /// keys stay whole.

@@ -5,6 +5,7 @@
 
 mod error;
 mod file;
+mod index;
 mod read;
 
 use std::fmt;
@@ -31,6 +32,8 @@ pub struct Rule {
     pub line: usize,
     /// The tables it is for.
     pub table: Glob,
+    /// The global index whose partition key it is for; `None` for the table's own.
+    pub index: Option<String>,
     /// The logical keys it is for.
     pub keys: Glob,
     /// What it does with them.
@@ -117,7 +120,10 @@ impl Rules {
     /// How reads of a logical key are gathered.
     pub fn reads(&self, schema: &TableSchema, key: &[u8]) -> Reads {
         let applies = |rule: &&Rule| {
-            rule.table.matches(schema.name.as_bytes()) && rule.keys.matches(key) && rule.fits(schema).is_ok()
+            rule.index.is_none()
+                && rule.table.matches(schema.name.as_bytes())
+                && rule.keys.matches(key)
+                && rule.fits(schema).is_ok()
         };
         self.rules.iter().find(applies).map_or_else(Reads::default, |rule| rule.reads)
     }
@@ -142,16 +148,26 @@ impl Rules {
                 continue;
             }
             applied = true;
-            if !layouts.iter().any(|earlier| earlier.keys().covers(&rule.keys)) {
-                layouts.push(KeyLayout::new(rule.keys.clone(), rule.layout()));
+            let layout = match index::of(rule, schema) {
+                None => KeyLayout::new(rule.keys.clone(), rule.layout()),
+                Some(index) => KeyLayout::of_index(index, rule.keys.clone(), rule.layout()),
+            };
+            let same = |earlier: &&KeyLayout| earlier.attribute() == layout.attribute();
+            if !layouts.iter().filter(same).any(|earlier| earlier.keys().covers(&rule.keys)) {
+                layouts.push(layout);
             }
         }
+        // The table's own first: what is on record does not depend on how the two are mixed.
+        layouts.sort_by_key(|one| one.index().is_some());
         // Keys that nothing names stay whole, so a last rule that leaves keys whole says nothing.
-        while layouts.last().is_some_and(|last| last.layout().strategy == Strategy::None) {
-            layouts.pop();
-        }
+        let own = layouts.iter().take_while(|one| one.index().is_none());
+        let own: Vec<bool> = own.map(|one| one.layout().strategy == Strategy::None).collect();
+        let silent = own.iter().rev().take_while(|whole| **whole).count();
+        layouts.drain(own.len() - silent..own.len());
         let by_hand = |one: &KeyLayout| one.layout().template().is_some();
-        let own = |one: &KeyLayout| !by_hand(one) && one.layout().strategy != Strategy::None;
+        let own = |one: &KeyLayout| {
+            !by_hand(one) && one.index().is_none() && one.layout().strategy != Strategy::None
+        };
         if layouts.iter().any(by_hand) && layouts.iter().any(own) {
             return Wish::Impossible(format!(
                 "the rules cannot hold for table {}: some shard by a template and some by Heatsink's own suffixes, and the keys of the \
@@ -179,6 +195,9 @@ impl Rule {
     /// Whether the rule can hold for a table, or why not.
     fn fits(&self, schema: &TableSchema) -> Result<(), String> {
         let Spread::Sharded { layout, part_of } = &self.spread else { return Ok(()) };
+        if let Some(index) = &self.index {
+            return index::fits(index, schema);
+        }
         let partition = &schema.key.partition;
         if partition.key_type == KeyType::N {
             return Err(format!(
@@ -244,7 +263,10 @@ impl Rule {
             }
             _ => self.table.is_exact(),
         };
-        fits_alike && self.table.covers(&later.table) && self.keys.covers(&later.keys)
+        self.index == later.index
+            && fits_alike
+            && self.table.covers(&later.table)
+            && self.keys.covers(&later.keys)
     }
 }
 
@@ -282,6 +304,13 @@ impl fmt::Display for Rule {
             Tables(&self.table)
         )?;
         let Spread::Sharded { layout, part_of } = &self.spread else { return f.write_str("not spread") };
+        if let Some(index) = &self.index {
+            return write!(
+                f,
+                "as values of the partition key of index {index}: spread over {} by a hash of the primary key",
+                layout.shards
+            );
+        }
         match (&layout.strategy, part_of) {
             (Strategy::Calculated { by: By::Part { separator, part } }, Some(attribute)) => write!(
                 f,

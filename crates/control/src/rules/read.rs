@@ -37,6 +37,7 @@ pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) ->
         return Err(fault(span, "expected a glob, found an empty text, which no key can be".to_owned()));
     }
     meaningless(&raw, fault)?;
+    let index = raw.index.clone().map(Spanned::into_inner);
     let keys = Glob::new(raw.keys.as_ref().map_or("*", |keys| keys.get_ref()));
     let table = Glob::new(raw.table.get_ref());
     let partial = raw.on_shard_error.as_ref().is_some_and(|on| *on.get_ref() == OnShardError::Partial);
@@ -52,8 +53,11 @@ pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) ->
         field: Some(format!("rule[{number}]")),
         ..fault(heading.clone(), problem)
     };
-    let spread = spread(raw, fault, &missing)?;
-    Ok(Rule { number, line: 0, table, keys, spread, reads: Reads { consistency, partial } })
+    let mut spread = spread(raw, fault, &missing)?;
+    if let (Some(_), Spread::Sharded { layout, .. }) = (&index, &mut spread) {
+        layout.strategy = Strategy::Calculated { by: By::PrimaryKey };
+    }
+    Ok(Rule { number, line: 0, table, index, keys, spread, reads: Reads { consistency, partial } })
 }
 
 fn name(strategy: StrategyName) -> &'static str {
@@ -66,8 +70,32 @@ fn name(strategy: StrategyName) -> &'static str {
     }
 }
 
+/// Refuses what the key of an index cannot be.
+fn of_index(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
+    let Some(index) = &raw.index else { return Ok(()) };
+    if index.get_ref().is_empty() {
+        return Err(fault(index.span(), "expected an index's name, found an empty text".to_owned()));
+    }
+    if raw.strategy != StrategyName::Calculated {
+        let problem = format!(
+            "the key of an index is spread by a hash of the item's primary key only: strategy = \"calculated\", not \"{}\"",
+            name(raw.strategy)
+        );
+        return Err(fault(index.span(), problem));
+    }
+    let fields = [
+        (raw.by.as_ref().map(Spanned::span), "the whole primary key is hashed"),
+        (raw.consistency.as_ref().map(Spanned::span), "a global index is behind its table anyway"),
+    ];
+    match fields.into_iter().find_map(|(span, why)| Some((span?, why))) {
+        Some((span, why)) => Err(fault(span, format!("has no meaning with `index`: {why}; remove it"))),
+        None => Ok(()),
+    }
+}
+
 /// Refuses fields that the strategy does not know.
 fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
+    of_index(raw, fault)?;
     use StrategyName::{Bucket, Calculated, None, Random, Template};
     let fields = [
         (raw.by.as_ref().map(Spanned::span), &[Calculated, Bucket, Template][..]),

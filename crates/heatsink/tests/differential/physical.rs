@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use heatsink_layout::{LayoutSource, Placement, SortKey};
+use heatsink_layout::{LayoutSource, Placement, PrimaryKey, SortKey};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -40,7 +40,27 @@ fn misplaced_in(table: &Table, plain: &dyn Store, sharded: &World) -> Option<Str
             if suffix.as_ref().map(String::as_bytes) != Ok(&physical[logical.len()..]) {
                 return Some(format!("an item of {} is not at its home {suffix:?}: {item}", table.name));
             }
-            item[name] = value(logical, kind);
+            let (logical, partition) = (value(logical, kind), logical.to_vec());
+            for key in schema.index_keys() {
+                let (name, kind) = (&key.attribute().name, key.attribute().key_type.name());
+                if item[name][kind].is_null() {
+                    continue;
+                }
+                let stored = bytes(&item[name], kind);
+                let said = key.logical(&stored);
+                let primary = PrimaryKey {
+                    partition: sort_key(&partition, table.partition.1),
+                    sort: sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind)),
+                };
+                if key.suffix(said, primary).as_bytes() != &stored[said.len()..] {
+                    return Some(format!(
+                        "{name} of an item of {} is not stored as it must be: {item}",
+                        table.name
+                    ));
+                }
+                item[name] = value(said, kind);
+            }
+            item[name] = logical;
         }
         logical.push(item.to_string());
     }

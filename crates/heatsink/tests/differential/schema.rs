@@ -90,6 +90,23 @@ pub fn tables() -> Vec<Table> {
                 index("pk-t", string, Some(("t", "S")), json!({"ProjectionType": "KEYS_ONLY"})),
             ],
         },
+        Table {
+            name: "Indexed",
+            partition: string,
+            sort: Some(("sk", "S")),
+            indexes: vec![
+                local("by-n", string, ("n", "N"), json!({"ProjectionType": "ALL"})),
+                index("t-n", ("t", "S"), Some(("n", "N")), json!({"ProjectionType": "ALL"})),
+                index(
+                    "t-only",
+                    ("t", "S"),
+                    None,
+                    json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": ["v", "m"]}),
+                ),
+                index("b-pk", ("b", "B"), Some(string), json!({"ProjectionType": "KEYS_ONLY"})),
+                index("n-only", ("n", "N"), None, json!({"ProjectionType": "ALL"})),
+            ],
+        },
         Table { name: "NumericKey", partition: ("pk", "N"), sort: Some(("sk", "S")), indexes: vec![] },
     ]
 }

@@ -41,6 +41,19 @@ pub const RULES: &[&str] = &[
         { table = "S*", keys = "a*", strategy = "template", template = "{pk}#~{shard}", hash = "sha256", shards = 2, by = { attribute = "sk", separator = "#", part = 1 } },
     ]"##,
     r##"rule = [{ table = "Times", strategy = "template", template = "{pk}#{bucket:%Y%m%d}#{shard}", bucket = "day", hash = "fnv1a64", shards = 2 }]"##,
+    r#"rule = [
+        { table = "*", strategy = "calculated", shards = 3 },
+        { table = "*", index = "t-b", strategy = "calculated", shards = 4 },
+        { table = "*", index = "t-only", strategy = "calculated", shards = 2 },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 5 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 2 },
+    ]"#,
+    r#"rule = [
+        { table = "*", index = "t-b", strategy = "calculated", shards = 3 },
+        { table = "*", index = "t-only", strategy = "calculated", shards = 13 },
+        { table = "*", index = "t-n", keys = "t1*", strategy = "calculated", shards = 4 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
+    ]"#,
 ];
 
 /// A gateway's service, seen as a store.

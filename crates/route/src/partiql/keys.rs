@@ -15,6 +15,7 @@ pub(super) struct Place {
     pub(super) logical: Key,
     pub(super) physical: Key,
     pub(super) slot: Slot,
+    pub(super) sort: Option<Key>,
 }
 
 /// What is known of the item of a statement.
@@ -57,7 +58,7 @@ pub(super) fn target(
         layouts.note(schema, &partition.canonical_bytes(), *bucket);
     }
     match placed {
-        Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot }),
+        Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot, sort }),
         Err(unplaced) => Target::Nowhere(Error::validation(unplaced.to_string())),
     }
 }

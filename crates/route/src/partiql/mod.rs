@@ -67,7 +67,7 @@ fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Re
         let whole = written.statement.index.is_none()
             && rewrite::further_tests(&written, &schema.key.partition.name).is_empty()
             && order.is_empty()
-            && read::names_apart(shown, &schema.key.partition.name)
+            && read::names_apart(shown, &schema)
             && request.get("Limit").is_none()
             && request.get("NextToken").is_none();
         if whole

@@ -61,9 +61,10 @@ impl Select<'_> {
                 None => return true,
             },
         };
-        let elsewhere = key.is_some_and(|key| key.names().all(|name| name != partition));
-        !read.chain(ordered).any(|path| path.root == *partition)
-            && names_apart(self.shown, partition)
+        let hidden = |name: &str| self.schema.stored_otherwise().any(|hidden| hidden == name);
+        let elsewhere = key.is_some_and(|key| !key.names().any(hidden));
+        !read.chain(ordered).any(|path| hidden(&path.root))
+            && names_apart(self.shown, self.schema)
             && (elsewhere || self.order.is_empty() && key.is_none_or(|key| key.partition.name == *partition))
     }
 
@@ -207,11 +208,11 @@ impl Select<'_> {
     }
 }
 
-/// Whether what is shown under the partition key's name is the partition key.
-pub(super) fn names_apart(shown: &[Path], partition: &str) -> bool {
+/// Whether what is shown under the name of a key that is stored otherwise is that key.
+pub(super) fn names_apart(shown: &[Path], table: &Table) -> bool {
     let inside = |path: &Path| {
         path.rest.iter().rev().find_map(|step| match step {
-            PathStep::Name(name) => Some(name == partition),
+            PathStep::Name(name) => Some(table.stored_otherwise().any(|hidden| hidden == name)),
             PathStep::Index(_) => None,
         })
     };

@@ -3,11 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use heatsink_dynamo::partiql::{Action, Condition, Span, Term, TermKind, Test, TestKind};
-use heatsink_dynamo::{Error, Item, KeyValue, TableSchema, Value, json};
+use heatsink_dynamo::expression::Comparator;
+use heatsink_dynamo::partiql::{Action, Condition, Operand, Span, Term, TermKind, Test, TestKind};
+use heatsink_dynamo::{Error, Item, KeyValue, Value, json};
+use heatsink_layout::{IndexKey, PrimaryKey, SortKey, Table};
 
 use super::keys::{Place, terms};
 use super::statement::Written;
+use crate::index_key::{self, Spread};
 use crate::splice::Splice;
 
 /// The body with its one statement made physical.
@@ -17,7 +20,7 @@ use crate::splice::Splice;
 pub(super) fn body(
     body: &Bytes,
     written: &Written<'_>,
-    schema: &TableSchema,
+    schema: &Table,
     place: &Place,
 ) -> Result<Bytes, Error> {
     let mut splice = Splice::new(body);
@@ -32,15 +35,17 @@ pub(super) fn body(
 pub(super) fn into(
     splice: &mut Splice<'_>,
     written: &Written<'_>,
-    schema: &TableSchema,
+    schema: &Table,
     place: &Place,
 ) -> Result<(), Error> {
-    // A key in its shard 0 is its own physical key: all that reads it reads the logical one.
-    if place.logical == place.physical {
-        return Ok(());
-    }
     let mut changes =
         Changes { text: BTreeMap::new(), parameters: BTreeMap::new(), dropped: BTreeSet::new() };
+    index_keys(&mut changes, written, schema, place)?;
+    // A key in its shard 0 is its own physical key: all that reads it reads the logical one.
+    if place.logical == place.physical {
+        changes.apply(splice, written);
+        return Ok(());
+    }
     let partition = &schema.key.partition.name;
     let keys = terms(written, partition, true);
     keys.iter().try_for_each(|term| changes.put(term, &place.physical))?;
@@ -66,6 +71,72 @@ pub(super) fn further_tests<'a>(written: &'a Written<'_>, partition: &str) -> Ve
     tests.filter(|test| !names(test) && test.paths().iter().any(|path| path.root == *partition)).collect()
 }
 
+/// What a statement says of the spread keys of indexes, said of stored values.
+fn index_keys(
+    changes: &mut Changes,
+    written: &Written<'_>,
+    schema: &Table,
+    place: &Place,
+) -> Result<(), Error> {
+    if schema.index_keys().is_empty() {
+        return Ok(());
+    }
+    let numbers = [Some(&place.logical), place.sort.as_ref()].map(|key| match key {
+        Some(KeyValue::N(number)) => number.to_string(),
+        _ => String::new(),
+    });
+    let part = |key: &'_ KeyValue<'static>, number: &'_ str| match key {
+        KeyValue::S(text) => SortKeyOf::S(text.clone().into_owned()),
+        KeyValue::B(bytes) => SortKeyOf::B(bytes.clone().into_owned()),
+        KeyValue::N(_) => SortKeyOf::N(number.to_owned()),
+    };
+    let partition = part(&place.logical, &numbers[0]);
+    let sort = place.sort.as_ref().map(|sort| part(sort, &numbers[1]));
+    let primary = PrimaryKey { partition: partition.key(), sort: sort.as_ref().map(SortKeyOf::key) };
+    let spread = Spread { table: schema, primary };
+    for key in schema.index_keys() {
+        let name = &key.attribute().name;
+        match &written.statement.action {
+            Action::Insert { item } => {
+                for (_, term) in item.iter().filter(|(found, _)| found == name) {
+                    changes.store(term, key, &spread, written)?;
+                }
+            }
+            Action::Update { written: paths, read } => {
+                if read.iter().chain(paths).any(|path| path.is_root(name)) {
+                    let what =
+                        format!("a PartiQL UPDATE that writes or copies {name} (UpdateItem can set it)");
+                    return Err(index_key::cannot(&what, name));
+                }
+            }
+            Action::Select { .. } | Action::Exists | Action::Delete => {}
+        }
+        for test in written.statement.condition.iter().flat_map(Condition::tests) {
+            if test.paths().iter().any(|path| path.is_root(name)) {
+                changes.test(test, key, &spread, written)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A key's value, to be lent as one that shards are taken from.
+enum SortKeyOf {
+    S(String),
+    N(String),
+    B(Vec<u8>),
+}
+
+impl SortKeyOf {
+    fn key(&self) -> SortKey<'_> {
+        match self {
+            SortKeyOf::S(text) => SortKey::S(text),
+            SortKeyOf::N(text) => SortKey::N(text),
+            SortKeyOf::B(bytes) => SortKey::B(bytes),
+        }
+    }
+}
+
 struct Changes {
     /// New texts for parts of the statement, by where they start.
     text: BTreeMap<usize, (Span, String)>,
@@ -74,6 +145,46 @@ struct Changes {
 }
 
 impl Changes {
+    /// Puts the stored form of a value that is given to a spread attribute, or compared with it.
+    fn store(
+        &mut self,
+        term: &Term,
+        key: &IndexKey,
+        spread: &Spread<'_>,
+        written: &Written<'_>,
+    ) -> Result<(), Error> {
+        let Some(value) = term.value(&written.values) else { return Ok(()) };
+        let stored = spread.checked(key, &value)?;
+        match KeyValue::from_value(&stored) {
+            Some(stored_key) if stored != value => self.put(term, &stored_key),
+            _ => Ok(()),
+        }
+    }
+
+    /// Says a test of a spread attribute of stored values.
+    fn test(
+        &mut self,
+        test: &Test,
+        key: &IndexKey,
+        spread: &Spread<'_>,
+        written: &Written<'_>,
+    ) -> Result<(), Error> {
+        match &test.kind {
+            TestKind::Compare(Operand::Path(_), Comparator::Eq | Comparator::Ne, Operand::Term(term))
+            | TestKind::Compare(Operand::Term(term), Comparator::Eq | Comparator::Ne, Operand::Path(_)) => {
+                self.store(term, key, spread, written)
+            }
+            TestKind::In(Operand::Path(_), list) => list.iter().try_for_each(|one| match one {
+                Operand::Term(term) => self.store(term, key, spread, written),
+                _ => Err(unsaid(key)),
+            }),
+            TestKind::Exists(_) | TestKind::Missing(_) | TestKind::Is(..) | TestKind::AttributeType(..) => {
+                Ok(())
+            }
+            _ => Err(unsaid(key)),
+        }
+    }
+
     fn put(&mut self, term: &Term, key: &KeyValue<'_>) -> Result<(), Error> {
         match (&term.kind, key) {
             (TermKind::Parameter(number), key) => {
@@ -145,6 +256,11 @@ impl Changes {
             if kept.is_empty() { b"null".to_vec() } else { [b"[", &*kept.join(&b","[..]), b"]"].concat() };
         splice.replace(list, list_of);
     }
+}
+
+fn unsaid(key: &IndexKey) -> Error {
+    let name = &key.attribute().name;
+    index_key::cannot(&format!("a PartiQL condition on {name} other than =, <> and IN"), name)
 }
 
 fn cannot(what: &str, partition: &str) -> Error {
