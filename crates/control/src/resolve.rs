@@ -79,10 +79,18 @@ pub(crate) async fn judge(
     if registry.is_empty(&schema.name).await? {
         return Ok(Judgement::Empty(layouts));
     }
+    let name = &schema.name;
+    let way = if layouts.iter().any(|one| one.index().is_some()) {
+        "Rules for the keys of indexes take tables that are empty: copy the items through a gateway into a new table, or leave the index \
+         out of the rules"
+            .to_owned()
+    } else {
+        format!(
+            "Bring its items under the rules with `heatsink adopt {name}`, or take the table out of the rules"
+        )
+    };
     let message = format!(
-        "Table {0} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). \
-         Bring its items under the rules with `heatsink adopt {0}`, or take the table out of the rules",
-        schema.name
+        "Table {name} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). {way}"
     );
     Ok(Judgement::Stands(refused(message, false)))
 }

@@ -266,3 +266,6 @@ fn tests(name: &str, values: Vec<Value>) -> Vec<Condition> {
     let attribute = || Operand::Path(Path::root(name));
     values.chunks(IN).map(|some| Condition::In(attribute(), some.to_vec())).collect()
 }
+
+#[cfg(test)]
+mod tests;

@@ -83,7 +83,16 @@ impl Adoption {
                     "Table {table} is not on record as sharded: there is nothing to bring back"
                 ));
             }
-            (Direction::Back, Some(record)) => record.layouts.clone(),
+            (Direction::Back, Some(record)) => {
+                if let Some(of_index) = record.layouts.iter().find_map(|one| one.index()) {
+                    return usage(format!(
+                        "The keys of index {} of table {table} are spread, and adoption does not bring them back yet: copy the items through a \
+                         gateway into a table without rules",
+                        of_index.name
+                    ));
+                }
+                record.layouts.clone()
+            }
             (Direction::Adopt, record) => {
                 let wished = match rules.wish(&described.schema) {
                     Wish::Sharded(layouts) => layouts,
@@ -98,6 +107,13 @@ impl Adoption {
                     }
                     Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
                 };
+                if let Some(of_index) = wished.iter().find_map(|one| one.index()) {
+                    return usage(format!(
+                        "A rule spreads the keys of index {} of table {table}, and adoption does not rewrite an attribute of stored items yet: \
+                         such rules take tables that are empty. Copy the items through a gateway into a new table, or leave the index out of the rules",
+                        of_index.name
+                    ));
+                }
                 if let Some(record) = record
                     && record.layouts != wished
                 {

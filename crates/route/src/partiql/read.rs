@@ -117,6 +117,11 @@ impl Select<'_> {
         let index_name = index.map(|index| index.name.as_str());
         let common = Common { request, schema, index: index_name, all_attributes, descending };
         let mut plans = Vec::new();
+        let mut position = position;
+        // Without a sort key a partition key has one item, and behind it there is nothing.
+        if position.after.is_some() && confined.is_some() && index.is_none() && key.sort.is_none() {
+            position = Position { part: position.part + 1, after: None };
+        }
         match &confined {
             None => {
                 let body = common.scan(position.after.as_deref());

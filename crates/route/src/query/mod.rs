@@ -101,6 +101,14 @@ fn read(
     let mut query = Query::read(body, schema, checks)?;
     let query = &mut query;
     let partition = &schema.key.partition.name;
+    if let Some(sort) = query.key().sort.as_ref().filter(|sort| schema.index_key(&sort.name).is_some()) {
+        // Of an index that was made after the rule: rules are refused for such tables.
+        return Err(Unplanned::Refused(Error::validation(format!(
+            "The index is sorted by {0}, whose stored values have shard suffixes since a rule spreads them as the partition key of another \
+             index: its order is not that of {0}. Give the index an attribute of its own",
+            sort.name
+        ))));
+    }
     if query.key().partition.name != *partition {
         return match &query.key().sort {
             Some(sort) if sort.name == *partition && !schema.keys_are_whole() => {

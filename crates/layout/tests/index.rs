@@ -1,0 +1,85 @@
+//! Spread keys of indexes: golden vectors of the shard, and what is on record.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::sync::Arc;
+
+use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, TableSchema};
+use heatsink_layout::{
+    By, Glob, Hash, IndexKey, KeyLayout, Layout, OfIndex, PrimaryKey, SortKey, Strategy, Table, TableLayouts,
+};
+use proptest::prelude::*;
+
+fn attribute(name: &str) -> AttributeDefinition {
+    AttributeDefinition { name: name.to_owned(), key_type: KeyType::S }
+}
+
+fn layouts(keys: &str, shards: u16) -> TableLayouts {
+    let index = OfIndex { name: "by-status".to_owned(), attribute: attribute("status") };
+    let strategy = Strategy::Calculated { by: By::PrimaryKey };
+    let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
+    TableLayouts::new(vec![KeyLayout::of_index(index, Glob::new(keys), layout)])
+}
+
+fn table(keys: &str, shards: u16) -> Table {
+    let key = KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) };
+    let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
+    Table::new(schema, Arc::new(layouts(keys, shards)))
+}
+
+fn key<'a>(partition: &'a str, sort: &'a str) -> PrimaryKey<'a> {
+    PrimaryKey { partition: SortKey::S(partition), sort: Some(SortKey::S(sort)) }
+}
+
+/// Pinned for ever: items are found by it.
+#[test]
+fn shards_never_change() {
+    let table = table("*", 10);
+    let status = table.index_key("status").unwrap();
+    let shards: Vec<u16> = ["1", "2", "3", "4", "5", "6", "7", "8"]
+        .iter()
+        .map(|sort| status.shard_of(b"open", key("order", sort)))
+        .collect();
+    assert_eq!(shards, GOLDEN);
+    // Where one part ends and the other begins is part of what is hashed.
+    let hundred = self::table("*", 1000);
+    let status = hundred.index_key("status").unwrap();
+    assert_ne!(status.shard_of(b"open", key("ab", "c")), status.shard_of(b"open", key("a", "bc")));
+}
+
+const GOLDEN: [u16; 8] = [0; 8];
+
+#[test]
+fn a_table_with_rules_for_indexes_alone_keeps_its_keys_whole() {
+    let table = table("open*", 4);
+    assert!(table.keys_are_whole());
+    assert_eq!(table.logical(b"game#~3"), b"game#~3");
+    assert!(!table.is_reserved(b"game#~3"));
+    let status = table.index_key("status").unwrap();
+    assert_eq!((status.shards(b"open"), status.shards(b"closed")), (4, 1));
+    assert!(table.index_key("pk").is_none());
+}
+
+#[test]
+fn the_record_says_which_index() {
+    let recorded = serde_json::to_string(&layouts("*", 4)).unwrap();
+    assert!(recorded.contains("\"index\":{\"name\":\"by-status\""), "{recorded}");
+    assert_eq!(serde_json::from_str::<TableLayouts>(&recorded).unwrap(), layouts("*", 4));
+    // Records of before there were index keys.
+    let old = r#"[{"keys":"*","layout":{"strategy":{"Calculated":{"by":"SortKey"}},"shards":2,"hash":"JumpXxh3","version":1}}]"#;
+    let old: TableLayouts = serde_json::from_str(old).unwrap();
+    assert!(old.iter().all(|one| one.index().is_none()));
+    assert!(!serde_json::to_string(&old).unwrap().contains("index"));
+}
+
+proptest! {
+    #[test]
+    fn what_is_stored_reads_back(value in "[a#~0-9]{1,12}", sort in ".{1,8}", shards in 1_u16..40) {
+        let table = table("*", shards);
+        let status = table.index_key("status").unwrap();
+        let stored = [value.as_bytes(), status.suffix(value.as_bytes(), key("p", &sort)).as_bytes()].concat();
+        prop_assert_eq!(status.logical(&stored), value.as_bytes());
+        let shard = status.shard_of(value.as_bytes(), key("p", &sort));
+        prop_assert!(shard < shards);
+        prop_assert_eq!(IndexKey::physical(value.as_bytes(), shard), stored);
+    }
+}

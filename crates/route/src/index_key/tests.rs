@@ -1,0 +1,95 @@
+//! That what is said of stored values is true exactly where it was said of logical ones.
+
+use std::sync::Arc;
+
+use heatsink_dynamo::Item;
+use heatsink_dynamo::{AttributeDefinition, KeySchema, TableSchema};
+use heatsink_layout::{
+    By, Glob, Hash, KeyLayout, Layout, OfIndex, SortKey, Strategy as Spreading, TableLayouts,
+};
+use proptest::prelude::*;
+
+use super::*;
+
+fn table(shards: u16) -> Table {
+    let attribute = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };
+    let key = KeySchema { partition: attribute("pk"), sort: None };
+    let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
+    let index = OfIndex { name: "i".to_owned(), attribute: attribute("t") };
+    let strategy = Spreading::Calculated { by: By::PrimaryKey };
+    let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
+    // Values of which only some are spread: a bound's shard is not a value's.
+    let layouts = TableLayouts::new(vec![KeyLayout::of_index(index, Glob::new("*a*"), layout)]);
+    Table::new(schema, Arc::new(layouts))
+}
+
+fn item(value: Option<&Value>) -> Item {
+    value.map(|value| ("t".to_owned(), value.clone())).into_iter().collect()
+}
+
+fn conditions(low: &str, high: &str) -> Vec<Condition> {
+    let t = || Operand::Path(Path::root("t"));
+    let value = |text: &str| Operand::Value(Value::S(text.to_owned()));
+    let comparators =
+        [Comparator::Eq, Comparator::Ne, Comparator::Lt, Comparator::Le, Comparator::Gt, Comparator::Ge];
+    let mut all: Vec<Condition> = comparators
+        .into_iter()
+        .flat_map(|by| [Condition::Compare(t(), by, value(low)), Condition::Compare(value(low), by, t())])
+        .collect();
+    all.push(Condition::Between(t(), value(low), value(high)));
+    all.push(Condition::In(t(), vec![value(low), value(high)]));
+    all.push(Condition::BeginsWith(t(), value(low)));
+    all.push(Condition::Contains(t(), value(low)));
+    all.push(Condition::Exists(Path::root("t")));
+    let negated: Vec<Condition> = all.iter().map(|one| Condition::Not(Box::new(one.clone()))).collect();
+    all.into_iter().chain(negated).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn conditions_hold_for_stored_values_as_for_logical_ones(
+        value in proptest::option::of("[!#~a0-4]{1,6}"), low in "[!#~a0-4]{1,6}", high in "[!#~a0-4]{1,6}",
+        item_key in "[a-z]{1,4}", shards in 1_u16..6,
+    ) {
+        let table = table(shards);
+        let spread = Spread { table: &table, primary: PrimaryKey { partition: SortKey::S(&item_key), sort: None } };
+        let key = table.index_key("t").unwrap();
+        let logical = value.map(Value::S);
+        let stored = logical.as_ref().map(|value| spread.stored(key, value));
+        for condition in conditions(&low, &high) {
+            // What cannot be said is refused.
+            let Ok(said) = spread.condition(&condition) else { continue };
+            prop_assert_eq!(condition.holds(&item(logical.as_ref())), said.holds(&item(stored.as_ref())), "{:?} {:?}", condition, said);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_said_is_refused_by_name() {
+    let table = table(4);
+    let spread = Spread { table: &table, primary: PrimaryKey { partition: SortKey::S("p"), sort: None } };
+    let t = || Operand::Path(Path::root("t"));
+    let size = Condition::Compare(
+        Operand::Size(Box::new(t())),
+        Comparator::Gt,
+        Operand::Value(Value::N("1".into())),
+    );
+    let other = Condition::Compare(t(), Comparator::Eq, Operand::Path(Path::root("x")));
+    let part = Condition::Contains(t(), Operand::Value(Value::S("x#".into())));
+    for condition in [size, other, part] {
+        let refused = spread.condition(&condition).unwrap_err().message.unwrap();
+        assert!(refused.contains("the stored value of t has a shard suffix"), "{refused}");
+    }
+    for (target, from) in [("t", "x"), ("x", "t")] {
+        let set = vec![(Path::root(target), Assigned::Path(Path::root(from)))];
+        assert!(spread.update(&Update { set, ..Update::default() }).is_err());
+    }
+    let kept = Assigned::IfNotExists(Path::root("t"), Box::new(Assigned::Value(Value::S("a".into()))));
+    let update = Update { set: vec![(Path::root("t"), kept)], ..Update::default() };
+    let stored = spread.update(&update).unwrap();
+    let Some((_, Assigned::IfNotExists(_, default))) = stored.set.first() else { panic!("{stored:?}") };
+    let key = table.index_key("t").unwrap();
+    assert_eq!(**default, Assigned::Value(spread.stored(key, &Value::S("a".into()))));
+}
