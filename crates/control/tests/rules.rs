@@ -3,7 +3,7 @@
 
 use heatsink_control::rules::{Glob, Rules, json_schema};
 use heatsink_control::{TableLayouts, Wish};
-use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, TableSchema};
+use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeySchema, KeyType, TableSchema};
 use heatsink_layout::Consistency;
 use proptest::prelude::*;
 
@@ -149,7 +149,7 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
         (fault("rule = 3"), "heatsink.toml:1: rule: invalid type: integer `3`, expected a sequence"),
         (
             rule("colour = 1"),
-            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `strategy`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `on_shard_error`",
+            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `index`, `strategy`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `on_shard_error`",
         ),
         (
             rule("keys = 4\nstrategy = \"none\""),
@@ -383,4 +383,64 @@ fn templates_and_own_suffixes_do_not_mix_and_times_need_a_sort_key_that_holds_th
             Wish::Impossible(format!("rule 1 (line 1) cannot hold for table T: {reason}"))
         );
     }
+}
+
+fn indexed() -> TableSchema {
+    let index = |name: &str, partition: (&str, KeyType), sort: Option<&str>, local| IndexSchema {
+        name: name.to_owned(),
+        key: KeySchema {
+            partition: AttributeDefinition { name: partition.0.to_owned(), key_type: partition.1 },
+            sort: sort.map(|name| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S }),
+        },
+        local,
+        projects_all: true,
+        included: Vec::new(),
+    };
+    let indexes = vec![
+        index("by-status", ("status", KeyType::S), Some("sk"), false),
+        index("by-number", ("n", KeyType::N), None, false),
+        index("local", ("pk", KeyType::S), Some("status2"), true),
+        index("same", ("pk", KeyType::S), Some("x"), false),
+        index("inverted", ("sk", KeyType::S), Some("pk"), false),
+        index("sorts", ("y", KeyType::S), Some("z"), false),
+        index("sorted", ("z", KeyType::S), None, false),
+    ];
+    TableSchema { indexes, ..schema("T", KeyType::N, Some(KeyType::S)) }
+}
+
+fn of_index(name: &str) -> String {
+    format!("[[rule]]\ntable = \"T\"\nindex = \"{name}\"\nstrategy = \"calculated\"\nshards = 4\n")
+}
+
+#[test]
+fn a_rule_for_an_index_holds_for_its_partition_key_alone() {
+    let layouts = sharded(rules(&of_index("by-status")).wish(&indexed()));
+    assert_eq!(layouts.to_string(), "index by-status, keys \"*\": 4 shards by primary key");
+    assert!(layouts.of(b"7").is_none());
+    let said = rules(&of_index("by-status")).iter().next().map(ToString::to_string).unwrap();
+    assert!(
+        said.ends_with(
+            "as values of the partition key of index by-status: spread over 4 by a hash of the primary key"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn an_index_whose_key_cannot_be_spread_is_refused_with_the_reason() {
+    for (name, reason) in [
+        ("none", "it has no index none"),
+        ("by-number", "is a number, and a number has no room for a shard"),
+        ("local", "the index local is local"),
+        ("same", "is the table's own: spread it there"),
+        ("inverted", "is the table's sort key"),
+        ("sorted", "is the sort key of the index sorts"),
+    ] {
+        let Wish::Impossible(found) = rules(&of_index(name)).wish(&indexed()) else { panic!("{name}") };
+        assert!(found.contains(reason), "{found}");
+    }
+    let bucket = "[[rule]]\ntable = \"T\"\nindex = \"i\"\nstrategy = \"bucket\"\nbucket = \"day\"\n";
+    assert!(fault(bucket).contains("by a hash of the item's primary key only"));
+    let by = format!("{}by = \"sort_key\"\n", of_index("i"));
+    assert!(fault(&by).contains("has no meaning with `index`"));
 }

@@ -46,7 +46,7 @@ fn shards_never_change() {
     assert_ne!(status.shard_of(b"open", key("ab", "c")), status.shard_of(b"open", key("a", "bc")));
 }
 
-const GOLDEN: [u16; 8] = [0; 8];
+const GOLDEN: [u16; 8] = [1, 6, 3, 9, 3, 0, 1, 6];
 
 #[test]
 fn a_table_with_rules_for_indexes_alone_keeps_its_keys_whole() {

@@ -98,8 +98,8 @@ fn pointed(body: Bytes, schema: &Arc<Table>, place: &keys::Place) -> Plan {
     let length = |key: &crate::query::Key| key.canonical_bytes().len();
     let suffix = length(&place.physical) - length(&place.logical);
     let logical = logical(Arc::clone(schema));
-    // A key in its shard 0 is its own physical key, and the answer holds no other.
-    let finish: Option<Finish> = (suffix > 0).then(|| -> Finish {
+    // A key in its shard 0 is its own physical key, and the answer holds no other but the spread keys of indexes.
+    let finish: Option<Finish> = (suffix > 0 || !schema.index_keys().is_empty()).then(|| -> Finish {
         Box::new(move |answer| logical(answer).map_err(|error| too_large(error, suffix)))
     });
     let single = Single::new(Operation::ExecuteStatement, body, finish, why);
