@@ -11,6 +11,8 @@ mod story;
 
 #[path = "../chat/chat.rs"]
 pub mod chat;
+#[path = "../events/events.rs"]
+pub mod events;
 #[path = "../leaderboard/leaderboard.rs"]
 pub mod leaderboard;
 #[path = "../ops-log/ops_log.rs"]
@@ -42,6 +44,11 @@ pub const SYSTEMS: &[System] = &[
         name: "chat",
         about: "One busy conversation: shards for it alone, messages sent twice, history in order",
         run: || chat::run().boxed(),
+    },
+    System {
+        name: "events",
+        about: "Busy users and tenants: random, days, days with shards, and the suffixes people append by hand",
+        run: || events::run().boxed(),
     },
     System {
         name: "ops-log",

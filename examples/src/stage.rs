@@ -165,6 +165,32 @@ impl Stage {
         Ok((answer, self.physical_calls() - before))
     }
 
+    /// A Query read to its end, page by page as an application does: one string attribute of every item, and the physical requests it took.
+    ///
+    /// # Errors
+    /// As [`Stage::call`].
+    pub async fn pages(&self, mut query: Json, attribute: &str) -> Result<(Vec<String>, u64), Fault> {
+        let (mut found, mut calls) = (Vec::new(), 0);
+        loop {
+            let (answer, more) = self.counted(Operation::Query, &query).await?;
+            calls += more;
+            found.extend(strings(&answer, attribute));
+            match &answer["LastEvaluatedKey"] {
+                Json::Null => return Ok((found, calls)),
+                last => query["ExclusiveStartKey"] = last.clone(),
+            }
+        }
+    }
+
+    /// One request past the gateway, as other code on the same table sends it.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn past(&self, operation: Operation, body: &Json) -> Result<Json, Fault> {
+        let answer = self.store.call(operation, Bytes::from(body.to_string())).await?;
+        serde_json::from_slice(&answer).map_err(|error| Fault(error.to_string()))
+    }
+
     /// Creates a table with these string keys and indexes, provisioned so that it has 80 partitions. `indexes` are name, partition key
     /// and sort key.
     ///

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use heatsink_examples::{Story, chat, leaderboard, ops_log};
+use heatsink_examples::{Story, chat, events, leaderboard, ops_log};
 
 /// Throttled shares by phase; everything that had to hold did.
 fn shares<const N: usize>(story: &Story, phases: [&str; N]) -> [f64; N] {
@@ -38,4 +38,15 @@ async fn leaderboard_is_exact_under_shards() {
     let [before, after] = shares(&story, [leaderboard::BEFORE, leaderboard::AFTER]);
     assert!(before > 0.6, "{before}");
     assert!(after < 0.001, "{after}");
+}
+
+#[tokio::test]
+async fn events_by_every_pattern() {
+    let story = events::run().await.unwrap();
+    for before in shares(&story, [events::USER_BEFORE, events::TENANT_BEFORE]) {
+        assert!(before > 0.5, "{before}");
+    }
+    for after in shares(&story, [events::USER_AFTER, events::USER_BY_HAND, events::TENANT_AFTER]) {
+        assert!(after < 0.001, "{after}");
+    }
 }

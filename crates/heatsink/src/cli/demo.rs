@@ -25,6 +25,8 @@ enum Story {
     OpsLog(Example),
     /// A busy conversation of a chat: shards for it alone, messages sent twice, history in order
     Chat(Example),
+    /// Busy users and tenants: random, days, days with shards, and suffixes appended by hand
+    Events(Example),
     /// A leaderboard's questions: top 100 and next pages, own score, rank; by score and by player
     Ranking(Example),
 }
@@ -85,6 +87,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         }
         Some(Story::Chat(args)) => example(&runtime, "chat", args.output),
         Some(Story::Ranking(args)) => example(&runtime, "ranking", args.output),
+        Some(Story::Events(args)) => example(&runtime, "events", args.output),
         Some(Story::OpsLog(args)) => example(&runtime, "ops-log", args.output),
     }
 }
