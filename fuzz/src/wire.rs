@@ -19,7 +19,8 @@ pub fn wire(data: &[u8]) {
         assert!(named.is_ok() || operation == Operation::ListTables, "planned without knowing its tables");
     }
     if checked.is_ok() {
-        let json: Result<serde_json::Value, _> = serde_json::from_slice(body);
+        // As text: 1e999 is a number of JSON, though no machine's.
+        let json: Result<&serde_json::value::RawValue, _> = serde_json::from_slice(body);
         assert!(json.is_ok(), "a body passed the checks that is not JSON");
     }
 }
