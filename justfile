@@ -24,6 +24,14 @@ deny:
 clients *arguments:
     clients/run {{ arguments }}
 
+# Fuzz every target for SECONDS each, or those named (needs cargo-fuzz)
+fuzz *arguments:
+    fuzz/run {{ arguments }}
+
+# Ten million random calls, sharded against unsharded
+differential steps="10000000" seed="1000000":
+    HEATSINK_SEED={{ seed }} HEATSINK_STEPS={{ steps }} cargo test --release -p heatsink --test differential -- --nocapture
+
 # Run the public conformance suite from a checkout of it
 conformance checkout:
     benches/conformance {{ checkout }}
