@@ -81,8 +81,9 @@ fn sharded_answers_equal_unsharded_ones() {
     let tally = tally.into_inner().expect("a worker panicked");
     for (operation, (steps, accepted)) in &tally.steps {
         println!("{operation}: {accepted} of {steps} accepted");
-        // Equal refusals prove little.
-        assert!(*steps < 200 || accepted * 3 > *steps, "most {operation} steps are refused");
+        // Equal refusals prove little. The engine does not know these two, and says so to both.
+        let unknown = ["DescribeLimits", "DescribeEndpoints"].contains(&operation.as_str());
+        assert!(unknown || *steps < 200 || accepted * 3 > *steps, "most {operation} steps are refused");
     }
     for (refusal, times) in &tally.skipped {
         println!("{times} skipped, refused by design: {refusal}");
