@@ -58,9 +58,9 @@ async fn store(env: Arc<dyn Env>) -> Partitioned<Embedded> {
 
 fn replay(trace: &str, seconds: f64) -> Report {
     let scenario = format!(
-        "about = \"recorded\"\nduration = \"{}s\"\n[[table]]\nname = \"T\"\nmode = \"provisioned\"\nread = 100\nwrite = 1_800\n\
+        "about = \"recorded\"\nduration = \"{:.0}s\"\n[[table]]\nname = \"T\"\nmode = \"provisioned\"\nread = 100\nwrite = 1_800\n\
          [[workload]]\nname = \"recorded\"\ntable = \"T\"\ntrace = \"t.csv\"\n",
-        seconds.ceil() as u64 + 1
+        seconds.ceil() + 1.0
     );
     let loaded = Loaded::read("recorded.toml", &scenario, &mut |_| Ok(trace.to_owned()), false).unwrap();
     simulate(&loaded, &mut |_| {})

@@ -66,12 +66,10 @@ pub fn run(args: Args) -> Result<(), Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     match args.story {
         None => {
-            println!(
-                "{:<12} {}",
-                "leaderboard", "A viral title takes 5,000 writes/s, in real time and over HTTP"
-            );
-            for system in SYSTEMS {
-                println!("{:<12} {}", system.name, system.about);
+            let viral = ("leaderboard", "A viral title takes 5,000 writes/s, in real time and over HTTP");
+            let others = SYSTEMS.iter().map(|system| (system.name, system.about));
+            for (name, about) in std::iter::once(viral).chain(others) {
+                println!("{name:<12} {about}");
             }
             println!("\n`heatsink demo NAME` runs one before and after its rule.");
             Ok(())
