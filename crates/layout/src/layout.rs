@@ -44,6 +44,12 @@ pub enum Strategy {
         /// What is hashed, within a bucket.
         by: By,
     },
+    /// An item is a row in every shard: row 0 holds all of it, the others parts of these numbers. Row 0 is there whenever another
+    /// is. What the item shows of the numbers is their sum over the rows.
+    Counter {
+        /// The top-level attributes that are summed; not empty.
+        attributes: Vec<String>,
+    },
     /// As a table was sharded by hand.
     Template {
         /// How physical keys are written.
@@ -99,7 +105,7 @@ impl Layout {
         match &self.strategy {
             Strategy::Bucket { time, .. } => Some(time),
             Strategy::Template { time, .. } => time.as_ref(),
-            Strategy::None | Strategy::Calculated { .. } => None,
+            Strategy::None | Strategy::Calculated { .. } | Strategy::Counter { .. } => None,
         }
     }
 
@@ -107,6 +113,14 @@ impl Layout {
     pub fn template(&self) -> Option<&Template> {
         match &self.strategy {
             Strategy::Template { template, .. } => Some(template),
+            _ => None,
+        }
+    }
+
+    /// The attributes that are summed over the shards, if the keys hold counters.
+    pub fn counted(&self) -> Option<&[String]> {
+        match &self.strategy {
+            Strategy::Counter { attributes } => Some(attributes),
             _ => None,
         }
     }

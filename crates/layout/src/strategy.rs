@@ -85,7 +85,7 @@ impl Layout {
     /// `hashed` is what the shard is taken from, before a part of it is.
     fn slot(&self, sort: Option<SortKey<'_>>, hashed: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
         let by = match &self.strategy {
-            Strategy::None => return Ok(Slot::default()),
+            Strategy::None | Strategy::Counter { .. } => return Ok(Slot::default()),
             Strategy::Calculated { by } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => by,
         };
         let bucket = self.bucket_of(sort)?;

@@ -90,6 +90,21 @@ impl Table {
         &self.layouts
     }
 
+    /// Whether some of its keys hold counters.
+    pub fn has_counters(&self) -> bool {
+        self.layouts.iter().any(|one| one.layout.counted().is_some())
+    }
+
+    /// Whether a stored item, with that physical key, is a part of a counter that does not count as an item.
+    pub fn is_part(&self, physical: &[u8]) -> bool {
+        let (length, slot) = self.decode(physical);
+        slot.is_some_and(|slot| slot != Slot::default())
+            && physical
+                .get(..length)
+                .and_then(|logical| self.layouts.of(logical))
+                .is_some_and(|layout| layout.counted().is_some())
+    }
+
     /// What has to be appended to a logical key, laid out so, to make it the physical key of a slot.
     ///
     /// # Errors

@@ -27,6 +27,9 @@ impl std::fmt::Display for Layout {
             Strategy::Bucket { time, by } => {
                 write!(f, "a bucket for each {time}, {shards} shards in each by {by}")
             }
+            Strategy::Counter { attributes } => {
+                write!(f, "counters of {} in {shards} shards", attributes.join(", "))
+            }
             Strategy::Template { template, by, time } => {
                 write!(f, "as {:?}", template.text())?;
                 if let Some(time) = time {

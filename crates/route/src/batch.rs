@@ -13,6 +13,7 @@ use crate::key::{Lost, place};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
+use crate::counter;
 use crate::tables::table_name;
 
 /// The recorded tables of a batch, by name.
@@ -24,12 +25,20 @@ pub(crate) fn plan(
     request: &Request<'_>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
+    if operation == Operation::BatchGetItem
+        && let Some(plan) = counter::batch_get(request, layouts)?
+    {
+        return Ok(plan);
+    }
     let Some(items) = request.get("RequestItems") else { return Ok(pass_refusal(operation, request.body)) };
     let mut recorded = Recorded::new();
     let mut splice = Splice::new(request.body);
     for (name, value) in json::members(items).map_err(|_| malformed())? {
         let Some(schema) = layouts.table(table_name(&name)) else { continue };
         for object in objects(operation, value).map_err(|_| malformed())? {
+            if operation == Operation::BatchWriteItem {
+                counter::refuse_batch_write(&schema, layouts, object)?;
+            }
             match place(&schema, layouts, object, &mut splice) {
                 Ok(_) => {}
                 Err(Lost::Invalid) => return Ok(pass_refusal(operation, request.body)),

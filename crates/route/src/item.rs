@@ -63,7 +63,7 @@ pub(crate) fn physical<'a>(
     Ok(Physical::Sent { body, located })
 }
 
-fn meaningless<'a>(request: &Request<'a>, located: &Located<'a>, error: Error) -> Physical<'a> {
+pub(crate) fn meaningless<'a>(request: &Request<'a>, located: &Located<'a>, error: Error) -> Physical<'a> {
     let mut splice = Splice::new(request.body);
     located.partition.empty(&mut splice);
     Physical::Meaningless { body: splice.finish(request.body), error }

@@ -9,6 +9,7 @@
 mod answer;
 mod asked;
 mod batch;
+mod counter;
 mod directory;
 mod execution;
 mod expression;

@@ -41,7 +41,7 @@ pub(crate) fn plan(
     })))
 }
 
-fn holder(operation: Operation) -> &'static str {
+pub(crate) fn holder(operation: Operation) -> &'static str {
     if operation == Operation::PutItem { "Item" } else { "Key" }
 }
 
@@ -77,7 +77,7 @@ impl Planned for Point {
 
 /// What to make of the answer. A key without a suffix is its own physical key, and its answers hold no other: they stay as
 /// they are.
-fn finish(operation: Operation, schema: &Arc<Table>, located: &Located<'_>) -> Option<Finish> {
+pub(crate) fn finish(operation: Operation, schema: &Arc<Table>, located: &Located<'_>) -> Option<Finish> {
     if located.suffix.is_empty() && schema.index_keys().is_empty() {
         return None;
     }

@@ -1,6 +1,7 @@
 //! From a request to its plan: which tables it names decides who handles it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json, wire};
@@ -10,7 +11,7 @@ use crate::directory::{Noting, writes};
 use crate::query::share::ItemSizes;
 use crate::request::{Request, malformed};
 use crate::tables::{among, names_directly};
-use crate::{Plan, batch, hidden, partiql, point, query, scan, streams, tables_of, transact};
+use crate::{Plan, batch, counter, hidden, partiql, point, query, scan, streams, tables_of, transact};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -19,12 +20,19 @@ pub struct Router {
     pub(crate) sizes: Arc<ItemSizes>,
     /// What is known of the directory of buckets.
     pub(crate) buckets: Arc<Buckets>,
+    /// How many rows of counters were drawn.
+    drawn: Arc<AtomicU16>,
 }
 
 impl Router {
     /// A router that has learned nothing yet.
     pub fn new() -> Self {
         Router::default()
+    }
+
+    /// A row of a counter: all come in turn.
+    pub(crate) fn draw(&self, shards: u16) -> u16 {
+        self.drawn.fetch_add(1, Ordering::Relaxed) % shards.max(1)
     }
 
     /// The plan of a request. Every table that the request names ([`tables_of`]) must be known to `layouts` by now: a
@@ -77,7 +85,11 @@ impl Router {
     ) -> Result<Plan, Error> {
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
-                point::plan(operation, request, schema, layouts)
+                let holder = request.get(point::holder(operation)).unwrap_or_default();
+                match counter::layout_of(schema, layouts, holder) {
+                    Some(layout) => counter::point(self, operation, request, schema, &layout, layouts),
+                    None => point::plan(operation, request, schema, layouts),
+                }
             }
             Operation::Query => query::plan(self, request.body, schema, layouts),
             Operation::Scan => scan::plan(request, schema, layouts),

@@ -12,7 +12,8 @@ use heatsink_layout::{LayoutSource, Table};
 use serde_json::Value as Json;
 
 use crate::answer::{accepted, logical_item, pass_refusal, rewrite, strip_metrics_list, strip_object};
-use crate::item::{Physical, in_store_words, physical, size_note};
+use crate::counter::{Expansion, Unsent};
+use crate::item::{Physical, in_store_words, meaningless as nowhere, physical, size_note};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
@@ -25,8 +26,8 @@ const ACTIONS: [(&str, &str); 5] =
 /// An action on a recorded table: the table, and the length of its item's suffix.
 type Action = Option<(Arc<Table>, usize)>;
 
-/// An action in a request: its bytes, the member that holds its key, and its table.
-type Found = (Bytes, &'static str, Arc<Table>);
+/// An action in a request: its bytes, its name and the member that holds its key, and its table.
+type Found = (Bytes, (&'static str, &'static str), Arc<Table>);
 
 /// The plan of a transaction that names a recorded table.
 pub(crate) fn plan(
@@ -38,12 +39,24 @@ pub(crate) fn plan(
     let mut actions = Vec::new();
     let mut splice = Splice::new(request.body);
     let (mut meaningless, mut invalid) = (None, false);
+    let mut counters = Expansion::default();
     for element in json::elements(items).map_err(|_| malformed())? {
-        let Some((whole, holder, schema)) = action(request.body, element, layouts)? else {
+        let Some((whole, (name, holder), schema)) = action(request.body, element, layouts)? else {
             actions.push(None);
             continue;
         };
-        let suffix = match physical(&Request::read(&whole)?, holder, &schema, layouts)? {
+        let action = Request::read(&whole)?;
+        let physical = match physical(&action, holder, &schema, layouts)? {
+            Physical::Sent { body, located } => {
+                match counters.take(actions.len(), name, &action, body, &schema, layouts) {
+                    Ok(body) => Physical::Sent { body, located },
+                    Err(Unsent::Meaningless(error)) => nowhere(&action, &located, error),
+                    Err(Unsent::Refused(error)) => return Err(error),
+                }
+            }
+            other => other,
+        };
+        let suffix = match physical {
             // It goes on as it came, and the store refuses the transaction for it. The others go to their own items all the same: the
             // reasons say how each of them stands.
             Physical::Invalid => {
@@ -71,15 +84,27 @@ pub(crate) fn plan(
     }
     let shows_index_keys =
         actions.iter().flatten().any(|(schema, _): &(Arc<Table>, usize)| !schema.index_keys().is_empty());
-    if splice.is_empty() && !invalid && !shows_index_keys {
+    if splice.is_empty() && counters.is_empty() && !invalid && !shows_index_keys {
         let why = "every item of the transaction lies in its shard 0, whose physical key is the logical key";
         return Ok(Single::new(operation, request.body.clone(), None, why).plan());
     }
-    let why = "every item of the transaction has one physical key: one physical transaction, keys rewritten";
+    let why = if counters.is_empty() {
+        "every item of the transaction has one physical key: one physical transaction, keys rewritten"
+    } else {
+        splice.insert(items, 1, counters.tail(actions.len())?);
+        "one physical transaction, keys rewritten; an action that sets, deletes or reads a counter concerns all its rows, and those of the \
+         others are appended"
+    };
     let finish = move |answer: Result<Bytes, Error>| match answer {
         Ok(_) if invalid => Err(accepted()),
-        Ok(body) => rewrite(operation, &body, |splice| logical(&actions, &body, splice)),
-        Err(error) => Err(logical_reasons(&actions, error)),
+        Ok(body) => {
+            let body = if counters.is_empty() { body } else { counters.answer(actions.len(), &body)? };
+            let own = |(place, action): (usize, &Action)| action.clone().filter(|_| !counters.reads(place));
+            let actions: Vec<Action> = actions.iter().enumerate().map(own).collect();
+            rewrite(operation, &body, |splice| logical(&actions, &body, splice))
+        }
+        Err(error) if counters.is_empty() => Err(logical_reasons(&actions, error)),
+        Err(error) => Err(logical_reasons(&actions, counters.error(actions.len(), error))),
     };
     Ok(Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan())
 }
@@ -96,7 +121,7 @@ fn action(body: &Bytes, element: &[u8], layouts: &dyn LayoutSource) -> Result<Op
         else {
             continue;
         };
-        return Ok(named.map(|schema| (whole, holder, schema)));
+        return Ok(named.map(|schema| (whole, (name, holder), schema)));
     }
     Ok(None)
 }

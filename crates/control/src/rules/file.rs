@@ -40,9 +40,13 @@ pub(crate) struct Rule {
     #[schemars(with = "Option<String>")]
     pub index: Option<Spanned<String>>,
     /// "calculated": an item's shard is a hash of its sort key. "random": the same, of the whole sort key. "bucket": an item lies in
-    /// the hour, day or month of its sort key, within it as calculated. "template": as the table was sharded by hand. "none": the
+    /// the hour, day or month of its sort key, within it as calculated. "counter": numbers that are added to are kept as parts in all
+    /// shards and summed when they are read. "template": as the table was sharded by hand. "none": the
     /// keys stay whole.
     pub strategy: StrategyName,
+    /// The numbers that are summed: top-level attributes outside all keys. For "counter" only, which needs it.
+    #[schemars(with = "Option<Vec<String>>", length(min = 1))]
+    pub attributes: Option<Spanned<Vec<String>>>,
     /// What is hashed: "sort_key" (the default), or one part of a string sort key.
     #[schemars(with = "Option<By>")]
     pub by: Option<Spanned<By>>,
@@ -86,6 +90,7 @@ pub(crate) enum StrategyName {
     Calculated,
     Random,
     Bucket,
+    Counter,
     Template,
 }
 

@@ -205,6 +205,9 @@ impl Rule {
                 partition.name
             ));
         }
+        if let Some(attributes) = layout.counted() {
+            return counter_fits(attributes, schema);
+        }
         let Some(sort) = &schema.key.sort else {
             return Err("it has no sort key, so every key holds one item and there is nothing to spread; a table with a sort key can \
                         hold that item's parts as several items"
@@ -249,8 +252,11 @@ impl Rule {
     fn leaves_nothing_to(&self, later: &Rule) -> bool {
         let fits_alike = match (&self.spread, &later.spread) {
             (Spread::Whole, _) => true,
-            (Spread::Sharded { layout, part_of: None }, Spread::Sharded { .. })
-                if layout.time().is_none() && layout.attribute().is_none() =>
+            (Spread::Sharded { layout, part_of: None }, Spread::Sharded { layout: theirs, .. })
+                if layout.time().is_none()
+                    && layout.attribute().is_none()
+                    && layout.counted().is_none()
+                    && theirs.counted().is_none() =>
             {
                 true
             }
@@ -258,8 +264,11 @@ impl Rule {
                 Spread::Sharded { layout: mine, part_of: a },
                 Spread::Sharded { layout: theirs, part_of: b },
             ) => {
-                let like = |layout: &Layout| (layout.time().cloned(), layout.attribute().map(str::to_owned));
-                a == b && like(mine) == like(theirs)
+                let like = |layout: &Layout| {
+                    let counted = layout.counted().map(<[String]>::to_vec);
+                    (layout.time().cloned(), layout.attribute().map(str::to_owned), counted)
+                };
+                self.table.is_exact() || a == b && like(mine) == like(theirs)
             }
             _ => self.table.is_exact(),
         };
@@ -268,6 +277,30 @@ impl Rule {
             && self.table.covers(&later.table)
             && self.keys.covers(&later.keys)
     }
+}
+
+/// Whether a table can have counters of those attributes, or why not.
+fn counter_fits(attributes: &[String], schema: &TableSchema) -> Result<(), String> {
+    if let Some(name) = attributes.iter().find(|name| schema.key.has(name)) {
+        return Err(format!("{name} is a key attribute, and a key cannot be added to"));
+    }
+    for index in &schema.indexes {
+        if let Some(name) = attributes.iter().find(|name| index.key.has(name)) {
+            return Err(format!(
+                "{name} is a key of the index {}, which would hold the parts of each counter and not their sum; leave {name} out of \
+                 `attributes`, or drop the index",
+                index.name
+            ));
+        }
+        if index.key.names().all(|name| schema.key.has(name)) {
+            return Err(format!(
+                "the index {} is made of the table's own key attributes, so it would hold every counter once for each shard; drop \
+                 the index, or give it a key that only whole items have",
+                index.name
+            ));
+        }
+    }
+    Ok(())
 }
 
 struct Keys<'a>(&'a Glob);

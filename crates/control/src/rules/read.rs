@@ -66,6 +66,7 @@ fn name(strategy: StrategyName) -> &'static str {
         StrategyName::Calculated => "calculated",
         StrategyName::Random => "random",
         StrategyName::Bucket => "bucket",
+        StrategyName::Counter => "counter",
         StrategyName::Template => "template",
     }
 }
@@ -96,10 +97,11 @@ fn of_index(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
 /// Refuses fields that the strategy does not know.
 fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
     of_index(raw, fault)?;
-    use StrategyName::{Bucket, Calculated, None, Random, Template};
+    use StrategyName::{Bucket, Calculated, Counter, None, Random, Template};
     let fields = [
         (raw.by.as_ref().map(Spanned::span), &[Calculated, Bucket, Template][..]),
-        (raw.shards.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
+        (raw.shards.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Counter, Template]),
+        (raw.attributes.as_ref().map(Spanned::span), &[Counter]),
         (raw.bucket.as_ref().map(Spanned::span), &[Bucket, Template]),
         (raw.time.as_ref().map(Spanned::span), &[Bucket, Template]),
         (raw.template.as_ref().map(Spanned::span), &[Template]),
@@ -112,6 +114,7 @@ fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
         let why = match raw.strategy {
             None => ", which leaves keys whole",
             Random => ", which hashes the whole sort key",
+            Counter => ", whose items lie in all shards",
             _ => "",
         };
         let strategy = name(raw.strategy);
@@ -141,6 +144,7 @@ fn spread(
             Some(time(bucket.into_inner(), raw.time.map(Spanned::into_inner).unwrap_or_default()))
         }
     };
+    let shards_span = raw.shards.as_ref().map(Spanned::span);
     let shards = raw.shards.map(|shards| shards.into_inner().0);
     let example = format!("`shards`: a whole number from 1 to {MAX_SHARDS}");
     let mut hash = Hash::JumpXxh3;
@@ -151,6 +155,15 @@ fn spread(
         StrategyName::Bucket => {
             let time = time.ok_or_else(|| needs("`bucket`: \"hour\", \"day\" or \"month\""))?;
             (Strategy::Bucket { time, by }, shards.unwrap_or(1))
+        }
+        StrategyName::Counter => {
+            let attributes = raw.attributes.ok_or_else(|| {
+                needs("`attributes`: the numbers that are added to, such as attributes = [\"votes\"]")
+            })?;
+            let shards_span = shards_span.ok_or_else(|| {
+                needs(&format!("`shards`: a whole number from 1 to {MAX_COUNTER_SHARDS}"))
+            })?;
+            counter(attributes, shards.unwrap_or(1), &shards_span, fault)?
         }
         StrategyName::Template | StrategyName::None => {
             let text = raw.template.ok_or_else(|| needs("`template`, such as \"{pk}#{shard}\""))?;
@@ -196,6 +209,37 @@ fn spread(
         }
     };
     Ok(Spread::Sharded { layout: Layout { strategy, shards, hash, version: 1 }, part_of })
+}
+
+/// A transaction over all rows of a counter sets or deletes it, and DynamoDB's transactions have at most that many actions (AWS
+/// Developer Guide, "Amazon DynamoDB Transactions").
+const MAX_COUNTER_SHARDS: u16 = 100;
+
+fn counter(
+    attributes: Spanned<Vec<String>>,
+    shards: u16,
+    shards_span: &Range<usize>,
+    fault: Fault<'_>,
+) -> Result<(Strategy, u16), RulesError> {
+    let span = attributes.span();
+    let attributes = attributes.into_inner();
+    if attributes.is_empty() || attributes.iter().any(String::is_empty) {
+        let problem = "expected the names of the numbers that are added to, such as [\"votes\"]; found none, or an empty one";
+        return Err(fault(span, problem.to_owned()));
+    }
+    if let Some(twice) =
+        attributes.iter().enumerate().find(|(at, name)| attributes.iter().take(*at).any(|one| one == *name))
+    {
+        return Err(fault(span, format!("names {} twice", twice.1)));
+    }
+    if shards > MAX_COUNTER_SHARDS {
+        let problem = format!(
+            "expected a whole number from 1 to {MAX_COUNTER_SHARDS} for a counter, found {shards}: setting or deleting it is one \
+             transaction over its rows, and a transaction has at most {MAX_COUNTER_SHARDS} actions"
+        );
+        return Err(fault(shards_span.clone(), problem));
+    }
+    Ok((Strategy::Counter { attributes }, shards))
 }
 
 fn by(raw: Option<file::By>, fault: Fault<'_>) -> Result<(By, Option<String>), RulesError> {

@@ -156,7 +156,7 @@ impl Shape {
 }
 
 /// Writes what a projection leaves of an item. Top-level attributes keep their bytes.
-fn project(projection: &Projection, item: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(crate) fn project(projection: &Projection, item: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     if projection.paths.iter().all(|path| path.rest.is_empty()) {
         let mut left = Object::new();
         for (name, value) in json::members(item)? {

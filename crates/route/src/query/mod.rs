@@ -12,6 +12,7 @@
 
 mod answer;
 mod buckets;
+mod counter;
 mod explain;
 mod index;
 mod inverted;
@@ -34,6 +35,7 @@ use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{Error, KeyValue, Operation, json};
 use heatsink_layout::{Consistency, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced};
 
+pub(crate) use self::answer::project;
 use self::answer::Logical;
 use self::buckets::{Buckets, Source};
 use self::explain::Gather;
@@ -129,6 +131,13 @@ fn read(
         schema.index_keys().iter().any(|key| filter.mentions(&key.attribute().name))
     });
     let layout = stable(layouts, schema, &query.partition);
+    if layout.counted().is_some() {
+        return match query.index {
+            None => counter::plan(router, query, &layout),
+            // It holds row 0 of each item alone.
+            Some(_) => one_shard(query, &layout, Slot::default()),
+        };
+    }
     let only = match (&query.condition, query.index) {
         _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
         (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => Some(slot_of(&layout, Some(sort))?),

@@ -146,7 +146,7 @@ pub(crate) fn count(count: usize) -> f64 {
 }
 
 /// Where `part`, a slice of `whole`, stands in it.
-fn span(whole: &[u8], part: &[u8]) -> Option<Range<usize>> {
+pub(super) fn span(whole: &[u8], part: &[u8]) -> Option<Range<usize>> {
     let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
     (start + part.len() <= whole.len()).then_some(start..start + part.len())
 }

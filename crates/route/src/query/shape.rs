@@ -65,7 +65,7 @@ impl Gathering {
 }
 
 /// The top-level attributes to ask for; `None` asks for all. Always with the keys, which merging and cursors need.
-fn attributes(query: &Query<'_>) -> Option<Vec<String>> {
+pub(super) fn attributes(query: &Query<'_>) -> Option<Vec<String>> {
     let mut names: Vec<String> = Vec::new();
     let mut add = |name: &str| {
         if !names.iter().any(|known| known == name) {

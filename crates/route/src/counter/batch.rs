@@ -1,0 +1,354 @@
+//! BatchGetItem with keys of counters: each becomes the keys of all its rows, in as many physical batches as that takes; the rows are
+//! folded. An item of which a row was left unread is unread as a whole.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::Checks;
+use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::{Layout, LayoutSource, Table};
+use serde_json::Value as Json;
+
+use super::fetch::{MOST_KEYS, Parts, add};
+use super::fold::fold;
+use super::get::Shown;
+use super::rows::{self, Identity};
+use super::write::refusal;
+use super::{layout_of, transaction};
+use crate::answer::{pass_refusal, unreadable};
+use crate::key::{Lost, locate};
+use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
+use crate::request::{Request, malformed};
+use crate::tables::table_name;
+use crate::{Execution, PhysicalCall, Step, asked};
+
+/// Refuses a BatchWriteItem that names a counter.
+///
+/// # Errors
+/// `ValidationException`.
+pub(crate) fn refuse_batch_write(
+    table: &Table,
+    layouts: &dyn LayoutSource,
+    object: &[u8],
+) -> Result<(), Error> {
+    match layout_of(table, layouts, object) {
+        Some(_) => Err(refusal(
+            "BatchWriteItem would replace or delete its rows one by one, with readers in between. Use PutItem, DeleteItem or \
+             TransactWriteItems",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The plan of a BatchGetItem in which a key is a counter's; `None` if none is.
+pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<Option<Plan>, Error> {
+    let operation = Operation::BatchGetItem;
+    let Some(items) = request.get("RequestItems") else { return Ok(None) };
+    let named = json::members(items).map_err(|Malformed| malformed())?;
+    let has_counters =
+        |name: &str| layouts.table(table_name(name)).is_some_and(|table| table.has_counters());
+    if !named.iter().any(|(name, _)| has_counters(name)) {
+        return Ok(None);
+    }
+    let (mut tables, mut counters, mut valid) = (Vec::new(), false, true);
+    for (name, raw) in &named {
+        let body = request.body.slice_ref(raw);
+        let part = Request::read(&body)?;
+        let keys = part.get("Keys").map_or(Ok(Vec::new()), json::elements);
+        let keys = keys.map_err(|Malformed| malformed())?;
+        let table = layouts.table(table_name(name));
+        let mut asked = Asked { name: name.clone().into_owned(), table, shown: None, raw: body.clone(), items: Vec::new() };
+        let mut met = HashSet::new();
+        for key in keys {
+            let Some(table) = &asked.table else {
+                asked.items.push(Item { logical: body.slice_ref(key), layout: None, keys: vec![body.slice_ref(key)] });
+                continue;
+            };
+            let located = match locate(table, layouts, key) {
+                Ok(located) => located,
+                Err(Lost::Invalid) => return Ok(Some(pass_refusal(operation, request.body))),
+                Err(Lost::Refused(error)) => return Err(error),
+            };
+            let identity = rows::logical(table, key);
+            // Twice the same key, or no key: the store refuses it.
+            if json::members(key).is_ok_and(|members| members.len() != table.key.names().count())
+                || identity.is_ok_and(|identity| !met.insert(identity))
+            {
+                return Ok(Some(pass_refusal(operation, request.body)));
+            }
+            let layout = layout_of(table, layouts, key);
+            let keys = match &layout {
+                Some(layout) => rows::keys(table, layout, key)?,
+                None => {
+                    let raw = body.slice_ref(key);
+                    let mut splice = crate::splice::Splice::new(&raw);
+                    located.partition.append(&located.suffix, &mut splice);
+                    vec![splice.finish(&raw)]
+                }
+            };
+            counters |= layout.is_some();
+            asked.items.push(Item { logical: body.slice_ref(key), layout, keys });
+        }
+        if let Some(table) = &asked.table {
+            let shown = Shown::read(&part, table, Checks::All).or_else(|_| {
+                valid = false;
+                Shown::read(&part, table, Checks::Meaning)
+            });
+            let Ok(shown) = shown else { return Ok(Some(pass_refusal(operation, request.body))) };
+            // Nothing of the numbers is shown: row 0 is enough.
+            for item in &mut asked.items {
+                if item.layout.as_ref().is_some_and(|layout| !shown.counts(layout.counted().unwrap_or_default())) {
+                    item.keys.truncate(1);
+                }
+            }
+            asked.shown = Some(shown);
+        }
+        tables.push(asked);
+    }
+    if !counters {
+        return Ok(None);
+    }
+    if tables.iter().map(|table| table.items.len()).sum::<usize>() > MOST_KEYS {
+        return Ok(Some(pass_refusal(operation, request.body)));
+    }
+    let report = request.get("ReturnConsumedCapacity").map(<[u8]>::to_vec);
+    let plan = Plan::Scatter(Box::new(Batch { tables, report }));
+    Ok(Some(if valid {
+        plan
+    } else {
+        asked::first(operation, request.body.clone(), plan, "whether a projection is valid, the store says")
+    }))
+}
+
+/// One item that is asked for.
+struct Item {
+    /// Its logical key, raw.
+    logical: Bytes,
+    /// Its layout, if it is a counter's.
+    layout: Option<Arc<Layout>>,
+    /// The physical keys of its rows.
+    keys: Vec<Bytes>,
+}
+
+/// One table's part of the request.
+struct Asked {
+    name: String,
+    table: Option<Arc<Table>>,
+    shown: Option<Shown>,
+    /// As the client sent it.
+    raw: Bytes,
+    items: Vec<Item>,
+}
+
+struct Batch {
+    tables: Vec<Asked>,
+    report: Option<Vec<u8>>,
+}
+
+impl Asked {
+    /// The request for some physical keys.
+    fn of(&self, keys: &[&Bytes]) -> Result<Vec<u8>, Malformed> {
+        let mut list = b"[".to_vec();
+        for (at, key) in keys.iter().enumerate() {
+            if at > 0 {
+                list.push(b',');
+            }
+            list.extend_from_slice(key);
+        }
+        list.push(b']');
+        let mut changes: Vec<(&str, Option<&[u8]>)> = vec![("Keys", Some(&list))];
+        if let Some(shown) = &self.shown {
+            for name in ["AttributesToGet", "ProjectionExpression", "ExpressionAttributeNames"] {
+                let new = shown.asked.iter().find(|(asked, _)| *asked == name);
+                changes.push((name, new.map(|(_, value)| &**value)));
+            }
+        }
+        json::splice_members(&self.raw, &changes)
+    }
+}
+
+impl Batch {
+    /// The physical batches.
+    fn calls(&self) -> Result<Vec<PhysicalCall>, Malformed> {
+        let mut all: Vec<(usize, &Bytes)> = Vec::new();
+        for (at, table) in self.tables.iter().enumerate() {
+            all.extend(table.items.iter().flat_map(|item| &item.keys).map(|key| (at, key)));
+        }
+        let mut calls = Vec::new();
+        for chunk in all.chunks(MOST_KEYS) {
+            let mut requested = Object::new();
+            for (at, table) in self.tables.iter().enumerate() {
+                let keys: Vec<&Bytes> = chunk.iter().filter(|(of, _)| *of == at).map(|(_, key)| *key).collect();
+                if !keys.is_empty() {
+                    requested.raw(&table.name, &table.of(&keys)?);
+                }
+            }
+            let mut body = Object::new();
+            body.raw("RequestItems", &requested.finish());
+            if let Some(report) = &self.report {
+                body.raw("ReturnConsumedCapacity", report);
+            }
+            calls.push(PhysicalCall {
+                id: calls.len(),
+                operation: Operation::BatchGetItem,
+                body: Bytes::from(body.finish()),
+                retry_throttled: true,
+            });
+        }
+        Ok(calls)
+    }
+}
+
+impl Planned for Batch {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        Box::new(Reading { plan: *self, sent: false, found: HashMap::new(), whole: HashMap::new(), left: HashSet::new(), capacity: Vec::new(), failed: None })
+    }
+
+    fn explain(&self) -> Explanation {
+        let calls = self.calls().unwrap_or_default();
+        let calls = calls.iter().map(|call| CallExplanation::new(call.operation, &call.body)).collect();
+        let why = "the batch names counters, each of which is the sum of its rows: all rows are read, at most 100 in one physical batch, \
+                   and folded";
+        Explanation { plan: Kind::Scatter, why: why.to_owned(), calls }
+    }
+}
+
+/// Such a batch under way. Rows are told apart by their table, then by their item.
+struct Reading {
+    plan: Batch,
+    sent: bool,
+    found: HashMap<(String, Identity), Parts>,
+    /// What came from tables that are not sharded.
+    whole: HashMap<String, Vec<Bytes>>,
+    /// Physical keys that were left unread, as read.
+    left: HashSet<(String, Identity)>,
+    capacity: Vec<Json>,
+    failed: Option<Error>,
+}
+
+impl Reading {
+    fn take(&mut self, body: &Bytes) -> Result<(), Malformed> {
+        let [responses, unprocessed, capacity] =
+            json::attributes_of(body, ["Responses", "UnprocessedKeys", "ConsumedCapacity"])?;
+        for (name, items) in json::members(responses.unwrap_or(b"{}"))? {
+            let table = self.table(&name).ok_or(Malformed)?;
+            for item in json::elements(items)? {
+                let item = body.slice_ref(item);
+                let Some(table) = &table else {
+                    self.whole.entry(name.clone().into_owned()).or_default().push(item);
+                    continue;
+                };
+                let (identity, slot) = rows::stored(table, &item)?;
+                let counts = self.plan.tables.iter().any(|asked| asked.name == name && asked.counts(&identity));
+                let parts = self.found.entry((name.clone().into_owned(), identity)).or_default();
+                if counts && slot.shard > 0 { parts.others.push(item) } else { parts.row0 = Some(item) }
+            }
+        }
+        for (name, left) in json::members(unprocessed.filter(|raw| *raw != b"null").unwrap_or(b"{}"))? {
+            let table = self.table(&name).ok_or(Malformed)?;
+            for key in json::elements(json::member(left, "Keys")?.ok_or(Malformed)?)? {
+                let identity = match &table {
+                    Some(table) => rows::stored(table, key)?.0,
+                    None => rows::opaque(key),
+                };
+                self.left.insert((name.clone().into_owned(), identity));
+            }
+        }
+        if let Some(Json::Array(consumed)) = capacity.and_then(|raw| serde_json::from_slice(raw).ok()) {
+            for one in consumed {
+                match self.capacity.iter_mut().find(|sum| sum["TableName"] == one["TableName"]) {
+                    Some(sum) => add(sum, one),
+                    None => self.capacity.push(one),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The table of that name, as it was asked for; inside, whether it is sharded.
+    fn table(&self, name: &str) -> Option<Option<Arc<Table>>> {
+        let of = |asked: &&Asked| asked.name == name || table_name(&asked.name) == table_name(name);
+        self.plan.tables.iter().find(of).map(|asked| asked.table.clone())
+    }
+
+    fn done(&self) -> Result<Bytes, Error> {
+        let broken = |Malformed| unreadable(Operation::BatchGetItem);
+        let (mut responses, mut unprocessed) = (Object::new(), Object::new());
+        for asked in &self.plan.tables {
+            let (mut items, mut left) = (Vec::new(), Vec::new());
+            for item in &asked.items {
+                let identity = match &asked.table {
+                    Some(table) => rows::logical(table, &item.logical).map_err(broken)?,
+                    None => rows::opaque(&item.logical),
+                };
+                let id = (asked.name.clone(), identity);
+                if self.left.contains(&id) {
+                    left.push(&item.logical);
+                    continue;
+                }
+                let (Some(table), Some(shown)) = (&asked.table, &asked.shown) else { continue };
+                let Some(parts) = self.found.get(&id) else { continue };
+                let Some(row0) = &parts.row0 else { continue };
+                let counted = item.layout.as_ref().and_then(|layout| layout.counted()).unwrap_or_default();
+                let whole = fold(counted, row0, parts.others.iter().map(|row| &**row))?;
+                items.push(shown.of(table, &whole).map_err(broken)?);
+            }
+            items.extend(self.whole.get(&asked.name).into_iter().flatten().map(|item| item.to_vec()));
+            let list = responses.name(&asked.name);
+            list.push(b'[');
+            list.extend_from_slice(&items.join(&b','));
+            list.push(b']');
+            if !left.is_empty() {
+                // As the client asked, but for the keys.
+                let mut keys = b"[".to_vec();
+                let raw: Vec<&[u8]> = left.iter().map(|key| &***key).collect();
+                keys.extend_from_slice(&raw.join(&b','));
+                keys.push(b']');
+                let again = json::splice_members(&asked.raw, &[("Keys", Some(&keys))]).map_err(broken)?;
+                unprocessed.raw(&asked.name, &again);
+            }
+        }
+        let mut answer = Object::new();
+        answer.raw("Responses", &responses.finish()).raw("UnprocessedKeys", &unprocessed.finish());
+        if !self.capacity.is_empty() {
+            let capacity: Vec<Json> = self.capacity.iter().cloned().map(transaction::single_capacity).collect();
+            answer.raw("ConsumedCapacity", Json::Array(capacity).to_string().as_bytes());
+        }
+        Ok(Bytes::from(answer.finish()))
+    }
+}
+
+impl Asked {
+    /// Whether that item is a counter's.
+    fn counts(&self, identity: &Identity) -> bool {
+        self.table.as_ref().is_some_and(|table| {
+            table.layouts().of(identity.partition()).is_some_and(|layout| layout.counted().is_some())
+        })
+    }
+}
+
+impl Execution for Reading {
+    fn step(&mut self) -> Step {
+        if let Some(error) = self.failed.take() {
+            return Step::Done(Err(error));
+        }
+        if self.sent {
+            return Step::Done(self.done());
+        }
+        self.sent = true;
+        match self.plan.calls() {
+            Ok(calls) => Step::Call(calls),
+            Err(Malformed) => Step::Done(Err(malformed())),
+        }
+    }
+
+    fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
+        let taken = answer
+            .and_then(|body| self.take(&body).map_err(|Malformed| unreadable(Operation::BatchGetItem)));
+        if let Err(error) = taken {
+            self.failed.get_or_insert(error);
+        }
+    }
+}

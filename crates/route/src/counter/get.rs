@@ -1,0 +1,220 @@
+//! GetItem of a counter: all rows by one BatchGetItem, folded.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::{Bindings, Checks, Fresh, Projection};
+use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::Table;
+
+use super::fetch::{Fetch, MOST_KEYS};
+use super::fold::fold;
+use super::point::row0;
+use super::rows;
+use super::transaction::single_capacity;
+use crate::answer::{pass_refusal, strip_object, unreadable};
+use crate::asked;
+use crate::key::Located;
+use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
+use crate::point::finish;
+use crate::query::project;
+use crate::request::Request;
+use crate::splice::Splice;
+use crate::{Execution, PhysicalCall, Step};
+
+/// What a read shows of items: all of them, or a projection, in whichever parameter it came.
+#[derive(Clone, Debug)]
+pub(super) struct Shown {
+    pub(super) projection: Option<Projection>,
+    /// The members that take the place of the client's.
+    pub(super) asked: Vec<(&'static str, Vec<u8>)>,
+}
+
+impl Shown {
+    /// Of a request, or of one table's part of a BatchGetItem. What is asked for has the key attributes beside.
+    ///
+    /// # Errors
+    /// That of the expression.
+    pub(super) fn read(request: &Request<'_>, table: &Table, checks: Checks) -> Result<Self, Error> {
+        let text = request.string("ProjectionExpression")?;
+        let bindings = Bindings::read(request.get("ExpressionAttributeNames"), None)?;
+        let listed = request.get("AttributesToGet").map(json::elements).transpose();
+        let listed = listed.map_err(|Malformed| crate::request::malformed())?;
+        let projection = match (text, listed) {
+            (Some(_), Some(_)) => return Err(Error::validation("Can not use both expression and non-expression parameters in the same request")),
+            (Some(text), None) => {
+                let projection = Projection::read(&text, &bindings, checks)?;
+                if checks == Checks::All {
+                    bindings.check_unused(&[&text])?;
+                }
+                Some(projection)
+            }
+            (None, Some(names)) => {
+                let mut projection = Projection::default();
+                for name in names {
+                    projection.add_root(&json::string(name).map_err(|Malformed| crate::request::malformed())?);
+                }
+                Some(projection)
+            }
+            (None, None) if request.get("ExpressionAttributeNames").is_some() => {
+                return Err(Error::validation("ExpressionAttributeNames can only be specified when using expressions"));
+            }
+            (None, None) => None,
+        };
+        let mut asked = Vec::new();
+        if let Some(projection) = &projection {
+            let mut wanted = projection.clone();
+            for name in table.key.names() {
+                wanted.add_root(name);
+            }
+            let mut fresh = Fresh::avoiding(&Bindings::default());
+            let mut text = Vec::new();
+            json::write_string(&mut text, &wanted.render(&mut fresh));
+            asked.push(("ProjectionExpression", text));
+            if let (Some(names), _) = Bindings::default().rewritten(&[], &fresh) {
+                asked.push(("ExpressionAttributeNames", names));
+            }
+        }
+        Ok(Shown { projection, asked })
+    }
+
+    /// Whether it shows a declared number.
+    pub(super) fn counts(&self, counted: &[String]) -> bool {
+        self.projection.as_ref().is_none_or(|projection| {
+            projection.paths.iter().any(|path| counted.contains(&path.root))
+        })
+    }
+
+    /// What is shown of a whole item, its key made logical.
+    pub(super) fn of(&self, table: &Table, item: &Bytes) -> Result<Vec<u8>, Malformed> {
+        let mut splice = Splice::new(item);
+        strip_object(table, item, &mut splice)?;
+        let item = splice.finish(item);
+        let Some(projection) = &self.projection else { return Ok(item.to_vec()) };
+        let mut left = Vec::new();
+        project(projection, &item, &mut left)?;
+        Ok(left)
+    }
+}
+
+/// The plan of a GetItem; `body` is the request for row 0, `keys` are the physical keys of all rows.
+pub(super) fn plan(
+    request: &Request<'_>,
+    body: Bytes,
+    located: &Located<'_>,
+    table: &Arc<Table>,
+    counted: &[String],
+    keys: Vec<Bytes>,
+) -> Result<Plan, Error> {
+    let operation = Operation::GetItem;
+    let shown = match Shown::read(request, table, Checks::All) {
+        Ok(shown) => Ok(shown),
+        // What only the checks here find wrong the store may take: it decides.
+        Err(_) => Shown::read(request, table, Checks::Meaning).map_err(|_| ()),
+    };
+    let valid = Shown::read(request, table, Checks::All).is_ok();
+    let Ok(shown) = shown else { return Ok(pass_refusal(operation, request.body)) };
+    if keys.len() == 1 || !shown.counts(counted) {
+        let why = "what is asked for lies in row 0: one physical request";
+        return Ok(row0(operation, body, finish(operation, table, located), located, why));
+    }
+    let mut options = shown.asked.clone();
+    let consistent = request.get("ConsistentRead");
+    options.extend(consistent.map(|consistent| ("ConsistentRead", consistent.to_vec())));
+    let name = request.get("TableName").unwrap_or(b"null").to_vec();
+    let report = request.get("ReturnConsumedCapacity").map(<[u8]>::to_vec);
+    let rows = keys.len();
+    let identity = keys.first().and_then(|key| rows::stored(table, key).ok()).map(|(identity, _)| identity);
+    let identity = identity.ok_or_else(|| unreadable(operation))?;
+    let fetch = Fetch::new(table, name, options, report, keys);
+    let get = Get {
+        fetch,
+        identity,
+        shown,
+        counted: counted.to_vec(),
+        table: Arc::clone(table),
+        units: f64::from(u32::try_from(rows).unwrap_or(u32::MAX)) * if consistent == Some(b"true") { 1.0 } else { 0.5 },
+    };
+    let plan = Plan::Scatter(Box::new(get));
+    Ok(if valid {
+        plan
+    } else {
+        asked::first(operation, request.body.clone(), plan, "whether the projection is valid, the store says")
+    })
+}
+
+struct Get {
+    fetch: Fetch,
+    identity: rows::Identity,
+    shown: Shown,
+    counted: Vec<String>,
+    table: Arc<Table>,
+    units: f64,
+}
+
+impl Planned for Get {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        Box::new(Getting { plan: *self, failed: None })
+    }
+
+    fn explain(&self) -> Explanation {
+        let mut calls = Vec::new();
+        for keys in self.fetch.bodies() {
+            let mut call = CallExplanation::new(Operation::BatchGetItem, &keys);
+            call.estimate = Some(Estimate {
+                read_units: self.units,
+                write_units: 0.0,
+                assumes: format!("row 0 of at most 4 KB; at most {MOST_KEYS} rows a call"),
+            });
+            calls.push(call);
+        }
+        let why: Cow<'static, str> =
+            "a counter is the sum of its rows: all of them are read at once and folded into one item".into();
+        Explanation { plan: Kind::Scatter, why: why.into_owned(), calls }
+    }
+}
+
+/// Such a read under way.
+struct Getting {
+    plan: Get,
+    failed: Option<Error>,
+}
+
+impl Getting {
+    fn done(&self) -> Result<Bytes, Error> {
+        let Get { fetch, identity, shown, counted, table, .. } = &self.plan;
+        let mut answer = Object::new();
+        if let Some(parts) = fetch.parts(identity)
+            && let Some(row0) = &parts.row0
+        {
+            let item = fold(counted, row0, parts.others.iter().map(|row| &**row))?;
+            let item = shown.of(table, &item).map_err(|Malformed| unreadable(Operation::BatchGetItem))?;
+            answer.raw("Item", &item);
+        }
+        if let Some(capacity) = &fetch.capacity {
+            answer.raw("ConsumedCapacity", single_capacity(capacity.clone()).to_string().as_bytes());
+        }
+        Ok(Bytes::from(answer.finish()))
+    }
+}
+
+impl Execution for Getting {
+    fn step(&mut self) -> Step {
+        if let Some(error) = self.failed.take() {
+            return Step::Done(Err(error));
+        }
+        if let Err(error) = self.plan.fetch.settle() {
+            return Step::Done(Err(error));
+        }
+        let calls: Vec<PhysicalCall> = self.plan.fetch.calls();
+        if calls.is_empty() { Step::Done(self.done()) } else { Step::Call(calls) }
+    }
+
+    fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
+        if let Err(error) = self.plan.fetch.take(answer) {
+            self.failed.get_or_insert(error);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! PutItem, UpdateItem, DeleteItem and GetItem of a counter's item.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::{Layout, LayoutSource, Table};
+
+use super::add::Add;
+use super::write::{self, Unclear, Write};
+use super::{get, rows, transaction};
+use crate::answer::pass_refusal;
+use crate::item::{Physical, in_store_words, meaningless, physical, too_large};
+use crate::key::Located;
+use crate::plan::{CallExplanation, Explanation, Finish, Kind, OneCall, Plan, Planned, Single};
+use crate::point::{finish, holder};
+use crate::request::Request;
+use crate::{Execution, PhysicalCall, Router};
+
+const MEANINGLESS: &str =
+    "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
+
+/// The plan of a point operation on a counter.
+pub(crate) fn plan(
+    router: &Router,
+    operation: Operation,
+    request: &Request<'_>,
+    table: &Arc<Table>,
+    layout: &Layout,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Error> {
+    let counted = layout.counted().unwrap_or_default();
+    let holder = holder(operation);
+    let (body, located) = match physical(request, holder, table, layouts)? {
+        Physical::Sent { body, located } => (body, located),
+        Physical::Invalid => return Ok(pass_refusal(operation, request.body)),
+        Physical::Meaningless { body, error } => {
+            return Ok(Single::new(operation, body, Some(in_store_words(error)), MEANINGLESS).plan());
+        }
+    };
+    let keys = rows::keys(table, layout, request.get(holder).unwrap_or_default())?;
+    if operation == Operation::GetItem {
+        return get::plan(request, body, &located, table, counted, keys);
+    }
+    let write = match write::read(Some(operation), request, counted) {
+        Ok(write) => write,
+        Err(Unclear::Refused(error)) => return Err(error),
+        Err(Unclear::Meaningless(error)) => {
+            let Physical::Meaningless { body, error } = meaningless(request, &located, error) else {
+                return Ok(pass_refusal(operation, request.body));
+            };
+            return Ok(Single::new(operation, body, Some(in_store_words(error)), MEANINGLESS).plan());
+        }
+    };
+    let longest = keys.last().map_or(0, Bytes::len) - keys.first().map_or(0, Bytes::len);
+    let suffix = located.suffix.len() + longest;
+    match write {
+        Write::Whole => {
+            let why = "the write does not only add to the counter: one physical request on row 0, which holds the item. Such writes are not spread";
+            Ok(row0(operation, body, finish(operation, table, &located), &located, why))
+        }
+        Write::Add(update) => {
+            let shard = router.draw(layout.shards);
+            if shard == 0 {
+                let why = "the update only adds to a counter: one physical request on row 0, drawn in turn";
+                return Ok(row0(operation, body, finish(operation, table, &located), &located, why));
+            }
+            let add = Add::new(table, request, &update, &keys, shard, suffix)?;
+            Ok(Plan::Single(Box::new(add)))
+        }
+        Write::All(gone) => {
+            if keys.len() == 1 {
+                let why = "the counter has one row: one physical request";
+                return Ok(row0(operation, body, finish(operation, table, &located), &located, why));
+            }
+            let action = match operation {
+                Operation::PutItem => "Put",
+                Operation::DeleteItem => "Delete",
+                _ => "Update",
+            };
+            let sent = Request::read(&body)?;
+            let mut actions = vec![transaction::whole(action, &sent)];
+            let name = request.get("TableName").unwrap_or(b"null");
+            let others = keys.iter().skip(1);
+            actions.extend(others.map(|key| transaction::cleared(name, key, gone.as_deref())));
+            let body = transaction::body(&sent, &actions);
+            let rows = actions.len();
+            let table = Arc::clone(table);
+            let finish: Finish = Box::new(move |answer| match answer {
+                Ok(body) => transaction::answer(&table, &body),
+                Err(error) => Err(too_large(transaction::error(error), suffix)),
+            });
+            Ok(Plan::Scatter(Box::new(Over { body, rows, finish })))
+        }
+    }
+}
+
+/// One request on row 0.
+pub(super) fn row0(
+    operation: Operation,
+    body: Bytes,
+    finish: Option<Finish>,
+    located: &Located<'_>,
+    why: &str,
+) -> Plan {
+    let shard = Some(located.slot.shard);
+    Single { shard, ..Single::new(operation, body, finish, why) }.plan()
+}
+
+/// A write as a transaction over all rows.
+struct Over {
+    body: Bytes,
+    rows: usize,
+    finish: Finish,
+}
+
+impl Planned for Over {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        let call = PhysicalCall {
+            id: 0,
+            operation: Operation::TransactWriteItems,
+            body: self.body,
+            retry_throttled: false,
+        };
+        Box::new(OneCall::new(call, Some(self.finish)))
+    }
+
+    fn explain(&self) -> Explanation {
+        let why = format!(
+            "the write sets, removes or replaces the counter: one transaction over its {} rows, which costs at least {} write units",
+            self.rows,
+            2 * self.rows
+        );
+        let calls = vec![CallExplanation::new(Operation::TransactWriteItems, &self.body)];
+        Explanation { plan: Kind::Scatter, why, calls }
+    }
+}

@@ -1,0 +1,218 @@
+//! Actions of transactions on counters. The action itself goes to row 0 and stays at its place; what other rows need is appended
+//! behind the client's actions, and their answers are taken off again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::Checks;
+use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::{LayoutSource, Table};
+use serde_json::Value as Json;
+
+use super::fold::fold;
+use super::get::Shown;
+use super::write::{self, Unclear, Write};
+use super::{layout_of, rows, transaction};
+use crate::request::{Request, set_members};
+
+/// The most actions of a transaction (AWS Developer Guide, "Amazon DynamoDB Transactions").
+const MOST_ACTIONS: usize = 100;
+
+/// What the actions on counters add to a transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Expansion {
+    /// The elements that are appended.
+    added: Vec<Vec<u8>>,
+    /// Whose each of them is, by the place of the client's action.
+    owners: Vec<usize>,
+    /// The reads, by the same.
+    reads: BTreeMap<usize, Read>,
+}
+
+#[derive(Debug)]
+struct Read {
+    table: Arc<Table>,
+    shown: Shown,
+    counted: Vec<String>,
+}
+
+/// Why an action on a counter is not sent.
+pub(crate) enum Unsent {
+    /// Refused here.
+    Refused(Error),
+    /// An expression is not valid.
+    Meaningless(Error),
+}
+
+impl From<Error> for Unsent {
+    fn from(error: Error) -> Self {
+        Unsent::Refused(error)
+    }
+}
+
+impl Expansion {
+    /// Takes the client's action at `place`: `request` as it came, `body` with the key of row 0. Gives the body to send.
+    ///
+    /// # Errors
+    /// [`Unsent`].
+    pub(crate) fn take(
+        &mut self,
+        place: usize,
+        action: &str,
+        request: &Request<'_>,
+        body: Bytes,
+        table: &Arc<Table>,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Bytes, Unsent> {
+        let holder = if action == "Put" { "Item" } else { "Key" };
+        let object = request.get(holder).unwrap_or_default();
+        let Some(layout) = layout_of(table, layouts, object) else { return Ok(body) };
+        let counted = layout.counted().unwrap_or_default();
+        let keys = rows::keys(table, &layout, object)?;
+        let name = request.get("TableName").unwrap_or(b"null");
+        if action == "Get" {
+            let Ok(shown) = Shown::read(request, table, Checks::Meaning) else { return Ok(body) };
+            if keys.len() == 1 || !shown.counts(counted) {
+                return Ok(body);
+            }
+            for key in keys.iter().skip(1) {
+                let mut get = Object::new();
+                get.raw("TableName", name).raw("Key", key);
+                shown.asked.iter().for_each(|(name, value)| drop(get.raw(name, value)));
+                let mut element = Object::new();
+                element.raw("Get", &get.finish());
+                self.add(place, element.finish());
+            }
+            let changes = shown.asked.iter().map(|(name, value)| (*name, Some(value.clone()))).collect();
+            let read = Read { table: Arc::clone(table), shown, counted: counted.to_vec() };
+            self.reads.insert(place, read);
+            return Ok(set_members(&body, &changes)?);
+        }
+        let operation = match action {
+            "Put" => Some(Operation::PutItem),
+            "Update" => Some(Operation::UpdateItem),
+            "Delete" => Some(Operation::DeleteItem),
+            _ => None,
+        };
+        match write::read(operation, request, counted) {
+            Ok(Write::All(gone)) => {
+                for key in keys.iter().skip(1) {
+                    self.add(place, transaction::cleared(name, key, gone.as_deref()));
+                }
+                Ok(body)
+            }
+            Ok(Write::Add(_) | Write::Whole) => Ok(body),
+            Err(Unclear::Refused(error)) => Err(Unsent::Refused(error)),
+            Err(Unclear::Meaningless(error)) => Err(Unsent::Meaningless(error)),
+        }
+    }
+
+    fn add(&mut self, owner: usize, element: Vec<u8>) {
+        self.added.push(element);
+        self.owners.push(owner);
+    }
+
+    /// Whether nothing is added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.added.is_empty()
+    }
+
+    /// Whether the answer to the action at `place` is made here.
+    pub(crate) fn reads(&self, place: usize) -> bool {
+        self.reads.contains_key(&place)
+    }
+
+    /// What to put behind the last of `actions` client's actions.
+    ///
+    /// # Errors
+    /// `ValidationException` where that is too much for a transaction.
+    pub(crate) fn tail(&self, actions: usize) -> Result<Vec<u8>, Error> {
+        let all = actions + self.added.len();
+        if all > MOST_ACTIONS {
+            return Err(Error::validation(format!(
+                "The transaction has {actions} actions; those on counters concern {} more rows, and a transaction has at most \
+                 {MOST_ACTIONS} actions. Nothing was read or written; use fewer actions, or counters with fewer shards",
+                self.added.len()
+            )));
+        }
+        let mut tail = Vec::new();
+        for element in &self.added {
+            tail.push(b',');
+            tail.extend_from_slice(element);
+        }
+        Ok(tail)
+    }
+
+    /// The store's answer with the client's responses alone.
+    ///
+    /// # Errors
+    /// [`Malformed`] for an answer that cannot be read, or the error of a sum.
+    pub(crate) fn answer(&self, actions: usize, body: &Bytes) -> Result<Bytes, Error> {
+        let broken = |Malformed| malformed_answer();
+        let Some(responses) = json::member(body, "Responses").map_err(broken)?.filter(|raw| *raw != b"null")
+        else {
+            return Ok(body.clone());
+        };
+        let all: Vec<Bytes> = json::elements(responses)
+            .map_err(broken)?
+            .into_iter()
+            .map(|response| body.slice_ref(response))
+            .collect();
+        let item = |response: &Bytes| {
+            if &**response == b"null" {
+                return Ok(None);
+            }
+            let item = json::member(response, "Item").map_err(broken)?;
+            Ok::<_, Error>(item.filter(|item| *item != b"null").map(|item| response.slice_ref(item)))
+        };
+        let mut list = b"[".to_vec();
+        for (place, response) in all.iter().take(actions).enumerate() {
+            if place > 0 {
+                list.push(b',');
+            }
+            let Some(read) = self.reads.get(&place) else {
+                list.extend_from_slice(response);
+                continue;
+            };
+            let mut parts = Vec::new();
+            for (owner, response) in self.owners.iter().zip(all.iter().skip(actions)) {
+                if *owner == place {
+                    parts.extend(item(response)?);
+                }
+            }
+            let mut shown = Object::new();
+            if let Some(row0) = item(response)? {
+                let whole = fold(&read.counted, &row0, parts.iter().map(|part| &**part))?;
+                shown.raw("Item", &read.shown.of(&read.table, &whole).map_err(broken)?);
+            }
+            list.extend_from_slice(&shown.finish());
+        }
+        list.push(b']');
+        json::splice_members(body, &[("Responses", Some(&list))]).map(Bytes::from).map_err(broken)
+    }
+
+    /// The store's error with the client's reasons alone: what failed for another row failed for its action.
+    pub(crate) fn error(&self, actions: usize, mut error: Error) -> Error {
+        let Some(Json::Array(mut reasons)) = error.members.get("CancellationReasons").cloned() else {
+            return error;
+        };
+        let added = reasons.split_off(actions.min(reasons.len()));
+        for (owner, reason) in self.owners.iter().zip(added) {
+            if let Some(own) = reasons.get_mut(*owner).filter(|own| own["Code"] == "None") {
+                *own = reason;
+            }
+        }
+        let codes: Vec<&str> = reasons.iter().map(|reason| reason["Code"].as_str().unwrap_or("None")).collect();
+        error.message = error.message.map(|message| match message.split_once('[') {
+            Some((words, _)) => format!("{words}[{}]", codes.join(", ")),
+            None => message,
+        });
+        error.with("CancellationReasons", Json::Array(reasons))
+    }
+}
+
+fn malformed_answer() -> Error {
+    crate::answer::unreadable(Operation::TransactGetItems)
+}

@@ -1,0 +1,133 @@
+//! One write as a transaction over the rows of a counter, and its answer as the one write's.
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::{Bindings, Fresh};
+use heatsink_dynamo::json::{self, Object};
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_layout::Table;
+use serde_json::{Map, Value as Json};
+
+use crate::answer::{logical_item, unreadable};
+use crate::request::Request;
+
+/// The members of a write that an action of a transaction has too.
+const MEMBERS: [&str; 7] = [
+    "TableName",
+    "Item",
+    "Key",
+    "UpdateExpression",
+    "ConditionExpression",
+    "ExpressionAttributeNames",
+    "ExpressionAttributeValues",
+];
+
+/// The action of row 0: the write itself, physical already. `name` is `Put`, `Update` or `Delete`.
+pub(super) fn whole(name: &str, request: &Request<'_>) -> Vec<u8> {
+    let mut action = Object::new();
+    for member in MEMBERS {
+        if let Some(value) = request.get(member) {
+            action.raw(member, value);
+        }
+    }
+    named(name, &action.finish())
+}
+
+/// The action of another row, with a physical key: it goes, or these of its attributes.
+pub(super) fn cleared(table_name: &[u8], key: &[u8], gone: Option<&[String]>) -> Vec<u8> {
+    let mut action = Object::new();
+    action.raw("TableName", table_name).raw("Key", key);
+    let Some(gone) = gone else { return named("Delete", &action.finish()) };
+    let bindings = Bindings::default();
+    let mut fresh = Fresh::avoiding(&bindings);
+    let names: Vec<String> = gone.iter().map(|name| fresh.name(name)).collect();
+    action.string("UpdateExpression", &format!("REMOVE {}", names.join(", ")));
+    if let (Some(names), _) = bindings.rewritten(&[], &fresh) {
+        action.raw("ExpressionAttributeNames", &names);
+    }
+    named("Update", &action.finish())
+}
+
+fn named(name: &str, action: &[u8]) -> Vec<u8> {
+    let mut element = Object::new();
+    element.raw(name, action);
+    element.finish()
+}
+
+/// The transaction of those actions, which reports what the write was asked to report.
+pub(super) fn body(request: &Request<'_>, actions: &[Vec<u8>]) -> Bytes {
+    let mut body = Object::new();
+    let list = body.name("TransactItems");
+    list.push(b'[');
+    list.extend_from_slice(&actions.join(&b','));
+    list.push(b']');
+    for member in ["ReturnConsumedCapacity", "ReturnItemCollectionMetrics"] {
+        if let Some(value) = request.get(member) {
+            body.raw(member, value);
+        }
+    }
+    Bytes::from(body.finish())
+}
+
+/// The answer of one write, from the transaction's.
+pub(super) fn answer(table: &Table, body: &Bytes) -> Result<Bytes, Error> {
+    let broken = |_| unreadable(Operation::TransactWriteItems);
+    let [capacity, metrics] =
+        json::attributes_of(body, ["ConsumedCapacity", "ItemCollectionMetrics"]).map_err(broken)?;
+    let parsed = |raw: Option<&[u8]>| raw.and_then(|raw| serde_json::from_slice::<Json>(raw).ok());
+    let mut answer = Map::new();
+    if let Some(Json::Array(tables)) = parsed(capacity)
+        && let Some(one) = tables.into_iter().next()
+    {
+        answer.insert("ConsumedCapacity".to_owned(), single_capacity(one));
+    }
+    if let Some(Json::Object(tables)) = parsed(metrics)
+        && let Some(Json::Array(collections)) = tables.into_iter().next().map(|(_, collections)| collections)
+        && let Some(Json::Object(mut collection)) = collections.into_iter().next()
+    {
+        // The rows of one item: all their keys are logically one.
+        if let Some(key) = collection.get("ItemCollectionKey").and_then(|key| logical_item(table, key)) {
+            collection.insert("ItemCollectionKey".to_owned(), key);
+        }
+        answer.insert("ItemCollectionMetrics".to_owned(), Json::Object(collection));
+    }
+    Ok(Bytes::from(Json::Object(answer).to_string()))
+}
+
+/// `ConsumedCapacity` as operations on one item have it: without the parts read and written.
+pub(super) fn single_capacity(mut capacity: Json) -> Json {
+    if let Some(members) = capacity.as_object_mut() {
+        members.retain(|name, _| name != "ReadCapacityUnits" && name != "WriteCapacityUnits");
+        members.values_mut().for_each(|member| *member = single_capacity(member.take()));
+    }
+    capacity
+}
+
+/// The error of one write, from the transaction's.
+pub(super) fn error(error: Error) -> Error {
+    if error.code != Code::TransactionCanceledException {
+        return error;
+    }
+    let reasons = error.members.get("CancellationReasons").and_then(Json::as_array);
+    let mut reasons = reasons.into_iter().flatten().filter(|reason| code(reason) != "None");
+    let Some(first) = reasons.next() else { return error };
+    let message = first["Message"].as_str().unwrap_or_default().to_owned();
+    match code(first) {
+        "ConditionalCheckFailed" => {
+            Error::new(Code::ConditionalCheckFailedException, "The conditional request failed")
+        }
+        "TransactionConflict" => {
+            Error::new(Code::TransactionConflictException, "Transaction is ongoing for the item")
+        }
+        "ProvisionedThroughputExceeded" => Error::new(Code::ProvisionedThroughputExceededException, message),
+        "ThrottlingError" => Error::new(Code::ThrottlingException, message),
+        "ValidationError" => Error::validation(message),
+        "ItemCollectionSizeLimitExceeded" => {
+            Error::new(Code::ItemCollectionSizeLimitExceededException, message)
+        }
+        _ => error,
+    }
+}
+
+fn code(reason: &Json) -> &str {
+    reason["Code"].as_str().unwrap_or("None")
+}
