@@ -9,11 +9,11 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{LayoutSource, Table};
 
 use crate::answer::{pass_refusal, rewrite, strip_metrics_list, strip_object};
+use crate::counter;
 use crate::key::{Lost, place};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
-use crate::counter;
 use crate::tables::table_name;
 
 /// The recorded tables of a batch, by name.

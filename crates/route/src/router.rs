@@ -62,6 +62,9 @@ impl Router {
                 why: "no table of the request is sharded",
             });
         };
+        if operation == Operation::UpdateTimeToLive && schema.has_counters() {
+            counter::refuse_expiry(body)?;
+        }
         if !operation.touches_items() {
             let why = "an operation on the table itself, not on its items";
             return Ok(Plan::Forward { operation, body: body.clone(), why });
@@ -91,6 +94,9 @@ impl Router {
                     None => point::plan(operation, request, schema, layouts),
                 }
             }
+            Operation::Query | Operation::Scan if schema.has_counters() => {
+                self.plan_counting(operation, request, schema, layouts)
+            }
             Operation::Query => query::plan(self, request.body, schema, layouts),
             Operation::Scan => scan::plan(request, schema, layouts),
             Operation::BatchGetItem | Operation::BatchWriteItem => batch::plan(operation, request, layouts),
@@ -107,6 +113,27 @@ impl Router {
                 operation.name(),
                 schema.name
             ))),
+        }
+    }
+
+    /// A Query or Scan of a table with counters.
+    fn plan_counting(
+        &self,
+        operation: Operation,
+        request: &Request<'_>,
+        schema: &Arc<Table>,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Plan, Error> {
+        let plain = |body: &Bytes| match operation {
+            Operation::Query => query::plan(self, body, schema, layouts),
+            _ => scan::plan(&Request::read(body)?, schema, layouts),
+        };
+        let index = request.string("IndexName")?;
+        match index.as_deref().map(|name| schema.indexes.iter().find(|index| index.name == name)) {
+            Some(Some(index)) => counter::index(operation, request, schema, index, &plain),
+            None if operation == Operation::Scan => counter::scan(request, schema, layouts),
+            // An index that is not known here is the store's to refuse.
+            None | Some(None) => plain(request.body),
         }
     }
 }

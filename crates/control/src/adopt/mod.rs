@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{Bucket, DIRECTORY, Table};
+use heatsink_layout::{Bucket, DIRECTORY, Table, TableLayouts};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -39,6 +39,11 @@ use walk::Walk;
 
 /// The buckets that a pass has entered in the directory.
 type Entered = Mutex<HashSet<(Vec<u8>, Bucket)>>;
+
+/// Whether some keys hold counters with more than one row.
+fn spread_counters(layouts: &TableLayouts) -> bool {
+    layouts.iter().any(|one| one.layout().counted().is_some() && one.layout().shards > 1)
+}
 
 /// One adoption, made ready: the table is there, the rules can hold for it, and the registry does not speak against it.
 pub struct Adoption {
@@ -81,6 +86,13 @@ impl Adoption {
             (Direction::Back, None) => {
                 return usage(format!(
                     "Table {table} is not on record as sharded: there is nothing to bring back"
+                ));
+            }
+            (Direction::Back, Some(record)) if spread_counters(&record.layouts) => {
+                return usage(format!(
+                    "Table {table} holds counters ({}), whose parts would have to be summed into one item. Read each total and write it \
+                     to a table without the rule",
+                    record.layouts
                 ));
             }
             (Direction::Back, Some(record)) => {

@@ -175,6 +175,15 @@ impl Rules {
                 schema.name
             ));
         }
+        if layouts.iter().any(|one| one.layout().counted().is_some())
+            && let Some(index) = layouts.iter().find_map(KeyLayout::index)
+        {
+            return Wish::Impossible(format!(
+                "the rules cannot hold for table {}: some of its keys hold counters, and the keys of index {} are spread. Keep counters in \
+                 a table of their own",
+                schema.name, index.name
+            ));
+        }
         match (layouts.is_empty(), applied) {
             (false, _) => Wish::Sharded(TableLayouts::new(layouts)),
             (true, true) => Wish::Whole,

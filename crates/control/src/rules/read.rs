@@ -160,9 +160,8 @@ fn spread(
             let attributes = raw.attributes.ok_or_else(|| {
                 needs("`attributes`: the numbers that are added to, such as attributes = [\"votes\"]")
             })?;
-            let shards_span = shards_span.ok_or_else(|| {
-                needs(&format!("`shards`: a whole number from 1 to {MAX_COUNTER_SHARDS}"))
-            })?;
+            let shards_span = shards_span
+                .ok_or_else(|| needs(&format!("`shards`: a whole number from 1 to {MAX_COUNTER_SHARDS}")))?;
             counter(attributes, shards.unwrap_or(1), &shards_span, fault)?
         }
         StrategyName::Template | StrategyName::None => {

@@ -47,8 +47,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
     let operation = Operation::BatchGetItem;
     let Some(items) = request.get("RequestItems") else { return Ok(None) };
     let named = json::members(items).map_err(|Malformed| malformed())?;
-    let has_counters =
-        |name: &str| layouts.table(table_name(name)).is_some_and(|table| table.has_counters());
+    let has_counters = |name: &str| layouts.table(table_name(name)).is_some_and(|table| table.has_counters());
     if !named.iter().any(|(name, _)| has_counters(name)) {
         return Ok(None);
     }
@@ -59,11 +58,21 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
         let keys = part.get("Keys").map_or(Ok(Vec::new()), json::elements);
         let keys = keys.map_err(|Malformed| malformed())?;
         let table = layouts.table(table_name(name));
-        let mut asked = Asked { name: name.clone().into_owned(), table, shown: None, raw: body.clone(), items: Vec::new() };
+        let mut asked = Asked {
+            name: name.clone().into_owned(),
+            table,
+            shown: None,
+            raw: body.clone(),
+            items: Vec::new(),
+        };
         let mut met = HashSet::new();
         for key in keys {
             let Some(table) = &asked.table else {
-                asked.items.push(Item { logical: body.slice_ref(key), layout: None, keys: vec![body.slice_ref(key)] });
+                asked.items.push(Item {
+                    logical: body.slice_ref(key),
+                    layout: None,
+                    keys: vec![body.slice_ref(key)],
+                });
                 continue;
             };
             let located = match locate(table, layouts, key) {
@@ -99,7 +108,11 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
             let Ok(shown) = shown else { return Ok(Some(pass_refusal(operation, request.body))) };
             // Nothing of the numbers is shown: row 0 is enough.
             for item in &mut asked.items {
-                if item.layout.as_ref().is_some_and(|layout| !shown.counts(layout.counted().unwrap_or_default())) {
+                if item
+                    .layout
+                    .as_ref()
+                    .is_some_and(|layout| !shown.counts(layout.counted().unwrap_or_default()))
+                {
                     item.keys.truncate(1);
                 }
             }
@@ -180,7 +193,8 @@ impl Batch {
         for chunk in all.chunks(MOST_KEYS) {
             let mut requested = Object::new();
             for (at, table) in self.tables.iter().enumerate() {
-                let keys: Vec<&Bytes> = chunk.iter().filter(|(of, _)| *of == at).map(|(_, key)| *key).collect();
+                let keys: Vec<&Bytes> =
+                    chunk.iter().filter(|(of, _)| *of == at).map(|(_, key)| *key).collect();
                 if !keys.is_empty() {
                     requested.raw(&table.name, &table.of(&keys)?);
                 }
@@ -203,7 +217,15 @@ impl Batch {
 
 impl Planned for Batch {
     fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        Box::new(Reading { plan: *self, sent: false, found: HashMap::new(), whole: HashMap::new(), left: HashSet::new(), capacity: Vec::new(), failed: None })
+        Box::new(Reading {
+            plan: *self,
+            sent: false,
+            found: HashMap::new(),
+            whole: HashMap::new(),
+            left: HashSet::new(),
+            capacity: Vec::new(),
+            failed: None,
+        })
     }
 
     fn explain(&self) -> Explanation {
@@ -241,7 +263,8 @@ impl Reading {
                     continue;
                 };
                 let (identity, slot) = rows::stored(table, &item)?;
-                let counts = self.plan.tables.iter().any(|asked| asked.name == name && asked.counts(&identity));
+                let counts =
+                    self.plan.tables.iter().any(|asked| asked.name == name && asked.counts(&identity));
                 let parts = self.found.entry((name.clone().into_owned(), identity)).or_default();
                 if counts && slot.shard > 0 { parts.others.push(item) } else { parts.row0 = Some(item) }
             }
@@ -313,7 +336,8 @@ impl Reading {
         let mut answer = Object::new();
         answer.raw("Responses", &responses.finish()).raw("UnprocessedKeys", &unprocessed.finish());
         if !self.capacity.is_empty() {
-            let capacity: Vec<Json> = self.capacity.iter().cloned().map(transaction::single_capacity).collect();
+            let capacity: Vec<Json> =
+                self.capacity.iter().cloned().map(transaction::single_capacity).collect();
             answer.raw("ConsumedCapacity", Json::Array(capacity).to_string().as_bytes());
         }
         Ok(Bytes::from(answer.finish()))
@@ -345,8 +369,8 @@ impl Execution for Reading {
     }
 
     fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
-        let taken = answer
-            .and_then(|body| self.take(&body).map_err(|Malformed| unreadable(Operation::BatchGetItem)));
+        let taken =
+            answer.and_then(|body| self.take(&body).map_err(|Malformed| unreadable(Operation::BatchGetItem)));
         if let Err(error) = taken {
             self.failed.get_or_insert(error);
         }

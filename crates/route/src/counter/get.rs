@@ -43,7 +43,11 @@ impl Shown {
         let listed = request.get("AttributesToGet").map(json::elements).transpose();
         let listed = listed.map_err(|Malformed| crate::request::malformed())?;
         let projection = match (text, listed) {
-            (Some(_), Some(_)) => return Err(Error::validation("Can not use both expression and non-expression parameters in the same request")),
+            (Some(_), Some(_)) => {
+                return Err(Error::validation(
+                    "Can not use both expression and non-expression parameters in the same request",
+                ));
+            }
             (Some(text), None) => {
                 let projection = Projection::read(&text, &bindings, checks)?;
                 if checks == Checks::All {
@@ -54,12 +58,15 @@ impl Shown {
             (None, Some(names)) => {
                 let mut projection = Projection::default();
                 for name in names {
-                    projection.add_root(&json::string(name).map_err(|Malformed| crate::request::malformed())?);
+                    projection
+                        .add_root(&json::string(name).map_err(|Malformed| crate::request::malformed())?);
                 }
                 Some(projection)
             }
             (None, None) if request.get("ExpressionAttributeNames").is_some() => {
-                return Err(Error::validation("ExpressionAttributeNames can only be specified when using expressions"));
+                return Err(Error::validation(
+                    "ExpressionAttributeNames can only be specified when using expressions",
+                ));
             }
             (None, None) => None,
         };
@@ -82,9 +89,9 @@ impl Shown {
 
     /// Whether it shows a declared number.
     pub(super) fn counts(&self, counted: &[String]) -> bool {
-        self.projection.as_ref().is_none_or(|projection| {
-            projection.paths.iter().any(|path| counted.contains(&path.root))
-        })
+        self.projection
+            .as_ref()
+            .is_none_or(|projection| projection.paths.iter().any(|path| counted.contains(&path.root)))
     }
 
     /// What is shown of a whole item, its key made logical.
@@ -135,7 +142,8 @@ pub(super) fn plan(
         shown,
         counted: counted.to_vec(),
         table: Arc::clone(table),
-        units: f64::from(u32::try_from(rows).unwrap_or(u32::MAX)) * if consistent == Some(b"true") { 1.0 } else { 0.5 },
+        units: f64::from(u32::try_from(rows).unwrap_or(u32::MAX))
+            * if consistent == Some(b"true") { 1.0 } else { 0.5 },
     };
     let plan = Plan::Scatter(Box::new(get));
     Ok(if valid {

@@ -16,9 +16,10 @@
 
 mod add;
 mod batch;
-mod transact;
-mod scan;
+mod complete;
 mod index;
+mod scan;
+mod transact;
 
 mod fetch;
 pub(crate) mod fold;
@@ -27,26 +28,37 @@ mod point;
 
 pub(crate) mod rows;
 
-
 mod transaction;
 mod write;
 
 use std::sync::Arc;
 
-use heatsink_dynamo::json;
+use heatsink_dynamo::{Error, json};
 use heatsink_layout::{Layout, LayoutSource, Placement, Table};
 
 use crate::key::KeyText;
 
-
 pub(crate) use batch::{get as batch_get, refuse_batch_write};
-pub(crate) use index::{query as index_query, scan as index_scan};
+pub(crate) use index::plan as index;
 pub(crate) use point::plan as point;
 pub(crate) use scan::plan as scan;
 pub(crate) use transact::{Expansion, Unsent};
 
-
-
+/// Refuses to turn on time to live: it deletes row 0 alone, and the parts in the other rows would come back with the next write.
+///
+/// # Errors
+/// `ValidationException`.
+pub(crate) fn refuse_expiry(body: &[u8]) -> Result<(), Error> {
+    let specification = json::member(body, "TimeToLiveSpecification").ok().flatten();
+    let enabled = specification.and_then(|one| json::member(one, "Enabled").ok()?);
+    if enabled != Some(b"true") {
+        return Ok(());
+    }
+    Err(Error::validation(
+        "Not supported on a table with counters: time to live would delete the first row of a counter and leave the parts in its other \
+         rows. Delete counters with DeleteItem, or keep them in a table of their own",
+    ))
+}
 
 /// The layout of the key in a raw `Key` or `Item`, if it is a counter's.
 pub(crate) fn layout_of(table: &Table, layouts: &dyn LayoutSource, object: &[u8]) -> Option<Arc<Layout>> {

@@ -80,7 +80,9 @@ impl Expansion {
             for key in keys.iter().skip(1) {
                 let mut get = Object::new();
                 get.raw("TableName", name).raw("Key", key);
-                shown.asked.iter().for_each(|(name, value)| drop(get.raw(name, value)));
+                for (name, value) in &shown.asked {
+                    get.raw(name, value);
+                }
                 let mut element = Object::new();
                 element.raw("Get", &get.finish());
                 self.add(place, element.finish());
@@ -204,7 +206,8 @@ impl Expansion {
                 *own = reason;
             }
         }
-        let codes: Vec<&str> = reasons.iter().map(|reason| reason["Code"].as_str().unwrap_or("None")).collect();
+        let codes: Vec<&str> =
+            reasons.iter().map(|reason| reason["Code"].as_str().unwrap_or("None")).collect();
         error.message = error.message.map(|message| match message.split_once('[') {
             Some((words, _)) => format!("{words}[{}]", codes.join(", ")),
             None => message,

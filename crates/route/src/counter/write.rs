@@ -31,13 +31,14 @@ pub(super) fn read(
     request: &Request<'_>,
     counted: &[String],
 ) -> Result<Write, Unclear> {
-    let bindings = Bindings::read(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
-        .map_err(Unclear::Refused)?;
+    let bindings =
+        Bindings::read(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
+            .map_err(Unclear::Refused)?;
     let text = |name| request.string(name).map_err(Unclear::Refused);
     let condition = text("ConditionExpression")?;
     if let Some(text) = condition.as_deref() {
-        let condition =
-            Condition::read(Kind::Condition, text, &bindings, Checks::Meaning).map_err(Unclear::Meaningless)?;
+        let condition = Condition::read(Kind::Condition, text, &bindings, Checks::Meaning)
+            .map_err(Unclear::Meaningless)?;
         if let Some(name) = counted.iter().find(|name| condition.mentions(name)) {
             return refused(format!(
                 "a condition cannot read {name}: no one row knows the sum. Read the item first, or keep a limit in an attribute that is \
@@ -97,7 +98,8 @@ fn update(update: Update, counted: &[String], shows: bool, plain: bool) -> Resul
     for name in counted {
         if let Some((_, value)) = update.set.iter().find(|(_, value)| reads(value, name)) {
             let example = matches!(value, Assigned::Plus(..) | Assigned::Minus(..));
-            let instead = if example { format!("Use ADD {name} :n") } else { "Read the item first".to_owned() };
+            let instead =
+                if example { format!("Use ADD {name} :n") } else { "Read the item first".to_owned() };
             return refused(format!("SET cannot read {name}: no one row knows the sum. {instead}"));
         }
         if !update.writes(name) {
@@ -111,9 +113,12 @@ fn update(update: Update, counted: &[String], shows: bool, plain: bool) -> Resul
         if let Some(path) = update.targets().find(|path| path.root == *name && !path.rest.is_empty()) {
             return refused(format!("{path} lies in {name}, which is a number and holds nothing"));
         }
-        if let Some((_, value)) = update.add.iter().chain(&update.delete).find(|(path, value)| {
-            path.root == *name && !matches!(value, Value::N(_))
-        }) {
+        if let Some((_, value)) = update
+            .add
+            .iter()
+            .chain(&update.delete)
+            .find(|(path, value)| path.root == *name && !matches!(value, Value::N(_)))
+        {
             return refused(no_number(name, value));
         }
         match update.set.iter().find(|(path, _)| path.root == *name) {
@@ -170,7 +175,10 @@ fn legacy(request: &Request<'_>, counted: &[String]) -> Result<(), Unclear> {
 }
 
 fn no_number(name: &str, value: &Value) -> String {
-    format!("{name} is declared as a counter and takes numbers only, not a value of type {}", value.type_name())
+    format!(
+        "{name} is declared as a counter and takes numbers only, not a value of type {}",
+        value.type_name()
+    )
 }
 
 /// A refusal that all of this module's share the words of.
@@ -180,5 +188,7 @@ fn refused<T>(why: String) -> Result<T, Unclear> {
 
 /// The error of what a counter does not support.
 pub(super) fn refusal(why: &str) -> Error {
-    Error::validation(format!("Not supported on a counter, whose numbers are spread over rows: {why}. Nothing was written"))
+    Error::validation(format!(
+        "Not supported on a counter, whose numbers are spread over rows: {why}. Nothing was written"
+    ))
 }

@@ -6,6 +6,7 @@ use heatsink_dynamo::partiql::{Action, Condition, Operand, Term, TestKind};
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Value};
 use heatsink_layout::{LayoutSource, Slot, Table};
 
+use super::pages::partitions;
 use super::statement::Written;
 use crate::query::{Key, lanes::physical, slot_of, stable};
 
@@ -51,6 +52,9 @@ pub(super) fn target(
         Err(error) => return Target::Nowhere(error),
     };
     let layout = stable(layouts, schema, &partition);
+    if layout.counted().is_some() {
+        return Target::Nowhere(counters());
+    }
     let placed = slot_of(&layout, sort.as_ref())
         .and_then(|slot| Ok((physical(schema, &layout, &partition, slot)?, slot)));
     // What only SELECTs name in lists is read; a bucket needs its entry before the first write.
@@ -61,6 +65,32 @@ pub(super) fn target(
         Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot, sort }),
         Err(unplaced) => Target::Nowhere(Error::validation(unplaced.to_string())),
     }
+}
+
+/// The refusal of a statement on counters.
+fn counters() -> Error {
+    Error::validation(
+        "PartiQL is not supported on counters, whose numbers are spread over rows. Use GetItem, Query, Scan, and UpdateItem with ADD. \
+         Nothing was read or written",
+    )
+}
+
+/// The refusal of a SELECT that may read counters: of a table that has some, and without one partition key that is none.
+pub(super) fn reads_counters(
+    written: &Written<'_>,
+    schema: &Table,
+    layouts: &dyn LayoutSource,
+) -> Option<Error> {
+    if !schema.has_counters() {
+        return None;
+    }
+    let condition = written.statement.condition.as_ref();
+    let keys = condition
+        .filter(|_| written.statement.index.is_none())
+        .and_then(|condition| partitions(condition, &schema.key.partition, &written.values));
+    let none =
+        keys.is_some_and(|keys| keys.iter().all(|key| stable(layouts, schema, key).counted().is_none()));
+    (!none).then(counters)
 }
 
 /// The one key that `terms` say; `None` if it is one that the store refuses.

@@ -220,9 +220,8 @@ impl Execution for Summing {
         if self.page.is_none() {
             return self.scatter.answer(id, answer);
         }
-        let taken = answer.and_then(|body| {
-            self.take(id, &body).map_err(|Malformed| answer::unreadable(Operation::Query))
-        });
+        let taken = answer
+            .and_then(|body| self.take(id, &body).map_err(|Malformed| answer::unreadable(Operation::Query)));
         if let Err(error) = taken {
             self.failed.get_or_insert(error);
         }

@@ -35,8 +35,8 @@ use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{Error, KeyValue, Operation, json};
 use heatsink_layout::{Consistency, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced};
 
-pub(crate) use self::answer::project;
 use self::answer::Logical;
+pub(crate) use self::answer::project;
 use self::buckets::{Buckets, Source};
 use self::explain::Gather;
 use self::inverted::Inverted;

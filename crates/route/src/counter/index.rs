@@ -1,0 +1,254 @@
+//! Query and Scan of an index of a table with counters. It holds row 0 of each alone, with a part of the numbers: what it shows is
+//! completed from the other rows, which are in the table.
+//!
+//! Indexes that would hold the other rows too are refused when the rules are loaded; those made later, here.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::expression::{Bindings, Checks, Condition, Fresh, Kind, Projection};
+use heatsink_dynamo::json::{self, Malformed};
+use heatsink_dynamo::{Error, IndexSchema, Operation};
+use heatsink_layout::Table;
+use serde_json::Value as Json;
+
+use super::complete::Complete;
+use super::fetch::{Fetch, add};
+use super::get::Shown;
+use crate::answer::unreadable;
+use crate::asked::asked_first;
+use crate::plan::{Explanation, Kind as PlanKind, Plan, Planned};
+use crate::query::legacy::modernized;
+use crate::query::project;
+use crate::request::{Changes, Request, set_members};
+use crate::{Execution, Step};
+
+/// The plan of a Query or Scan of an index; `plan` makes one of a request without regard to counters.
+///
+/// # Errors
+/// `ValidationException` for what an index cannot show of counters.
+pub(crate) fn plan(
+    operation: Operation,
+    request: &Request<'_>,
+    table: &Arc<Table>,
+    index: &IndexSchema,
+    plan: &dyn Fn(&Bytes) -> Result<Plan, Error>,
+) -> Result<Plan, Error> {
+    let filter = if operation == Operation::Query { "QueryFilter" } else { "ScanFilter" };
+    match modernized(request.body, filter) {
+        Ok(None) => {}
+        Ok(Some(modern)) => {
+            let then = self::plan(operation, &Request::read(&modern)?, table, index, plan)?;
+            return Ok(asked_first(operation, request.body.clone(), then));
+        }
+        // What is not valid the store refuses.
+        Err(_) => return plan(request.body),
+    }
+    let counted: Vec<&String> =
+        table.layouts().iter().filter_map(|one| one.layout().counted()).flatten().collect();
+    if index.key.names().all(|name| table.key.has(name) || counted.iter().any(|counted| *counted == name)) {
+        return Err(refusal(format!(
+            "the index {} holds every counter once for each shard, with a part of its numbers. Give it a key that only whole items have",
+            index.name
+        )));
+    }
+    if let Some(name) = counted.iter().find(|name| index.key.has(name)) {
+        return Err(refusal(format!(
+            "the index {} is sorted by parts of {name} and not by its sum",
+            index.name
+        )));
+    }
+    if let Some(text) = request.string("FilterExpression")?
+        && let Ok(bindings) =
+            Bindings::read(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
+        && let Ok(filter) = Condition::read(Kind::Filter, &text, &bindings, Checks::Meaning)
+        && let Some(name) = counted.iter().find(|name| filter.mentions(name))
+    {
+        return Err(refusal(format!(
+            "a filter on an index cannot read {name}, of which the index holds a part"
+        )));
+    }
+    let select = request.string("Select")?;
+    let Some(shown) = shown(request, table)? else { return plan(request.body) };
+    if select.as_deref() == Some("COUNT") {
+        return plan(request.body);
+    }
+    let fetched = index.local && (shown.projection.is_some() || select.as_deref() == Some("ALL_ATTRIBUTES"));
+    let holds = |name: &str| {
+        let held = fetched || index.projects_all || index.included.iter().any(|included| included == name);
+        let asked = |path: &heatsink_dynamo::expression::Path| path.root == name;
+        held && shown.projection.as_ref().is_none_or(|projection| projection.paths.iter().any(asked))
+    };
+    let complete = Complete::new(
+        table,
+        request.get("TableName").unwrap_or(b"null"),
+        request.get("ConsistentRead") == Some(b"true"),
+        request.get("ReturnConsumedCapacity"),
+        holds,
+    );
+    let Some(complete) = complete else { return plan(request.body) };
+    let changes: Changes = shown.asked.iter().map(|(name, value)| (*name, Some(value.clone()))).collect();
+    let body = if changes.is_empty() { request.body.clone() } else { set_members(request.body, &changes)? };
+    match plan(&body)? {
+        Plan::Single(inner) | Plan::Scatter(inner) => {
+            Ok(Plan::Scatter(Box::new(Completed { operation, inner, shown, complete })))
+        }
+        forward @ Plan::Forward { .. } => Ok(forward),
+    }
+}
+
+/// What a page shows; `None` for a request that is not valid.
+fn shown(request: &Request<'_>, table: &Table) -> Result<Option<Shown>, Error> {
+    let names = ["KeyConditionExpression", "FilterExpression", "ProjectionExpression"];
+    let mut texts = Vec::new();
+    for name in names {
+        texts.push(request.string(name)?);
+    }
+    let Ok(bindings) =
+        Bindings::read(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
+    else {
+        return Ok(None);
+    };
+    let Some(text) = texts.last().and_then(Option::as_deref) else {
+        return Ok(Some(Shown { projection: None, asked: Vec::new() }));
+    };
+    let all: Vec<&str> = texts.iter().flatten().map(|text| &**text).collect();
+    let Ok(projection) = Projection::read(text, &bindings, Checks::All) else { return Ok(None) };
+    if bindings.check_unused(&all).is_err() {
+        return Ok(None);
+    }
+    let mut wanted = projection.clone();
+    for name in table.key.names() {
+        wanted.add_root(name);
+    }
+    let mut fresh = Fresh::avoiding(&bindings);
+    let mut quoted = Vec::new();
+    json::write_string(&mut quoted, &wanted.render(&mut fresh));
+    let kept: Vec<&str> = texts.iter().take(2).flatten().map(|text| &**text).collect();
+    let mut asked = vec![("ProjectionExpression", quoted)];
+    if let (Some(names), _) = bindings.rewritten(&kept, &fresh) {
+        asked.push(("ExpressionAttributeNames", names));
+    }
+    Ok(Some(Shown { projection: Some(projection), asked }))
+}
+
+fn refusal(why: String) -> Error {
+    Error::validation(format!(
+        "Not supported on a table with counters, whose numbers are spread over rows: {why}. Nothing was read"
+    ))
+}
+
+struct Completed {
+    operation: Operation,
+    inner: Box<dyn Planned>,
+    shown: Shown,
+    complete: Complete,
+}
+
+impl Planned for Completed {
+    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+        let Completed { operation, inner, shown, complete } = *self;
+        let inner = inner.execute();
+        Box::new(Completing {
+            operation,
+            inner,
+            shown,
+            complete,
+            page: None,
+            items: Vec::new(),
+            fetch: None,
+            failed: None,
+        })
+    }
+
+    fn explain(&self) -> Explanation {
+        let mut explanation = self.inner.explain();
+        explanation.plan = PlanKind::Scatter;
+        explanation.why +=
+            "; the numbers of counters are then completed from their other rows, by BatchGetItem";
+        explanation
+    }
+}
+
+/// Such a read under way.
+struct Completing {
+    operation: Operation,
+    inner: Box<dyn Execution>,
+    shown: Shown,
+    complete: Complete,
+    /// The answer without the other rows.
+    page: Option<Bytes>,
+    items: Vec<Bytes>,
+    fetch: Option<Fetch>,
+    failed: Option<Error>,
+}
+
+impl Completing {
+    fn next(&mut self) -> Result<Step, Error> {
+        let broken = |Malformed| unreadable(self.operation);
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
+        let fetch = match &mut self.fetch {
+            Some(fetch) => fetch,
+            none => match self.inner.step() {
+                Step::Done(answer) => {
+                    let page = answer?;
+                    let items = json::member(&page, "Items").map_err(broken)?.unwrap_or(b"[]");
+                    let items = json::elements(items).map_err(broken)?;
+                    self.items = items.into_iter().map(|item| page.slice_ref(item)).collect();
+                    self.page = Some(page);
+                    none.insert(self.complete.fetch(&self.items)?)
+                }
+                calls => return Ok(calls),
+            },
+        };
+        fetch.settle()?;
+        let calls = fetch.calls();
+        if !calls.is_empty() {
+            return Ok(Step::Call(calls));
+        }
+        let page = self.page.take().unwrap_or_default();
+        let mut shown = vec![b'['];
+        for (at, item) in self.items.iter().enumerate() {
+            if at > 0 {
+                shown.push(b',');
+            }
+            let item = self.complete.whole(item, fetch)?;
+            match &self.shown.projection {
+                None => shown.extend_from_slice(&item),
+                Some(projection) => project(projection, &item, &mut shown).map_err(broken)?,
+            }
+        }
+        shown.push(b']');
+        let capacity = json::member(&page, "ConsumedCapacity").map_err(broken)?;
+        let mut capacity: Option<Json> = capacity.and_then(|raw| serde_json::from_slice(raw).ok());
+        if let (Some(sum), Some(more)) = (&mut capacity, fetch.capacity.take()) {
+            add(sum, more);
+        }
+        let capacity = capacity.map(|capacity| capacity.to_string());
+        let mut changes: Vec<(&str, Option<&[u8]>)> = vec![("Items", Some(&shown))];
+        if let Some(capacity) = &capacity {
+            changes.push(("ConsumedCapacity", Some(capacity.as_bytes())));
+        }
+        let answer = json::splice_members(&page, &changes).map(Bytes::from).map_err(broken);
+        Ok(Step::Done(answer))
+    }
+}
+
+impl Execution for Completing {
+    fn step(&mut self) -> Step {
+        self.next().unwrap_or_else(|error| Step::Done(Err(error)))
+    }
+
+    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
+        match &mut self.fetch {
+            None => self.inner.answer(id, answer),
+            Some(fetch) => {
+                if let Err(error) = fetch.take(answer) {
+                    self.failed.get_or_insert(error);
+                }
+            }
+        }
+    }
+}
