@@ -216,6 +216,25 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
 }
 
 #[test]
+fn counters_say_what_they_sum_and_what_they_cannot_be() {
+    let refused = |fields: &str| {
+        let text = format!("[[rule]]\ntable = \"T\"\nstrategy = \"counter\"\n{fields}");
+        Rules::read("f", &text).unwrap_err().to_string()
+    };
+    for (fields, words) in [
+        ("shards = 4", "needs the field `attributes`"),
+        ("attributes = [\"votes\"]", "needs the field `shards`"),
+        ("attributes = []\nshards = 4", "found none, or an empty one"),
+        ("attributes = [\"a\", \"a\"]\nshards = 4", "names a twice"),
+        ("attributes = [\"a\"]\nshards = 101", "from 1 to 100"),
+        ("attributes = [\"a\"]\nshards = 4\nby = \"sort_key\"", "has no meaning with strategy = \"counter\""),
+    ] {
+        let message = refused(fields);
+        assert!(message.contains(words), "{fields}: {message}");
+    }
+}
+
+#[test]
 fn the_published_json_schema_is_the_one_in_force() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/heatsink.schema.json");
     if std::env::var_os("WRITE_SCHEMA").is_some() {

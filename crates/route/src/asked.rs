@@ -30,7 +30,18 @@ pub(crate) fn asked_first(operation: Operation, body: Bytes, then: Plan) -> Plan
 
 /// A plan that is carried out if the store does not refuse `body`; `why` says why it is asked.
 pub(crate) fn first(operation: Operation, body: Bytes, then: Plan, why: &'static str) -> Plan {
-    let asked = |then| Box::new(Asked { operation, body: body.clone(), then, why });
+    unless(operation, body, then, why, |_| true)
+}
+
+/// A plan that is carried out unless `refuses` says that the error of `body` is the client's answer.
+pub(crate) fn unless(
+    operation: Operation,
+    body: Bytes,
+    then: Plan,
+    why: &'static str,
+    refuses: fn(&Error) -> bool,
+) -> Plan {
+    let asked = |then| Box::new(Asked { operation, body: body.clone(), then, why, refuses });
     match then {
         Plan::Single(then) => Plan::Single(asked(then)),
         Plan::Scatter(then) => Plan::Scatter(asked(then)),
@@ -44,13 +55,14 @@ struct Asked {
     body: Bytes,
     then: Box<dyn Planned>,
     why: &'static str,
+    refuses: fn(&Error) -> bool,
 }
 
 impl Planned for Asked {
     fn execute(self: Box<Self>) -> Box<dyn Execution> {
         let call =
             PhysicalCall { id: FIRST, operation: self.operation, body: self.body, retry_throttled: true };
-        Box::new(Asking { call: Some(call), refused: None, then: self.then.execute() })
+        Box::new(Asking { call: Some(call), refused: None, refuses: self.refuses, then: self.then.execute() })
     }
 
     fn explain(&self) -> Explanation {
@@ -64,6 +76,7 @@ impl Planned for Asked {
 struct Asking {
     call: Option<PhysicalCall>,
     refused: Option<Error>,
+    refuses: fn(&Error) -> bool,
     then: Box<dyn Execution>,
 }
 
@@ -80,7 +93,7 @@ impl Execution for Asking {
 
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
         if id == FIRST {
-            self.refused = answer.err();
+            self.refused = answer.err().filter(self.refuses);
         } else {
             self.then.answer(id, answer);
         }

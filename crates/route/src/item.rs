@@ -72,13 +72,15 @@ pub(crate) fn meaningless<'a>(request: &Request<'a>, located: &Located<'a>, erro
 /// The store's refusal of an expression or a legacy condition, or `error` where the empty key was all that it refused.
 pub(crate) fn in_store_words(error: Error) -> Finish {
     Box::new(|answer| match answer {
-        Err(refused) => {
-            let message = refused.message.as_deref().unwrap_or_default();
-            let of_the_key = message.contains("empty ") && !message.contains("Expression");
-            Err(if of_the_key { error } else { refused })
-        }
+        Err(refused) => Err(if of_empty_key(&refused) { error } else { refused }),
         Ok(_) => Err(error),
     })
+}
+
+/// Whether a refusal is of an empty key, and of nothing else.
+pub(crate) fn of_empty_key(refused: &Error) -> bool {
+    let message = refused.message.as_deref().unwrap_or_default();
+    message.contains("empty ") && !message.contains("Expression")
 }
 
 /// DynamoDB's refusal of an item over 400 KB does not say that the suffix counts; this does.

@@ -9,6 +9,7 @@
 //! | `HEATSINK_SEED` | the first seed | 1 |
 //! | `HEATSINK_STEPS` | steps in all | 100,000 |
 //! | `HEATSINK_CASE_STEPS` | steps in a case | 400 |
+//! | `HEATSINK_RULES` | only rules that hold this text, such as `counter` | all |
 //! | `HEATSINK_REPLAY` | a file of requests to replay; nothing else is run | |
 
 #![allow(
@@ -20,6 +21,7 @@
 )]
 
 mod compare;
+mod counters;
 mod generate;
 mod legacy;
 mod matrix;
@@ -114,9 +116,14 @@ fn short(text: String) -> String {
 
 fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     let mut rng = Rng::with_seed(seed);
-    let rules = world::RULES[rng.usize(..world::RULES.len())].to_owned();
-    let tables = schema::tables();
+    let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
+    let rules: Vec<&str> = world::RULES.iter().copied().filter(|rules| rules.contains(&named)).collect();
+    let rules = rules[rng.usize(..rules.len())].to_owned();
+    let tables = counters::tables(&rules);
     let mut steps = generate::steps(&mut rng, &tables, in_case);
+    if counters::has(&rules) {
+        counters::count(&mut rng, &mut steps);
+    }
     let large = seed % 10 == 9;
     if large {
         generate::swell(&mut rng, &mut steps);

@@ -10,10 +10,10 @@ use heatsink_layout::{LayoutSource, Placement, PrimaryKey, SortKey};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
-use crate::compare;
 use crate::generate::Step;
 use crate::schema::Table;
 use crate::world::World;
+use crate::{compare, counters};
 
 /// The first item that is not where it must be, or is not the unsharded store's.
 pub fn misplaced(tables: &[Table], plain: &dyn Store, sharded: &World) -> Option<String> {
@@ -27,12 +27,17 @@ pub fn partition_keys(table: &Table, store: &dyn Store) -> BTreeSet<String> {
 
 fn misplaced_in(table: &Table, plain: &dyn Store, sharded: &World) -> Option<String> {
     let schema = sharded.control.table(table.name);
-    let mut logical = Vec::new();
+    let mut rows = counters::Rows::default();
     for mut item in items(table, &*sharded.raw) {
         if let Some(schema) = &schema {
             let (name, kind) = table.partition;
             let physical = bytes(&item[name], kind);
             let logical = schema.logical(&physical);
+            if schema.is_part(&physical) {
+                item[name] = value(logical, kind);
+                rows.take(table, item, true);
+                continue;
+            }
             let Placement::Stable(layout) = sharded.control.placement(schema, logical);
             let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
             let home = layout.slot_of(sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind)));
@@ -62,8 +67,9 @@ fn misplaced_in(table: &Table, plain: &dyn Store, sharded: &World) -> Option<Str
             }
             item[name] = logical;
         }
-        logical.push(item.to_string());
+        rows.take(table, item, false);
     }
+    let mut logical: Vec<String> = rows.items().iter().map(Json::to_string).collect();
     let mut expected: Vec<String> = items(table, plain).iter().map(Json::to_string).collect();
     logical.sort_unstable();
     expected.sort_unstable();

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters;
 use crate::generate::Step;
 use crate::schema;
 use crate::shrink::Case;
@@ -26,7 +27,8 @@ pub fn keep(case: &Case, seed: u64) -> String {
 pub fn run(path: &str) {
     let text = std::fs::read_to_string(path).expect("the file is there");
     let kept: Kept = serde_json::from_str(&text).expect("the file is a kept case");
-    let case = Case { rules: kept.rules, steps: kept.steps, tables: schema::tables(), large: kept.large };
+    let tables = counters::tables(&kept.rules);
+    let case = Case { rules: kept.rules, steps: kept.steps, tables, large: kept.large };
     if let Some(mismatch) = case.run() {
         panic!("step {}: {}", mismatch.step, mismatch.what);
     }

@@ -40,6 +40,12 @@ pub const RULES: &[&str] = &[
         { table = "*", keys = "game*", strategy = "template", template = "{pk}.{shard+1}", hash = "fnv1a32", shards = 3 },
         { table = "S*", keys = "a*", strategy = "template", template = "{pk}#~{shard}", hash = "sha256", shards = 2, by = { attribute = "sk", separator = "#", part = 1 } },
     ]"##,
+    r#"rule = [{ table = "*", strategy = "counter", attributes = ["c"], shards = 4 }]"#,
+    r#"rule = [{ table = "*", strategy = "counter", attributes = ["c", "unused"], shards = 13 }]"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "counter", attributes = ["c"], shards = 3 },
+        { table = "*", keys = "a*", strategy = "calculated", shards = 3 },
+    ]"#,
     r##"rule = [{ table = "Times", strategy = "template", template = "{pk}#{bucket:%Y%m%d}#{shard}", bucket = "day", hash = "fnv1a64", shards = 2 }]"##,
     r#"rule = [
         { table = "*", strategy = "calculated", shards = 3 },

@@ -76,6 +76,15 @@ impl Shown {
             for name in table.key.names() {
                 wanted.add_root(name);
             }
+            if request.get("AttributesToGet").is_some() {
+                // In its own words: a batch must not have both.
+                let names = wanted.paths.iter().map(|path| path.root.as_str());
+                asked.push((
+                    "AttributesToGet",
+                    serde_json::json!(names.collect::<Vec<_>>()).to_string().into_bytes(),
+                ));
+                return Ok(Shown { projection: Some(projection.clone()), asked });
+            }
             let mut fresh = Fresh::avoiding(&Bindings::default());
             let mut text = Vec::new();
             json::write_string(&mut text, &wanted.render(&mut fresh));

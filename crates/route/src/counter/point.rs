@@ -10,12 +10,12 @@ use super::add::Add;
 use super::write::{self, Unclear, Write};
 use super::{get, rows, transaction};
 use crate::answer::pass_refusal;
-use crate::item::{Physical, in_store_words, meaningless, physical, too_large};
+use crate::item::{Physical, in_store_words, meaningless, of_empty_key, physical, too_large};
 use crate::key::Located;
 use crate::plan::{CallExplanation, Explanation, Finish, Kind, OneCall, Plan, Planned, Single};
 use crate::point::{finish, holder};
 use crate::request::Request;
-use crate::{Execution, PhysicalCall, Router};
+use crate::{Execution, PhysicalCall, Router, asked};
 
 const MEANINGLESS: &str =
     "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
@@ -38,10 +38,22 @@ pub(crate) fn plan(
             return Ok(Single::new(operation, body, Some(in_store_words(error)), MEANINGLESS).plan());
         }
     };
-    let keys = rows::keys(table, layout, request.get(holder).unwrap_or_default())?;
+    let object = request.get(holder).unwrap_or_default();
+    if holder == "Key" && !rows::is_key(table, object) {
+        return Ok(pass_refusal(operation, request.body));
+    }
+    let keys = rows::keys(table, layout, object)?;
     if operation == Operation::GetItem {
         return get::plan(request, body, &located, table, counted, keys);
     }
+    let ask = if write::doubtful(request) {
+        match meaningless(request, &located, Error::validation("")) {
+            Physical::Meaningless { body, .. } => Some(body),
+            _ => None,
+        }
+    } else {
+        None
+    };
     let write = match write::read(Some(operation), request, counted) {
         Ok(write) => write,
         Err(Unclear::Refused(error)) => return Err(error),
@@ -66,7 +78,7 @@ pub(crate) fn plan(
                 return Ok(row0(operation, body, finish(operation, table, &located), &located, why));
             }
             let add = Add::new(table, request, &update, &keys, shard, suffix)?;
-            Ok(Plan::Single(Box::new(add)))
+            Ok(expressions_first(operation, ask, Plan::Single(Box::new(add))))
         }
         Write::All(gone) => {
             if keys.len() == 1 {
@@ -90,7 +102,7 @@ pub(crate) fn plan(
                 Ok(body) => transaction::answer(&table, &body),
                 Err(error) => Err(too_large(transaction::error(error), suffix)),
             });
-            Ok(Plan::Scatter(Box::new(Over { body, rows, finish })))
+            Ok(expressions_first(operation, ask, Plan::Scatter(Box::new(Over { body, rows, finish }))))
         }
     }
 }
@@ -105,6 +117,16 @@ pub(super) fn row0(
 ) -> Plan {
     let shard = Some(located.slot.shard);
     Single { shard, ..Single::new(operation, body, finish, why) }.plan()
+}
+
+/// A plan that is carried out if the store finds nothing wrong with the expressions of `ask`, whose key it refuses.
+fn expressions_first(operation: Operation, ask: Option<Bytes>, then: Plan) -> Plan {
+    let why =
+        "whether an expression is valid, the store says, asked with a key that nothing can be written to";
+    match ask {
+        None => then,
+        Some(body) => asked::unless(operation, body, then, why, |error| !of_empty_key(error)),
+    }
 }
 
 /// A write as a transaction over all rows.

@@ -36,6 +36,11 @@ pub(crate) fn key(table: &Table, object: &[u8]) -> Result<Bytes, Malformed> {
     Ok(Bytes::from(key.finish()))
 }
 
+/// Whether a raw key has the attributes of the table's key and no other.
+pub(crate) fn is_key(table: &Table, object: &[u8]) -> bool {
+    json::members(object).is_ok_and(|members| members.len() == table.key.names().count())
+}
+
 fn unreadable() -> Error {
     Error::validation("One of the required keys was not given a value")
 }

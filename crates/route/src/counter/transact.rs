@@ -69,6 +69,10 @@ impl Expansion {
         let holder = if action == "Put" { "Item" } else { "Key" };
         let object = request.get(holder).unwrap_or_default();
         let Some(layout) = layout_of(table, layouts, object) else { return Ok(body) };
+        if holder == "Key" && !rows::is_key(table, object) {
+            // The store refuses the transaction for it.
+            return Ok(body);
+        }
         let counted = layout.counted().unwrap_or_default();
         let keys = rows::keys(table, &layout, object)?;
         let name = request.get("TableName").unwrap_or(b"null");
@@ -187,7 +191,11 @@ impl Expansion {
             let mut shown = Object::new();
             if let Some(row0) = item(response)? {
                 let whole = fold(&read.counted, &row0, parts.iter().map(|part| &**part))?;
-                shown.raw("Item", &read.shown.of(&read.table, &whole).map_err(broken)?);
+                let item = read.shown.of(&read.table, &whole).map_err(broken)?;
+                // Of an item that has nothing of a projection the store shows nothing.
+                if item != b"{}" {
+                    shown.raw("Item", &item);
+                }
             }
             list.extend_from_slice(&shown.finish());
         }

@@ -93,6 +93,25 @@ pub(super) fn read(
     }
 }
 
+/// Whether the checks here find something wrong with a write's expressions. A transaction may check them otherwise, and has other
+/// words for what it finds.
+pub(super) fn doubtful(request: &Request<'_>) -> bool {
+    let checked = || {
+        let bindings = Bindings::read(
+            request.get("ExpressionAttributeNames"),
+            request.get("ExpressionAttributeValues"),
+        )?;
+        let condition = request.string("ConditionExpression")?;
+        if let Some(text) = condition.as_deref() {
+            Condition::read(Kind::Condition, text, &bindings, Checks::All)?;
+        }
+        let update = request.string("UpdateExpression")?;
+        let texts: Vec<&str> = [&condition, &update].into_iter().flatten().map(|text| &**text).collect();
+        bindings.check_unused(&texts)
+    };
+    checked().is_err()
+}
+
 fn update(update: Update, counted: &[String], shows: bool, plain: bool) -> Result<Write, Unclear> {
     let mut gone = Vec::new();
     for name in counted {

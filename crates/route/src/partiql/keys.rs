@@ -28,6 +28,8 @@ pub(super) enum Target {
     Invalid,
     /// The statement does not name one primary key, or one that cannot be sharded.
     Nowhere(Error),
+    /// It is a counter's.
+    Counter(Error),
 }
 
 /// Where the item of a statement lies. `lists`: a list of one value names it too (`pk IN ['a']`).
@@ -53,7 +55,7 @@ pub(super) fn target(
     };
     let layout = stable(layouts, schema, &partition);
     if layout.counted().is_some() {
-        return Target::Nowhere(counters());
+        return Target::Counter(counters());
     }
     let placed = slot_of(&layout, sort.as_ref())
         .and_then(|slot| Ok((physical(schema, &layout, &partition, slot)?, slot)));

@@ -40,7 +40,7 @@ pub(super) fn plan(
     let mut splice = Splice::new(request.body);
     let mut kept = Vec::with_capacity(elements.len());
     for element in elements {
-        kept.push(one(element, layouts, &mut splice)?);
+        kept.push(one(element, layouts, &mut splice, operation == Operation::ExecuteTransaction)?);
     }
     let why =
         "every statement names one primary key: one physical request, the keys rewritten where they stand";
@@ -52,7 +52,13 @@ pub(super) fn plan(
     Ok(Single::new(operation, body, Some(Box::new(finish)), why).plan())
 }
 
-fn one<'a>(element: &'a [u8], layouts: &dyn LayoutSource, splice: &mut Splice<'a>) -> Result<Kept, Error> {
+/// One of the statements. `whole` says that one which is refused refuses all.
+fn one<'a>(
+    element: &'a [u8],
+    layouts: &dyn LayoutSource,
+    splice: &mut Splice<'a>,
+    whole: bool,
+) -> Result<Kept, Error> {
     let [text, parameters] =
         json::attributes_of(element, ["Statement", "Parameters"]).map_err(|_| malformed())?;
     let Some(raw) = text.filter(|raw| *raw != b"null") else { return Ok(Kept::Plain) };
@@ -80,8 +86,9 @@ fn one<'a>(element: &'a [u8], layouts: &dyn LayoutSource, splice: &mut Splice<'a
             Err(error) => Err(error),
         },
         Target::Invalid => Ok(Kept::Physical(schema)),
+        Target::Counter(error) if whole => Err(error),
         Target::Nowhere(_) if selects => Ok(Kept::Unkeyed),
-        Target::Nowhere(error) => {
+        Target::Nowhere(error) | Target::Counter(error) => {
             splice.replace(raw, guard::json_text(&text));
             Ok(Kept::Guarded(error))
         }

@@ -88,7 +88,7 @@ fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Re
             Ok(pointed(body, &schema, &place))
         }
         Target::Invalid => Ok(crate::answer::pass_refusal(Operation::ExecuteStatement, request.body)),
-        Target::Nowhere(error) => guard::plan(request, error),
+        Target::Nowhere(error) | Target::Counter(error) => guard::plan(request, error),
     }
 }
 

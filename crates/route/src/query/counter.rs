@@ -60,6 +60,7 @@ pub(super) fn plan(router: &Router, query: &Query<'_>, layout: &Arc<Layout>) -> 
             descending: query.descending,
             sizes: Arc::clone(&router.sizes),
             learned_as: query.learned_as(),
+            partial: false,
         }),
         others,
         template,
