@@ -23,6 +23,8 @@ pub(super) struct Complete {
     report: Option<Vec<u8>>,
     /// The numbers that the page shows, of all layouts.
     shown: Vec<String>,
+    /// Whether row 0 is read again: the page may lack numbers that it should show.
+    row0_too: bool,
 }
 
 impl Complete {
@@ -45,7 +47,13 @@ impl Complete {
             consistent,
             report,
             shown: names,
+            row0_too: false,
         })
+    }
+
+    /// Takes the numbers of row 0 from the table too, whatever the page has of them.
+    pub(super) fn with_row0(self) -> Self {
+        Complete { row0_too: true, ..self }
     }
 
     fn layout(&self, item: &[u8]) -> Result<Option<&Arc<Layout>>, Malformed> {
@@ -63,7 +71,8 @@ impl Complete {
         for item in items {
             let layout = self.layout(item).map_err(|Malformed| unreadable(Operation::BatchGetItem))?;
             if let Some(layout) = layout {
-                keys.extend(rows::keys(&self.table, layout, item)?.into_iter().skip(1));
+                let own = usize::from(!self.row0_too);
+                keys.extend(rows::keys(&self.table, layout, item)?.into_iter().skip(own));
             }
         }
         let bindings = Bindings::default();
@@ -95,6 +104,14 @@ impl Complete {
         let Some(parts) = fetched.parts(&identity) else { return Ok(item.clone()) };
         let counted = layout.counted().unwrap_or_default().iter();
         let counted: Vec<String> = counted.filter(|name| self.shown.contains(name)).cloned().collect();
-        fold(&counted, item, parts.others.iter().map(|row| &**row))
+        let mut item = item.clone();
+        if let (true, Some(row0)) = (self.row0_too, &parts.row0) {
+            let mut own = Vec::new();
+            for name in &counted {
+                own.push((name.as_str(), json::member(row0, name).map_err(broken)?));
+            }
+            item = json::splice_members(&item, &own).map(Bytes::from).map_err(broken)?;
+        }
+        fold(&counted, &item, parts.others.iter().map(|row| &**row))
     }
 }

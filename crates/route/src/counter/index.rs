@@ -87,6 +87,7 @@ pub(crate) fn plan(
         holds,
     );
     let Some(complete) = complete else { return plan(request.body) };
+    let complete = if fetched { complete.with_row0() } else { complete };
     let changes: Changes = shown.asked.iter().map(|(name, value)| (*name, Some(value.clone()))).collect();
     let body = if changes.is_empty() { request.body.clone() } else { set_members(request.body, &changes)? };
     match plan(&body)? {
