@@ -12,7 +12,7 @@
 //! | a read that shows them | all rows, folded into one item (`fetch`, `fold`, `query`, `scan`, `batch`) |
 //!
 //! What no row can know is refused (`write`): a write that reads or returns a declared number. Why so:
-//! docs/decisions/0007-counters.md.
+//! docs/decisions/0008-counters.md.
 
 mod add;
 mod batch;
