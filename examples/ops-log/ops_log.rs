@@ -48,6 +48,18 @@ pub const DAY: &str = "buckets of days";
 pub const DAY_AND_SHARDS: &str = "buckets of days, 8 shards in each";
 /// As it works, but for the account's index.
 pub const INDEX: &str = "the same, with the account's index over all days";
+/// As it works, the index too.
+pub const INDEX_SHARDED: &str = "the same, with 8 shards of the index's key";
+
+/// The rule for the account's index.
+const INDEX_SHARDS: &str = r#"
+[[rule]]
+table    = "AntiCounterfeit"
+index    = "GSI1"
+keys     = "OPS_LOG"
+strategy = "calculated"
+shards   = 8
+"#;
 
 /// The log application: what its code would be anywhere.
 struct Log<'a> {
@@ -133,9 +145,11 @@ pub async fn run() -> Result<Story, Fault> {
             brands(&stage, &mut story).await?;
         }
     }
-    let stage = Stage::start(BUCKETS_AND_SHARDS).await?;
-    stage.create(TABLE, ["PK", "SK"], &[("GSI1", ["GSI1PK", "GSI1SK"])]).await?;
-    story.load(INDEX, &Log { stage: &stage }.today(true).await?);
+    for (name, more) in [(INDEX, ""), (INDEX_SHARDED, INDEX_SHARDS)] {
+        let stage = Stage::start(&format!("{BUCKETS_AND_SHARDS}{more}")).await?;
+        stage.create(TABLE, ["PK", "SK"], &[("GSI1", ["GSI1PK", "GSI1SK"])]).await?;
+        story.load(name, &Log { stage: &stage }.today(true).await?);
+    }
     Ok(story)
 }
 

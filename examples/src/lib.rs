@@ -17,6 +17,8 @@ pub mod events;
 pub mod leaderboard;
 #[path = "../ops-log/ops_log.rs"]
 pub mod ops_log;
+#[path = "../votes/votes.rs"]
+pub mod votes;
 
 use futures::future::{BoxFuture, FutureExt};
 
@@ -49,6 +51,11 @@ pub const SYSTEMS: &[System] = &[
         name: "events",
         about: "Busy users and tenants: random, days, days with shards, and the suffixes people append by hand",
         run: || events::run().boxed(),
+    },
+    System {
+        name: "votes",
+        about: "Votes on one item, and ballots that an index lists under one key: the index holds its table back",
+        run: || votes::run().boxed(),
     },
     System {
         name: "ops-log",

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use heatsink_examples::{Story, chat, events, leaderboard, ops_log};
+use heatsink_examples::{Story, chat, events, leaderboard, ops_log, votes};
 
 /// Throttled shares by phase; everything that had to hold did.
 fn shares<const N: usize>(story: &Story, phases: [&str; N]) -> [f64; N] {
@@ -14,12 +14,14 @@ fn shares<const N: usize>(story: &Story, phases: [&str; N]) -> [f64; N] {
 #[tokio::test]
 async fn ops_log_needs_shards_in_its_buckets() {
     let story = ops_log::run().await.unwrap();
-    let all = [ops_log::BEFORE, ops_log::DAY, ops_log::DAY_AND_SHARDS, ops_log::INDEX];
-    let [before, day, shards, index] = shares(&story, all);
+    let all =
+        [ops_log::BEFORE, ops_log::DAY, ops_log::DAY_AND_SHARDS, ops_log::INDEX, ops_log::INDEX_SHARDED];
+    let [before, day, shards, index, index_sharded] = shares(&story, all);
     assert!(before > 0.5, "{before}");
     assert!(day > 0.5, "a bucket of days lifts nothing: {day}");
     assert!(shards < 0.001, "{shards}");
     assert!(index > 0.4, "the index's one key holds the table back: {index}");
+    assert!(index_sharded < 0.001, "{index_sharded}");
 }
 
 #[tokio::test]
@@ -47,6 +49,17 @@ async fn events_by_every_pattern() {
         assert!(before > 0.5, "{before}");
     }
     for after in shares(&story, [events::USER_AFTER, events::USER_BY_HAND, events::TENANT_AFTER]) {
+        assert!(after < 0.001, "{after}");
+    }
+}
+
+#[tokio::test]
+async fn votes_and_the_index_that_holds_ballots_back() {
+    let story = votes::run().await.unwrap();
+    for before in shares(&story, [votes::ITEM, votes::INDEX]) {
+        assert!(before > 0.5, "{before}");
+    }
+    for after in shares(&story, [votes::ITEM_BY_HAND, votes::INDEX_SHARDED]) {
         assert!(after < 0.001, "{after}");
     }
 }

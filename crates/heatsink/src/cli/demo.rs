@@ -27,6 +27,8 @@ enum Story {
     Chat(Example),
     /// Busy users and tenants: random, days, days with shards, and suffixes appended by hand
     Events(Example),
+    /// Votes on one item, and ballots that an index lists under one key
+    Votes(Example),
     /// A leaderboard's questions: top 100 and next pages, own score, rank; by score and by player
     Ranking(Example),
 }
@@ -86,6 +88,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         Some(Story::Chat(args)) => example(&runtime, "chat", args.output),
         Some(Story::Ranking(args)) => example(&runtime, "ranking", args.output),
         Some(Story::Events(args)) => example(&runtime, "events", args.output),
+        Some(Story::Votes(args)) => example(&runtime, "votes", args.output),
         Some(Story::OpsLog(args)) => example(&runtime, "ops-log", args.output),
     }
 }
