@@ -2,7 +2,7 @@
 //!
 //! The applications speak DynamoDB and know nothing of shards; only the rules differ between before and after. Time is virtual: the
 //! partitions' clock moves with the schedule of the load, so a run is exact, is the same every time, and takes as long as its work.
-//! The same heat in real time and over HTTP is `heatsink demo leaderboard`; clients in Python and JavaScript lie beside each application.
+//! The same heat in real time and over HTTP is `heatsink demo leaderboard`.
 //!
 //! Each system has a page in docs/systems.
 

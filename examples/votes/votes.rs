@@ -26,8 +26,20 @@ strategy = "calculated"
 shards   = 12
 "##;
 
+/// The one item, counted over ten rows.
+const COUNTER: &str = r##"
+[[rule]]
+table      = "ElectionData"
+keys       = "CANDIDATE#*"
+strategy   = "counter"
+attributes = ["votes"]
+shards     = 10
+"##;
+
 /// Names of the phases.
 pub const ITEM: &str = "votes: one item, no rule";
+/// The same calls, with a rule.
+pub const ITEM_COUNTED: &str = "votes: a counter over 10 shards";
 /// The account's drawn suffixes, through Heatsink unchanged.
 pub const ITEM_BY_HAND: &str = "votes: the account's ten items";
 /// Ballots, with the constant key in the index.
@@ -73,15 +85,14 @@ fn ballot(nth: u32) -> (Operation, Json) {
 /// When a request is refused for another reason than throughput.
 pub async fn run() -> Result<Story, Fault> {
     let mut story = Story::default();
-    let stage = started("").await?;
-    let load = stage.offer(RATE, SECONDS, |_| vote(CANDIDATE)).await?;
-    story.load(ITEM, &load);
-    stage.rest();
-    story.check(
-        &format!("{ITEM}: the total"),
-        &votes(&stage, CANDIDATE).await?,
-        &(load.accepted.len() as u64),
-    );
+    for (name, rules) in [(ITEM, ""), (ITEM_COUNTED, COUNTER)] {
+        let stage = started(rules).await?;
+        let load = stage.offer(RATE, SECONDS, |_| vote(CANDIDATE)).await?;
+        story.load(name, &load);
+        stage.rest();
+        let total = votes(&stage, CANDIDATE).await?;
+        story.check(&format!("{name}: the total"), &total, &(load.accepted.len() as u64));
+    }
 
     let stage = started("").await?;
     let own = |shard: u32| format!("{CANDIDATE}#{shard}");
