@@ -243,6 +243,11 @@ fn holds(condition: &[u8], name: &str, item: &Item) -> Result<bool, Unreadable> 
     let [value, exists, operator, list] =
         json::attributes_of(condition, members)?.map(|raw| raw.filter(|raw| *raw != b"null"));
     let mut placeholders = Placeholders::new();
+    if let (Some(operator), Some(list)) = (operator, list)
+        && !fits(&json::string(operator)?, &json::elements(list)?)?
+    {
+        return Err(Unreadable);
+    }
     let text = match (value, exists, operator, list) {
         (Some(value), None | Some(b"true"), None, None) => {
             test(name, "EQ", &[value], &mut placeholders, Tests::Filter)?
@@ -261,6 +266,21 @@ fn holds(condition: &[u8], name: &str, item: &Item) -> Result<bool, Unreadable> 
     let condition =
         Condition::read(Kind::Condition, &text, &bindings, Checks::Meaning).map_err(|_| Unreadable)?;
     Ok(condition.holds(item))
+}
+
+/// Whether an operator takes operands of these types. Only `EQ` and `NE` take all; the store refuses the others (AWS API reference, `Condition`).
+fn fits(operator: &str, operands: &[&[u8]]) -> Result<bool, Unreadable> {
+    if matches!(operator, "EQ" | "NE" | "CONTAINS" | "NOT_CONTAINS") {
+        return Ok(true);
+    }
+    for operand in operands {
+        let members = json::members(operand)?;
+        let scalar = |(name, _): &(std::borrow::Cow<'_, str>, &[u8])| matches!(&**name, "S" | "N" | "B");
+        if !members.iter().all(scalar) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// A key's bytes as a value.

@@ -146,6 +146,10 @@ fn legacy_conditions_on_the_key_ask_what_the_logical_key_makes_of_them() {
     let wrong = write(r#""Expected":{"pk":{"ComparisonOperator":"LIKE","AttributeValueList":[{"S":"g"}]}}"#);
     let body = json(sent(Operation::DeleteItem, &wrong).as_bytes());
     assert_eq!(body["Key"]["pk"]["S"], "", "nothing can be written with it");
+    let wrong =
+        write(r#""Expected":{"pk":{"ComparisonOperator":"IN","AttributeValueList":[{"BOOL":true}]}}"#);
+    let body = json(sent(Operation::DeleteItem, &wrong).as_bytes());
+    assert_eq!(body["Key"]["pk"]["S"], "", "IN takes no such operand");
 }
 
 #[test]
