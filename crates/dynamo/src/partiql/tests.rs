@@ -1,3 +1,5 @@
+//! Statements read and refused, and what any text does to the parser.
+
 use proptest::prelude::*;
 
 use super::*;
