@@ -268,9 +268,10 @@ fn holds(condition: &[u8], name: &str, item: &Item) -> Result<bool, Unreadable> 
     Ok(condition.holds(item))
 }
 
-/// Whether an operator takes operands of these types. Only `EQ` and `NE` take all; the store refuses the others (AWS API reference, `Condition`).
+/// Whether an operator takes operands of these types: `IN` takes strings, numbers and binaries only, and the store refuses others (AWS API
+/// reference, `Condition`).
 fn fits(operator: &str, operands: &[&[u8]]) -> Result<bool, Unreadable> {
-    if matches!(operator, "EQ" | "NE" | "CONTAINS" | "NOT_CONTAINS") {
+    if operator != "IN" {
         return Ok(true);
     }
     for operand in operands {

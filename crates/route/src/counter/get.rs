@@ -72,7 +72,11 @@ impl Shown {
         };
         let mut asked = Vec::new();
         if let Some(projection) = &projection {
-            let mut wanted = projection.clone();
+            // Whole attributes: a store shows what a path leaves of them, to which the path means something else.
+            let mut wanted = Projection::default();
+            for path in &projection.paths {
+                wanted.add_root(&path.root);
+            }
             for name in table.key.names() {
                 wanted.add_root(name);
             }

@@ -118,7 +118,11 @@ fn shown(request: &Request<'_>, table: &Table) -> Result<Option<Shown>, Error> {
     if bindings.check_unused(&all).is_err() {
         return Ok(None);
     }
-    let mut wanted = projection.clone();
+    // Whole attributes: a store shows what a path leaves of them, to which the path means something else.
+    let mut wanted = Projection::default();
+    for path in &projection.paths {
+        wanted.add_root(&path.root);
+    }
     for name in table.key.names() {
         wanted.add_root(name);
     }
