@@ -14,11 +14,12 @@ use heatsink_dynamo::expression::{
     Bindings, Checks, Condition, Fresh, Kind, MAX_EXPRESSION, Projection, may_mention,
 };
 use heatsink_dynamo::json::{self, Malformed, Object};
-use heatsink_dynamo::value::{read_attributes, read_item, write_item};
+use heatsink_dynamo::value::read_attributes;
 use heatsink_dynamo::{Error, IndexSchema, TableSchema, Value};
 use heatsink_layout::Table;
 
-use crate::request::{Changes, Request};
+use crate::query::project;
+use crate::request::{Changes, Request, quoted};
 
 /// A filter that is evaluated here, and what the client wants to see of what it leaves.
 #[derive(Debug)]
@@ -154,22 +155,13 @@ impl LocalFilter {
 
     /// Writes what the client wants of an item. Top-level attributes keep their bytes.
     fn show(&self, item: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-        let Some(projection) = &self.projection else {
-            out.extend_from_slice(item);
-            return Ok(());
-        };
-        if projection.paths.iter().any(|path| !path.rest.is_empty()) {
-            write_item(&projection.apply(&read_item(item).map_err(|_| Malformed)?), out);
-            return Ok(());
-        }
-        let mut left = Object::new();
-        for (name, value) in json::members(item)? {
-            if projection.covers(&name) {
-                left.raw(&name, value);
+        match &self.projection {
+            Some(projection) => project(projection, item, out),
+            None => {
+                out.extend_from_slice(item);
+                Ok(())
             }
         }
-        out.extend_from_slice(&left.finish());
-        Ok(())
     }
 }
 
@@ -200,10 +192,4 @@ fn holds(schema: &TableSchema, index: &IndexSchema, name: &str) -> bool {
         .into_iter()
         .any(|key| key.partition.name == name || key.sort.as_ref().is_some_and(|sort| sort.name == name));
     is_key || index.projects_all || index.included.iter().any(|included| included == name)
-}
-
-fn quoted(text: &str) -> Vec<u8> {
-    let mut quoted = Vec::with_capacity(text.len() + 2);
-    json::write_string(&mut quoted, text);
-    quoted
 }

@@ -62,3 +62,10 @@ pub(crate) fn set_members(body: &Bytes, changes: &Changes) -> Result<Bytes, Erro
 pub fn malformed() -> Error {
     Error::bare(Code::SerializationException)
 }
+
+/// A text as a JSON string.
+pub(crate) fn quoted(text: &str) -> Vec<u8> {
+    let mut quoted = Vec::with_capacity(text.len() + 2);
+    json::write_string(&mut quoted, text);
+    quoted
+}

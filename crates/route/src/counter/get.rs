@@ -72,14 +72,7 @@ impl Shown {
         };
         let mut asked = Vec::new();
         if let Some(projection) = &projection {
-            // Whole attributes: a store shows what a path leaves of them, to which the path means something else.
-            let mut wanted = Projection::default();
-            for path in &projection.paths {
-                wanted.add_root(&path.root);
-            }
-            for name in table.key.names() {
-                wanted.add_root(name);
-            }
+            let wanted = whole_attributes(projection, table);
             if request.get("AttributesToGet").is_some() {
                 // In its own words: a batch must not have both.
                 let names = wanted.paths.iter().map(|path| path.root.as_str());
@@ -117,6 +110,19 @@ impl Shown {
         project(projection, &item, &mut left)?;
         Ok(left)
     }
+}
+
+/// What to ask the store for: whole attributes, and the keys. A store shows what a path leaves of an attribute, to which the path means something
+/// else when it is applied to the sum.
+pub(super) fn whole_attributes(projection: &Projection, table: &Table) -> Projection {
+    let mut wanted = Projection::default();
+    for path in &projection.paths {
+        wanted.add_root(&path.root);
+    }
+    for name in table.key.names() {
+        wanted.add_root(name);
+    }
+    wanted
 }
 
 /// The plan of a GetItem; `body` is the request for row 0, `keys` are the physical keys of all rows.

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use super::complete::Complete;
 use super::fetch::{Fetch, add};
-use super::get::Shown;
+use super::get::{Shown, whole_attributes};
 use crate::answer::unreadable;
 use crate::asked::asked_first;
 use crate::plan::{Explanation, Kind as PlanKind, Plan, Planned};
@@ -118,14 +118,7 @@ fn shown(request: &Request<'_>, table: &Table) -> Result<Option<Shown>, Error> {
     if bindings.check_unused(&all).is_err() {
         return Ok(None);
     }
-    // Whole attributes: a store shows what a path leaves of them, to which the path means something else.
-    let mut wanted = Projection::default();
-    for path in &projection.paths {
-        wanted.add_root(&path.root);
-    }
-    for name in table.key.names() {
-        wanted.add_root(name);
-    }
+    let wanted = whole_attributes(&projection, table);
     let mut fresh = Fresh::avoiding(&bindings);
     let mut quoted = Vec::new();
     json::write_string(&mut quoted, &wanted.render(&mut fresh));

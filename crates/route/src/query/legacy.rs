@@ -6,7 +6,7 @@ use heatsink_dynamo::json;
 
 use super::request::Unplanned;
 use crate::legacy::{Placeholders, Tests, Unreadable, filter, projection, tests};
-use crate::request::Request;
+use crate::request::{Request, quoted};
 
 const LEGACY: [&str; 5] =
     ["KeyConditions", "QueryFilter", "ScanFilter", "ConditionalOperator", "AttributesToGet"];
@@ -58,10 +58,4 @@ pub(crate) fn modernized(body: &Bytes, filtered_by: &str) -> Result<Option<Bytes
     let changes: Vec<(&str, Option<&[u8]>)> =
         changes.iter().map(|(name, value)| (*name, value.as_deref())).collect();
     Ok(Some(Bytes::from(json::splice_members(body, &changes)?)))
-}
-
-fn quoted(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    json::write_string(&mut out, text);
-    out
 }
