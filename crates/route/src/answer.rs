@@ -12,6 +12,10 @@ use crate::splice::Splice;
 /// The plan for a request that every DynamoDB refuses: it is sent as it came, so that the refusal is the store's own.
 pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
     let finish = move |answer: Result<Bytes, Error>| match answer {
+        Ok(_) if reads(operation) => Err(Error::validation(format!(
+            "The table is sharded, and Heatsink cannot tell what this {} asks for: DynamoDB is known to refuse it",
+            operation.name()
+        ))),
         Ok(_) => Err(accepted()),
         Err(error) => Err(error),
     };
@@ -19,12 +23,17 @@ pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
         operation,
         body.clone(),
         Some(Box::new(finish)),
-        "the key is not valid: the store refuses the request",
+        "the request is not valid: it is sent as it came, so that the store refuses it",
     )
     .plan()
 }
 
-/// The error of a request that the store accepted though every DynamoDB refuses it.
+fn reads(operation: Operation) -> bool {
+    use Operation::{BatchGetItem, GetItem, Query, Scan, TransactGetItems};
+    matches!(operation, BatchGetItem | GetItem | Query | Scan | TransactGetItems)
+}
+
+/// The error of a write that the store accepted though every DynamoDB refuses it.
 pub(crate) fn accepted() -> Error {
     done(Error::internal(
         "The store accepted a key that DynamoDB refuses; it may lie where Heatsink does not find it",

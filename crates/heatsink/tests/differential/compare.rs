@@ -2,7 +2,7 @@
 //!
 //! What may differ, and only that: the order of a Scan and of BatchGetItem's answers (DynamoDB promises none), the order
 //! of rows with equal index sort keys (nor there), the order of a set's members, sizes in DescribeTable, consumed capacity
-//! (the honest sum over shards), and which table's mistake a batch with several tables reports.
+//! (the honest sum over shards), and which of several mistakes is told (`mistakes`).
 
 use bytes::Bytes;
 use futures::executor::block_on;
@@ -11,6 +11,7 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::generate::Step;
+use crate::mistakes::{Standing, standing};
 use crate::shrink::Case;
 use crate::{counters, streams, tables};
 
@@ -99,7 +100,7 @@ fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answer {
 
 /// The first difference that matters between the unsharded and the sharded answer.
 pub fn difference(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
-    if plain.error != sharded.error && !either_mistake_may_be_told(step, plain, sharded) {
+    if plain.error != sharded.error && standing(step, plain, sharded) == Standing::Comparable {
         return Some(format!("errors differ: {:?} / {:?}", plain.error, sharded.error));
     }
     if let Some(what) = capacity(case, step, plain, sharded) {
@@ -131,16 +132,6 @@ fn statement(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Opti
     } else {
         differs("pages", &json!(plain.pages), &json!(sharded.pages))
     }
-}
-
-/// Both stores refuse a request in which several things are wrong, each for another of them. The tables of a batch are members of a JSON
-/// object, which has no order. And of a value that nothing uses and one that is not bound the engine tells the latter only once an item
-/// makes it evaluate the expression, which in a parallel Scan depends on where items lie.
-fn either_mistake_may_be_told(step: &Step, plain: &Answer, sharded: &Answer) -> bool {
-    let several = step.body["RequestItems"].as_object().is_some_and(|tables| tables.len() > 1);
-    let unused = step.body["ExpressionAttributeValues"].get(":unused").is_some();
-    let code = |answer: &Answer| answer.error.as_ref().map(|(code, _, _)| code.clone());
-    (several || unused) && code(plain).is_some() && code(plain) == code(sharded)
 }
 
 /// Whether an answer is one of the refusals that sharded tables give by design (docs/compatibility.md).

@@ -46,7 +46,7 @@ use self::request::{Query, Unplanned};
 use self::scatter::Wanted;
 use self::shape::Gathering;
 use self::template::{Ask, Expressions, Template};
-use crate::answer::rewrite;
+use crate::answer::{pass_refusal, rewrite};
 use crate::asked::asked_first;
 use crate::key::{Lost, place};
 use crate::plan::{Finish, Plan, Single};
@@ -69,7 +69,7 @@ pub(crate) fn plan(
     let modern = match legacy::modernized(body, "QueryFilter") {
         Ok(modern) => modern,
         Err(Unplanned::Refused(error)) => return Err(error),
-        Err(Unplanned::Invalid) => return Ok(refused(body)),
+        Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Query, body)),
     };
     let read = |checks| read(router, modern.as_ref().unwrap_or(body), schema, layouts, checks);
     let in_legacy_words = modern.is_some() && has_filter(body);
@@ -85,7 +85,7 @@ pub(crate) fn plan(
     match planned {
         Ok(plan) => Ok(plan),
         Err(Unplanned::Refused(error)) => Err(error),
-        Err(Unplanned::Invalid) => Ok(refused(body)),
+        Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Query, body)),
     }
 }
 
@@ -297,17 +297,4 @@ fn logical(table: Arc<Table>) -> Finish {
         let body = answer?;
         rewrite(Operation::Query, &body, |splice| scan::logical(&table, &body, splice))
     })
-}
-
-/// The plan of a request that every DynamoDB refuses.
-fn refused(body: &Bytes) -> Plan {
-    let finish: Finish = Box::new(|answer| {
-        answer.and_then(|_| {
-            Err(Error::validation(
-                "The table is sharded, and Heatsink cannot tell what this Query asks for: DynamoDB is known to refuse it",
-            ))
-        })
-    });
-    let why = "the request is not valid: it is sent as it came, so that the store refuses it";
-    Single::new(Operation::Query, body.clone(), Some(finish), why).plan()
 }

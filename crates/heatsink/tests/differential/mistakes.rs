@@ -1,0 +1,107 @@
+//! Requests with mistakes: which of the answers to them are equal enough.
+//!
+//! DynamoDB reads the whole of every expression before it does anything. The embedded engine finds a placeholder without a definition only when it
+//! evaluates that far, so which of several mistakes it tells depends on the items it meets, and now and then it finds none. Sharding reads
+//! first, as DynamoDB does. This file says of a request by itself, not of its answers, whether its placeholders are in order.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use crate::compare::Answer;
+use crate::generate::Step;
+
+/// How the two answers to one request stand to each other.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// To be compared.
+    Comparable,
+    /// Both refuse, each for another of several mistakes.
+    EitherMistake,
+    /// The engine overlooked a mistake that DynamoDB refuses, and sharding did not. If it wrote, the stores are no longer equal.
+    Overlooked,
+}
+
+/// What `plain` and `sharded` are to each other. Only a request that DynamoDB is known to refuse is ever anything but comparable.
+pub fn standing(step: &Step, plain: &Answer, sharded: &Answer) -> Standing {
+    let code = |answer: &Answer| answer.error.as_ref().map(|(code, _, _)| code.clone());
+    if plain.error == sharded.error {
+        return Standing::Comparable;
+    }
+    let refused = code(sharded).as_deref() == Some("ValidationException");
+    let disorder = disorder(&step.body);
+    // The tables of a batch are members of a JSON object, which has no order.
+    let several = step.body["RequestItems"].as_object().is_some_and(|tables| tables.len() > 1);
+    match (code(plain), code(sharded)) {
+        (Some(plain), Some(sharded)) if (several || disorder.unused) && plain == sharded => {
+            Standing::EitherMistake
+        }
+        (Some(_), _) if disorder.undefined && refused => Standing::EitherMistake,
+        (None, _) if disorder.undefined && refused => Standing::Overlooked,
+        _ => Standing::Comparable,
+    }
+}
+
+/// What is wrong with a request's placeholders.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Disorder {
+    /// An expression uses one that is not defined beside it.
+    undefined: bool,
+    /// One is defined that no expression beside it uses.
+    unused: bool,
+}
+
+fn disorder(body: &Json) -> Disorder {
+    let mut found = Disorder::default();
+    walk(body, &mut found);
+    found
+}
+
+fn walk(value: &Json, found: &mut Disorder) {
+    match value {
+        Json::Object(members) => {
+            let mut used = BTreeSet::new();
+            for (name, text) in members {
+                if let (true, Json::String(text)) = (name.ends_with("Expression"), text) {
+                    used.extend(placeholders(text));
+                }
+            }
+            let defined: BTreeSet<&str> = ["ExpressionAttributeNames", "ExpressionAttributeValues"]
+                .into_iter()
+                .filter_map(|name| members.get(name)?.as_object())
+                .flat_map(|defined| defined.keys().map(String::as_str))
+                .collect();
+            found.undefined |= !used.is_subset(&defined);
+            found.unused |= !defined.is_subset(&used);
+            members.values().for_each(|member| walk(member, found));
+        }
+        Json::Array(elements) => elements.iter().for_each(|element| walk(element, found)),
+        _ => {}
+    }
+}
+
+/// The `#name`s and `:value`s of an expression, which has no other use for these signs.
+fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(['#', ':']).map(|(at, sign)| {
+        let rest = &text[at + sign.len()..];
+        let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(rest.len());
+        &text[at..at + sign.len() + end]
+    })
+}
+
+#[test]
+fn a_requests_placeholders_are_in_order_or_not() {
+    let of = |body: Json| disorder(&body);
+    let fine = serde_json::json!({"FilterExpression": "#a = :b AND a < :b", "ExpressionAttributeNames": {"#a": "x"},
+        "ExpressionAttributeValues": {":b": {"S": "#c :d"}}});
+    assert_eq!(of(fine.clone()), Disorder::default());
+    let mut undefined = fine.clone();
+    undefined["ProjectionExpression"] = serde_json::json!("y.#z[0]");
+    assert_eq!(of(undefined.clone()), Disorder { undefined: true, unused: false });
+    let mut unused = fine.clone();
+    unused["ExpressionAttributeValues"][":u"] = serde_json::json!({"S": ""});
+    assert_eq!(of(unused), Disorder { undefined: false, unused: true });
+    // Each action of a transaction has its own.
+    let nested = serde_json::json!({"TransactItems": [{"Update": fine}, {"Update": undefined}]});
+    assert_eq!(of(nested), Disorder { undefined: true, unused: false });
+}
