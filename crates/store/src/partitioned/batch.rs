@@ -27,6 +27,7 @@ struct Group<'a> {
 
 impl<S: Store> Partitioned<S> {
     pub(super) async fn batch(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        let now = self.gate.now();
         let (limit, unprocessed) = match operation {
             Operation::BatchWriteItem => (25, "UnprocessedItems"),
             _ => (100, "UnprocessedKeys"),
@@ -51,7 +52,7 @@ impl<S: Store> Partitioned<S> {
                 table.as_deref().map_or(Vec::new(), |table| of_entry(group, entry, table))
             })
             .collect();
-        let verdicts = self.gate.admit_each(lists.iter().map(Vec::as_slice));
+        let verdicts = self.gate.admit_each(now, lists.iter().map(Vec::as_slice));
         let detailed = operation == Operation::BatchWriteItem
             && tables.iter().flatten().any(|table| !table.indexes.is_empty());
 

@@ -97,18 +97,17 @@ impl Gate {
         }
     }
 
-    /// Admits all demands of a request or none.
-    pub(super) fn admit(&self, demands: &[Demand]) -> Result<(), Vec<Throttle>> {
-        let now = self.now();
+    /// Admits all demands of a request that came at `now`, or none.
+    pub(super) fn admit(&self, now: u64, demands: &[Demand]) -> Result<(), Vec<Throttle>> {
         self.tables().admit(now, demands)
     }
 
-    /// Admits each list of demands on its own, one after another.
+    /// Admits each list of demands of a request that came at `now` on its own, one after another.
     pub(super) fn admit_each<'a>(
         &self,
+        now: u64,
         lists: impl Iterator<Item = &'a [Demand]>,
     ) -> Vec<Result<(), Vec<Throttle>>> {
-        let now = self.now();
         let mut tables = self.tables();
         lists.map(|demands| tables.admit(now, demands)).collect()
     }
@@ -171,7 +170,9 @@ impl Gate {
         Some(report::document(table, now, &resources))
     }
 
-    fn now(&self) -> u64 {
+    /// The time. A request is admitted as of the moment it came, not of the moment it was read: large ones take longer to
+    /// read, and would find more tokens than small ones that came with them.
+    pub(super) fn now(&self) -> u64 {
         self.env.now().0
     }
 

@@ -93,6 +93,7 @@ impl<S: Store> Partitioned<S> {
 
     /// A request on one table or index.
     async fn single(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        let now = self.gate.now();
         let read = || {
             let name = json::string(json::member(&body, "TableName").ok()??).ok()?;
             Some((self.gate.table(&name)?, Told::read(&body)?))
@@ -100,7 +101,7 @@ impl<S: Store> Partitioned<S> {
         // An unknown table, or what cannot be read, the store refuses.
         let Some((table, told)) = read() else { return self.inner.call(operation, body).await };
         let demands = demands::single(operation, &body, &table);
-        self.gate.admit(&demands).map_err(|throttles| self.gate.refuse(&throttles))?;
+        self.gate.admit(now, &demands).map_err(|throttles| self.gate.refuse(&throttles))?;
         let writes = matches!(operation, Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem);
         self.metered(operation, body, told, writes && !table.indexes.is_empty(), demands).await
     }

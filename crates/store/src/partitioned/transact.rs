@@ -15,6 +15,7 @@ const TWO: Units = Units::whole(2);
 
 impl<S: Store> Partitioned<S> {
     pub(super) async fn transact(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        let now = self.gate.now();
         let read = || {
             let items = json::elements(json::member(&body, "TransactItems").ok()??).ok()?;
             Some((self.of_items(&items)?, items.len(), Told::read(&body)?))
@@ -23,7 +24,7 @@ impl<S: Store> Partitioned<S> {
         let Some(((demands, owners, detailed), count, told)) = read() else {
             return self.inner.call(operation, body).await;
         };
-        if let Err(throttles) = self.gate.admit(&demands) {
+        if let Err(throttles) = self.gate.admit(now, &demands) {
             return Err(refusal::cancelled(&throttles, &owners, count));
         }
         self.metered(operation, body.clone(), told, detailed, demands).await
