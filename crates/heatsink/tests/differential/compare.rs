@@ -29,13 +29,22 @@ pub struct Answer {
 
 /// The answer to one request.
 pub(crate) fn call(store: &dyn Store, operation: Operation, body: &Json) -> Result<Json, Error> {
-    let answer = block_on(store.call(operation, Bytes::from(body.to_string())))?;
+    block_on(ask(store, operation, body))
+}
+
+async fn ask(store: &dyn Store, operation: Operation, body: &Json) -> Result<Json, Error> {
+    let answer = store.call(operation, Bytes::from(body.to_string())).await?;
     serde_json::from_slice(&answer)
         .map_err(|error| Error::internal(format!("the answer is not JSON: {error}")))
 }
 
 /// Runs a step, following pages to the end; a parallel Scan in all its segments.
 pub fn run(store: &dyn Store, step: &Step) -> Answer {
+    block_on(run_beside_others(store, step))
+}
+
+/// [`run`] as a task.
+pub async fn run_beside_others(store: &dyn Store, step: &Step) -> Answer {
     let Some(operation) = Operation::by_name(&step.operation) else {
         let error = Some((format!("no operation {}", step.operation), None, Json::Null));
         return Answer { error, ..Answer::default() };
@@ -50,7 +59,7 @@ pub fn run(store: &dyn Store, step: &Step) -> Answer {
         if segments.is_some() {
             body["Segment"] = json!(segment);
         }
-        let part = pages(store, operation, body);
+        let part = pages(store, operation, body).await;
         whole.pages.extend(part.pages);
         whole.capacities.extend(part.capacities);
         if part.error.is_some() {
@@ -61,10 +70,10 @@ pub fn run(store: &dyn Store, step: &Step) -> Answer {
     whole
 }
 
-fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answer {
+async fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answer {
     let mut all = Answer::default();
     loop {
-        match call(store, operation, &body) {
+        match ask(store, operation, &body).await {
             Err(error) => {
                 let mut item = Json::Object(error.members.clone());
                 order_sets(&mut item);
@@ -181,7 +190,7 @@ fn differs(what: &str, plain: &Json, sharded: &Json) -> Option<String> {
     (plain != sharded).then(|| format!("{what} differ:\n  unsharded {plain}\n  sharded   {sharded}"))
 }
 
-fn rows(answer: &Answer) -> Vec<&Json> {
+pub(crate) fn rows(answer: &Answer) -> Vec<&Json> {
     answer.pages.iter().filter_map(|page| page["Items"].as_array()).flatten().collect()
 }
 

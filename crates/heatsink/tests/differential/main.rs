@@ -21,8 +21,11 @@
 )]
 
 mod compare;
+mod concurrent;
 mod counters;
 mod generate;
+#[path = "../late/store.rs"]
+mod late;
 mod legacy;
 mod matrix;
 mod mistakes;
@@ -119,9 +122,7 @@ fn short(text: String) -> String {
 
 fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     let mut rng = Rng::with_seed(seed);
-    let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
-    let rules: Vec<&str> = world::RULES.iter().copied().filter(|rules| rules.contains(&named)).collect();
-    let rules = rules[rng.usize(..rules.len())].to_owned();
+    let rules = world::draw(&mut rng);
     let tables = counters::tables(&rules);
     let mut steps = generate::steps(&mut rng, &tables, in_case);
     if counters::has(&rules) {

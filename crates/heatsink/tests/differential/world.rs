@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use fastrand::Rng;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
@@ -62,6 +63,13 @@ pub const RULES: &[&str] = &[
     ]"#,
 ];
 
+/// The rules of a case; only of those that hold `HEATSINK_RULES`, if it is set.
+pub fn draw(rng: &mut Rng) -> String {
+    let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
+    let rules: Vec<&str> = RULES.iter().copied().filter(|rules| rules.contains(&named)).collect();
+    rules[rng.usize(..rules.len())].to_owned()
+}
+
 /// A gateway's service, seen as a store.
 pub struct Sharded(Service);
 
@@ -98,13 +106,18 @@ impl World {
     /// A service on a fresh engine, with the tables made through it.
     pub fn new(tables: &[Table], rules: &str) -> World {
         let raw: Arc<dyn Store> = Arc::new(Embedded::memory().expect("memory"));
+        let world = World::before(raw.clone(), raw, rules);
+        create(&world.service, tables);
+        world
+    }
+
+    /// A gateway that reaches the engine `raw` through `store`. Its tables are made by another.
+    pub fn before(raw: Arc<dyn Store>, store: Arc<dyn Store>, rules: &str) -> World {
         let env = Arc::new(RealEnv);
         let rules = Rules::read("rules", rules).expect("the rules are valid");
         let control =
-            block_on(Control::start(raw.clone(), env.clone(), rules)).expect("the registry is empty");
-        let service =
-            Sharded(Service::new(raw.clone(), control.clone(), env, Limits::default(), "us-east-1"));
-        create(&service, tables);
+            block_on(Control::start(store.clone(), env.clone(), rules)).expect("the registry can be read");
+        let service = Sharded(Service::new(store, control.clone(), env, Limits::default(), "us-east-1"));
         World { service, raw, control }
     }
 }
