@@ -8,63 +8,18 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod late;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use bytes::Bytes;
-use fastrand::Rng;
-use futures::FutureExt;
 use futures::executor::{LocalPool, block_on};
-use futures::future::BoxFuture;
 use futures::task::LocalSpawnExt;
-use heatsink_control::{Control, Rules};
-use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_env::RealEnv;
-use heatsink_gateway::{Limits, Service};
-use heatsink_store::Store;
+use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;
-use serde_json::{Value as Json, json};
-
-/// A store whose requests arrive after as many turns of the others as the seed says.
-struct Late {
-    store: Embedded,
-    rng: Mutex<Rng>,
-}
-
-impl Store for Late {
-    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        let turns = self.rng.lock().unwrap().u32(..6);
-        async move {
-            for _ in 0..turns {
-                turn().await;
-            }
-            // At once, so that requests are carried out in the order in which they arrive; on another thread, since one executor cannot
-            // wait within another.
-            let act = || block_on(self.store.call(operation, body));
-            std::thread::scope(|scope| scope.spawn(act).join().expect("the store answers"))
-        }
-        .boxed()
-    }
-}
-
-/// Lets the other tasks take their turn.
-fn turn() -> impl Future<Output = ()> + Send {
-    let mut waited = false;
-    std::future::poll_fn(move |context| {
-        if waited {
-            return std::task::Poll::Ready(());
-        }
-        waited = true;
-        context.waker().wake_by_ref();
-        std::task::Poll::Pending
-    })
-}
-
-async fn call(service: &Service, operation: Operation, body: Json) -> Result<Json, Error> {
-    let answer = service.call(operation, Bytes::from(body.to_string())).await?;
-    Ok(serde_json::from_slice(&answer).expect("an answer is JSON"))
-}
+use late::{call, turn};
+use serde_json::json;
 
 /// What a reader saw.
 #[derive(Default)]
@@ -78,14 +33,10 @@ const WRITES: usize = 60;
 
 /// Tails one key while three writers take turns at it.
 fn run(seed: u64, consistency: &str, index: Option<&'static str>) -> Seen {
-    let store = Late { store: Embedded::memory().unwrap(), rng: Mutex::new(Rng::with_seed(seed)) };
     let rules = format!(
         r#"rule = [{{ table = "*", strategy = "calculated", shards = 4, consistency = "{consistency}" }}]"#
     );
-    let rules = Rules::read("rules", &rules).unwrap();
-    let (store, env): (Arc<dyn Store>, _) = (Arc::new(store), Arc::new(RealEnv));
-    let control = block_on(Control::start(store.clone(), env.clone(), rules)).unwrap();
-    let service = Rc::new(Service::new(store, control, env, Limits::default(), "us-east-1"));
+    let service = Rc::new(late::service(&Arc::new(Embedded::memory().unwrap()), seed, &rules));
     let attribute = |name: &str| json!({"AttributeName": name, "AttributeType": "S"});
     let key = |sort: &str| json!([{"AttributeName": "pk", "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}]);
     let table = json!({
