@@ -121,7 +121,7 @@ impl Service {
         } else {
             self.control.before(operation, body)?;
         }
-        let plan = self.router.plan(operation, body, &self.control)?;
+        let plan = self.router.plan_among(operation, body, &names, &self.control)?;
         Ok((names, plan))
     }
 

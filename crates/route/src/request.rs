@@ -20,11 +20,7 @@ impl<'a> Request<'a> {
     /// `SerializationException` for a body that is no JSON object, or that has a member twice: which of the two a store
     /// would believe is its own affair, and a rewrite must not guess.
     pub fn read(body: &'a Bytes) -> Result<Self, Error> {
-        Request::new(body, json::members(body).map_err(|_| malformed())?)
-    }
-
-    /// [`read`](Self::read) for members that were found already.
-    pub fn new(body: &'a Bytes, members: Vec<(Cow<'a, str>, &'a [u8])>) -> Result<Self, Error> {
+        let members = json::members(body).map_err(|_| malformed())?;
         for (at, (name, _)) in members.iter().enumerate() {
             if members.iter().take(at).any(|(earlier, _)| earlier == name) {
                 return Err(Error::serialization(format!("The member {name} occurs more than once")));

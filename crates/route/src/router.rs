@@ -1,16 +1,16 @@
 //! From a request to its plan: which tables it names decides who handles it.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation, json, wire};
+use heatsink_dynamo::{Error, Operation, wire};
 use heatsink_layout::{Buckets, LayoutSource, Table};
 
 use crate::directory::{Noting, writes};
 use crate::query::share::ItemSizes;
-use crate::request::{Request, malformed};
-use crate::tables::{among, names_directly};
+use crate::request::Request;
 use crate::{Plan, batch, counter, hidden, partiql, point, query, scan, streams, tables_of, transact};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
@@ -35,8 +35,8 @@ impl Router {
         self.drawn.fetch_add(1, Ordering::Relaxed) % shards.max(1)
     }
 
-    /// The plan of a request. Every table that the request names ([`tables_of`]) must be known to `layouts` by now: a
-    /// table that `layouts` does not know is taken as unsharded.
+    /// The plan of a request. Every table that it names ([`tables_of`]) must be known to `layouts` by now: a table that `layouts`
+    /// does not know is taken as unsharded.
     ///
     /// # Errors
     /// DynamoDB's own error where the request is wrong, `ValidationException` for what sharded tables do not
@@ -47,11 +47,23 @@ impl Router {
         body: &Bytes,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
+        self.plan_among(operation, body, &tables_of(operation, body)?, layouts)
+    }
+
+    /// [`plan`](Self::plan) for whoever has found the tables of the request already.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn plan_among(
+        &self,
+        operation: Operation,
+        body: &Bytes,
+        tables: &[Cow<'_, str>],
+        layouts: &dyn LayoutSource,
+    ) -> Result<Plan, Error> {
         if operation == Operation::ListTables {
             return hidden::list_tables(body, layouts);
         }
-        let members = json::members(body).map_err(|_| malformed())?;
-        let tables = if names_directly(operation) { among(&members) } else { tables_of(operation, body) }?;
         if let Some(hidden) = tables.iter().find(|name| layouts.is_hidden(name)) {
             return Err(hidden::refuse(operation, hidden));
         }
@@ -70,7 +82,7 @@ impl Router {
             return Ok(Plan::Forward { operation, body: body.clone(), why });
         }
         wire::check(operation, body)?;
-        let request = Request::new(body, members)?;
+        let request = Request::read(body)?;
         if !writes(operation) {
             return self.plan_recorded(operation, &request, &schema, layouts);
         }

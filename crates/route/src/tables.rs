@@ -51,35 +51,14 @@ pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>,
                 statement_tables(element, &mut found)?;
             }
         }
-        _ => return among(&json::members(body).map_err(|_| malformed())?),
-    }
-    Ok(found)
-}
-
-/// Whether an operation names its tables in members of the body itself ([`among`]).
-pub(crate) fn names_directly(operation: Operation) -> bool {
-    !matches!(
-        operation,
-        Operation::BatchGetItem
-            | Operation::BatchWriteItem
-            | Operation::TransactGetItems
-            | Operation::TransactWriteItems
-            | Operation::ExecuteStatement
-            | Operation::BatchExecuteStatement
-            | Operation::ExecuteTransaction
-    )
-}
-
-/// [`tables_of`] for members that were found already.
-pub(crate) fn among<'a>(members: &[(Cow<'a, str>, &'a [u8])]) -> Result<Vec<Cow<'a, str>>, Error> {
-    let mut found = Vec::with_capacity(1);
-    for (name, raw) in members {
-        if NAMING.contains(&&**name) && *raw != b"null" {
-            let text = json::string(raw).map_err(|_| malformed())?;
-            add(
-                &mut found,
-                if name == "ShardIterator" { Cow::Owned(iterator_table(&text).into_owned()) } else { text },
-            );
+        _ => {
+            for (name, raw) in json::members(body).map_err(|_| malformed())? {
+                if NAMING.contains(&&*name) && raw != b"null" {
+                    let text = json::string(raw).map_err(|_| malformed())?;
+                    let of_iterator = || Cow::Owned(iterator_table(&text).into_owned());
+                    add(&mut found, if name == "ShardIterator" { of_iterator() } else { text });
+                }
+            }
         }
     }
     Ok(found)
