@@ -4,63 +4,22 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod late;
+
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use fastrand::Rng;
-use futures::FutureExt;
 use futures::executor::{LocalPool, block_on};
-use futures::future::BoxFuture;
 use futures::task::LocalSpawnExt;
-use heatsink_control::{Control, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_env::RealEnv;
-use heatsink_gateway::{Limits, Service};
+use heatsink_gateway::Service;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use late::{call, turn};
 use serde_json::{Value as Json, json};
-
-/// A store whose requests arrive after as many turns of the others as the seed says.
-struct Late {
-    store: Arc<Embedded>,
-    rng: Mutex<Rng>,
-}
-
-impl Store for Late {
-    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        let turns = self.rng.lock().unwrap().u32(..6);
-        async move {
-            for _ in 0..turns {
-                turn().await;
-            }
-            // At once, so that requests are carried out in the order in which they arrive; on another thread, since one executor
-            // cannot wait within another.
-            let act = || block_on(self.store.call(operation, body));
-            std::thread::scope(|scope| scope.spawn(act).join().expect("the store answers"))
-        }
-        .boxed()
-    }
-}
-
-/// Lets the other tasks take their turn.
-fn turn() -> impl Future<Output = ()> + Send {
-    let mut waited = false;
-    std::future::poll_fn(move |context| {
-        if waited {
-            return std::task::Poll::Ready(());
-        }
-        waited = true;
-        context.waker().wake_by_ref();
-        std::task::Poll::Pending
-    })
-}
-
-async fn call(service: &Service, operation: Operation, body: Json) -> Result<Json, Error> {
-    let answer = service.call(operation, Bytes::from(body.to_string())).await?;
-    Ok(serde_json::from_slice(&answer).expect("an answer is JSON"))
-}
 
 /// A service with counters of `votes` and `likes`, and the store behind it.
 struct World {
@@ -71,16 +30,10 @@ struct World {
 impl World {
     fn new(seed: u64, shards: u16) -> World {
         let raw = Arc::new(Embedded::memory().unwrap());
-        let store: Arc<dyn Store> =
-            Arc::new(Late { store: raw.clone(), rng: Mutex::new(Rng::with_seed(seed)) });
         let rules = format!(
             r#"rule = [{{ table = "Votes", keys = "c*", strategy = "counter", attributes = ["votes", "likes"], shards = {shards} }}]"#
         );
-        let env = Arc::new(RealEnv);
-        let control =
-            block_on(Control::start(store.clone(), env.clone(), Rules::read("rules", &rules).unwrap()))
-                .unwrap();
-        let service = Rc::new(Service::new(store, control, env, Limits::default(), "us-east-1"));
+        let service = Rc::new(late::service(&raw, seed, &rules));
         let table = json!({
             "TableName": "Votes", "BillingMode": "PAY_PER_REQUEST",
             "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
@@ -437,4 +390,32 @@ fn a_scan_shows_whole_items_and_each_once() {
         keys.dedup();
         assert_eq!(keys.len(), 16);
     }
+}
+
+/// Each row is written by itself, and a stream shows that: logical keys, and a part of the number in each.
+#[test]
+fn streams_show_the_writes_of_each_row_under_the_logical_key() {
+    let world = World::new(5, 4);
+    let stream = json!({"TableName": "Votes", "StreamSpecification": {"StreamEnabled": true, "StreamViewType": "NEW_IMAGE"}});
+    world.call(Operation::UpdateTable, stream).unwrap();
+    for _ in 0..12 {
+        world.call(Operation::UpdateItem, add("c1", "votes", 1)).unwrap();
+    }
+    let described = world.call(Operation::DescribeTable, json!({"TableName": "Votes"})).unwrap();
+    let arn = &described["Table"]["LatestStreamArn"];
+    let shards = world.call(Operation::DescribeStream, json!({"StreamArn": arn})).unwrap();
+    let mut rows = Vec::new();
+    for shard in shards["StreamDescription"]["Shards"].as_array().unwrap() {
+        let iterator =
+            json!({"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"});
+        let from = world.call(Operation::GetShardIterator, iterator).unwrap();
+        let records =
+            world.call(Operation::GetRecords, json!({"ShardIterator": from["ShardIterator"]})).unwrap();
+        rows.extend(records["Records"].as_array().unwrap().iter().map(|record| record["dynamodb"].clone()));
+    }
+    // Three adds for each of four rows; a row that was not there is made by its first.
+    let parts: Vec<&str> = rows.iter().filter_map(|row| row["NewImage"]["votes"]["N"].as_str()).collect();
+    assert!(rows.iter().all(|row| row["Keys"] == json!({"pk": {"S": "c1"}})), "{rows:?}");
+    assert_eq!(parts.iter().filter(|part| **part == "3").count(), 4, "{parts:?}");
+    assert_eq!(world.item("c1")["votes"]["N"], "12");
 }
