@@ -34,6 +34,7 @@ mod physical;
 mod replay;
 mod schema;
 mod shrink;
+mod strategies;
 mod streams;
 mod tables;
 mod transact;

@@ -12,7 +12,8 @@ use crate::{generate, schema};
 /// Steps enough for the rarest parameter to come up many times.
 const STEPS: usize = 30_000;
 
-fn docs() -> (PathBuf, String) {
+/// docs/compatibility.md, and where it lies.
+pub fn docs() -> (PathBuf, String) {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/compatibility.md");
     let text = std::fs::read_to_string(&page).unwrap();
     (page, text)
@@ -76,6 +77,20 @@ fn rows(text: &str) -> Vec<(String, Vec<String>, String)> {
     .collect()
 }
 
+/// The tests that a cell names and that are not there: `[name](path)` says that the file holds a test of that name.
+pub fn unbacked(page: &Path, what: &str, cell: &str) -> Vec<String> {
+    let mut missing = Vec::new();
+    for link in cell.split('[').skip(1) {
+        let (name, rest) = link.split_once("](").expect("a link");
+        let path = page.with_file_name(rest.split(')').next().unwrap());
+        let held = std::fs::read_to_string(&path).unwrap_or_default();
+        if !held.contains(name.trim_matches('`')) {
+            missing.push(format!("{what}: no {name} in {}", path.display()));
+        }
+    }
+    missing
+}
+
 #[test]
 fn the_matrix_is_backed_by_tests() {
     let (page, text) = docs();
@@ -90,15 +105,7 @@ fn the_matrix_is_backed_by_tests() {
                 missing.push(format!("{cell}: never generated"));
             }
         }
-        // `[name](path)`: the file holds a test of that name.
-        for link in tests.split('[').skip(1) {
-            let (name, rest) = link.split_once("](").expect("a link");
-            let path = page.with_file_name(rest.split(')').next().unwrap());
-            let held = std::fs::read_to_string(&path).unwrap_or_default();
-            if !held.contains(name.trim_matches('`')) {
-                missing.push(format!("{operation}: no {name} in {}", path.display()));
-            }
-        }
+        missing.extend(unbacked(&page, &operation, &tests));
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
     assert!(cells > 120, "only {cells} cells");
