@@ -1,7 +1,9 @@
-//! Advice on hot keys. So far: how many shards a key needs, how sure that is, and what its reads will cost.
+//! Advice on hot keys: how many shards a key needs, how sure that is, and what its reads will cost; which keys of a table matter, by its
+//! items.
 //!
-//! Sans-IO: figures in, figures out. Not here: who is hot (nothing measures that yet), and layouts themselves (`layout`).
+//! Sans-IO: figures and items in, figures out. Not here: who is hot now (nothing measures that yet), and layouts themselves (`layout`).
 
+pub mod audit;
 mod crowding;
 mod shards;
 

@@ -193,3 +193,66 @@ fn a_shard_count_is_advised_with_its_risk_and_costs() {
         assert_eq!(refused.status.code(), Some(64), "{wrong:?}");
     }
 }
+
+#[test]
+fn an_audit_says_which_keys_matter() {
+    let place = Place::new("audit");
+    let path = place.0.join("data.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let fill = async {
+        let store = Embedded::file(&path).unwrap();
+        let call = |operation, body: Json| store.call(operation, Bytes::from(body.to_string()));
+        let definition = json!({
+            "TableName": "Logs", "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{ "AttributeName": "PK", "AttributeType": "S" }, { "AttributeName": "SK", "AttributeType": "S" }],
+            "KeySchema": [{ "AttributeName": "PK", "KeyType": "HASH" }, { "AttributeName": "SK", "KeyType": "RANGE" }],
+        });
+        call(Operation::CreateTable, definition).await.unwrap();
+        for nth in 0..700 {
+            let (key, sort) = match nth % 7 {
+                0 => (format!("USER#u-{nth}"), "PROFILE".to_owned()),
+                1 => (
+                    "BRAND_INDEX".to_owned(),
+                    format!("BRAND#2026-06-22T{:02}:{:02}:00Z", nth / 30, nth % 30),
+                ),
+                _ => ("OPS_LOG".to_owned(), format!("2026-06-22T01:00:00.{nth:03}Z#scan")),
+            };
+            let item = json!({ "PK": { "S": key }, "SK": { "S": sort }, "text": { "S": "x".repeat(1_100) } });
+            call(Operation::PutItem, json!({ "TableName": "Logs", "Item": item })).await.unwrap();
+        }
+    };
+    runtime.block_on(fill);
+
+    let out = heatsink(&["audit", "Logs", "--data", "@", "--output", "json"], &[&path]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let report: Json = serde_json::from_slice(&out.stdout).unwrap();
+    let said: Vec<_> = report["patterns"].as_array().unwrap().iter().collect();
+    let of = |at: usize| {
+        let one = said[at];
+        (
+            one["pattern"].as_str().unwrap(),
+            one["keys"].as_u64().unwrap(),
+            one["verdict"]["action"].as_str().unwrap(),
+        )
+    };
+    assert_eq!(
+        (of(0), of(1), of(2)),
+        (("OPS_LOG", 1, "shard"), ("BRAND_INDEX", 1, "leave"), ("USER#u-{n}", 100, "leave"))
+    );
+    // 500 lines of 2 units in one second.
+    assert_eq!((&report["whole"], &said[0]["busiest"]["peak_units"]), (&json!(true), &json!(1000.0)));
+
+    // Its rule is one that can be used, and the report is the same when it is.
+    let rules = place.file("heatsink.toml", said[0]["verdict"]["rule"].as_str().unwrap());
+    let out = heatsink(&["adopt", "Logs", "--rules", "@", "--data", "@", "--yes"], &[&rules, &path]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let out = heatsink(&["audit", "Logs", "--data", "@", "--output", "json"], &[&path]);
+    assert_eq!(serde_json::from_slice::<Json>(&out.stdout).unwrap(), report);
+
+    let out = heatsink(&["audit", "Logs", "--data", "@", "--items", "80"], &[&path]);
+    let said = text(&out.stdout);
+    assert!(said.contains("of about 700: rates and sizes are at least what is shown"), "{said}");
+    assert!(said.contains("do not shard"), "{said}");
+    let out = heatsink(&["audit", "Nope", "--data", "@"], &[&path]);
+    assert_eq!((out.status.code(), text(&out.stderr).contains("There is no table Nope")), (Some(64), true));
+}

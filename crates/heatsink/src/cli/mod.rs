@@ -1,6 +1,7 @@
 //! The command line: what can be said, one module per subcommand.
 
 mod adopt;
+mod audit;
 mod completions;
 mod config;
 mod demo;
@@ -36,6 +37,8 @@ enum Command {
     Serve(serve::Args),
     /// Brings a table that holds items under its rules, or back out
     Adopt(adopt::Args),
+    /// Says which keys of a table matter and what to do about them, by its items
+    Audit(audit::Args),
     /// Reads the rules and says what they mean
     Config(config::Args),
     /// Says what a request would become, and at what cost, without sending it
@@ -78,6 +81,7 @@ pub fn run() -> ExitCode {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run(args),
         Some(Command::Adopt(args)) => adopt::run(args),
+        Some(Command::Audit(args)) => audit::run(args),
         Some(Command::Config(args)) => config::run(args),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Demo(args)) => demo::run(args),

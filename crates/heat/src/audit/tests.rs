@@ -1,0 +1,95 @@
+use super::*;
+
+/// `count` items of 300 bytes under `key`, `a_second` of them in each second.
+fn write(audit: &mut Audit, key: &str, prefix: &str, count: u32, a_second: u32) {
+    for nth in 0..count {
+        let second = nth / a_second;
+        let time = format!("2026-06-22T{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60);
+        let sort = format!("{prefix}{time}.{nth:03}Z#x");
+        audit.add(key.as_bytes(), Some(SortKey::S(&sort)), 300);
+    }
+}
+
+fn verdict<'a>(report: &'a Report, pattern: &str) -> &'a Verdict {
+    &report.patterns.iter().find(|one| one.pattern == pattern).unwrap().verdict
+}
+
+#[test]
+fn cardinality_alone_says_nothing() {
+    let mut audit = Audit::default();
+    write(&mut audit, "OPS_LOG", "", 6_000, 3_000);
+    write(&mut audit, "BRAND_INDEX", "BRAND#", 40, 1);
+    for brand in 0..30 {
+        write(&mut audit, &format!("THREAT#brand-{brand}"), "ALERT#", 20, 1);
+    }
+    let report = audit.report("AntiCounterfeit");
+    assert_eq!((report.items, report.patterns.len()), (6_640, 3));
+    let [log, threats, brands] = &report.patterns[..] else { panic!("{report:#?}") };
+
+    assert_eq!((log.pattern.as_str(), log.keys, log.verdict.action), ("OPS_LOG", 1, Action::Shard));
+    assert_eq!(log.busiest.as_ref().unwrap().peak_units, Some(3_000.0));
+    assert!(log.verdict.reason.contains("Buckets of time alone would not help"), "{}", log.verdict.reason);
+    let rule = log.verdict.rule.as_deref().unwrap();
+    assert!(rule.contains("keys     = \"OPS_LOG\"\nstrategy = \"calculated\"\nshards   = "), "{rule}");
+
+    assert_eq!((threats.pattern.as_str(), threats.keys), ("THREAT#brand-{n}", 30));
+    assert_eq!((brands.pattern.as_str(), brands.keys), ("BRAND_INDEX", 1));
+    for left in [threats, brands] {
+        assert_eq!(left.verdict.action, Action::Leave);
+        assert!(left.verdict.reason.contains("at most 1.0 write units in its busiest second"), "{left:?}");
+    }
+}
+
+#[test]
+fn what_grows_for_years_gets_buckets_and_what_is_hot_too_gets_both() {
+    let mut audit = Audit::default();
+    for day in 1..=28 {
+        for nth in 0..80 {
+            let sort = format!("ALERT#2026-06-{day:02}T00:{:02}:{:02}Z", nth / 60, nth % 60);
+            audit.add(b"SLOW", Some(SortKey::S(&sort)), 400_000);
+            for _ in 0..3 {
+                audit.add(b"FAST", Some(SortKey::S(&sort)), 400_000);
+            }
+        }
+    }
+    let report = audit.report("T");
+    let slow = verdict(&report, "SLOW");
+    assert_eq!(slow.action, Action::Bucket, "{slow:?}");
+    assert!(slow.reason.contains("they lift no rate"), "{}", slow.reason);
+    let rule = "strategy = \"bucket\"\nbucket   = \"month\"\ntime     = { prefix = \"ALERT#\" }\n";
+    assert!(slow.rule.as_deref().unwrap().ends_with(rule), "{slow:?}");
+    let fast = verdict(&report, "FAST");
+    assert_eq!(fast.action, Action::Shard, "1,173 units in one second: {fast:?}");
+    let rule = "bucket   = \"day\"\ntime     = { prefix = \"ALERT#\" }\nshards   = ";
+    assert!(fast.rule.as_deref().unwrap().contains(rule), "{fast:?}");
+}
+
+#[test]
+fn without_times_the_rate_is_not_made_up() {
+    let mut audit = Audit::default();
+    for nth in 0..500 {
+        audit.add(b"game_x", Some(SortKey::S(&format!("{nth:010}#p{nth}"))), 100);
+        audit.add(format!("VOTER#{nth}").as_bytes(), None, 100);
+    }
+    let report = audit.report("T");
+    let game = verdict(&report, "game_x");
+    assert_eq!((game.action, &game.rule), (Action::Measure, &None));
+    assert!(game.reason.contains("50 % of the items"), "{}", game.reason);
+    assert_eq!(verdict(&report, "VOTER#{n}").action, Action::Leave);
+}
+
+#[test]
+fn numbers_as_times_and_keys_that_are_no_text() {
+    let mut audit = Audit::default();
+    for nth in 0..900_u64 {
+        audit.add(&[0xFF, 0x00], Some(SortKey::N(&(1_718_000_000_000 + nth).to_string())), 100);
+    }
+    let report = audit.report("T");
+    assert_eq!(report.patterns[0].verdict.action, Action::Shard);
+    assert_eq!(report.patterns[0].busiest.as_ref().unwrap().peak_units, Some(900.0));
+}
+
+#[test]
+fn a_table_without_items_has_no_patterns() {
+    assert_eq!(Audit::default().report("T").patterns, []);
+}

@@ -1,0 +1,221 @@
+//! `heatsink audit TABLE`: which keys of a table matter, by its items, and what to do about them.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use comfy_table::{CellAlignment, Table, presets::UTF8_BORDERS_ONLY};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use heatsink_control::{Control, Rules, StartError};
+use heatsink_dynamo::value::read_item;
+use heatsink_dynamo::{Code, Error, Operation, TableSchema};
+use heatsink_env::{Env, RealEnv};
+use heatsink_gateway::{Limits, Service};
+use heatsink_heat::audit::{Audit, Report};
+use heatsink_store::Store;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::{Value as Json, json};
+
+use super::Output;
+use super::open::open_existing;
+use crate::exit::Exit;
+
+/// Parts of the table that are read in turn, so that a table that is not read whole is read in several places.
+const SEGMENTS: u64 = 8;
+/// Longest pause after a throttled page.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// What `audit` takes.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
+pub struct Args {
+    /// The table
+    table: String,
+    /// The table lies in this file
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// The table lies at the DynamoDB endpoint at this URL; reading it costs half a unit for each 4 KB
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// Stop when this many items are read, evenly in eight parts of the table
+    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
+    items: u64,
+    /// How the result is printed on stdout
+    #[arg(long, value_enum, default_value_t)]
+    output: Output,
+}
+
+/// Runs it. Changes nothing in the store.
+pub fn run(args: Args) -> Result<(), Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(audit(args))
+}
+
+async fn audit(args: Args) -> Result<(), Exit> {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let opened = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?;
+    // Through a gateway without rules of its own: what is on record as sharded is seen by its logical keys.
+    let service = match Control::start(opened.store.clone(), env.clone(), Rules::default()).await {
+        Ok(control) => {
+            let service = Service::new(opened.store, control, env.clone(), Limits::default(), &opened.region);
+            Arc::new(Through(service)) as Arc<dyn Store>
+        }
+        // What hides the registry from us is a gateway itself.
+        Err(StartError::Store(error)) if error.code == Code::ValidationException => opened.store,
+        Err(error) => return Err(Exit::unavailable(format!("the store could not be asked: {error}"))),
+    };
+    let reader = Reader { service, env, table: &args.table };
+
+    let described = reader.call(Operation::DescribeTable, &json!({ "TableName": args.table })).await?;
+    let schema = TableSchema::from_description(&described).map_err(unreadable)?;
+    let there = read(&described)?["Table"]["ItemCount"].as_u64().unwrap_or(0);
+    let bar = bar(there.min(args.items));
+    let (found, whole) = reader.read(&schema, args.items, &bar).await?;
+    bar.finish_and_clear();
+    print(&args, &found.report(&args.table), (!whole).then_some(there))
+}
+
+/// A gateway, seen as a store.
+struct Through(Service);
+
+impl Store for Through {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        self.0.call(operation, body).boxed()
+    }
+}
+
+/// Reads a table by its logical keys.
+struct Reader<'a> {
+    service: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    table: &'a str,
+}
+
+impl Reader<'_> {
+    /// A page at a time of each part in turn; whether that was all of the table.
+    async fn read(&self, schema: &TableSchema, most: u64, bar: &ProgressBar) -> Result<(Audit, bool), Exit> {
+        let (partition, sort) =
+            (&schema.key.partition.name, schema.key.sort.as_ref().map(|sort| sort.name.as_str()));
+        let mut audit = Audit::default();
+        let mut taken = 0;
+        let mut parts: Vec<Json> = (0..SEGMENTS)
+            .map(|part| {
+                // Of a small number of items each part gives its share.
+                json!({ "TableName": self.table, "TotalSegments": SEGMENTS, "Segment": part, "Limit": most.div_ceil(SEGMENTS) })
+            })
+            .collect();
+        while !parts.is_empty() {
+            let mut more = Vec::new();
+            for mut scan in parts {
+                let page = read(&self.call(Operation::Scan, &scan).await?)?;
+                for item in page["Items"].as_array().into_iter().flatten() {
+                    let item = read_item(item.to_string().as_bytes()).map_err(unreadable)?;
+                    audit.add_item(&item, partition, sort);
+                    taken += 1;
+                    bar.inc(1);
+                }
+                if let Some(last) = page.get("LastEvaluatedKey") {
+                    scan["ExclusiveStartKey"] = last.clone();
+                    more.push(scan);
+                }
+            }
+            if taken >= most && !more.is_empty() {
+                return Ok((audit, false));
+            }
+            parts = more;
+        }
+        Ok((audit, true))
+    }
+
+    /// One request; throttled, it waits and is sent again.
+    async fn call(&self, operation: Operation, body: &Json) -> Result<Bytes, Exit> {
+        let mut pause = Duration::from_millis(100);
+        loop {
+            match self.service.call(operation, Bytes::from(body.to_string())).await {
+                Ok(answer) => return Ok(answer),
+                Err(error) if error.code == Code::ResourceNotFoundException => {
+                    return Err(Exit::usage(format!("There is no table {}", self.table)));
+                }
+                Err(error) if error.retryable() && pause < LONGEST => {
+                    self.env.sleep(pause).await;
+                    pause *= 2;
+                }
+                Err(error) => {
+                    return Err(Exit::failed(format!("table {} could not be read: {error}", self.table)));
+                }
+            }
+        }
+    }
+}
+
+fn read(answer: &[u8]) -> Result<Json, Exit> {
+    serde_json::from_slice(answer)
+        .map_err(|error| Exit::failed(format!("the store's answer cannot be read: {error}")))
+}
+
+fn unreadable(error: Error) -> Exit {
+    Exit::failed(format!("the store's answer cannot be read: {error}"))
+}
+
+/// On stderr, with rate and time left; nothing where stderr is no terminal.
+fn bar(items: u64) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(items), ProgressDrawTarget::stderr());
+    let template = "reading {bar:30} {human_pos}/{human_len} items, {per_sec}, {eta} left";
+    match ProgressStyle::with_template(template) {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}
+
+/// `of` is how many items the table has, where not all were read.
+fn print(args: &Args, report: &Report, of: Option<u64>) -> Result<(), Exit> {
+    let mut out = std::io::stdout().lock();
+    if args.output == Output::Json {
+        let mut document = json!(report);
+        document["table"] = json!(args.table);
+        document["whole"] = json!(of.is_none());
+        writeln!(out, "{document}")?;
+        return Ok(out.flush()?);
+    }
+    let part = of
+        .map_or_else(String::new, |of| format!(" of about {of}: rates and sizes are at least what is shown"));
+    writeln!(out, "table {}: {} items read{part}\n", args.table, report.items)?;
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY);
+    table.set_header(["keys like", "keys", "items", "largest, bytes", "busiest, units/s", "what to do"]);
+    for pattern in &report.patterns {
+        let peak = pattern.busiest.as_ref().and_then(|key| key.peak_units);
+        table.add_row([
+            pattern.pattern.clone(),
+            pattern.keys.to_string(),
+            pattern.items.to_string(),
+            pattern.largest.bytes.to_string(),
+            peak.map_or_else(|| "unknown".to_owned(), |peak| format!("{peak:.1}")),
+            pattern.verdict.action.words().to_owned(),
+        ]);
+    }
+    for column in table.column_iter_mut().skip(1).take(4) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(out, "{table}\n")?;
+    for pattern in &report.patterns {
+        writeln!(
+            out,
+            "{}: {}. {}.",
+            pattern.pattern,
+            pattern.verdict.action.words(),
+            pattern.verdict.reason
+        )?;
+        for line in pattern.verdict.rule.iter().flat_map(|rule| rule.lines()) {
+            writeln!(out, "    {line}")?;
+        }
+    }
+    writeln!(
+        out,
+        "\nRates are those of items that are still there, by the times in their sort keys. Overwrites, updates, deletes and reads leave no trace."
+    )?;
+    Ok(out.flush()?)
+}
