@@ -18,14 +18,7 @@ const SECONDS: u32 = 2;
 const PAGE: usize = 200;
 
 /// The one conversation, four shards, by the message id: the part of the sort key behind `#`.
-const RULE: &str = r##"
-[[rule]]
-table    = "Messages"
-keys     = "conv_abc123"
-strategy = "calculated"
-by       = { attribute = "sent", separator = "#", part = 1 }
-shards   = 4
-"##;
+const RULE: &str = include_str!("heatsink.toml");
 
 /// Names of the phases.
 pub const BEFORE: &str = "one key, no rule";

@@ -15,37 +15,10 @@ const TENANT: &str = "tenant-456";
 const RATE: u32 = 3_000;
 const SECONDS: u32 = 2;
 
-const RULES: &str = r##"
-[[rule]]
-table    = "Events"
-keys     = "user-*"
-strategy = "random"
-shards   = 8
-
-[[rule]]
-table    = "Events"
-keys     = "tenant-456"
-strategy = "bucket"
-bucket   = "day"
-shards   = 8
-
-[[rule]]
-table    = "Events"
-keys     = "tenant-*"
-strategy = "bucket"
-bucket   = "day"
-"##;
+const RULES: &str = include_str!("heatsink.toml");
 
 /// The same keys as the code below writes them.
-const BY_HAND: &str = r##"
-[[rule]]
-table    = "Events"
-keys     = "user-*"
-strategy = "template"
-template = "{pk}#{shard}"
-hash     = "md5"
-shards   = 10
-"##;
+const BY_HAND: &str = include_str!("by_hand.toml");
 
 /// Names of the phases.
 pub const USER_BEFORE: &str = "a busy user, no rule";

@@ -3,6 +3,8 @@
 //! Two tables: with the score in the sort key, as the account has it, and keyed by player with the score on an index. Shards follow from the
 //! player, so a player's score is found by its key, and in the second table a new score replaces the old one.
 
+use futures::future::{Either, FutureExt, select};
+use heatsink_control::adopt::{Direction, Report};
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
 
@@ -15,25 +17,14 @@ const SECONDS: u32 = 2;
 const SHARDS: u64 = 10;
 
 /// Shards by player: the second part of the sort key of one table, all of it in the other.
-const RULES: &str = r##"
-[[rule]]
-table    = "Leaderboards"
-keys     = "game_*"
-strategy = "calculated"
-by       = { attribute = "sk", separator = "#", part = 1 }
-shards   = 10
-
-[[rule]]
-table    = "Players"
-keys     = "game_*"
-strategy = "calculated"
-shards   = 10
-"##;
+const RULES: &str = include_str!("heatsink.toml");
 
 /// Names of the phases.
 pub const BEFORE: &str = "one key, no rule";
 /// With the rule.
 pub const AFTER: &str = "10 shards by player";
+/// With the rule, beside scores that were there before it.
+pub const ADOPTED: &str = "10 shards, yesterday's scores adopted";
 
 fn player(nth: u32) -> String {
     format!("p{nth:06}")
@@ -88,8 +79,65 @@ pub async fn run() -> Result<Story, Fault> {
         stage.rest();
         questions(&stage, &load, name, &mut story).await?;
     }
+    yesterday(&mut story).await?;
     by_player(&mut story).await?;
     Ok(story)
+}
+
+/// Yesterday's scores lie under the plain key when the rule comes: they are adopted while clients go on asking, brought back, adopted
+/// again, and today's come beside them.
+async fn yesterday(story: &mut Story) -> Result<(), Fault> {
+    let old = Stage::start("").await?;
+    old.create("Leaderboards", ["pk", "sk"], &[]).await?;
+    let before = old.offer(300, 2, put).await?;
+    let best: Vec<String> = best_first(&before.accepted).into_iter().take(100).collect();
+
+    // Until then, a gateway with the rule does not guess.
+    let refused = match old.again(RULES).await?.call(Operation::Query, &top("Leaderboards", 100)).await {
+        Err(Fault(reason)) => reason.contains("`heatsink adopt Leaderboards`"),
+        Ok(_) => false,
+    };
+    story.check("yesterday: a gateway with the rule refuses the table and names the way", &refused, &true);
+
+    let (report, [exact, refused, wrong]) = adopt_beside_readers(&old, &best).await?;
+    story.check("yesterday: scores adopted", &report.items, &(before.accepted.len() as u64));
+    story.check("yesterday: wrong answers while that ran", &wrong, &0);
+    let both = (exact > 0, refused > 0);
+    story.check("yesterday: exact answers first, then refusals that clients retry", &both, &(true, true));
+    questions(&old.again(RULES).await?, &before, "yesterday adopted", story).await?;
+
+    let back = old.adopt("Leaderboards", "", Direction::Back).await?;
+    story.check("yesterday: scores brought back", &back.moved, &report.moved);
+    questions(&old.again("").await?, &before, "yesterday brought back", story).await?;
+
+    old.adopt("Leaderboards", RULES, Direction::Adopt).await?;
+    let stage = old.again(RULES).await?;
+    let first = before.accepted.last().map_or(0, |last| last + 1);
+    let today = stage.offer(RATE, SECONDS, |nth| put(first + nth)).await?;
+    story.load(ADOPTED, &today);
+    stage.rest();
+    let accepted = before.accepted.into_iter().chain(today.accepted.iter().map(|nth| first + nth)).collect();
+    questions(&stage, &Load { accepted, throttled: 0 }, ADOPTED, story).await
+}
+
+/// Adopts while a gateway that knows nothing of it is asked for the top over and over: exact answers, refusals to be retried, wrong ones.
+async fn adopt_beside_readers(old: &Stage, best: &[String]) -> Result<(Report, [u32; 3]), Fault> {
+    let query = top("Leaderboards", 100);
+    let (mut exact, mut refused, mut wrong) = (0, 0, 0);
+    let mut adoption = old.adopt("Leaderboards", RULES, Direction::Adopt).boxed();
+    loop {
+        match select(adoption, old.call(Operation::Query, &query).boxed()).await {
+            Either::Left((report, _)) => return Ok((report?, [exact, refused, wrong])),
+            Either::Right((answer, going_on)) => {
+                adoption = going_on;
+                match answer {
+                    Ok(answer) if strings(&answer, "sk") == best => exact += 1,
+                    Err(Fault(reason)) if reason.starts_with("ServiceUnavailable") => refused += 1,
+                    _ => wrong += 1,
+                }
+            }
+        }
+    }
 }
 
 /// What a game asks of the table with the score in its sort key.

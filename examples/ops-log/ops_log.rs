@@ -6,6 +6,8 @@
 //! stays whole and pays nothing.
 
 use heatsink_dynamo::Operation;
+use heatsink_dynamo::value::read_item;
+use heatsink_heat::audit::Audit;
 use serde_json::{Value as Json, json};
 
 use crate::stage::strings;
@@ -20,25 +22,10 @@ const DAYS: std::ops::RangeInclusive<u32> = 16..=22;
 const LINES: u32 = 12;
 
 /// Days, and no more: what the account did.
-const BUCKETS: &str =
-    "[[rule]]\ntable = \"AntiCounterfeit\"\nkeys = \"OPS_LOG\"\nstrategy = \"bucket\"\nbucket = \"day\"\n";
+const BUCKETS: &str = include_str!("buckets.toml");
 
 /// Days with eight shards each, alerts by month, and nothing for the list of brands.
-const BUCKETS_AND_SHARDS: &str = r#"
-[[rule]]
-table    = "AntiCounterfeit"
-keys     = "OPS_LOG"
-strategy = "bucket"
-bucket   = "day"
-shards   = 8
-
-[[rule]]
-table    = "AntiCounterfeit"
-keys     = "THREAT#*"
-strategy = "bucket"
-bucket   = "month"
-time     = { prefix = "ALERT#" }
-"#;
+const BUCKETS_AND_SHARDS: &str = include_str!("heatsink.toml");
 
 /// Names of the phases.
 pub const BEFORE: &str = "one key, no rule";
@@ -52,14 +39,7 @@ pub const INDEX: &str = "the same, with the account's index over all days";
 pub const INDEX_SHARDED: &str = "the same, with 8 shards of the index's key";
 
 /// The rule for the account's index.
-const INDEX_SHARDS: &str = r#"
-[[rule]]
-table    = "AntiCounterfeit"
-index    = "GSI1"
-keys     = "OPS_LOG"
-strategy = "calculated"
-shards   = 8
-"#;
+const INDEX_SHARDS: &str = include_str!("index.toml");
 
 /// The log application: what its code would be anywhere.
 struct Log<'a> {
@@ -143,6 +123,7 @@ pub async fn run() -> Result<Story, Fault> {
             story.at_most("physical requests: 50 lines of today", calls_today, 10 + 8);
             alerts(&stage, &mut story).await?;
             brands(&stage, &mut story).await?;
+            audit(&stage, &mut story).await?;
         }
     }
     for (name, more) in [(INDEX, ""), (INDEX_SHARDED, INDEX_SHARDS)] {
@@ -151,6 +132,39 @@ pub async fn run() -> Result<Story, Fault> {
         story.load(name, &Log { stage: &stage }.today(true).await?);
     }
     Ok(story)
+}
+
+/// Which of the table's keys matter, by its items: the account's audit, with rates beside cardinalities.
+async fn audit(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
+    let mut audit = Audit::default();
+    let mut scan = json!({"TableName": TABLE});
+    loop {
+        let mut answer = stage.call(Operation::Scan, &scan).await?;
+        for item in answer["Items"].as_array().into_iter().flatten() {
+            audit.add_item(&read_item(item.to_string().as_bytes())?, "PK", Some("SK"));
+        }
+        match answer["LastEvaluatedKey"].take() {
+            Json::Null => break,
+            last => scan["ExclusiveStartKey"] = last,
+        }
+    }
+    let report = audit.report(TABLE);
+    let said: Vec<(String, u64, &str)> = report
+        .patterns
+        .iter()
+        .map(|one| (one.pattern.clone(), one.keys, one.verdict.action.words()))
+        .collect();
+    let expected =
+        [("OPS_LOG", 1, "shard"), ("THREAT#abc", 1, "do not shard"), ("BRAND_INDEX", 1, "do not shard")];
+    let expected = expected.map(|(pattern, keys, words)| (pattern.to_owned(), keys, words)).to_vec();
+    story.check("audit: cardinality 1 three times, and one that matters", &said, &expected);
+    let rate = report.patterns.first().and_then(|log| log.busiest.as_ref()?.peak_units);
+    story.check(
+        "audit: write units of the log's busiest second, by the times of its lines",
+        &rate,
+        &Some(1_000.0),
+    );
+    Ok(())
 }
 
 /// Alerts of one brand: buckets of months, read over three of them, oldest first and newest first.

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, FutureExt, join_all};
-use heatsink_control::{Control, Rules};
+use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_control::{Control, MAX_AGE, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{Env, ManualEnv, Moment};
 use heatsink_gateway::{Limits, Service};
@@ -93,15 +94,38 @@ impl Stage {
     /// When the rules are wrong or the store does not start.
     pub async fn start(rules: &str) -> Result<Stage, Fault> {
         let clock = ManualEnv::seeded(1);
+        let store = Partitioned::start(Embedded::memory()?, Arc::new(Virtual(clock.clone()))).await?;
+        Stage::over(Arc::new(Counted { store, calls: AtomicU64::new(0) }), clock, rules).await
+    }
+
+    /// Another gateway before the same store, under other rules.
+    ///
+    /// # Errors
+    /// As [`Stage::start`].
+    pub async fn again(&self, rules: &str) -> Result<Stage, Fault> {
+        Stage::over(self.store.clone(), self.clock.clone(), rules).await
+    }
+
+    async fn over(store: Arc<Counted>, clock: ManualEnv, rules: &str) -> Result<Stage, Fault> {
         let env: Arc<dyn Env> = Arc::new(Virtual(clock.clone()));
-        let rules = Rules::read("the example's rules", rules).map_err(|error| Fault(error.to_string()))?;
-        let store = Partitioned::start(Embedded::memory()?, env.clone()).await?;
-        let store = Arc::new(Counted { store, calls: AtomicU64::new(0) });
-        let control = Control::start(store.clone(), env.clone(), rules)
+        let control = Control::start(store.clone(), env.clone(), read(rules)?)
             .await
             .map_err(|error| Fault(error.to_string()))?;
         let service = Service::new(store.clone(), control, env, Limits::default(), "us-east-1");
         Ok(Stage { clock, service, store })
+    }
+
+    /// Brings a table under rules, as `heatsink adopt` does, or back out of them.
+    ///
+    /// # Errors
+    /// Why it cannot be, or where it stopped.
+    pub async fn adopt(&self, table: &str, rules: &str, direction: Direction) -> Result<Report, Fault> {
+        let env: Arc<dyn Env> = Arc::new(Virtual(self.clock.clone()));
+        let fault = |error: AdoptError| Fault(error.to_string());
+        let adoption = Adoption::prepare(self.store.clone(), env, &read(rules)?, table, direction)
+            .await
+            .map_err(fault)?;
+        adoption.run(Options { concurrency: 16, settle: MAX_AGE }, &Unwatched).await.map_err(fault)
     }
 
     /// One request, as a client would have it answered.
@@ -238,6 +262,18 @@ impl Stage {
         }
         self.call(Operation::CreateTable, &body).await.map(drop)
     }
+}
+
+/// Nobody looks on.
+struct Unwatched;
+
+impl Watch for Unwatched {
+    fn phase(&self, _: Phase, _: Option<u64>) {}
+    fn passed(&self, _: u64) {}
+}
+
+fn read(rules: &str) -> Result<Rules, Fault> {
+    Rules::read("the example's rules", rules).map_err(|error| Fault(error.to_string()))
 }
 
 fn throttled(code: &Code) -> bool {

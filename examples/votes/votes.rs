@@ -17,24 +17,10 @@ const SECONDS: u32 = 2;
 const SHARDS: u32 = 10;
 
 /// The index's key, spread.
-const RULES: &str = r##"
-[[rule]]
-table    = "ElectionData"
-index    = "GSI1"
-keys     = "ELECTION#*"
-strategy = "calculated"
-shards   = 12
-"##;
+const RULES: &str = include_str!("index.toml");
 
 /// The one item, counted over ten rows.
-const COUNTER: &str = r##"
-[[rule]]
-table      = "ElectionData"
-keys       = "CANDIDATE#*"
-strategy   = "counter"
-attributes = ["votes"]
-shards     = 10
-"##;
+const COUNTER: &str = include_str!("heatsink.toml");
 
 /// Names of the phases.
 pub const ITEM: &str = "votes: one item, no rule";
