@@ -1,0 +1,75 @@
+// Servers of a program's own, and load against them: what the examples and the tests of hand-sharded tables stand on.
+// HEATSINK_BIN names the built binary. Every server listens on a free loopback port and is stopped at the end.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout } from 'node:timers/promises';
+
+import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
+
+/** Runs `heatsink serve` under the rules of a file, in memory or before an endpoint, while `use(endpoint)` runs. */
+export async function serving({ rules, upstream, partitions = true } = {}, use) {
+  const args = ['serve', '--listen', '127.0.0.1:0', '--output', 'json'];
+  if (rules) args.push('--rules', rules);
+  args.push(...(upstream ? ['--upstream', upstream] : ['--partitions', partitions ? 'on' : 'off']));
+  const env = {
+    ...process.env, AWS_ACCESS_KEY_ID: 'local', AWS_SECRET_ACCESS_KEY: 'local', AWS_REGION: 'us-east-1', AWS_EC2_METADATA_DISABLED: 'true',
+  };
+  const server = spawn(process.env.HEATSINK_BIN, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = once(server, 'exit');
+  try {
+    const line = await Promise.race([once(createInterface(server.stdout), 'line'), ended]);
+    if (typeof line[0] !== 'string') throw new Error('the server did not start');
+    return await use(JSON.parse(line[0]).endpoint);
+  } finally {
+    server.kill('SIGTERM');
+    await ended;
+  }
+}
+
+/** The SDK at the endpoint. With one attempt a throttled request is not sent again. */
+export function connect(endpoint, maxAttempts = 4) {
+  const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
+  return DynamoDBDocumentClient.from(new DynamoDBClient({ endpoint, region: 'us-east-1', credentials, maxAttempts }));
+}
+
+/** Makes a table with string keys, and indexes, provisioned so that each has 80 partitions, or fewer. `indexes` are name, partition key, sort key. */
+export async function table(client, TableName, [partition, sort], { indexes = [], writes = 40_000 } = {}) {
+  const ProvisionedThroughput = { ReadCapacityUnits: 3 * writes, WriteCapacityUnits: writes };
+  const keys = (hash, range) => [
+    { AttributeName: hash, KeyType: 'HASH' }, ...(range ? [{ AttributeName: range, KeyType: 'RANGE' }] : []),
+  ];
+  const names = new Set([partition, sort, ...indexes.flatMap(([, ...of]) => of)].filter(Boolean));
+  await client.send(new CreateTableCommand({
+    TableName, KeySchema: keys(partition, sort), ProvisionedThroughput,
+    AttributeDefinitions: [...names].map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
+    ...(indexes.length && {
+      GlobalSecondaryIndexes: indexes.map(([IndexName, hash, range]) => (
+        { IndexName, KeySchema: keys(hash, range), Projection: { ProjectionType: 'ALL' }, ProvisionedThroughput })),
+    }),
+  }));
+}
+
+const THROTTLES = ['ProvisionedThroughputExceededException', 'ThrottlingException'];
+
+/** Calls `send(number)` at even distances: the numbers that were accepted, ascending, and the share that was throttled. */
+export async function offer(rate, seconds, send) {
+  const total = rate * seconds;
+  const begin = performance.now();
+  const sent = [];
+  while (sent.length < total) {
+    const due = Math.min(total, Math.ceil((performance.now() - begin) * rate / 1000));
+    while (sent.length < due) {
+      sent.push(send(sent.length).then(() => true, (error) => {
+        if (!THROTTLES.includes(error.name)) throw error;
+        return false;
+      }));
+    }
+    await setTimeout(5);
+  }
+  const answers = await Promise.all(sent);
+  const accepted = answers.flatMap((taken, number) => (taken ? [number] : []));
+  return { accepted, share: 1 - accepted.length / total };
+}
