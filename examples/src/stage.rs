@@ -12,6 +12,7 @@ use heatsink_control::{Control, MAX_AGE, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{Env, ManualEnv, Moment};
 use heatsink_gateway::{Limits, Service};
+use heatsink_physics::Quotas;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
@@ -94,7 +95,9 @@ impl Stage {
     /// When the rules are wrong or the store does not start.
     pub async fn start(rules: &str) -> Result<Stage, Fault> {
         let clock = ManualEnv::seeded(1);
-        let store = Partitioned::start(Embedded::memory()?, Arc::new(Virtual(clock.clone()))).await?;
+        let store =
+            Partitioned::start(Embedded::memory()?, Arc::new(Virtual(clock.clone())), Quotas::default())
+                .await?;
         Stage::over(Arc::new(Counted { store, calls: AtomicU64::new(0) }), clock, rules).await
     }
 

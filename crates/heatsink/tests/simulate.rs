@@ -18,6 +18,7 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, ManualEnv, Moment, RealEnv};
 use heatsink_gateway::{Limits, Service, http};
 use heatsink_load::{Connection, Request};
+use heatsink_physics::Quotas;
 use heatsink_simulate::scenario::Loaded;
 use heatsink_simulate::{Report, simulate};
 use heatsink_store::Store;
@@ -61,7 +62,7 @@ const WRITE: u64 = 1_800;
 
 /// A new store with the table.
 async fn store(env: Arc<dyn Env>) -> Partitioned<Embedded> {
-    let store = Partitioned::start(Embedded::memory().unwrap(), env).await.unwrap();
+    let store = Partitioned::start(Embedded::memory().unwrap(), env, Quotas::default()).await.unwrap();
     let create = format!(
         r#"{{"TableName":"Trace","ProvisionedThroughput":{{"ReadCapacityUnits":{READ},"WriteCapacityUnits":{WRITE}}},
     "KeySchema":[{{"AttributeName":"pk","KeyType":"HASH"}},{{"AttributeName":"sk","KeyType":"RANGE"}}],

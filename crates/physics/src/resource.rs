@@ -12,6 +12,7 @@ use crate::heat::{WINDOW, work};
 use crate::mode::Mode;
 use crate::partition::{Health, Lane, PartitionSnapshot, Run};
 use crate::place::{Place, Point};
+use crate::quotas::Changes;
 use crate::random::Random;
 use crate::ranges::Ranges;
 use crate::rules::Rules;
@@ -32,6 +33,8 @@ pub(crate) struct Resource {
     pub local_indexes: bool,
     /// Bytes by the position of the item collection; only under local indexes.
     pub collections: HashMap<u64, u64>,
+    /// How often its capacity was changed.
+    pub changes: Changes,
     linear: bool,
 }
 
@@ -55,7 +58,7 @@ impl Resource {
         let window_end = (now / WINDOW).saturating_add(1).saturating_mul(WINDOW);
         Resource {
             id,
-            capacity: Capacity::new(now, mode, rules.quota),
+            capacity: Capacity::new(now, mode, rules.quotas.table),
             ranges: Ranges::even(now, mode.partitions(), index.is_some()),
             next: window_end,
             window_end,
@@ -63,6 +66,7 @@ impl Resource {
             random: Random::seeded(rules.seed ^ position(name.as_bytes())),
             local_indexes: false,
             collections: HashMap::new(),
+            changes: Changes::default(),
             linear: rules.legacy_linear,
             table,
             index,

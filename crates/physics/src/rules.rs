@@ -1,6 +1,6 @@
 //! What can be chosen about the model. Everything else is as measured or documented, and has no switch.
 
-use crate::mode::QUOTA;
+use crate::quotas::Quotas;
 
 /// The switches of a model. [`Rules::default`] is DynamoDB as it is documented and measured today (2026).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub struct Rules {
     /// 240 to 420 by default: "in the order of minutes" (PHYSICS §6.1), and with the minute of [`SUSTAINED_SECONDS`] the 5 to 8
     /// minutes that fit what was measured (§6.4, S3, S6 and S7).
     pub split_delay_seconds: (u64, u64),
-    /// Most units per second of an on-demand table or index, reads and writes each (PHYSICS §8). Adjustable at AWS.
-    pub quota: u64,
+    /// What the account may provision and change.
+    pub quotas: Quotas,
 }
 
 /// A partition is split for heat when it was hot for this long without a break. Not published: a guess, together with
@@ -41,7 +41,7 @@ impl Default for Rules {
             splits: true,
             one_key_one_partition: false,
             split_delay_seconds: (240, 420),
-            quota: QUOTA,
+            quotas: Quotas::default(),
         }
     }
 }

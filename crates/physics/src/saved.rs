@@ -7,8 +7,8 @@ use crate::place::Point;
 use crate::ranges::Ranges;
 use crate::tables::Tables;
 
-/// The partitions of one table and of its global indexes, to be kept with the table's data. Buckets, heat and splits
-/// under way are not kept: after a restart every partition has its full ceiling, and a hot one has to be found hot again.
+/// The partitions of one table and of its global indexes, to be kept with the table's data. Buckets, heat, splits
+/// under way and bytes are not kept: after a restart every partition has its full ceiling, and a hot one has to be found hot again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedTable {
     /// The table's own.
@@ -31,7 +31,6 @@ pub struct SavedPartitions {
 struct SavedPartition {
     id: u64,
     from: Point,
-    bytes: u64,
 }
 
 /// A table cannot be restored: what was kept does not cut the line into ranges.
@@ -80,7 +79,7 @@ impl Tables {
         Ok(())
     }
 
-    /// A number that changes whenever [`Tables::save`] of any table would give something else, apart from bytes.
+    /// A number that changes whenever [`Tables::save`] of any table would give something else.
     pub fn revision(&self) -> u64 {
         self.revision + self.events.changes()
     }
@@ -88,11 +87,12 @@ impl Tables {
 
 impl crate::resource::Resource {
     fn save(&self) -> SavedPartitions {
-        let partitions = self.ranges.all.iter().enumerate().map(|(at, partition)| SavedPartition {
-            id: partition.id,
-            from: self.ranges.bounds(at).0,
-            bytes: partition.bytes,
-        });
+        let partitions = self
+            .ranges
+            .all
+            .iter()
+            .enumerate()
+            .map(|(at, partition)| SavedPartition { id: partition.id, from: self.ranges.bounds(at).0 });
         SavedPartitions {
             next_id: self.ranges.next_id(),
             warm: self.capacity.warm(),
@@ -104,10 +104,6 @@ impl crate::resource::Resource {
 impl SavedPartitions {
     fn ranges(&self, now: u64, index: bool) -> Option<Ranges> {
         let kept: Vec<(u64, Point)> = self.partitions.iter().map(|one| (one.id, one.from)).collect();
-        let mut ranges = Ranges::kept(now, &kept, self.next_id, index)?;
-        for (partition, saved) in ranges.all.iter_mut().zip(&self.partitions) {
-            partition.bytes = saved.bytes;
-        }
-        Some(ranges)
+        Ranges::kept(now, &kept, self.next_id, index)
     }
 }

@@ -26,17 +26,28 @@ impl Tables {
     /// was changed. The collection's size is counted from what this call was told since the model was made.
     pub fn store(&mut self, on: ResourceId, point: Point, bytes: i64) -> Result<(), CollectionFull> {
         let Some(resource) = self.get(on) else { return Ok(()) };
-        if resource.local_indexes {
-            let collection = resource.collections.entry(point.position).or_default();
-            let after = collection.saturating_add_signed(bytes);
-            if bytes > 0 && after > PARTITION_BYTES {
+        if resource.local_indexes && bytes > 0 {
+            let held = resource.collections.get(&point.position).copied().unwrap_or_default();
+            if held.saturating_add_signed(bytes) > PARTITION_BYTES {
                 return Err(CollectionFull);
             }
-            *collection = after;
+        }
+        self.stored(on, point, bytes);
+        Ok(())
+    }
+
+    /// The same for what is stored already, or no longer: it is never refused.
+    pub fn stored(&mut self, on: ResourceId, point: Point, bytes: i64) {
+        let Some(resource) = self.get(on) else { return };
+        if resource.local_indexes {
+            let collection = resource.collections.entry(point.position).or_default();
+            *collection = collection.saturating_add_signed(bytes);
+            if *collection == 0 {
+                resource.collections.remove(&point.position);
+            }
         }
         let at = resource.ranges.find(&point);
         let partition = &mut resource.ranges.all[at];
         partition.bytes = partition.bytes.saturating_add_signed(bytes);
-        Ok(())
     }
 }

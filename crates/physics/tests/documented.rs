@@ -4,7 +4,7 @@ mod support;
 
 use heatsink_dynamo::capacity::{Consistency, read_units, write_units};
 use heatsink_physics::{
-    CollectionFull, Happening, Mode, PARTITION_BYTES, Place, Point, Rules, SortKey, Tables, Units,
+    CollectionFull, Happening, Mode, PARTITION_BYTES, Place, Point, Quotas, Rules, SortKey, Tables, Units,
 };
 use support::{MINUTE, SECOND, eventual, load, mean, on_demand, shuffled, steady, strong, write};
 
@@ -122,7 +122,7 @@ fn s7_1_a_new_on_demand_table() {
 
 #[test]
 fn s7_2_capacity_doubles_when_a_peak_has_stood_for_half_an_hour() {
-    let mut tables = Tables::new(Rules { quota: 1_000_000, splits: false, ..Rules::default() });
+    let mut tables = Tables::new(Rules { quotas: Quotas::NONE, splits: false, ..Rules::default() });
     let id = tables.create(0, "table".into(), Mode::ON_DEMAND);
     // 50,000 was the previous peak: 100,000 at once, and after half an hour 200,000.
     tables.warm_up(0, id, 0, 100_000);

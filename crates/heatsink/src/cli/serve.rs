@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use heatsink_control::{Control, Rules, StartError};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service, http};
+use heatsink_physics::Quotas;
 use tokio::net::TcpListener;
 
 use super::Output;
@@ -34,15 +35,19 @@ pub struct Args {
     rules: Option<PathBuf>,
     /// Whether the embedded store throttles as DynamoDB's partitions do
     #[arg(long, value_enum, default_value = "on")]
-    partitions: Partitions,
+    partitions: Switch,
+    /// Whether the embedded store has the quotas of a new AWS account: capacity per table and account, decreases and switches
+    /// per day, number of tables
+    #[arg(long, value_enum, default_value = "on")]
+    quotas: Switch,
     /// How the endpoint is printed on stdout
     #[arg(long, value_enum, default_value_t)]
     output: Output,
 }
 
-/// Whether there are partitions.
+/// Whether something is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Partitions {
+enum Switch {
     On,
     Off,
 }
@@ -73,7 +78,8 @@ async fn serve(args: Args, rules: Rules) -> Result<(), Exit> {
             args.listen
         ))
     })?;
-    let partitions = args.partitions == Partitions::On;
+    let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };
+    let partitions = (args.partitions == Switch::On).then_some(quotas);
     let store::Opened { store, region, place, partitions } = match &args.upstream {
         Some(url) => store::upstream(url, &env).await?,
         None => store::embedded(args.data.as_deref(), partitions, &env).await?,

@@ -39,8 +39,11 @@ impl Stage {
         let rules =
             Rules::read("the demo's rules", rules).map_err(|error| Exit::software(error.to_string()))?;
         let embedded = Embedded::memory().map_err(|error| failed(&error))?;
-        let partitions =
-            Arc::new(Partitioned::start(embedded, env.clone()).await.map_err(|error| failed(&error))?);
+        let partitions = Arc::new(
+            Partitioned::start(embedded, env.clone(), workload::QUOTAS)
+                .await
+                .map_err(|error| failed(&error))?,
+        );
         let control = Control::start(partitions.clone(), env.clone(), rules)
             .await
             .map_err(|error| Exit::software(error.to_string()))?;

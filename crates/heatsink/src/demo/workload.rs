@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use heatsink_dynamo::Operation;
 use heatsink_load::{Answer, Outcome, Request, Work};
+use heatsink_physics::Quotas;
 use serde_json::{Value as Json, json};
 
 /// The table's name.
@@ -15,6 +16,10 @@ pub const TABLE: &str = "Leaderboards";
 pub const TOP: usize = 100;
 /// Cold titles and their writes per second.
 const TITLES: [(&str, u64); 4] = [("title_a", 120), ("title_b", 80), ("title_c", 60), ("title_d", 40)];
+
+/// The quotas of an account that such a table is for; AWS gives 40,000 and 80,000 to a new one and raises them on demand.
+pub const QUOTAS: Quotas =
+    Quotas { table: 90_000, account: 90_000, decreases: 4, switches: 4, tables: 2_500 };
 
 /// `CreateTable`: provisioned with 30,000 write and 90,000 read units per second, so 60 partitions.
 pub fn create_table() -> Json {

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Object};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_physics::{Demand, Units};
+use heatsink_physics::{Demand, Throttle};
 
 use super::capacity::Told;
 use super::catalogue::TableInfo;
+use super::writing::{Asked, Ready, full};
 use super::{Partitioned, demands, locate};
 use crate::Store;
 
@@ -44,15 +45,15 @@ impl<S: Store> Partitioned<S> {
 
         let tables: Vec<Option<Arc<TableInfo>>> =
             groups.iter().map(|group| self.gate.table(&group.table)).collect();
-        let lists: Vec<Vec<Demand>> = groups
+        let entries: Vec<Entry<'_>> = groups
             .iter()
             .zip(&tables)
             .flat_map(|(group, table)| group.entries.iter().map(move |entry| (group, entry, table)))
             .map(|(group, entry, table)| {
-                table.as_deref().map_or(Vec::new(), |table| of_entry(group, entry, table))
+                table.as_ref().map_or(Entry::Unknown, |table| of_entry(group, entry, table))
             })
             .collect();
-        let verdicts = self.gate.admit_each(now, lists.iter().map(Vec::as_slice));
+        let Admitted { lists, verdicts, ready } = self.admit_entries(now, entries).await;
         let detailed = operation == Operation::BatchWriteItem
             && tables.iter().flatten().any(|table| !table.indexes.is_empty());
 
@@ -63,12 +64,18 @@ impl<S: Store> Partitioned<S> {
             .filter(|(_, refused)| !**refused)
             .flat_map(|(list, _)| list)
             .collect();
-        if !refused.contains(&true) {
-            return self.metered(operation, body.clone(), told, detailed, admitted).await;
-        }
-        if repeats(&groups, &tables) {
+        if refused.contains(&true) && repeats(&groups, &tables) {
             self.gate.give_back(admitted.iter());
             return self.inner.call(operation, body.clone()).await;
+        }
+        if self.gate.store(&ready.changes).is_err() {
+            self.gate.give_back(admitted.iter());
+            return Err(full());
+        }
+        if !refused.contains(&true) {
+            let done = self.metered(operation, body.clone(), told, detailed, admitted).await;
+            self.stored(&ready.changes, &done);
+            return done;
         }
         if !refused.contains(&false) {
             let throttles: Vec<_> = verdicts.into_iter().filter_map(Result::err).flatten().collect();
@@ -78,7 +85,9 @@ impl<S: Store> Partitioned<S> {
         let (going, mut coming_back) = split(groups, |_| turn.next().is_some_and(|refused| *refused));
         let reduced = json::splice_members(&body, &[("RequestItems", Some(&written(&going)?))])
             .map_err(|_| broken())?;
-        let answer = self.metered(operation, Bytes::from(reduced), told, detailed, admitted).await?;
+        let done = self.metered(operation, Bytes::from(reduced), told, detailed, admitted).await;
+        self.stored(&ready.changes, &done);
+        let answer = done?;
 
         let theirs = json::member(&answer, unprocessed).map_err(|_| broken())?;
         let theirs = theirs.map_or(Some(Vec::new()), |theirs| groups_of_answer(operation, theirs));
@@ -90,6 +99,51 @@ impl<S: Store> Partitioned<S> {
         }
         let merged = json::splice_members(&answer, &[(unprocessed, Some(&written(&coming_back)?))]);
         merged.map(Bytes::from).map_err(|_| broken())
+    }
+}
+
+/// What one entry of a batch asks for.
+enum Entry<'a> {
+    Read(Demand),
+    Write(Asked<'a>),
+    /// The store answers for it.
+    Unknown,
+}
+
+/// What became of the entries of a batch, in order, and the writes among those admitted.
+struct Admitted<'a> {
+    lists: Vec<Vec<Demand>>,
+    verdicts: Vec<Result<(), Vec<Throttle>>>,
+    ready: Ready<'a>,
+}
+
+impl<S: Store> Partitioned<S> {
+    /// Admits each entry on its own: first by its own partition, then, with what the writes will find, by all they touch.
+    async fn admit_entries(&self, now: u64, entries: Vec<Entry<'_>>) -> Admitted<'_> {
+        let first = |entry: &Entry<'_>| match entry {
+            Entry::Read(demand) => vec![*demand],
+            Entry::Write(asked) => vec![asked.glance()],
+            Entry::Unknown => Vec::new(),
+        };
+        let mut lists: Vec<Vec<Demand>> = entries.iter().map(first).collect();
+        let mut verdicts = self.gate.admit_each(now, lists.iter().map(Vec::as_slice));
+        let (mut numbers, mut asked) = (Vec::new(), Vec::new());
+        for (nth, entry) in entries.into_iter().enumerate() {
+            if let (Entry::Write(write), Ok(())) = (entry, &verdicts[nth]) {
+                numbers.push(nth);
+                asked.push(write);
+            }
+        }
+        let mut ready = self.ready(&asked).await;
+        let writes = ready.changes.iter().map(|change| change.demands.as_slice());
+        let second = self.gate.admit_each(now, writes);
+        let mut kept = second.iter().map(Result::is_ok);
+        for ((nth, change), verdict) in numbers.into_iter().zip(&mut ready.changes).zip(second.clone()) {
+            lists[nth] = std::mem::take(&mut change.demands);
+            verdicts[nth] = verdict;
+        }
+        ready.changes.retain(|_| kept.next().unwrap_or(false));
+        Admitted { lists, verdicts, ready }
     }
 }
 
@@ -109,23 +163,21 @@ fn groups_of_answer(operation: Operation, items: &[u8]) -> Option<Vec<Group<'_>>
     if items == b"null" { Some(Vec::new()) } else { groups(operation, items) }
 }
 
-fn of_entry(group: &Group<'_>, entry: &[u8], table: &TableInfo) -> Vec<Demand> {
+fn of_entry<'a>(group: &Group<'a>, entry: &'a [u8], table: &Arc<TableInfo>) -> Entry<'a> {
     if let Some(around) = group.around {
         let consistent = json::member(around, "ConsistentRead").ok().flatten();
         let (access, units) = (demands::read_access(consistent), demands::read_bound(consistent));
-        return vec![demands::read(Some(entry), table, access, units)];
+        return Entry::Read(demands::read(Some(entry), table, access, units));
     }
     let Ok([put, delete]) = json::attributes_of(entry, ["PutRequest", "DeleteRequest"]) else {
-        return Vec::new();
+        return Entry::Unknown;
     };
-    match (put, delete) {
-        (Some(put), _) => demands::put(json::member(put, "Item").ok().flatten(), table, 1),
-        (None, Some(delete)) => {
-            let key = json::member(delete, "Key").ok().flatten();
-            vec![demands::write(key, table, Units::ONE)]
-        }
-        (None, None) => Vec::new(),
-    }
+    let asked = match (put, delete) {
+        (Some(put), _) => Asked::read("Put", put, Arc::clone(table), 1),
+        (None, Some(delete)) => Asked::read("Delete", delete, Arc::clone(table), 1),
+        (None, None) => None,
+    };
+    asked.map_or(Entry::Unknown, Entry::Write)
 }
 
 /// Whether two entries have one primary key. DynamoDB refuses such a batch as a whole, and a reduced one must not get

@@ -20,8 +20,22 @@ pub(super) struct TableInfo {
     pub key: Key,
     /// The global indexes. Local ones live in the table's own partitions.
     pub indexes: Vec<IndexInfo>,
-    /// Whether there are local indexes: they keep item collections whole.
-    pub local_indexes: bool,
+    /// The local indexes: they keep item collections whole.
+    pub locals: Vec<LocalInfo>,
+}
+
+/// What of an item an index holds, beside the keys of the table and its own.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Projection {
+    All,
+    Keys(Vec<String>),
+}
+
+/// A local index's key and what it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct LocalInfo {
+    pub key: Key,
+    pub projection: Projection,
 }
 
 /// A global index's key and capacity.
@@ -33,6 +47,7 @@ pub(super) struct IndexInfo {
     pub arn: String,
     pub mode: Mode,
     pub key: Key,
+    pub projection: Projection,
 }
 
 /// A key: one partition attribute and at most one sort attribute; an index may have up to four of each (PHYSICS §12).
@@ -85,9 +100,15 @@ impl TableInfo {
                     mode(index.provisioned, index.maximum)
                 },
                 key: key(index.key, &types)?,
+                projection: projection(index.projection),
                 id: ResourceId::default(),
                 name: index.name.into(),
             });
+        }
+        let mut locals = Vec::new();
+        for index in told.local_indexes.unwrap_or_default() {
+            let (key, projection) = (key(index.key, &types)?, projection(index.projection));
+            locals.push(LocalInfo { key, projection });
         }
         Some(TableInfo {
             name: told.name.into(),
@@ -97,7 +118,7 @@ impl TableInfo {
             mode: table_mode,
             key: key(told.key, &types)?,
             indexes,
-            local_indexes: told.local_indexes.is_some_and(|indexes| !indexes.is_empty()),
+            locals,
         })
     }
 }
@@ -110,6 +131,21 @@ fn key(elements: Vec<KeyElement>, types: &HashMap<String, KeyType>) -> Option<Ke
         side.push(AttributeDefinition { name: element.name, key_type });
     }
     (!key.partition.is_empty()).then_some(key)
+}
+
+fn projection(told: Option<Projected>) -> Projection {
+    match told {
+        Some(told) if told.kind != "ALL" => Projection::Keys(told.included.unwrap_or_default()),
+        _ => Projection::All,
+    }
+}
+
+#[derive(Deserialize)]
+struct Projected {
+    #[serde(rename = "ProjectionType", default)]
+    kind: String,
+    #[serde(rename = "NonKeyAttributes")]
+    included: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -135,7 +171,7 @@ struct Description {
     #[serde(rename = "GlobalSecondaryIndexes")]
     indexes: Option<Vec<Index>>,
     #[serde(rename = "LocalSecondaryIndexes")]
-    local_indexes: Option<Vec<serde::de::IgnoredAny>>,
+    local_indexes: Option<Vec<Local>>,
 }
 
 #[derive(Deserialize)]
@@ -178,7 +214,17 @@ struct Maximum {
 }
 
 #[derive(Deserialize)]
+struct Local {
+    #[serde(rename = "KeySchema")]
+    key: Vec<KeyElement>,
+    #[serde(rename = "Projection")]
+    projection: Option<Projected>,
+}
+
+#[derive(Deserialize)]
 struct Index {
+    #[serde(rename = "Projection")]
+    projection: Option<Projected>,
     #[serde(rename = "IndexName")]
     name: String,
     #[serde(rename = "IndexArn")]

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use heatsink_dynamo::Error;
+use heatsink_dynamo::{Code, Error};
 use heatsink_env::Env;
-use heatsink_physics::{Demand, ResourceSnapshot, Rules, Tables, Throttle, Units};
+use heatsink_physics::{Demand, Plan, Quotas, ResourceSnapshot, Rules, Tables, Throttle, Units};
 
 use super::capacity::Consumed;
 use super::catalogue::TableInfo;
+use super::change::{Change, Stored};
 use super::keep::{Found, Keeper, Kept};
 use super::{refusal, report, settle};
 
@@ -24,16 +25,16 @@ pub(super) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn new(env: Arc<dyn Env>) -> Self {
+    pub(super) fn new(env: Arc<dyn Env>, quotas: Quotas) -> Self {
         let seed = env.random();
-        let tables = Mutex::new(Tables::new(Rules { seed, ..Rules::default() }));
+        let tables = Mutex::new(Tables::new(Rules { seed, quotas, ..Rules::default() }));
         Gate { env, tables, known: RwLock::default(), kept: None, found: Mutex::default() }
     }
 
     /// With the partitions in `file`, which are kept there from now on.
-    pub(super) fn kept(env: Arc<dyn Env>, file: &Path) -> Result<Self, Error> {
+    pub(super) fn kept(env: Arc<dyn Env>, quotas: Quotas, file: &Path) -> Result<Self, Error> {
         let (keeper, found) = Keeper::open(file)?;
-        Ok(Gate { kept: Some(keeper), found: Mutex::new(found), ..Gate::new(env) })
+        Ok(Gate { kept: Some(keeper), found: Mutex::new(found), ..Gate::new(env, quotas) })
     }
 
     /// What is known of a table, given as a name or as an ARN.
@@ -56,11 +57,15 @@ impl Gate {
                 if **before == info {
                     return;
                 }
+                let indexes = info.indexes.iter().map(|index| (index.id, index.mode));
+                for (on, mode) in [(info.id, info.mode)].into_iter().chain(indexes) {
+                    tables.note_change(self.env.unix_millis(), on, mode);
+                }
                 tables.update(now, info.id, info.mode);
             }
             _ => info.id = tables.create(now, Arc::clone(&info.name), info.mode),
         }
-        tables.set_local_indexes(info.id, info.local_indexes);
+        tables.set_local_indexes(info.id, !info.locals.is_empty());
         let indexes: Vec<_> =
             info.indexes.iter().map(|index| (Arc::clone(&index.name), index.mode)).collect();
         let ids = tables.set_indexes(now, &info.name, &indexes);
@@ -76,6 +81,15 @@ impl Gate {
         }
         known.insert(Arc::clone(&info.name), Arc::new(info));
         self.keep(&tables, &known);
+    }
+
+    /// Whether the quotas allow these changes.
+    ///
+    /// # Errors
+    /// `LimitExceededException`.
+    pub(super) fn permit(&self, plans: &[Plan]) -> Result<(), Error> {
+        let permitted = self.tables().permit(self.env.unix_millis(), plans);
+        permitted.map_err(|exceeded| Error::new(Code::LimitExceededException, exceeded.to_string()))
     }
 
     pub(super) fn forget(&self, name: &str) {
@@ -118,6 +132,43 @@ impl Gate {
         let mut tables = self.tables();
         for demand in demands {
             tables.debit(now, demand, Units::ZERO);
+        }
+    }
+
+    /// Says what writes are about to store.
+    ///
+    /// # Errors
+    /// Which of them an item collection has no room for; then nothing was changed.
+    pub(super) fn store(&self, changes: &[Change]) -> Result<(), usize> {
+        let mut tables = self.tables();
+        let mut done = Vec::new();
+        for (nth, change) in changes.iter().enumerate() {
+            for stored in &change.stored {
+                if tables.store(stored.on, stored.point, stored.bytes).is_err() {
+                    for Stored { on, point, bytes } in done {
+                        tables.stored(on, point, -bytes);
+                    }
+                    return Err(nth);
+                }
+                done.push(*stored);
+            }
+        }
+        Ok(())
+    }
+
+    /// Says that they did not store it after all.
+    pub(super) fn take_out(&self, changes: &[Change]) {
+        let mut tables = self.tables();
+        for Stored { on, point, bytes } in changes.iter().flat_map(|change| &change.stored) {
+            tables.stored(*on, *point, -bytes);
+        }
+    }
+
+    /// Says what is stored already.
+    pub(super) fn weigh(&self, changes: impl Iterator<Item = Change>) {
+        let mut tables = self.tables();
+        for Stored { on, point, bytes } in changes.flat_map(|change| change.stored) {
+            tables.stored(on, point, bytes);
         }
     }
 

@@ -9,14 +9,21 @@
 mod batch;
 mod capacity;
 mod catalogue;
+mod change;
 mod demands;
+#[cfg(test)]
+mod full;
 mod gate;
+mod image;
 mod keep;
 mod locate;
+mod plan;
 mod refusal;
 mod report;
 mod settle;
 mod transact;
+mod weigh;
+mod writing;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -27,35 +34,37 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Object};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::Env;
-use heatsink_physics::{Demand, ResourceSnapshot};
+use heatsink_physics::{Demand, Quotas, ResourceSnapshot};
 
 use crate::Store;
 use capacity::Told;
 use catalogue::TableInfo;
 use gate::Gate;
+use writing::{Asked, Turns};
 
 /// A store behind partitions.
 pub struct Partitioned<S> {
     inner: S,
     gate: Gate,
+    turns: Turns,
 }
 
 impl<S: Store> Partitioned<S> {
-    /// Puts partitions before a store, and learns of the tables it has. Partitions are not kept on disk: every table
-    /// starts with those its present capacity gives it.
+    /// Puts partitions before a store, and learns of the tables it has: all of their items are read once, for what each
+    /// partition holds. Partitions are not kept on disk: every table starts with those its present capacity gives it.
     ///
     /// # Errors
     /// The store's own, when it cannot list or describe its tables.
-    pub async fn start(inner: S, env: Arc<dyn Env>) -> Result<Self, Error> {
-        Partitioned { inner, gate: Gate::new(env) }.learned().await
+    pub async fn start(inner: S, env: Arc<dyn Env>, quotas: Quotas) -> Result<Self, Error> {
+        Partitioned { inner, gate: Gate::new(env, quotas), turns: Turns::new() }.learned().await
     }
 
     /// As [`Partitioned::start`]; the partitions are those kept in `file`, and are kept there from now on.
     ///
     /// # Errors
     /// The store's own, and `InternalServerError` if the file cannot be read or is not what was written.
-    pub async fn start_kept(inner: S, env: Arc<dyn Env>, file: &Path) -> Result<Self, Error> {
-        Partitioned { inner, gate: Gate::kept(env, file)? }.learned().await
+    pub async fn start_kept(inner: S, env: Arc<dyn Env>, quotas: Quotas, file: &Path) -> Result<Self, Error> {
+        Partitioned { inner, gate: Gate::kept(env, quotas, file)?, turns: Turns::new() }.learned().await
     }
 
     async fn learned(self) -> Result<Self, Error> {
@@ -70,7 +79,9 @@ impl<S: Store> Partitioned<S> {
             let [names, last] = json::attributes_of(&answer, ["TableNames", "LastEvaluatedTableName"])
                 .map_err(|_| broken())?;
             for name in json::elements(names.unwrap_or(b"[]")).map_err(|_| broken())? {
-                store.describe(&json::string(name).map_err(|_| broken())?).await?;
+                let name = json::string(name).map_err(|_| broken())?;
+                store.describe(&name).await?;
+                store.weigh(&name).await?;
             }
             let last =
                 last.filter(|last| *last != b"null").map(json::string).transpose().map_err(|_| broken())?;
@@ -100,10 +111,20 @@ impl<S: Store> Partitioned<S> {
         };
         // An unknown table, or what cannot be read, the store refuses.
         let Some((table, told)) = read() else { return self.inner.call(operation, body).await };
-        let demands = demands::single(operation, &body, &table);
-        self.gate.admit(now, &demands).map_err(|throttles| self.gate.refuse(&throttles))?;
-        let writes = matches!(operation, Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem);
-        self.metered(operation, body, told, writes && !table.indexes.is_empty(), demands).await
+        let action = match operation {
+            Operation::PutItem => "Put",
+            Operation::UpdateItem => "Update",
+            Operation::DeleteItem => "Delete",
+            _ => {
+                let demands = demands::single(operation, &body, &table);
+                self.gate.admit(now, &demands).map_err(|throttles| self.gate.refuse(&throttles))?;
+                return self.metered(operation, body, told, false, demands).await;
+            }
+        };
+        match Asked::read(action, &body, table, 1) {
+            Some(asked) => self.write(now, operation, &body, told, asked).await,
+            None => self.inner.call(operation, body).await,
+        }
     }
 
     /// Carries out an admitted request and charges what it cost. `detailed`: the cost of indexes is needed apart.
@@ -132,6 +153,12 @@ impl<S: Store> Partitioned<S> {
     /// A request on a table itself. Its answer is not always the last word (a table is `UPDATING` for a while), so after
     /// an update the store is asked again.
     async fn administer(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        if matches!(operation, Operation::CreateTable | Operation::UpdateTable) {
+            let name =
+                json::member(&body, "TableName").ok().flatten().and_then(|name| json::string(name).ok());
+            let known = name.and_then(|name| self.gate.table(&name));
+            self.gate.permit(&plan::plans(operation, &body, known.as_deref()))?;
+        }
         let answer = self.inner.call(operation, body).await?;
         let told = json::attributes_of(&answer, ["Table", "TableDescription"]).ok();
         let info = told.and_then(|[table, description]| TableInfo::read(table.or(description)?));

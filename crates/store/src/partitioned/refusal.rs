@@ -4,6 +4,8 @@ use heatsink_dynamo::{Code, Error};
 use heatsink_physics::{Cause, ResourceId, Throttle};
 use serde_json::json;
 
+use super::writing::FULL;
+
 const TABLE_PROVISIONED: &str = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.";
 const INDEX_PROVISIONED: &str = "The level of configured provisioned throughput for one or more global secondary indexes of the table was exceeded. Consider increasing your provisioning level for the under-provisioned global secondary indexes with the UpdateTable API.";
 const TABLE_ON_DEMAND: &str = "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or index so please try again shortly. If exceptions persist, check if you have a hot key: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html";
@@ -44,11 +46,24 @@ pub(super) fn cancelled(throttles: &[Throttle], owners: &[usize], count: usize) 
             *shown = code;
         }
     }
-    let message = format!(
-        "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
-        codes.join(", ")
-    );
-    Error::new(Code::TransactionCanceledException, message).with("CancellationReasons", reasons.into())
+    Error::new(Code::TransactionCanceledException, summary(&codes))
+        .with("CancellationReasons", reasons.into())
+}
+
+/// The error for a transaction of `count` items of which the `nth` has no room in its item collection.
+pub(super) fn full(nth: usize, count: usize) -> Error {
+    const CODE: &str = "ItemCollectionSizeLimitExceeded";
+    let of = |item: usize| {
+        if item == nth { json!({ "Code": CODE, "Message": FULL }) } else { json!({ "Code": "None" }) }
+    };
+    let codes: Vec<&str> = (0..count).map(|item| if item == nth { CODE } else { "None" }).collect();
+    Error::new(Code::TransactionCanceledException, summary(&codes))
+        .with("CancellationReasons", (0..count).map(of).collect())
+}
+
+fn summary(codes: &[&str]) -> String {
+    let codes = codes.join(", ");
+    format!("Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]")
 }
 
 fn message(throttle: &Throttle) -> &'static str {

@@ -7,11 +7,19 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_physics::{Access, Demand, Units};
 
 use super::capacity::Told;
+use super::writing::Asked;
 use super::{Partitioned, demands, refusal};
 use crate::Store;
 
 /// Twice the units of the plain operations (PHYSICS §14).
 const TWO: Units = Units::whole(2);
+
+/// What a transaction asks for, item by item, each with its number.
+#[derive(Default)]
+struct Items<'a> {
+    reads: Vec<(usize, Demand)>,
+    writes: Vec<(usize, Asked<'a>)>,
+}
 
 impl<S: Store> Partitioned<S> {
     pub(super) async fn transact(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
@@ -21,33 +29,50 @@ impl<S: Store> Partitioned<S> {
             Some((self.of_items(&items)?, items.len(), Told::read(&body)?))
         };
         // What cannot be read, the store refuses.
-        let Some(((demands, owners, detailed), count, told)) = read() else {
+        let Some((Items { reads, writes }, count, told)) = read() else {
             return self.inner.call(operation, body).await;
         };
-        if let Err(throttles) = self.gate.admit(now, &demands) {
-            return Err(refusal::cancelled(&throttles, &owners, count));
+        let admit = |list: Vec<(usize, Demand)>| {
+            let (owners, demands): (Vec<usize>, Vec<Demand>) = list.into_iter().unzip();
+            match self.gate.admit(now, &demands) {
+                Ok(()) => Ok(demands),
+                Err(throttles) => Err(refusal::cancelled(&throttles, &owners, count)),
+            }
+        };
+        if writes.is_empty() {
+            return self.metered(operation, body.clone(), told, false, admit(reads)?).await;
         }
-        self.metered(operation, body.clone(), told, detailed, demands).await
+        admit(writes.iter().map(|(nth, asked)| (*nth, asked.glance())).collect())?;
+        let (owners, writes): (Vec<usize>, Vec<Asked<'_>>) = writes.into_iter().unzip();
+        let ready = self.ready(&writes).await;
+        let of_writes = owners.iter().zip(&ready.changes);
+        let demands = of_writes
+            .flat_map(|(nth, change)| change.demands.iter().map(move |demand| (*nth, *demand)))
+            .collect();
+        let demands = admit(demands)?;
+        if let Err(nth) = self.gate.store(&ready.changes) {
+            self.gate.give_back(demands.iter());
+            return Err(refusal::full(owners.get(nth).copied().unwrap_or(nth), count));
+        }
+        let detailed = writes.iter().any(|asked| !asked.table.indexes.is_empty());
+        let done = self.metered(operation, body.clone(), told, detailed, demands).await;
+        self.stored(&ready.changes, &done);
+        done
     }
 
-    /// The demands of a transaction's items, which item each belongs to, and whether indexes are written.
-    fn of_items(&self, items: &[&[u8]]) -> Option<(Vec<Demand>, Vec<usize>, bool)> {
-        let (mut found, mut owners, mut detailed) = (Vec::new(), Vec::new(), false);
+    /// A transaction either reads or writes.
+    fn of_items<'a>(&self, items: &[&'a [u8]]) -> Option<Items<'a>> {
+        let mut found = Items::default();
         for (nth, item) in items.iter().enumerate() {
             let (action, inner) = json::members(item).ok()?.into_iter().next()?;
-            let [table, key, item] = json::attributes_of(inner, ["TableName", "Key", "Item"]).ok()?;
+            let [table, key] = json::attributes_of(inner, ["TableName", "Key"]).ok()?;
             let name: Cow<'_, str> = json::string(table?).ok()?;
             let Some(table) = self.gate.table(&name) else { continue };
-            let of_item = match &*action {
-                "Put" => demands::put(item, &table, 2),
-                "Update" | "Delete" | "ConditionCheck" => vec![demands::write(key, &table, TWO)],
-                "Get" => vec![demands::read(key, &table, Access::Strong, TWO)],
-                _ => return None,
-            };
-            detailed |= &*action != "Get" && !table.indexes.is_empty();
-            owners.extend(of_item.iter().map(|_| nth));
-            found.extend(of_item);
+            match &*action {
+                "Get" => found.reads.push((nth, demands::read(key, &table, Access::Strong, TWO))),
+                action => found.writes.push((nth, Asked::read(action, inner, table, 2)?)),
+            }
         }
-        Some((found, owners, detailed))
+        Some(found)
     }
 }

@@ -78,20 +78,113 @@ fn a_query_on_an_index_pays_there_and_not_in_the_table() {
     assert_eq!(bench.charged(1), (1.0, 1.0));
 }
 
-#[test]
-fn an_update_of_an_index_is_charged_to_it_afterwards() {
-    let bench = bench(json!({ "ProvisionedThroughput": throughput(5, 5) }));
-    for nth in 0..20 {
-        let update = json!({
-            "TableName": "games", "Key": item("a", &nth.to_string()), "UpdateExpression": "SET team = :t",
-            "ExpressionAttributeValues": {":t": {"S": "red"}},
-        });
-        bench.call(Operation::UpdateItem, update).unwrap();
+fn join(bench: &Bench, player: &str, team: &str) -> Result<Json, Error> {
+    let update = json!({
+        "TableName": "games", "Key": item(player, "a"), "UpdateExpression": "SET team = :t",
+        "ExpressionAttributeValues": {":t": {"S": team}},
+    });
+    bench.call(Operation::UpdateItem, update)
+}
+
+/// Write units by partition of the index.
+fn entries(bench: &Bench) -> Vec<f64> {
+    bench.resources()[1].partitions.iter().map(|one| one.writes).collect()
+}
+
+/// Two teams whose entries lie on two partitions.
+fn teams(bench: &Bench) -> [String; 2] {
+    let hot = |bench: &Bench, before: &[f64]| {
+        entries(bench).iter().zip(before).position(|(now, before)| now > before).unwrap()
+    };
+    let mut found: Vec<(usize, String)> = Vec::new();
+    for nth in 0.. {
+        let (before, team) = (entries(bench), format!("team-{nth}"));
+        join(bench, &format!("scout-{nth}"), &team).unwrap();
+        let place = hot(bench, &before);
+        if found.iter().all(|(known, _)| *known != place) {
+            found.push((place, team));
+        }
+        if let [(_, one), (_, other)] = &found[..] {
+            return [one.clone(), other.clone()];
+        }
     }
-    let error = put(&bench, 1, Some("red")).unwrap_err();
-    assert_eq!(body(&error)["ThrottlingReasons"][0]["reason"], "IndexWriteProvisionedThroughputExceeded");
-    bench.advance(2_900);
-    assert!(put(&bench, 1, Some("red")).is_err());
-    bench.advance(200);
-    assert!(put(&bench, 1, Some("red")).is_ok());
+    unreachable!()
+}
+
+#[test]
+fn updates_and_deletes_pay_where_the_entry_was_and_where_it_goes() {
+    let bench = bench(json!({}));
+    let [red, blue] = teams(&bench);
+    let paid = |act: &dyn Fn()| {
+        let before = entries(&bench);
+        act();
+        let mut paid: Vec<f64> = entries(&bench)
+            .iter()
+            .zip(before)
+            .map(|(now, before)| now - before)
+            .filter(|paid| *paid > 0.0)
+            .collect();
+        paid.sort_by(f64::total_cmp);
+        paid
+    };
+    assert_eq!(paid(&|| drop(join(&bench, "x", &red).unwrap())), [1.0], "the entry appears");
+    assert_eq!(paid(&|| drop(join(&bench, "x", &red).unwrap())), [0.0; 0], "nothing changes");
+    assert_eq!(
+        paid(&|| drop(join(&bench, "x", &blue).unwrap())),
+        [1.0, 1.0],
+        "it goes here, and comes there"
+    );
+    let key = json!({ "TableName": "games", "Key": item("x", "a") });
+    assert_eq!(
+        paid(&|| drop(bench.call(Operation::DeleteItem, key.clone()).unwrap())),
+        [1.0],
+        "it disappears"
+    );
+    assert_eq!(
+        paid(&|| drop(bench.call(Operation::DeleteItem, key.clone()).unwrap())),
+        [0.0; 0],
+        "it is not there"
+    );
+    // The same in a batch and in a transaction.
+    let put = |team: &str| {
+        let mut item = item("y", "a");
+        item["team"] = json!({ "S": team });
+        item
+    };
+    let batch = json!({ "RequestItems": { "games": [{ "PutRequest": { "Item": put(&red) } }] } });
+    assert_eq!(paid(&|| drop(bench.call(Operation::BatchWriteItem, batch.clone()).unwrap())), [1.0]);
+    let transaction = json!({ "TransactItems": [{ "Put": { "TableName": "games", "Item": put(&blue) } }] });
+    let both = paid(&|| drop(bench.call(Operation::TransactWriteItems, transaction.clone()).unwrap()));
+    assert!(both.len() == 2 && both[0] == both[1], "{both:?}");
+}
+
+#[test]
+fn a_hot_index_key_throttles_updates_and_deletes_too() {
+    let bench = bench(json!({}));
+    let [red, blue] = teams(&bench);
+    let accepted = (0..2_500).filter(|nth| join(&bench, &format!("player-{nth}"), &red).is_ok()).count();
+    assert!((1_400..=1_500).contains(&accepted), "{accepted}: half a second's worth, and a second's queue");
+    let error = body(&join(&bench, "late", &red).unwrap_err());
+    assert_eq!(error["throttlingReasons"][0]["reason"], "IndexWriteKeyRangeThroughputExceeded");
+    let key = json!({ "TableName": "games", "Key": item("player-0", "a") });
+    let error = body(&bench.call(Operation::DeleteItem, key).unwrap_err());
+    assert_eq!(error["throttlingReasons"][0]["reason"], "IndexWriteKeyRangeThroughputExceeded");
+    assert!(join(&bench, "late", &blue).is_ok(), "another team's entries lie elsewhere");
+    assert!(join(&bench, "player-1", &blue).is_err(), "to leave the hot one is a write to it");
+    let untouched = json!({
+        "TableName": "games", "Key": item("player-1", "a"), "UpdateExpression": "SET team = :t",
+        "ExpressionAttributeValues": {":t": {"S": red}},
+    });
+    assert!(bench.call(Operation::UpdateItem, untouched).is_ok(), "a write that leaves the entry as it is");
+}
+
+#[test]
+fn an_update_pays_from_its_indexs_own_capacity() {
+    let bench = bench(json!({ "ProvisionedThroughput": throughput(5, 5) }));
+    let accepted = (0..20).filter(|nth| join(&bench, &nth.to_string(), "red").is_ok()).count();
+    assert_eq!(accepted, 5);
+    let error = body(&join(&bench, "late", "red").unwrap_err());
+    assert_eq!(error["ThrottlingReasons"][0]["reason"], "IndexWriteProvisionedThroughputExceeded");
+    bench.advance(300);
+    assert!(join(&bench, "late", "red").is_ok());
 }

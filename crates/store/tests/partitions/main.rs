@@ -8,9 +8,12 @@
 )]
 
 mod batches;
+
 mod capacity;
 mod indexes;
+mod quotas;
 mod single;
+mod sizes;
 mod tables;
 mod trace;
 mod transactions;
@@ -22,7 +25,7 @@ use bytes::Bytes;
 use futures::executor::block_on;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::ManualEnv;
-use heatsink_physics::ResourceSnapshot;
+use heatsink_physics::{Quotas, ResourceSnapshot};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
@@ -31,6 +34,9 @@ use serde_json::{Value as Json, json};
 const TABLE_ON_DEMAND: &str = "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling your table or index so please try again shortly. If exceptions persist, check if you have a hot key: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html";
 const TABLE_PROVISIONED: &str = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.";
 
+/// Enough for the large tables of these tests.
+const RAISED: Quotas = Quotas { table: 100_000, account: 200_000, decreases: 4, switches: 4, tables: 2_500 };
+
 struct Bench {
     env: ManualEnv,
     store: Partitioned<Arc<Embedded>>,
@@ -38,10 +44,15 @@ struct Bench {
 }
 
 impl Bench {
+    /// Under quotas that do not get in the way.
     fn new() -> Self {
+        Bench::under(RAISED)
+    }
+
+    fn under(quotas: Quotas) -> Self {
         let env = ManualEnv::seeded(1);
         let inner = Arc::new(Embedded::memory().unwrap());
-        let store = block_on(Partitioned::start(Arc::clone(&inner), Arc::new(env.clone()))).unwrap();
+        let store = block_on(Partitioned::start(Arc::clone(&inner), Arc::new(env.clone()), quotas)).unwrap();
         Bench { env, store, inner }
     }
 

@@ -8,7 +8,8 @@ fn tables_that_were_there_before_are_known_at_the_start() {
     for nth in 0..105 {
         first.create(&format!("more-{nth}"), json!({ "BillingMode": "PAY_PER_REQUEST" }));
     }
-    let second = block_on(Partitioned::start(Arc::clone(&first.inner), Arc::new(first.env.clone()))).unwrap();
+    let second =
+        block_on(Partitioned::start(Arc::clone(&first.inner), Arc::new(first.env.clone()), RAISED)).unwrap();
     assert_eq!(second.snapshot("games").unwrap()[0].partitions.len(), 60);
     for nth in 0..105 {
         assert_eq!(second.snapshot(&format!("more-{nth}")).unwrap()[0].partitions.len(), 4);
@@ -96,7 +97,7 @@ fn what_was_split_is_split_after_a_restart() {
     let inner = Arc::new(Embedded::memory().unwrap());
     let start = || {
         let env: Arc<dyn heatsink_env::Env> = Arc::new(env.clone());
-        block_on(Partitioned::start_kept(Arc::clone(&inner), env, &file)).unwrap()
+        block_on(Partitioned::start_kept(Arc::clone(&inner), env, RAISED, &file)).unwrap()
     };
     let bench = Bench { env: env.clone(), store: start(), inner: Arc::clone(&inner) };
     bench.create("games", json!({ "BillingMode": "PAY_PER_REQUEST" }));

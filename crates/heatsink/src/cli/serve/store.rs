@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use heatsink_env::Env;
 use heatsink_gateway::Partitions;
+use heatsink_physics::Quotas;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
@@ -25,8 +26,12 @@ pub struct Opened {
     pub partitions: Option<Partitions>,
 }
 
-/// The embedded engine, in memory or in `file`, with or without partitions before it.
-pub async fn embedded(file: Option<&Path>, partitions: bool, env: &Arc<dyn Env>) -> Result<Opened, Exit> {
+/// The embedded engine, in memory or in `file`, with or without partitions before it, under these quotas.
+pub async fn embedded(
+    file: Option<&Path>,
+    partitions: Option<Quotas>,
+    env: &Arc<dyn Env>,
+) -> Result<Opened, Exit> {
     let (engine, place) = match file {
         Some(file) => (Embedded::file(file), Place::File(file.display().to_string())),
         None => (Embedded::memory(), Place::Memory),
@@ -37,16 +42,16 @@ pub async fn embedded(file: Option<&Path>, partitions: bool, env: &Arc<dyn Env>)
     };
     let engine = engine.map_err(cannot)?;
     let region = EMBEDDED_REGION.to_owned();
-    if !partitions {
+    let Some(quotas) = partitions else {
         return Ok(Opened { store: Arc::new(engine), region, place, partitions: None });
-    }
+    };
     let store = match file {
         Some(file) => {
             let mut beside = file.as_os_str().to_owned();
             beside.push(".partitions");
-            Partitioned::start_kept(engine, env.clone(), Path::new(&beside)).await
+            Partitioned::start_kept(engine, env.clone(), quotas, Path::new(&beside)).await
         }
-        None => Partitioned::start(engine, env.clone()).await,
+        None => Partitioned::start(engine, env.clone(), quotas).await,
     };
     let store = Arc::new(store.map_err(cannot)?);
     let told = Arc::clone(&store);
