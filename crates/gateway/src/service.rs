@@ -8,7 +8,7 @@ use bytes::Bytes;
 use heatsink_control::Control;
 use heatsink_dynamo::{Error, Operation, wire};
 use heatsink_env::Env;
-use heatsink_route::{Explanation, Plan, Router, tables_of};
+use heatsink_route::{Explanation, Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
 
 use crate::Limits;
@@ -121,8 +121,10 @@ impl Service {
         } else {
             self.control.before(operation, body)?;
         }
-        let plan = self.router.plan_among(operation, body, &names, &self.control)?;
-        Ok((names, plan))
+        match self.router.plan_among(operation, body, &names, &self.control) {
+            Ok(plan) => Ok((names, plan)),
+            Err(error) => Err(name_rules(error, &names, &self.control)),
+        }
     }
 
     async fn answer(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
@@ -139,6 +141,9 @@ impl Service {
             }
         };
         self.control.after(operation, &names, answer.as_ref()).await;
-        answer.map(|answer| (answer, missing))
+        match answer {
+            Ok(answer) => Ok((answer, missing)),
+            Err(error) => Err(name_rules(error, &names, &self.control)),
+        }
     }
 }

@@ -302,6 +302,8 @@ fn what_no_row_can_know_is_refused_with_the_reason() {
     for (body, words) in cases {
         let message = world.refused(Operation::UpdateItem, body.clone());
         assert!(message.contains(words), "{body}\n{message}");
+        let rule = "(the rules in force for table Votes: keys \"c*\": counters of votes, likes in 6 shards)";
+        assert!(message.ends_with(rule), "{message}");
     }
     let put = json!({"RequestItems": {"Votes": [{"PutRequest": {"Item": {"pk": {"S": "c1"}}}}]}});
     assert!(world.refused(Operation::BatchWriteItem, put).contains("one by one"));

@@ -19,6 +19,7 @@ use heatsink_dynamo::{Error, IndexSchema, TableSchema, Value};
 use heatsink_layout::Table;
 
 use crate::query::project;
+use crate::refusal::own;
 use crate::request::{Changes, Request, quoted};
 
 /// A filter that is evaluated here, and what the client wants to see of what it leaves.
@@ -81,7 +82,7 @@ impl LocalFilter {
         // Without parentheses, since DynamoDB refuses redundant ones and OR binds least.
         let always = format!("{text} OR attribute_exists({})", fresh.name(partition));
         if always.len() > MAX_EXPRESSION {
-            return Err(Unfiltered::Refused(Error::validation(format!(
+            return Err(Unfiltered::Refused(own(format!(
                 "Invalid FilterExpression: it mentions a key that a sharded table stores with shard suffixes, which takes {} of the \
                  {MAX_EXPRESSION} bytes that an expression may have",
                 always.len() - text.len()

@@ -12,6 +12,7 @@ use heatsink_layout::{IndexKey, PrimaryKey, Table};
 
 use crate::key::Located;
 use crate::legacy::literal;
+use crate::refusal::own;
 
 pub(crate) mod legacy;
 
@@ -26,7 +27,7 @@ pub(crate) struct Spread<'a> {
 
 /// The refusal of what cannot be said of stored values.
 pub(crate) fn cannot(what: &str, attribute: &str) -> Error {
-    Error::validation(format!(
+    own(format!(
         "{what} is not supported on a sharded table: the stored value of {attribute} has a shard suffix. Nothing was written"
     ))
 }

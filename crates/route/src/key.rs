@@ -11,6 +11,7 @@ use heatsink_layout::{
     IndexKey, LayoutSource, MAX_PARTITION_KEY, Placement, PrimaryKey, Slot, SortKey, Table, Unplaced,
 };
 
+use crate::refusal::own;
 use crate::splice::Splice;
 
 /// A key attribute's value: its bytes, and where they stand.
@@ -120,7 +121,7 @@ pub(crate) enum Lost {
 impl Lost {
     #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
     fn unplaced(unplaced: Unplaced) -> Self {
-        Lost::Refused(Error::validation(unplaced.to_string()))
+        Lost::Refused(own(unplaced.to_string()))
     }
 }
 

@@ -23,6 +23,7 @@ mod partiql;
 mod plan;
 mod point;
 pub mod query;
+mod refusal;
 mod request;
 mod router;
 mod scan;
@@ -33,5 +34,6 @@ mod transact;
 
 pub use execution::{Execution, PhysicalCall, Step};
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
+pub use refusal::name_rules;
 pub use router::Router;
 pub use tables::{table_name, tables_of};

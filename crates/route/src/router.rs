@@ -10,6 +10,7 @@ use heatsink_layout::{Buckets, LayoutSource, Table};
 
 use crate::directory::{Noting, writes};
 use crate::query::share::ItemSizes;
+use crate::refusal::own;
 use crate::request::Request;
 use crate::{Plan, batch, counter, hidden, partiql, point, query, scan, streams, tables_of, transact};
 
@@ -120,7 +121,7 @@ impl Router {
             Operation::ExecuteStatement
             | Operation::BatchExecuteStatement
             | Operation::ExecuteTransaction => partiql::plan(self, operation, request, layouts),
-            _ => Err(Error::validation(format!(
+            _ => Err(own(format!(
                 "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
                 operation.name(),
                 schema.name

@@ -7,15 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use comfy_table::{CellAlignment, Table, presets::UTF8_BORDERS_ONLY};
-use futures::FutureExt;
-use futures::future::BoxFuture;
-use heatsink_control::{Control, Rules, StartError};
+use heatsink_control::{Control, Rules};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service};
 use heatsink_heat::audit::{Audit, Report};
-use heatsink_store::Store;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value as Json, json};
 
@@ -57,16 +54,12 @@ pub fn run(args: Args) -> Result<(), Exit> {
 async fn audit(args: Args) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let opened = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?;
-    // Through a gateway without rules of its own: what is on record as sharded is seen by its logical keys.
-    let service = match Control::start(opened.store.clone(), env.clone(), Rules::default()).await {
-        Ok(control) => {
-            let service = Service::new(opened.store, control, env.clone(), Limits::default(), &opened.region);
-            Arc::new(Through(service)) as Arc<dyn Store>
-        }
-        // What hides the registry from us is a gateway itself.
-        Err(StartError::Store(error)) if error.code == Code::ValidationException => opened.store,
-        Err(error) => return Err(Exit::unavailable(format!("the store could not be asked: {error}"))),
-    };
+    // A gateway without rules of its own: what is on record as sharded is seen by its logical keys. Behind another gateway there is
+    // nothing on record, and the keys are logical already.
+    let control = Control::start(opened.store.clone(), env.clone(), Rules::default())
+        .await
+        .map_err(|error| Exit::unavailable(format!("the store could not be asked: {error}")))?;
+    let service = Service::new(opened.store, control, env.clone(), Limits::default(), &opened.region);
     let reader = Reader { service, env, table: &args.table };
 
     let described = reader.call(Operation::DescribeTable, &json!({ "TableName": args.table })).await?;
@@ -78,18 +71,9 @@ async fn audit(args: Args) -> Result<(), Exit> {
     print(&args, &found.report(&args.table), (!whole).then_some(there))
 }
 
-/// A gateway, seen as a store.
-struct Through(Service);
-
-impl Store for Through {
-    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        self.0.call(operation, body).boxed()
-    }
-}
-
 /// Reads a table by its logical keys.
 struct Reader<'a> {
-    service: Arc<dyn Store>,
+    service: Service,
     env: Arc<dyn Env>,
     table: &'a str,
 }

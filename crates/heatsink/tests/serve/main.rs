@@ -73,6 +73,16 @@ fn rules_shard_what_clients_see_whole() {
         page["Items"].as_array().unwrap().iter().map(|item| item["sk"]["N"].as_str().unwrap()).collect();
     assert_eq!(keys, ["19", "18", "17", "16", "15"]);
     assert_eq!(page["LastEvaluatedKey"]["pk"]["S"], "g");
+
+    let audit = ["audit", "board", "--upstream", &endpoint, "--output", "json"];
+    let audited = process::heatsink().args(audit).env("AWS_REGION", "us-east-1").output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&audited.stdout).unwrap();
+    let pattern = &report["patterns"][0];
+    assert_eq!(
+        (&pattern["pattern"], &pattern["keys"], &pattern["items"]),
+        (&"g".into(), &1.into(), &20.into())
+    );
+    assert_eq!(pattern["verdict"]["action"], "measure", "numbers from 0 to 19 are no times: {report}");
     assert_eq!(server.stop("INT").0, Some(0));
     std::fs::remove_dir_all(dir).unwrap();
 }

@@ -20,6 +20,7 @@ use crate::asked::asked_first;
 use crate::plan::{Explanation, Kind as PlanKind, Plan, Planned};
 use crate::query::legacy::modernized;
 use crate::query::project;
+use crate::refusal::own;
 use crate::request::{Changes, Request, set_members};
 use crate::{Execution, Step};
 
@@ -131,7 +132,7 @@ fn shown(request: &Request<'_>, table: &Table) -> Result<Option<Shown>, Error> {
 }
 
 fn refusal(why: String) -> Error {
-    Error::validation(format!(
+    own(format!(
         "Not supported on a table with counters, whose numbers are spread over rows: {why}. Nothing was read"
     ))
 }

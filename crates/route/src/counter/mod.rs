@@ -37,6 +37,7 @@ use heatsink_dynamo::{Error, json};
 use heatsink_layout::{Layout, LayoutSource, Placement, Table};
 
 use crate::key::KeyText;
+use crate::refusal::own;
 
 pub(crate) use batch::{get as batch_get, refuse_batch_write};
 pub(crate) use index::plan as index;
@@ -54,7 +55,7 @@ pub(crate) fn refuse_expiry(body: &[u8]) -> Result<(), Error> {
     if enabled != Some(b"true") {
         return Ok(());
     }
-    Err(Error::validation(
+    Err(own(
         "Not supported on a table with counters: time to live would delete the first row of a counter and leave the parts in its other \
          rows. Delete counters with DeleteItem, or keep them in a table of their own",
     ))

@@ -15,6 +15,7 @@ use super::fold::fold;
 use super::get::Shown;
 use super::write::{self, Unclear, Write};
 use super::{layout_of, rows, transaction};
+use crate::refusal::own;
 use crate::request::{Request, set_members};
 
 /// The most actions of a transaction (AWS Developer Guide, "Amazon DynamoDB Transactions").
@@ -137,7 +138,7 @@ impl Expansion {
     pub(crate) fn tail(&self, actions: usize) -> Result<Vec<u8>, Error> {
         let all = actions + self.added.len();
         if all > MOST_ACTIONS {
-            return Err(Error::validation(format!(
+            return Err(own(format!(
                 "The transaction has {actions} actions; those on counters concern {} more rows, and a transaction has at most \
                  {MOST_ACTIONS} actions. Nothing was read or written; use fewer actions, or counters with fewer shards",
                 self.added.len()

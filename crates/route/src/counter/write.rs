@@ -3,6 +3,7 @@
 use heatsink_dynamo::expression::{Assigned, Bindings, Checks, Condition, Kind, Update};
 use heatsink_dynamo::{Error, Operation, Value, json};
 
+use crate::refusal::own;
 use crate::request::Request;
 
 /// What a write does to the rows.
@@ -207,7 +208,5 @@ fn refused<T>(why: String) -> Result<T, Unclear> {
 
 /// The error of what a counter does not support.
 pub(super) fn refusal(why: &str) -> Error {
-    Error::validation(format!(
-        "Not supported on a counter, whose numbers are spread over rows: {why}. Nothing was written"
-    ))
+    own(format!("Not supported on a counter, whose numbers are spread over rows: {why}. Nothing was written"))
 }

@@ -9,6 +9,7 @@ use heatsink_layout::{LayoutSource, Slot, Table};
 use super::pages::partitions;
 use super::statement::Written;
 use crate::query::{Key, lanes::physical, slot_of, stable};
+use crate::refusal::own;
 
 /// Where the item of a statement lies.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ pub(super) fn target(
 
 /// The refusal of a statement on counters.
 fn counters() -> Error {
-    Error::validation(
+    own(
         "PartiQL is not supported on counters, whose numbers are spread over rows. Use GetItem, Query, Scan, and UpdateItem with ADD. \
          Nothing was read or written",
     )

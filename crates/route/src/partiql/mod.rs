@@ -31,6 +31,7 @@ use self::statement::Written;
 use crate::answer::{logical_error, rewrite as edited, strip_object};
 use crate::item::too_large;
 use crate::plan::{Finish, Plan, Single};
+use crate::refusal::own;
 use crate::request::Request;
 use crate::splice::Splice;
 use crate::tables::table_name;
@@ -124,7 +125,7 @@ fn strip_items<'a>(schema: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> R
 
 /// The refusal of a statement that is not understood here.
 fn not_understood(why: &str) -> Error {
-    Error::validation(format!(
+    own(format!(
         "The table is sharded, and Heatsink does not understand this statement: {why}. Nothing was read or written"
     ))
 }

@@ -14,6 +14,7 @@ use super::token::{Position, fingerprint};
 use super::{asked_first, logical, not_understood, refused_read};
 use crate::plan::{Plan, Single};
 use crate::query::Key;
+use crate::refusal::own;
 use crate::request::Request;
 use crate::{Router, query, scan};
 
@@ -100,7 +101,7 @@ impl Select<'_> {
         let lacks = |index: &IndexSchema| self.shown.iter().any(|path| !holds(index, schema, &path.root));
         let all_attributes = index.is_some_and(|index| index.local && lacks(index));
         if all_attributes && confined.is_none() {
-            return Err(Error::validation(format!(
+            return Err(own(format!(
                 "The table is sharded, and a SELECT of the whole local index {} for attributes that it does not hold, with a condition on {}, is not supported on sharded tables",
                 index.map_or("", |index| &index.name),
                 key.partition.name

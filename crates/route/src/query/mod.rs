@@ -50,6 +50,7 @@ use crate::answer::{pass_refusal, rewrite};
 use crate::asked::asked_first;
 use crate::key::{Lost, place};
 use crate::plan::{Finish, Plan, Single};
+use crate::refusal::own;
 use crate::splice::Splice;
 use crate::{Router, scan};
 
@@ -105,7 +106,7 @@ fn read(
     let partition = &schema.key.partition.name;
     if let Some(sort) = query.key().sort.as_ref().filter(|sort| schema.index_key(&sort.name).is_some()) {
         // Of an index that was made after the rule: rules are refused for such tables.
-        return Err(Unplanned::Refused(Error::validation(format!(
+        return Err(Unplanned::Refused(own(format!(
             "The index is sorted by {0}, whose stored values have shard suffixes since a rule spreads them as the partition key of another \
              index: its order is not that of {0}. Give the index an attribute of its own",
             sort.name

@@ -15,6 +15,7 @@ use heatsink_layout::{Table, Unplaced};
 
 use super::Key;
 use super::range::Condition;
+use crate::refusal::own;
 use crate::request::Request;
 
 /// Why there is no plan of its own for a request.
@@ -28,7 +29,7 @@ pub(crate) enum Unplanned {
 
 impl From<Unplaced> for Unplanned {
     fn from(unplaced: Unplaced) -> Self {
-        Unplanned::Refused(Error::validation(unplaced.to_string()))
+        Unplanned::Refused(own(unplaced.to_string()))
     }
 }
 
