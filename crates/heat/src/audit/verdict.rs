@@ -75,7 +75,7 @@ pub(super) fn of(seen: &Seen<'_>) -> Verdict {
     let subject = if seen.keys == 1 {
         "its one key".to_owned()
     } else {
-        format!("{} of {} keys", busiest.key, seen.keys)
+        format!("{}, of {} keys,", busiest.key, seen.keys)
     };
     let at_most = format!("{} {}", units(peak), within(busiest.window));
     // Only keys whose items all have a time, in the same place, can be laid out by it.

@@ -188,7 +188,7 @@ fn print(args: &Args, report: &Report, of: Option<u64>) -> Result<(), Exit> {
     for pattern in &report.patterns {
         writeln!(
             out,
-            "{}: {}. {}.",
+            "{}: {}, because {}.",
             pattern.pattern,
             pattern.verdict.action.words(),
             pattern.verdict.reason

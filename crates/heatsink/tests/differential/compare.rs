@@ -32,7 +32,8 @@ pub(crate) fn call(store: &dyn Store, operation: Operation, body: &Json) -> Resu
     block_on(ask(store, operation, body))
 }
 
-async fn ask(store: &dyn Store, operation: Operation, body: &Json) -> Result<Json, Error> {
+/// [`call`] as part of a task.
+pub(crate) async fn ask(store: &dyn Store, operation: Operation, body: &Json) -> Result<Json, Error> {
     let answer = store.call(operation, Bytes::from(body.to_string())).await?;
     serde_json::from_slice(&answer)
         .map_err(|error| Error::internal(format!("the answer is not JSON: {error}")))
@@ -50,7 +51,7 @@ pub async fn run_beside_others(store: &dyn Store, step: &Step) -> Answer {
         return Answer { error, ..Answer::default() };
     };
     if operation == Operation::GetRecords {
-        return streams::records(store, &step.body);
+        return streams::records(store, &step.body).await;
     }
     let mut whole = Answer::default();
     let segments = step.body.get("TotalSegments").and_then(Json::as_u64);

@@ -4,12 +4,12 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
-use crate::compare::{Answer, call, order_sets};
+use crate::compare::{Answer, ask, order_sets};
 
 /// Every record of the stream of `step`'s table, a page of its `Limit` at a time.
-pub fn records(store: &dyn Store, body: &Json) -> Answer {
+pub async fn records(store: &dyn Store, body: &Json) -> Answer {
     let mut pages = Vec::new();
-    match read(store, body, &mut pages) {
+    match read(store, body, &mut pages).await {
         Ok(()) => Answer { pages, ..Answer::default() },
         Err(error) => {
             let error = Some((error.code.name().to_owned(), error.message, Json::Null));
@@ -18,19 +18,19 @@ pub fn records(store: &dyn Store, body: &Json) -> Answer {
     }
 }
 
-fn read(store: &dyn Store, body: &Json, pages: &mut Vec<Json>) -> Result<(), Error> {
-    let streams = call(store, Operation::ListStreams, &json!({"TableName": body["TableName"]}))?;
+async fn read(store: &dyn Store, body: &Json, pages: &mut Vec<Json>) -> Result<(), Error> {
+    let streams = ask(store, Operation::ListStreams, &json!({"TableName": body["TableName"]})).await?;
     for stream in streams["Streams"].as_array().into_iter().flatten() {
         let arn = &stream["StreamArn"];
-        let described = call(store, Operation::DescribeStream, &json!({ "StreamArn": arn }))?;
+        let described = ask(store, Operation::DescribeStream, &json!({ "StreamArn": arn })).await?;
         for shard in described["StreamDescription"]["Shards"].as_array().into_iter().flatten() {
             let from = json!({
                 "StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON",
             });
-            let mut iterator = call(store, Operation::GetShardIterator, &from)?["ShardIterator"].clone();
+            let mut iterator = ask(store, Operation::GetShardIterator, &from).await?["ShardIterator"].clone();
             loop {
                 let request = json!({"ShardIterator": iterator, "Limit": body["Limit"]});
-                let mut page = call(store, Operation::GetRecords, &request)?;
+                let mut page = ask(store, Operation::GetRecords, &request).await?;
                 iterator = page["NextShardIterator"].take();
                 if page["Records"].as_array().is_none_or(Vec::is_empty) {
                     break;
