@@ -28,11 +28,6 @@ pub struct Answer {
 }
 
 /// The answer to one request.
-pub(crate) fn call(store: &dyn Store, operation: Operation, body: &Json) -> Result<Json, Error> {
-    block_on(ask(store, operation, body))
-}
-
-/// [`call`] as part of a task.
 pub(crate) async fn ask(store: &dyn Store, operation: Operation, body: &Json) -> Result<Json, Error> {
     let answer = store.call(operation, Bytes::from(body.to_string())).await?;
     serde_json::from_slice(&answer)
