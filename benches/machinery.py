@@ -105,7 +105,7 @@ class Bench:
         port = free_port()
         if rules:
             file = self.scratch / "rules.toml"
-            file.write_text(RULES)
+            file.write_text(RULES if rules is True else rules)
             arguments = (*arguments, "--rules", file)
         return self.start("heatsink", [self.heatsink, "serve", "--listen", f"127.0.0.1:{port}", *arguments], port)
 

@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::known::Standing;
 use crate::registry::{REGISTRY, Registry};
-use crate::resolve::{Judgement, judge};
+use crate::resolve::{Judgement, judge, waiting};
 use crate::rules::{Rules, Wish};
 use heatsink_layout::{DIRECTORY, TableLayouts};
 
@@ -21,6 +21,8 @@ pub enum Verdict {
     Forwarded(Vec<String>),
     /// It is on record, and the rules agree or are silent.
     Sharded(TableLayouts),
+    /// As the first field says it is on record; the rules for these indexes wait for their adoption.
+    Waiting(TableLayouts, Vec<String>),
     /// It is empty, and will be put on record when it is first touched.
     Empty(TableLayouts),
     /// Its requests would be refused: why.
@@ -33,6 +35,7 @@ impl Verdict {
         match self {
             Verdict::Forwarded(_) => "forwarded",
             Verdict::Sharded(_) => "sharded",
+            Verdict::Waiting(..) => "waiting",
             Verdict::Empty(_) => "empty",
             Verdict::Refused(_) => "refused",
         }
@@ -45,6 +48,14 @@ impl fmt::Display for Verdict {
             Verdict::Forwarded(skipped) if skipped.is_empty() => f.write_str("forwarded, no rule is for it"),
             Verdict::Forwarded(skipped) => write!(f, "forwarded; {}", skipped.join("; ")),
             Verdict::Sharded(layouts) => write!(f, "sharded and on record: {layouts}"),
+            Verdict::Waiting(layouts, indexes) => {
+                if layouts.is_empty() {
+                    f.write_str("forwarded")?;
+                } else {
+                    write!(f, "sharded and on record: {layouts}")?;
+                }
+                write!(f, "; to be adopted: index {}", indexes.join(", "))
+            }
             Verdict::Empty(layouts) => write!(f, "empty; will be sharded from its first use on: {layouts}"),
             Verdict::Refused(reason) => write!(f, "refused: {reason}"),
         }
@@ -83,16 +94,25 @@ pub async fn check(
 /// `None` for a table that is not there yet or any more.
 async fn verdict(registry: &Registry, rules: &Rules, name: &str) -> Result<Option<Verdict>, Error> {
     let Some(described) = registry.describe(name).await? else { return Ok(None) };
+    let waits = |recorded: Option<&TableLayouts>| match rules.wish(&described.schema) {
+        Wish::Sharded(wished) => waiting(&wished, recorded),
+        _ => Vec::new(),
+    };
     Ok(Some(match judge(registry, rules, &described).await {
         Ok(Judgement::Empty(layouts)) => Verdict::Empty(layouts),
         Ok(Judgement::Stands(Standing::Sharded(table))) => {
-            Verdict::Sharded(TableLayouts::clone(table.layouts()))
+            let layouts = TableLayouts::clone(table.layouts());
+            match waits(Some(&layouts)) {
+                indexes if indexes.is_empty() => Verdict::Sharded(layouts),
+                indexes => Verdict::Waiting(layouts, indexes),
+            }
         }
         Ok(Judgement::Stands(Standing::Refused { error, .. })) => {
             Verdict::Refused(error.message.unwrap_or_default())
         }
         Ok(Judgement::Stands(Standing::Forward)) => Verdict::Forwarded(match rules.wish(&described.schema) {
             Wish::Unmentioned { skipped } => skipped,
+            Wish::Sharded(_) => return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None)))),
             _ => vec!["the rules keep its keys whole".to_owned()],
         }),
         Err(error) if error.code == Code::ResourceNotFoundException => return Ok(None),

@@ -39,6 +39,26 @@ pub enum State {
     Adopting(Progress),
     /// Items are being moved back to their logical keys. Nobody else may read or write.
     Returning(Progress),
+    /// The keys of indexes are being spread, or brought back, while clients go on.
+    Turning(Turning),
+}
+
+/// How far keys of indexes have been turned. Every gateway reads both forms of their values.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Turning {
+    /// The attributes.
+    pub attributes: Vec<String>,
+    /// From plain values to spread ones; otherwise back.
+    pub spreads: bool,
+    /// Whether gateways write the new form, and items are being rewritten.
+    pub writes_new: bool,
+    /// Whether any value may be spread.
+    pub touched: bool,
+    /// How many items the table held at the start, for progress.
+    pub items: u64,
+    /// Who rewrites: drawn anew by each run, so that a run notices when another has taken over.
+    pub run: u64,
 }
 
 /// How far an adoption has come, and what it must find again at its end.

@@ -11,7 +11,7 @@ use crate::known::{Freshness, Known, Standing};
 use crate::record::{Record, State};
 use crate::registry::{REGISTRY, Registry};
 use crate::rules::{Rules, Wish};
-use heatsink_layout::{Table, TableLayouts};
+use heatsink_layout::{OfIndex, Table, TableLayouts, Turn};
 
 /// Looks a table up and remembers its standing. A table that is not there is forgotten: its requests go to the store, which says so.
 pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
@@ -79,23 +79,20 @@ pub(crate) async fn judge(
     if registry.is_empty(&schema.name).await? {
         return Ok(Judgement::Empty(layouts));
     }
+    if layouts.iter().all(|one| one.index().is_some()) {
+        // Nothing lies elsewhere than it would without the rule, which holds once the index is brought in.
+        return Ok(Judgement::Stands(Standing::Forward));
+    }
     let name = &schema.name;
-    let way = if layouts.iter().any(|one| one.index().is_some()) {
-        "Rules for the keys of indexes take tables that are empty: copy the items through a gateway into a new table, or leave the index \
-         out of the rules"
-            .to_owned()
-    } else {
-        format!(
-            "Bring its items under the rules with `heatsink adopt {name}`, or take the table out of the rules"
-        )
-    };
     let message = format!(
-        "Table {name} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). {way}"
+        "Table {name} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). Bring its items under the \
+         rules with `heatsink adopt {name}`, or take the table out of the rules"
     );
     Ok(Judgement::Stands(refused(message, false)))
 }
 
-/// What a record means for a gateway with that wish. Where no rule speaks of the table the record alone holds.
+/// What a record means for a gateway with that wish. Where no rule speaks of the table, or of an index, the record alone holds. A
+/// rule for an index that is not on record yet waits for its adoption.
 fn recorded(schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
     let contradiction = |wished: &dyn std::fmt::Display| {
         refused(
@@ -110,13 +107,15 @@ fn recorded(schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
     match wish {
         Wish::Impossible(reason) => return refused(reason.clone(), true),
         Wish::Whole => return contradiction(&"that its keys stay whole"),
-        Wish::Sharded(wished) if *wished != record.layouts => return contradiction(wished),
+        Wish::Sharded(wished) if !agree(wished, &record.layouts) => return contradiction(wished),
         Wish::Sharded(_) | Wish::Unmentioned { .. } => {}
     }
+    let table = || Table::new(schema.clone(), Arc::new(TableLayouts::clone(&record.layouts)));
     let under_way = match &record.state {
-        State::Active => {
-            let layouts = Arc::new(TableLayouts::clone(&record.layouts));
-            return Standing::Sharded(Arc::new(Table::new(schema.clone(), layouts)));
+        State::Active => return Standing::Sharded(Arc::new(table())),
+        State::Turning(turning) => {
+            let turn = Turn { spreads: turning.spreads, writes_new: turning.writes_new };
+            return Standing::Sharded(Arc::new(table().turning(&turning.attributes, turn)));
         }
         State::Adopting(_) => "brought under its rules",
         State::Returning(_) => "brought back out of its rules",
@@ -129,6 +128,23 @@ fn recorded(schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
     Standing::Refused { error: Error::unavailable(message, Outcome::NotDone), fatal: false }
 }
 
+/// Whether rules and record say the same of the table's own keys, and of every index key that both speak of.
+pub(crate) fn agree(wished: &TableLayouts, recorded: &TableLayouts) -> bool {
+    wished.own() == recorded.own()
+        && wished.attributes().iter().all(|name| {
+            let held = recorded.of_attribute(name);
+            held.is_empty() || held == wished.of_attribute(name)
+        })
+}
+
+/// The indexes that rules would spread and a record does not.
+pub(crate) fn waiting(wished: &TableLayouts, recorded: Option<&TableLayouts>) -> Vec<String> {
+    let unrecorded = |name: &&OfIndex| {
+        recorded.is_none_or(|recorded| recorded.of_attribute(&name.attribute.name).is_empty())
+    };
+    wished.iter().filter_map(|one| one.index()).filter(unrecorded).map(|index| index.name.clone()).collect()
+}
+
 fn refused(message: String, fatal: bool) -> Standing {
     Standing::Refused { error: Error::validation(message), fatal }
 }
@@ -138,15 +154,31 @@ fn log_once(inner: &Inner, name: &str, schema: &TableSchema, standing: &Standing
     let before = inner.tables.get(name).filter(|known| known.schema.id == schema.id);
     let same_table = before.is_some();
     let refused_before = before.is_some_and(|known| matches!(known.standing, Standing::Refused { .. }));
+    let wish = || inner.rules.wish(schema);
     match standing {
         Standing::Refused { error, .. } if !refused_before => tracing::error!(table = schema.name, "{error}"),
-        Standing::Forward if !same_table => {
-            if let Wish::Unmentioned { skipped } = inner.rules.wish(schema) {
-                for reason in skipped {
-                    tracing::info!(table = schema.name, "{reason}");
+        Standing::Forward | Standing::Sharded(_) if !same_table => match wish() {
+            Wish::Unmentioned { skipped } if matches!(standing, Standing::Forward) => {
+                skipped.iter().for_each(|reason| tracing::info!(table = schema.name, "{reason}"));
+            }
+            Wish::Sharded(wished) => {
+                let recorded = match standing {
+                    Standing::Sharded(table) => Some(&**table.layouts()),
+                    _ => None,
+                };
+                for index in waiting(&wished, recorded) {
+                    tracing::warn!(table = schema.name, index, "{}", waits(&schema.name));
                 }
             }
-        }
+            _ => {}
+        },
         _ => {}
     }
+}
+
+/// What a rule for an index waits for.
+pub(crate) fn waits(table: &str) -> String {
+    format!(
+        "the rule for the index waits until `heatsink adopt {table}` has brought its items in; until then its keys stay whole"
+    )
 }

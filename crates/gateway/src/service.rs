@@ -130,7 +130,8 @@ impl Service {
     async fn answer(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
         let (names, plan) = self.plan(operation, &body).await?;
         self.metrics.planned(&plan);
-        self.weight.see(operation, &body, self.env.now());
+        let sharded = !matches!(plan, Plan::Forward { .. });
+        self.weight.see(operation, &body, sharded, self.env.now());
         let (answer, missing) = match plan {
             Plan::Forward { operation, body, .. } => (self.store.call(operation, body).await, Vec::new()),
             plan => {

@@ -1,8 +1,11 @@
-//! Warnings of large items, which make a key hot early (a write costs a unit for each KB) and are refused beyond 400 KB.
+//! Warnings of items that make a key hot early: large ones (a write costs a unit for each KB, and beyond 400 KB it is refused), and those a
+//! few bytes beyond a KB, of which every write costs one unit more than it had to.
 //!
-//! Only PutItem is looked at, and only when its body is large: small requests pay one comparison.
+//! Only PutItem is looked at. Small requests pay one comparison. The edge of a KB matters where a key is hot, so it is looked for on
+//! sharded tables, in one of [`SAMPLED`] requests.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,44 +19,93 @@ use metrics::{Counter, counter};
 const LARGE: usize = 100 * 1024;
 /// From here on it is likely to be refused soon.
 const NEARLY_REFUSED: usize = MAX_ITEM / 10 * 9;
+/// What a write unit pays for, in bytes.
+const UNIT: usize = 1024;
+/// So many bytes beyond a unit are few: a shorter attribute name saves them.
+const FEW: usize = 32;
+/// What a shard's suffix may add: `#~999`.
+const SUFFIX: usize = 5;
+/// Of so many requests that could lie at the edge of a unit, one is weighed.
+const SAMPLED: u32 = 16;
 /// One warning in the log for so long.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// Counts large items, and warns of one a minute.
+/// Counts such items, and warns of one of each kind a minute.
 pub(crate) struct Weight {
     large: Counter,
     nearly_refused: Counter,
-    warned: Mutex<Option<Moment>>,
+    just_over: Counter,
+    seen: AtomicU32,
+    warned_large: Warned,
+    warned_edge: Warned,
+}
+
+/// When the last warning was.
+#[derive(Default)]
+struct Warned(Mutex<Option<Moment>>);
+
+impl Warned {
+    /// Whether another one is due, which is then taken as given.
+    fn again(&self, now: Moment) -> bool {
+        let Ok(mut last) = self.0.lock() else { return false };
+        let due = last.is_none_or(|last| now.since(last) >= QUIET);
+        if due {
+            *last = Some(now);
+        }
+        due
+    }
 }
 
 impl Weight {
     pub(crate) fn new() -> Self {
         let of = |size: &'static str| counter!("heatsink_large_items_total", "size" => size);
-        Weight { large: of("over_100_kb"), nearly_refused: of("near_400_kb"), warned: Mutex::new(None) }
+        Weight {
+            large: of("over_100_kb"),
+            nearly_refused: of("near_400_kb"),
+            just_over: counter!("heatsink_items_just_over_a_kb_total"),
+            seen: AtomicU32::new(0),
+            warned_large: Warned::default(),
+            warned_edge: Warned::default(),
+        }
     }
 
-    /// Looks at a request.
-    pub(crate) fn see(&self, operation: Operation, body: &Bytes, now: Moment) {
-        if operation != Operation::PutItem || body.len() < LARGE {
+    /// Looks at a request. `sharded` says whether its table is.
+    pub(crate) fn see(&self, operation: Operation, body: &Bytes, sharded: bool, now: Moment) {
+        if operation != Operation::PutItem || body.len() < UNIT {
+            return;
+        }
+        let sampled = || sharded && self.seen.fetch_add(1, Ordering::Relaxed).is_multiple_of(SAMPLED);
+        if body.len() < LARGE && !sampled() {
             return;
         }
         let item = json::member(body, "Item").ok().flatten().and_then(|item| read_item(item).ok());
         let size = item.map_or(0, |item| item_size(&item));
-        if size < LARGE {
-            return;
+        let units = size.div_ceil(UNIT);
+        let table = || {
+            let name = json::member(body, "TableName").ok().flatten();
+            name.and_then(|name| json::string(name).ok()).unwrap_or_default().into_owned()
+        };
+        if size >= LARGE {
+            if size < NEARLY_REFUSED { &self.large } else { &self.nearly_refused }.increment(1);
+            if self.warned_large.again(now) {
+                tracing::warn!(
+                    table = table(),
+                    "an item of {size} bytes costs {units} write units a write, of the 1,000 a second that its key has; beyond {MAX_ITEM} bytes \
+                     it is refused"
+                );
+            }
+        } else if sharded && size >= UNIT - SUFFIX && (size + SUFFIX - 1) % UNIT < FEW + SUFFIX {
+            self.just_over.increment(u64::from(SAMPLED));
+            if self.warned_edge.again(now) {
+                let edge = (size + SUFFIX - 1) / UNIT;
+                tracing::warn!(
+                    table = table(),
+                    "an item of {size} bytes, to which a shard suffix of up to {SUFFIX} is added, is just over {edge} KB and costs {} write units a \
+                     write instead of {edge}: a few bytes fewer, in attribute names for example, make every write of it cheaper",
+                    edge + 1
+                );
+            }
         }
-        if size < NEARLY_REFUSED { &self.large } else { &self.nearly_refused }.increment(1);
-        let Ok(mut warned) = self.warned.lock() else { return };
-        if warned.is_some_and(|warned| now.since(warned) < QUIET) {
-            return;
-        }
-        *warned = Some(now);
-        let table = json::member(body, "TableName").ok().flatten().and_then(|name| json::string(name).ok());
-        tracing::warn!(
-            table = table.as_deref().unwrap_or_default(),
-            "an item of {size} bytes costs {} write units a write, of the 1,000 a second that its key has; beyond {MAX_ITEM} bytes it is refused",
-            size.div_ceil(1024)
-        );
     }
 }
 
@@ -61,19 +113,49 @@ impl Weight {
 mod tests {
     use super::*;
 
+    fn put(bytes: usize) -> Bytes {
+        Bytes::from(format!(r#"{{"TableName":"T","Item":{{"pk":{{"S":"{}"}}}}}}"#, "x".repeat(bytes - 2)))
+    }
+
     #[test]
     fn one_warning_a_minute() {
         let weight = Weight::new();
-        let put = |bytes: usize| {
-            Bytes::from(format!(r#"{{"TableName":"T","Item":{{"pk":{{"S":"{}"}}}}}}"#, "x".repeat(bytes)))
+        let warned = || *weight.warned_large.0.lock().unwrap();
+        weight.see(Operation::PutItem, &put(1000), false, Moment(0));
+        weight.see(Operation::GetItem, &put(LARGE), false, Moment(0));
+        assert_eq!(warned(), None);
+        weight.see(Operation::PutItem, &put(LARGE), false, Moment(0));
+        weight.see(Operation::PutItem, &put(LARGE), false, Moment(0) + QUIET / 2);
+        assert_eq!(warned(), Some(Moment(0)));
+        weight.see(Operation::PutItem, &put(LARGE), false, Moment(0) + QUIET);
+        assert_eq!(warned(), Some(Moment(0) + QUIET));
+    }
+
+    #[test]
+    fn just_over_a_kb_is_noticed_on_sharded_tables() {
+        let noticed = |bytes: usize, sharded: bool| {
+            let weight = Weight::new();
+            weight.see(Operation::PutItem, &put(bytes), sharded, Moment(0));
+            weight.warned_edge.0.lock().unwrap().is_some()
         };
-        weight.see(Operation::PutItem, &put(1000), Moment(0));
-        weight.see(Operation::GetItem, &put(LARGE), Moment(0));
-        assert_eq!(*weight.warned.lock().unwrap(), None);
-        weight.see(Operation::PutItem, &put(LARGE), Moment(0));
-        weight.see(Operation::PutItem, &put(LARGE), Moment(0) + QUIET / 2);
-        assert_eq!(*weight.warned.lock().unwrap(), Some(Moment(0)));
-        weight.see(Operation::PutItem, &put(LARGE), Moment(0) + QUIET);
-        assert_eq!(*weight.warned.lock().unwrap(), Some(Moment(0) + QUIET));
+        // With a suffix of 5 bytes 1,020 bytes are 1,025: one more than a unit pays for.
+        for (bytes, expected) in [
+            (1_019, false),
+            (1_020, true),
+            (1_025, true),
+            (1_056, true),
+            (1_057, false),
+            (2_043, false),
+            (2_044, true),
+        ] {
+            assert_eq!(noticed(bytes, true), expected, "{bytes}");
+            assert!(!noticed(bytes, false));
+        }
+        let weight = Weight::new();
+        for at in 0..SAMPLED {
+            weight.see(Operation::PutItem, &put(3_000), true, Moment(0));
+            weight.see(Operation::PutItem, &put(1_030), at == 0, Moment(0));
+        }
+        assert!(weight.warned_edge.0.lock().unwrap().is_none(), "one in {SAMPLED} is weighed");
     }
 }

@@ -4,11 +4,30 @@
 //! key spread over N, and every point operation knows what is stored without reading it. The suffix codec is that of partition
 //! keys ([`codec`](crate::codec)), escape included. The attribute has one stored form, whichever of the table's indexes it is in.
 //!
-//! Not here: the table's own partition key ([`Table`](crate::Table)).
+//! While an index that has items already is brought in (or back out), its attribute is **turning** ([`Turn`]): some items hold the
+//! plain value, others the spread one. Both are read; which one is written depends on how far the turn has come.
+//!
+//! Not here: the table's own partition key ([`Table`](crate::Table)); who turns an attribute (`control`).
 
 use heatsink_dynamo::AttributeDefinition;
 
-use crate::{KeyLayout, KeyTooLong, MAX_PARTITION_KEY, SortKey, codec, hash};
+use crate::{KeyLayout, KeyTooLong, MAX_PARTITION_KEY, SortKey, Unplaced, codec, hash};
+
+/// Which way the stored values of an attribute are being changed, and how far that has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// From plain values to spread ones; otherwise back.
+    pub spreads: bool,
+    /// Whether the new form is written already. Before that everybody has to learn to read it.
+    pub writes_new: bool,
+}
+
+impl Turn {
+    /// Whether spread values are written.
+    pub fn writes_spread(self) -> bool {
+        self.spreads == self.writes_new
+    }
+}
 
 /// The primary key of an item, with its logical partition key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +56,21 @@ impl PrimaryKey<'_> {
 pub struct IndexKey {
     attribute: AttributeDefinition,
     layouts: Vec<KeyLayout>,
+    turn: Option<Turn>,
 }
 
 impl IndexKey {
     pub(crate) fn new(attribute: AttributeDefinition) -> Self {
-        IndexKey { attribute, layouts: Vec::new() }
+        IndexKey { attribute, layouts: Vec::new(), turn: None }
+    }
+
+    pub(crate) fn turning(&mut self, turn: Turn) {
+        self.turn = Some(turn);
+    }
+
+    /// Its turn, while some items hold it plain and others spread.
+    pub fn turn(&self) -> Option<Turn> {
+        self.turn
     }
 
     pub(crate) fn add(&mut self, layout: KeyLayout) {
@@ -59,7 +88,8 @@ impl IndexKey {
         layout.map_or(1, |one| one.layout().shards)
     }
 
-    /// The shard of the item with that primary key, while the attribute has that value.
+    /// The shard of the item with that primary key, while the attribute has that value. While the attribute turns, an item may
+    /// also be in shard 0.
     pub fn shard_of(&self, logical: &[u8], key: PrimaryKey<'_>) -> u16 {
         match self.shards(logical) {
             0 | 1 => 0,
@@ -67,22 +97,44 @@ impl IndexKey {
         }
     }
 
-    /// What is appended to a value of the item with that primary key. No limit is checked; see
-    /// [`checked_suffix`](Self::checked_suffix).
-    pub fn suffix(&self, logical: &[u8], key: PrimaryKey<'_>) -> String {
-        codec::suffix(logical, self.shard_of(logical, key))
+    /// What may be appended to a value of the item with that primary key: to the one that is written first; while the attribute
+    /// turns also to the other one.
+    pub fn suffixes(&self, logical: &[u8], key: PrimaryKey<'_>) -> Vec<String> {
+        let home = self.shard_of(logical, key);
+        let shards = match self.turn {
+            Some(_) if home == 0 => vec![0],
+            Some(turn) if turn.writes_spread() => vec![home, 0],
+            Some(_) => vec![0, home],
+            None => vec![home],
+        };
+        shards.into_iter().map(|shard| codec::suffix(logical, shard)).collect()
     }
 
-    /// What has to be appended to a value of the item with that primary key. A value that is too long by itself is left as it is:
-    /// the store refuses it.
+    /// What has to be appended to a value of the item with that primary key when it is written. A value that is too long by itself
+    /// is left as it is: the store refuses it.
     ///
     /// # Errors
-    /// [`KeyTooLong`] for a value that this makes too long.
-    pub fn checked_suffix(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<String, KeyTooLong> {
+    /// [`Unplaced::TooLong`] for a value that its suffix makes too long; [`Unplaced::Turning`] for one in the reserved form while
+    /// the attribute turns: plain values are not escaped, so it could not be told from a spread one.
+    pub fn checked_suffix(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<String, Unplaced> {
         if logical.len() > MAX_PARTITION_KEY {
             return Ok(String::new());
         }
-        codec::checked_suffix(logical, self.shard_of(logical, key))
+        let home = self.shard_of(logical, key);
+        let suffix = codec::checked_suffix(logical, home)?;
+        match self.turn {
+            Some(_) if codec::is_reserved(logical) => Err(Unplaced::Turning(self.attribute.name.clone())),
+            Some(turn) if !turn.writes_spread() => Ok(String::new()),
+            _ => Ok(suffix),
+        }
+    }
+
+    /// The stored form in which an item with that primary key holds a value once the turn is done, if `spread`, or had it before.
+    ///
+    /// # Errors
+    /// [`KeyTooLong`].
+    pub fn form(&self, logical: &[u8], key: PrimaryKey<'_>, spread: bool) -> Result<Vec<u8>, KeyTooLong> {
+        codec::encode(logical, if spread { self.shard_of(logical, key) } else { 0 })
     }
 
     /// The stored form of a value in a shard. No limit is checked: what is too long is never found.

@@ -19,7 +19,7 @@ mod words;
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
 pub use directory::{Buckets, DIRECTORY, directory_key};
 pub use glob::Glob;
-pub use index::{IndexKey, PrimaryKey};
+pub use index::{IndexKey, PrimaryKey, Turn};
 pub use layout::{By, Hash, Layout, Strategy};
 pub use slot::{Slot, Unplaced};
 pub use source::{Consistency, LayoutSource, Placement, Reads};

@@ -7,7 +7,7 @@ use heatsink_dynamo::{AttributeDefinition, TableSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, MAX_PARTITION_KEY};
-use crate::{Glob, IndexKey, KeyTooLong, Layout, Slot, Strategy, Unplaced};
+use crate::{Glob, IndexKey, KeyTooLong, Layout, Slot, Strategy, Turn, Unplaced};
 
 /// A table that is on record as sharded: its schema, and how its keys are laid out.
 #[derive(Debug)]
@@ -62,6 +62,14 @@ impl Table {
             }
         }
         Table { schema, layouts, form, index_keys }
+    }
+
+    /// The same table while the index keys of those names are turning.
+    #[must_use]
+    pub fn turning(mut self, attributes: &[String], turn: Turn) -> Self {
+        let named = self.index_keys.iter_mut().filter(|key| attributes.contains(&key.attribute().name));
+        named.for_each(|key| key.turning(turn));
+        self
     }
 
     /// The attributes that are stored spread because they are the partition keys of indexes; never a key of the table.
@@ -260,6 +268,49 @@ impl TableLayouts {
     /// The layout of one logical key of the table; `None` where it stays whole because nothing names it.
     pub fn of(&self, key: &[u8]) -> Option<&Arc<Layout>> {
         self.0.iter().find(|one| one.index.is_none() && one.keys.matches(key)).map(KeyLayout::layout)
+    }
+
+    /// Those of the table's own keys.
+    pub fn own(&self) -> TableLayouts {
+        TableLayouts(self.0.iter().filter(|one| one.index.is_none()).cloned().collect())
+    }
+
+    /// With the index keys of `others` whose attributes have none here, and these attributes.
+    pub fn with_indexes(&self, others: &TableLayouts) -> (TableLayouts, Vec<String>) {
+        let mut new = others.attributes();
+        new.retain(|name| self.of_attribute(name).is_empty());
+        let is_new =
+            |one: &&KeyLayout| one.attribute().is_some_and(|attribute| new.contains(&attribute.name));
+        let added = others.iter().filter(is_new).cloned();
+        (TableLayouts(self.iter().cloned().chain(added).collect()), new)
+    }
+
+    /// All but those of index keys with these attributes.
+    pub fn without(&self, attributes: &[String]) -> TableLayouts {
+        let stays =
+            |one: &&KeyLayout| one.attribute().is_none_or(|attribute| !attributes.contains(&attribute.name));
+        TableLayouts(self.0.iter().filter(stays).cloned().collect())
+    }
+
+    /// Those of the index keys with that attribute.
+    pub fn of_attribute(&self, name: &str) -> Vec<&KeyLayout> {
+        self.0.iter().filter(|one| one.attribute().is_some_and(|attribute| attribute.name == name)).collect()
+    }
+
+    /// The attributes of index keys, each once.
+    pub fn attributes(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for attribute in self.0.iter().filter_map(KeyLayout::attribute) {
+            if !names.contains(&attribute.name) {
+                names.push(attribute.name.clone());
+            }
+        }
+        names
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// The layouts, in order.

@@ -2,7 +2,8 @@
 //! stored form of every value that the attribute may have. So what the client says of logical values is said of stored ones.
 //!
 //! A stored value is the logical one with something appended. Against a bound `w` that changes the order only of values that `w`
-//! begins with, and those are few: they are named one by one. What cannot be said so is refused, by name.
+//! begins with, and those are few: they are named one by one. What cannot be said so is refused, by name. While an attribute turns
+//! each value has two stored forms, and a condition names both.
 //!
 //! Not here: reads, whose filters are evaluated on decoded items (`filter`, `query`); legacy parameters (`legacy`).
 
@@ -95,13 +96,17 @@ impl Spread<'_> {
             }
             Condition::In(operand, list) if is_key(operand) => {
                 let stored = list.iter().map(|one| match one {
-                    Operand::Value(value) => Some(Operand::Value(self.stored(key, value))),
+                    Operand::Value(value) => Some(self.held(key, value)),
                     _ => None,
                 });
-                match stored.collect() {
-                    Some(stored) => Ok(Condition::In(operand.clone(), stored)),
-                    None => refused("a comparison with another attribute"),
+                let Some(stored) = stored.collect::<Option<Vec<_>>>() else {
+                    return refused("a comparison with another attribute");
+                };
+                let stored = stored.concat();
+                if stored.len() > list.len() && stored.len() > IN {
+                    return Ok(Condition::Or(tests(name, stored)));
                 }
+                Ok(Condition::In(operand.clone(), stored.into_iter().map(Operand::Value).collect()))
             }
             Condition::BeginsWith(operand, Operand::Value(prefix)) if is_key(operand) => {
                 let Some(bytes) = bytes_of(key, prefix) else { return Ok(predicate.clone()) };
@@ -131,18 +136,16 @@ impl Spread<'_> {
         };
         // A stored value of another type than the key's is stored as it was sent.
         let Some(bound) = bytes_of(key, value) else { return with(value) };
-        let stored = self.stored(key, value);
+        let held = self.held(key, value);
         let below = || self.prefixes(key, bound, |stored| stored >= bound);
-        let and_equal = || below().into_iter().chain([stored.clone()]).collect();
-        match comparator {
-            Comparator::Eq | Comparator::Ne => with(&stored),
-            Comparator::Lt => or_one_of(with(value), name, below()),
-            Comparator::Le => {
-                let less = self.compare(key, Comparator::Lt, value);
-                or_one_of(less, name, vec![stored])
-            }
-            Comparator::Gt => and_none_of(with(value), name, and_equal()),
-            Comparator::Ge => and_none_of(with(value), name, below()),
+        match (comparator, &held[..]) {
+            (Comparator::Eq | Comparator::Ne, [stored]) => with(stored),
+            (Comparator::Eq, _) => Condition::Or(tests(name, held)),
+            (Comparator::Ne, _) => Condition::And(held.iter().map(with).collect()),
+            (Comparator::Lt, _) => or_one_of(with(value), name, below()),
+            (Comparator::Le, _) => or_one_of(self.compare(key, Comparator::Lt, value), name, held),
+            (Comparator::Gt, _) => and_none_of(with(value), name, below().into_iter().chain(held).collect()),
+            (Comparator::Ge, _) => and_none_of(with(value), name, below()),
         }
     }
 
@@ -152,25 +155,29 @@ impl Spread<'_> {
         let text = std::str::from_utf8(bound).ok();
         let ends = (1..bound.len())
             .filter(|end| kind == KeyType::B || text.is_some_and(|text| text.is_char_boundary(*end)));
-        let shorter = ends.filter_map(|end| {
-            let stored = self.stored_bytes(key, bound.get(..end)?);
-            wanted(&stored).then(|| literal(kind, &stored))
-        });
-        shorter.collect()
+        let stored = ends.filter_map(|end| Some(self.forms(key, bound.get(..end)?))).flatten();
+        stored.filter(|stored| wanted(stored)).map(|stored| literal(kind, &stored)).collect()
     }
 
-    /// The stored form of a value; one of another type than the key's is stored as it is.
+    /// What a value is written as; one of another type than the key's is stored as it is.
     pub(crate) fn stored(&self, key: &IndexKey, value: &Value) -> Value {
+        self.held(key, value).into_iter().next().unwrap_or_else(|| value.clone())
+    }
+
+    /// All that a value may be stored as, what it is written as first.
+    pub(crate) fn held(&self, key: &IndexKey, value: &Value) -> Vec<Value> {
         match bytes_of(key, value) {
             Some(bytes) if !bytes.is_empty() => {
-                literal(key.attribute().key_type, &self.stored_bytes(key, bytes))
+                let kind = key.attribute().key_type;
+                self.forms(key, bytes).iter().map(|stored| literal(kind, stored)).collect()
             }
-            _ => value.clone(),
+            _ => vec![value.clone()],
         }
     }
 
-    fn stored_bytes(&self, key: &IndexKey, logical: &[u8]) -> Vec<u8> {
-        [logical, key.suffix(logical, self.primary).as_bytes()].concat()
+    fn forms(&self, key: &IndexKey, logical: &[u8]) -> Vec<Vec<u8>> {
+        let suffixes = key.suffixes(logical, self.primary);
+        suffixes.iter().map(|suffix| [logical, suffix.as_bytes()].concat()).collect()
     }
 
     /// An update that stores what `update` sets.

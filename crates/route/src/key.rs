@@ -190,7 +190,7 @@ fn spread(key: &IndexKey, object: &[u8], located: &Located<'_>, splice: &mut Spl
     }
     let Some(value) = KeyText::read(value, attribute.key_type) else { return Ok(()) };
     let primary = located.primary().ok_or(Lost::Invalid)?;
-    let suffix = key.checked_suffix(&value.bytes, primary).map_err(|error| Lost::unplaced(error.into()))?;
+    let suffix = key.checked_suffix(&value.bytes, primary).map_err(Lost::unplaced)?;
     value.append(&suffix, splice);
     Ok(())
 }

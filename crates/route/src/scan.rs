@@ -27,16 +27,26 @@ pub(crate) fn plan(
     schema: &Arc<Table>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
-    if let Some(conditions) = request.get("ScanFilter")
-        && schema.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false))
-    {
-        return legacy_filter(request, schema, layouts);
-    }
     let index = match request.string("IndexName")? {
         None => None,
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
         Some(name) => schema.indexes.iter().find(|index| index.name == name),
     };
+    if let Some(index) = index
+        && schema.index_key(&index.key.partition.name).is_some_and(|key| key.turn().is_some())
+    {
+        // A cursor does not say under which of two stored values its item lies, nor does the item stay there.
+        return Err(Error::validation(format!(
+            "The key {} of index {} is being spread or brought back by `heatsink adopt`, and until that is done the index cannot be read by \
+             Scan. Query it, or Scan the table",
+            index.key.partition.name, index.name
+        )));
+    }
+    if let Some(conditions) = request.get("ScanFilter")
+        && schema.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false))
+    {
+        return legacy_filter(request, schema, layouts);
+    }
     let legacy = ["ScanFilter", "AttributesToGet", "ConditionalOperator"];
     if request.get("FilterExpression").is_some() && legacy.iter().any(|name| request.get(name).is_some()) {
         return Ok(pass_refusal(Operation::Scan, request.body));

@@ -39,12 +39,8 @@ impl Ground {
     /// The same item under another partition key.
     pub fn rekeyed(&self, item: &Attributes, key: &[u8]) -> Attributes {
         let partition = &self.table.key.partition;
-        let value = match partition.key_type {
-            KeyType::B => json!({ "B": BASE64.encode(key) }),
-            _ => json!({ "S": String::from_utf8_lossy(key) }),
-        };
         let mut item = item.clone();
-        item.insert(partition.name.clone(), value);
+        item.insert(partition.name.clone(), value(key, partition.key_type));
         item
     }
 
@@ -105,7 +101,17 @@ impl Ground {
 /// The longest sort key, in bytes (AWS Developer Guide, "Constraints", sort keys).
 const MAX_SORT_KEY: usize = 1_024;
 
-fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
+/// A key's bytes as an attribute value.
+pub(super) fn value(bytes: &[u8], key_type: KeyType) -> Json {
+    match key_type {
+        KeyType::B => json!({ "B": BASE64.encode(bytes) }),
+        KeyType::N => json!({ "N": String::from_utf8_lossy(bytes) }),
+        KeyType::S => json!({ "S": String::from_utf8_lossy(bytes) }),
+    }
+}
+
+/// The bytes of a key's value.
+pub(super) fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
     let text = value.get(key_type.name()).and_then(Json::as_str).ok_or(NoKey)?;
     match key_type {
         KeyType::B => BASE64.decode(text).map_err(|_| NoKey),
@@ -114,14 +120,14 @@ fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
 }
 
 /// A value that a shard can be taken from.
-enum Scalar {
+pub(super) enum Scalar {
     S(String),
     N(String),
     B(Vec<u8>),
 }
 
 impl Scalar {
-    fn of(value: &Json) -> Option<Self> {
+    pub fn of(value: &Json) -> Option<Self> {
         let text = |kind: &str| value.get(kind).and_then(Json::as_str);
         Some(match (text("S"), text("N"), text("B")) {
             (Some(text), ..) => Scalar::S(text.to_owned()),
@@ -131,7 +137,7 @@ impl Scalar {
         })
     }
 
-    fn key(&self) -> SortKey<'_> {
+    pub fn key(&self) -> SortKey<'_> {
         match self {
             Scalar::S(text) => SortKey::S(text),
             Scalar::N(text) => SortKey::N(text),

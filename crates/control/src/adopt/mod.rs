@@ -9,12 +9,15 @@
 //! runs, what lies at depth d is exactly what has not been moved yet, and nothing lies where its items go. Coming back, the passes
 //! run the other way. Nearly every table has one pass.
 //!
-//! Not here: adoption while clients go on; the command line.
+//! Keys of indexes come after the table's own, and go back before them, while clients go on ([`turn`]).
+//!
+//! Not here: moving a table's own keys while clients go on; the command line.
 
 mod item;
 mod mover;
 mod survey;
 mod terms;
+mod turn;
 mod walk;
 
 use std::collections::HashSet;
@@ -30,11 +33,13 @@ use serde_json::json;
 
 use crate::record::{Progress, Record, State};
 use crate::registry::{REGISTRY, Registry};
+use crate::resolve::agree;
 use crate::rules::{Rules, Wish};
 use item::{Attributes, Ground, depth};
 pub use survey::Survey;
 pub(crate) use terms::shown;
 pub use terms::{AdoptError, Direction, Options, Phase, Report, Watch};
+use turn::Turnover;
 use walk::Walk;
 
 /// The buckets that a pass has entered in the directory.
@@ -45,12 +50,15 @@ fn spread_counters(layouts: &TableLayouts) -> bool {
     layouts.iter().any(|one| one.layout().counted().is_some() && one.layout().shards > 1)
 }
 
-/// One adoption, made ready: the table is there, the rules can hold for it, and the registry does not speak against it.
+/// One adoption, made ready: the table is there, the rules can hold for it, and the registry does not speak against it. It is about the
+/// table's own keys, or about those of its indexes; where rules ask for both, another one comes after it.
 pub struct Adoption {
     registry: Registry,
     ground: Ground,
     direction: Direction,
     record: Option<Record>,
+    /// The attributes of index keys that it is about; none for the table's own keys.
+    indexes: Vec<String>,
 }
 
 impl Adoption {
@@ -76,34 +84,26 @@ impl Adoption {
         if described.status != "ACTIVE" && !described.status.is_empty() {
             return usage(format!("Table {table} is {}; wait until it is ACTIVE", described.status));
         }
-        if expires(&registry, table).await? {
-            return usage(format!(
-                "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
-            ));
-        }
         let record = registry.read(&described.schema.id).await?;
-        let layouts = match (direction, &record) {
+        let (layouts, indexes) = match (direction, &record) {
             (Direction::Back, None) => {
                 return usage(format!(
                     "Table {table} is not on record as sharded: there is nothing to bring back"
                 ));
             }
-            (Direction::Back, Some(record)) if spread_counters(&record.layouts) => {
-                return usage(format!(
-                    "Table {table} holds counters ({}), whose parts would have to be summed into one item. Read each total and write it \
-                     to a table without the rule",
-                    record.layouts
-                ));
-            }
             (Direction::Back, Some(record)) => {
-                if let Some(of_index) = record.layouts.iter().find_map(|one| one.index()) {
+                let indexes = match &record.state {
+                    State::Turning(turning) => turning.attributes.clone(),
+                    _ => record.layouts.attributes(),
+                };
+                if indexes.is_empty() && spread_counters(&record.layouts) {
                     return usage(format!(
-                        "The keys of index {} of table {table} are spread, and adoption does not bring them back yet: copy the items through a \
-                         gateway into a table without rules",
-                        of_index.name
+                        "Table {table} holds counters ({}), whose parts would have to be summed into one item. Read each total and write it \
+                         to a table without the rule",
+                        record.layouts
                     ));
                 }
-                record.layouts.clone()
+                (record.layouts.clone(), indexes)
             }
             (Direction::Adopt, record) => {
                 let wished = match rules.wish(&described.schema) {
@@ -119,30 +119,52 @@ impl Adoption {
                     }
                     Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
                 };
-                if let Some(of_index) = wished.iter().find_map(|one| one.index()) {
-                    return usage(format!(
-                        "A rule spreads the keys of index {} of table {table}, and adoption does not rewrite an attribute of stored items yet: \
-                         such rules take tables that are empty. Copy the items through a gateway into a new table, or leave the index out of the rules",
-                        of_index.name
-                    ));
+                match record {
+                    Some(record) if !agree(&wished, &record.layouts) => {
+                        return usage(format!(
+                            "The rules say {wished}; the registry's record of table {table} says {}. Bring it back first with --back",
+                            record.layouts
+                        ));
+                    }
+                    // What is under way comes to its end first, as it is on record.
+                    Some(Record { state: State::Turning(turning), layouts, .. }) => {
+                        (layouts.clone(), turning.attributes.clone())
+                    }
+                    Some(Record { state: State::Adopting(_) | State::Returning(_), layouts, .. }) => {
+                        (layouts.clone(), Vec::new())
+                    }
+                    Some(Record { layouts: recorded, .. }) => {
+                        let (layouts, new) = recorded.with_indexes(&wished);
+                        (layouts, new)
+                    }
+                    None if !wished.own().is_empty() => (wished.own(), Vec::new()),
+                    None => {
+                        let indexes = wished.attributes();
+                        (wished, indexes)
+                    }
                 }
-                if let Some(record) = record
-                    && record.layouts != wished
-                {
-                    return usage(format!(
-                        "The rules say {wished}; the registry's record of table {table} says {}. Bring it back first with --back",
-                        record.layouts
-                    ));
-                }
-                wished
             }
         };
-        Ok(Adoption {
-            registry,
-            ground: Ground { table: Table::new(described.schema, Arc::new(layouts)) },
-            direction,
-            record,
-        })
+        if indexes.is_empty() && expires(&registry, table).await? {
+            return usage(format!(
+                "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
+            ));
+        }
+        let ground = Ground { table: Table::new(described.schema, Arc::new(layouts)) };
+        Ok(Adoption { registry, ground, direction, record, indexes })
+    }
+
+    /// The attributes of index keys that it is about. Clients may go on meanwhile; not so where there are none, and it is about the
+    /// table's own keys.
+    pub fn indexes(&self) -> &[String] {
+        &self.indexes
+    }
+
+    /// Whether this brings back keys of indexes and leaves the table's own, which are spread too.
+    pub fn rest_of_the_way_back(&self) -> bool {
+        self.direction == Direction::Back
+            && !self.indexes.is_empty()
+            && !self.ground.table.layouts().own().is_empty()
     }
 
     /// The record that the registry has of the table, if any.
@@ -158,6 +180,7 @@ impl Adoption {
     /// Whether there is nothing to do.
     pub fn is_done(&self) -> bool {
         self.direction == Direction::Adopt
+            && self.indexes.is_empty()
             && self.record.as_ref().is_some_and(|record| record.state == State::Active)
     }
 
@@ -169,8 +192,21 @@ impl Adoption {
     /// Reads every item and says what would be moved and what cannot be. Changes nothing. Not for a resumed adoption, which finds
     /// moved and unmoved items side by side.
     pub async fn survey(&self, watch: &dyn Watch) -> Result<Survey, AdoptError> {
+        if !self.indexes.is_empty() {
+            return self.turnover().survey(watch).await;
+        }
         watch.phase(Phase::Looking, None);
         survey::survey(&self.registry, &self.ground, self.direction, watch).await
+    }
+
+    fn turnover(&self) -> Turnover<'_> {
+        Turnover {
+            registry: &self.registry,
+            ground: &self.ground,
+            direction: self.direction,
+            record: self.record.as_ref(),
+            attributes: &self.indexes,
+        }
     }
 
     /// Carries it out, verification included. Can be interrupted anywhere and run again.
@@ -184,11 +220,15 @@ impl Adoption {
             return Ok(Report {
                 table,
                 direction: self.direction,
+                indexes: Vec::new(),
                 already: true,
                 items: 0,
                 moved: 0,
                 checksum: String::new(),
             });
+        }
+        if !self.indexes.is_empty() {
+            return self.turnover().run(options, watch).await;
         }
         let (mut record, mut progress) = self.claim(watch).await?;
         if !options.settle.is_zero() {
@@ -220,6 +260,7 @@ impl Adoption {
         Ok(Report {
             table: self.ground.table.name.clone(),
             direction: self.direction,
+            indexes: Vec::new(),
             already: false,
             items: progress.items,
             moved,
@@ -272,10 +313,7 @@ impl Adoption {
     }
 
     fn taken_over(&self) -> AdoptError {
-        let table = &self.ground.table.name;
-        AdoptError::Failed(format!(
-            "Another run of `heatsink adopt {table}`, or a gateway, changed the registry's record of table {table} meanwhile"
-        ))
+        taken_over(&self.ground.table.name)
     }
 
     /// Moves every item that the pass is for. Returns how many.
@@ -376,6 +414,12 @@ impl Adoption {
             progress.items, progress.checksum, found.items, found.checksum,
         )))
     }
+}
+
+fn taken_over(table: &str) -> AdoptError {
+    AdoptError::Failed(format!(
+        "Another run of `heatsink adopt {table}`, or a gateway, changed the registry's record of table {table} meanwhile"
+    ))
 }
 
 /// Whether the table deletes items by time to live. A store without that operation does not.

@@ -45,7 +45,7 @@ impl Survey {
         )
     }
 
-    fn refuse(&mut self, ground: &Ground, item: &Attributes, reason: &str) {
+    pub(super) fn refuse(&mut self, ground: &Ground, item: &Attributes, reason: &str) {
         self.refused += 1;
         if self.refusals.len() < LISTED {
             self.refusals.push(format!("{}: {reason}", shown(&ground.primary_key(item))));

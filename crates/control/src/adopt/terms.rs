@@ -56,13 +56,17 @@ pub struct Report {
     pub table: String,
     /// Which way.
     pub direction: Direction,
+    /// The attributes that were turned, where it was about keys of indexes; empty where it was about the table's own.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub indexes: Vec<String>,
     /// It was there already; nothing was looked at.
     pub already: bool,
-    /// Items in the table, each found exactly once at its place, before and after.
+    /// Items in the table: each found exactly once at its place, before and after; for keys of indexes, those of the start.
     pub items: u64,
-    /// Items that this run moved.
+    /// Items that this run moved, or rewrote.
     pub moved: u64,
-    /// The checksum over all items, equal before and after.
+    /// The checksum over all items, equal before and after; none for keys of indexes, since clients go on.
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub checksum: String,
 }
 

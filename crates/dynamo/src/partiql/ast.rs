@@ -53,13 +53,24 @@ pub enum Action {
     },
     /// Changes an item.
     Update {
-        /// The paths assigned to or removed.
-        written: Vec<Path>,
+        /// The paths assigned to or removed, and what is put there.
+        written: Vec<(Path, Put)>,
         /// The paths that stand in assigned values.
         read: Vec<Path>,
     },
     /// Deletes an item.
     Delete,
+}
+
+/// What an update puts under a path.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Put {
+    /// `SET a = 'x'`: a value.
+    Value(Term),
+    /// `SET a = b + 1`: what paths, calls and sums make.
+    Made,
+    /// `REMOVE a`: nothing.
+    Nothing,
 }
 
 /// One term of `ORDER BY`.

@@ -3,7 +3,7 @@
 //! Not here: `WHERE` (`condition`), values and paths (`term`).
 
 use super::lexer::{Token, lex};
-use super::{Action, Named, Order, Span, Statement, Unread};
+use super::{Action, Named, Order, Put, Span, Statement, Unread};
 use crate::expression::Path;
 
 /// A parser at a word of a statement.
@@ -190,15 +190,15 @@ impl Parser {
         loop {
             if self.take_word("SET") {
                 loop {
-                    written.push(self.place()?.path);
+                    let path = self.place()?.path;
                     self.expect("=")?;
-                    self.assigned(&mut read, 0)?;
+                    written.push((path, self.assigned(&mut read, 0)?));
                     if !self.take(",") {
                         break;
                     }
                 }
             } else if self.take_word("REMOVE") {
-                written.push(self.place()?.path);
+                written.push((self.place()?.path, Put::Nothing));
             } else if written.is_empty() {
                 return Err(self.unread("no SET or REMOVE"));
             } else {
@@ -208,9 +208,11 @@ impl Parser {
     }
 
     /// An assigned value: a path, a value, a call, or a sum of two of them.
-    fn assigned(&mut self, read: &mut Vec<Path>, depth: usize) -> Result<(), Unread> {
+    fn assigned(&mut self, read: &mut Vec<Path>, depth: usize) -> Result<Put, Unread> {
         self.bounded(depth)?;
+        let mut put = None;
         loop {
+            let mut term = None;
             if matches!(self.peek(), Some(Token::Word(_))) && self.is_symbol(1, "(") {
                 self.next();
                 self.expect("(")?;
@@ -224,10 +226,12 @@ impl Parser {
             } else if self.names_path() {
                 read.push(self.place()?.path);
             } else {
-                self.term(depth + 1)?;
+                term = Some(self.term(depth + 1)?);
             }
+            let first = put.is_none();
+            put = Some(term.filter(|_| first).map_or(Put::Made, Put::Value));
             if !(self.take("+") || self.take("-")) {
-                return Ok(());
+                return Ok(put.unwrap_or(Put::Made));
             }
         }
     }

@@ -56,12 +56,18 @@ fn writes_say_what_they_touch() {
         "UPDATE T SET a.b = list_append(c, [1]), n = n + ? REMOVE d WHERE pk = 'x' RETURNING ALL OLD *";
     let statement = parse(text).unwrap();
     let Action::Update { written, read } = statement.action else { panic!("no update") };
-    assert_eq!(written.iter().map(|path| path.root.as_str()).collect::<Vec<_>>(), ["a", "n", "d"]);
+    assert_eq!(written.iter().map(|(path, _)| path.root.as_str()).collect::<Vec<_>>(), ["a", "n", "d"]);
+    assert_eq!([&written[1].1, &written[2].1], [&Put::Made, &Put::Nothing]);
     assert_eq!(read, [Path::root("c"), Path::root("n")]);
 
     assert_eq!(parse("DELETE FROM T WHERE pk = 'x'").unwrap().action, Action::Delete);
     assert_eq!(parse("EXISTS(SELECT * FROM T WHERE pk = 'x' AND a = 1)").unwrap().action, Action::Exists);
-    assert!(matches!(parse("FROM T WHERE pk = 'x' SET a = 1").unwrap().action, Action::Update { .. }));
+    let Action::Update { written, .. } =
+        parse("FROM T WHERE pk = 'x' SET a = 1, b = 'x' + 1").unwrap().action
+    else {
+        panic!("no update")
+    };
+    assert!(matches!((&written[0].1, &written[1].1), (Put::Value(_), Put::Made)));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! `heatsink adopt TABLE`: brings a table with items under its rules, or back out, while nobody else uses it.
+//! `heatsink adopt TABLE`: brings a table with items under its rules, or back out: its own keys while nobody else uses it, those of its
+//! indexes while clients go on.
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -61,7 +62,22 @@ pub fn run(args: Args) -> Result<(), Exit> {
 async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-    let adoption = Adoption::prepare(store, env, &rules, &args.table, direction).await.map_err(exit)?;
+    let prepare = || Adoption::prepare(Arc::clone(&store), Arc::clone(&env), &rules, &args.table, direction);
+    let mut adoption = prepare().await.map_err(exit)?;
+    loop {
+        step(&args, direction, adoption).await?;
+        // The table's own keys come first, those of its indexes after them. Coming back, the rest is another decision: it stops clients.
+        if direction == Direction::Back || args.dry_run {
+            return Ok(());
+        }
+        adoption = prepare().await.map_err(exit)?;
+        if adoption.is_done() {
+            return Ok(());
+        }
+    }
+}
+
+async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(), Exit> {
     let bar = Bar::new();
     if args.dry_run {
         if adoption.is_done() || adoption.is_resumed() {
@@ -78,19 +94,31 @@ async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exi
         }
         let survey = adoption.survey(&bar).await.map_err(exit)?;
         bar.done();
-        return dry_run(&args, &survey);
+        return dry_run(args, &survey);
     }
     if !adoption.is_done() {
-        confirm(&args, &adoption)?;
+        confirm(args, &adoption)?;
     }
+    let rest = adoption.rest_of_the_way_back();
     // A file has one process at a time; an upstream may have gateways that have yet to notice.
     let settle = if args.upstream.is_some() { MAX_AGE } else { Duration::ZERO };
     let report = adoption.run(Options { concurrency: CONCURRENCY, settle }, &bar).await.map_err(exit)?;
     bar.done();
     let document = serde_json::to_value(&report).map_err(|error| Exit::software(error.to_string()))?;
-    let table = &report.table;
+    let (table, indexes) = (&report.table, report.indexes.join(", "));
     let text = match (report.already, direction) {
         (true, _) => format!("table {table} is under its rules already"),
+        (false, Direction::Adopt) if !indexes.is_empty() => {
+            format!("table {table}: {indexes} is spread, in {} of {} items", report.moved, report.items)
+        }
+        (false, Direction::Back) if !indexes.is_empty() => {
+            let rest =
+                if rest { ". Its own keys are still spread: run this again to bring them back" } else { "" };
+            format!(
+                "table {table}: {indexes} is as it was, in {} of {} items{rest}",
+                report.moved, report.items
+            )
+        }
         (false, Direction::Adopt) => {
             format!(
                 "table {table} is under its rules: {} items, {} of them moved, all found at their place, none lost",
@@ -123,16 +151,27 @@ fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
         return Ok(());
     }
     let mut err = std::io::stderr().lock();
-    writeln!(
-        err,
-        "{} table {} {}: {}.\nNobody else may read or write the table until this is done, neither through Heatsink nor past it.",
-        if adoption.is_resumed() { "Going on with" } else { "About to move the items of" },
-        args.table,
-        if args.back { "back out of its rules" } else { "under its rules" },
-        adoption.layouts(),
-    )?;
+    let back = if args.back { "back out of its rules" } else { "under its rules" };
+    if adoption.indexes().is_empty() {
+        writeln!(
+            err,
+            "{} table {} {back}: {}.\nNobody else may read or write the table until this is done, neither through Heatsink nor past it.",
+            if adoption.is_resumed() { "Going on with" } else { "About to move the items of" },
+            args.table,
+            adoption.layouts(),
+        )?;
+    } else {
+        writeln!(
+            err,
+            "{} {} in the items of table {} {back}: {}.\nClients may go on through Heatsink, and through nothing else.",
+            if adoption.is_resumed() { "Going on to rewrite" } else { "About to rewrite" },
+            adoption.indexes().join(", "),
+            args.table,
+            adoption.layouts(),
+        )?;
+    }
     if !std::io::stdin().is_terminal() {
-        return Err(Exit::usage("there is no terminal to ask on; say --yes if nobody else uses the table"));
+        return Err(Exit::usage("there is no terminal to ask on; say --yes if that is as it should be"));
     }
     write!(err, "Go on? [y/N] ")?;
     err.flush()?;

@@ -1,18 +1,20 @@
 //! The two stores that are compared: one embedded engine as it is, one behind sharding.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use fastrand::Rng;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_control::{Control, Rules};
+use heatsink_control::{Control, REGISTRY, Rules};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_env::RealEnv;
+use heatsink_env::{ManualEnv, RealEnv};
 use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use serde_json::{Value as Json, json};
 
 use crate::schema::Table;
 
@@ -61,6 +63,18 @@ pub const RULES: &[&str] = &[
         { table = "*", index = "t-n", keys = "t1*", strategy = "calculated", shards = 4 },
         { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
     ]"#,
+    r#"rule = [
+        { table = "*", index = "t-b", strategy = "calculated", shards = 3 },
+        { table = "*", index = "t-only", strategy = "calculated", shards = 4 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
+    ]
+    # spreading"#,
+    r#"rule = [
+        { table = "*", strategy = "calculated", shards = 2 },
+        { table = "*", index = "t-b", strategy = "calculated", shards = 2 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
+    ]
+    # bringing back"#,
 ];
 
 /// The rules of a case; only of those that hold `HEATSINK_RULES`, if it is set.
@@ -70,12 +84,30 @@ pub fn draw(rng: &mut Rng) -> String {
     rules[rng.usize(..rules.len())].to_owned()
 }
 
-/// A gateway's service, seen as a store.
-pub struct Sharded(Service);
+/// Whether index keys are on their way under these rules, and if so from plain to spread: items hold both forms of their values.
+pub fn turns(rules: &str) -> Option<bool> {
+    let said = |comment: &str| rules.trim_end().ends_with(comment);
+    said("# spreading").then_some(true).or_else(|| said("# bringing back").then_some(false))
+}
+
+/// Gateways' services, seen as a store. Calls go to each in turn; all hear of what happens to tables.
+pub struct Sharded(Vec<(Service, Control)>, AtomicUsize);
 
 impl Store for Sharded {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        self.0.call(operation, body).boxed()
+        // A retry with a token is the request that it was at the same gateway only, while an adoption goes from step to step.
+        let tokens = [Operation::TransactWriteItems, Operation::ExecuteTransaction].contains(&operation);
+        let at = if tokens { 0 } else { self.1.fetch_add(1, Ordering::Relaxed) % self.0.len() };
+        let call = async move {
+            let answer = self.0[at].0.call(operation, body).await;
+            if !operation.touches_items() {
+                for (_, control) in &self.0 {
+                    control.after(operation, &[""; 0], answer.as_ref()).await;
+                }
+            }
+            answer
+        };
+        call.boxed()
     }
 }
 
@@ -106,18 +138,49 @@ impl World {
     /// A service on a fresh engine, with the tables made through it.
     pub fn new(tables: &[Table], rules: &str) -> World {
         let raw: Arc<dyn Store> = Arc::new(Embedded::memory().expect("memory"));
-        let world = World::before(raw.clone(), raw, rules);
-        create(&world.service, tables);
-        world
+        let turn = turns(rules);
+        let read = Rules::read("rules", rules).expect("the rules are valid");
+        create(&Sharded(vec![gateway(&raw, &read)], AtomicUsize::new(0)), tables);
+        let Some(spreads) = turn else { return World::before(raw.clone(), raw, rules) };
+        // Two gateways between two steps of an adoption.
+        let gateways = [false, true].map(|writes_new| {
+            tables.iter().for_each(|table| turn_on_record(&*raw, table.name, spreads, writes_new));
+            gateway(&raw, &read)
+        });
+        let control = gateways[0].1.clone();
+        World { service: Sharded(gateways.into(), AtomicUsize::new(0)), raw, control }
     }
 
     /// A gateway that reaches the engine `raw` through `store`. Its tables are made by another.
     pub fn before(raw: Arc<dyn Store>, store: Arc<dyn Store>, rules: &str) -> World {
-        let env = Arc::new(RealEnv);
         let rules = Rules::read("rules", rules).expect("the rules are valid");
-        let control =
-            block_on(Control::start(store.clone(), env.clone(), rules)).expect("the registry can be read");
-        let service = Sharded(Service::new(store, control.clone(), env, Limits::default(), "us-east-1"));
-        World { service, raw, control }
+        let gateway = gateway(&store, &rules);
+        let control = gateway.1.clone();
+        World { service: Sharded(vec![gateway], AtomicUsize::new(0)), raw, control }
     }
+}
+
+/// A gateway whose clock stands still: what it knows of a table it does not look up again.
+fn gateway(store: &Arc<dyn Store>, rules: &Rules) -> (Service, Control) {
+    let env = Arc::new(ManualEnv::seeded(1));
+    let control =
+        block_on(Control::start(store.clone(), env, rules.clone())).expect("the registry can be read");
+    (Service::new(store.clone(), control.clone(), Arc::new(RealEnv), Limits::default(), "us-east-1"), control)
+}
+
+/// Makes the registry say that a table's index keys are on their way, as `heatsink adopt` does.
+fn turn_on_record(raw: &dyn Store, table: &str, spreads: bool, writes_new: bool) {
+    let ask = |operation, body: Json| -> Json {
+        let answer = block_on(raw.call(operation, Bytes::from(body.to_string()))).expect("the store answers");
+        serde_json::from_slice(&answer).expect("JSON")
+    };
+    let found = ask(Operation::Scan, json!({ "TableName": REGISTRY }));
+    let of_table = |item: &&Json| item["name"]["S"] == table;
+    let Some(record) = found["Items"].as_array().into_iter().flatten().find(of_table) else { return };
+    let state = json!({
+        "state": "TURNING", "attributes": ["t", "b"], "spreads": spreads, "writes_new": writes_new, "touched": true, "items": 0, "run": 1,
+    });
+    let mut record = record.clone();
+    record["state"]["S"] = json!(state.to_string());
+    ask(Operation::PutItem, json!({ "TableName": REGISTRY, "Item": record }));
 }

@@ -48,6 +48,11 @@ fn each(
     Ok(any.then(|| changed.finish()))
 }
 
+/// Whether a condition does not say that it expects nothing, which goes with no value: the store refuses that.
+fn expects(condition: &[u8]) -> bool {
+    !json::member(condition, "Exists").is_ok_and(|exists| exists == Some(b"false"))
+}
+
 /// One expected condition, said of stored values; `None` where it stays as it is.
 fn condition(key: &IndexKey, condition: &[u8], spread: &Spread<'_>) -> Result<Option<Vec<u8>>, Error> {
     let read = || -> Result<_, Malformed> {
@@ -64,15 +69,36 @@ fn condition(key: &IndexKey, condition: &[u8], spread: &Spread<'_>) -> Result<Op
     if values.iter().all(|value| bytes_of(key, value).is_none()) {
         return Ok(None);
     }
-    if let Some(operator) = operator.filter(|operator| !matches!(&**operator, "EQ" | "NE" | "IN")) {
+    if let Some(operator) = operator.as_deref().filter(|operator| !matches!(*operator, "EQ" | "NE" | "IN")) {
         let name = &key.attribute().name;
         return Err(cannot(&format!("Expected with {operator} of {name}"), name));
     }
-    let stored: Vec<Vec<u8>> = values.iter().map(|value| spread.stored(key, value).to_json()).collect();
-    let (member, stored) = if listed {
-        ("AttributeValueList", [b"[", &*stored.join(&b","[..]), b"]"].concat())
-    } else {
-        ("Value", stored.concat())
-    };
+    let held: Vec<Vec<Value>> = values.iter().map(|value| spread.held(key, value)).collect();
+    let stored: Vec<Vec<u8>> = held.concat().iter().map(Value::to_json).collect();
+    let list = |stored: Vec<Vec<u8>>| [b"[", &*stored.join(&b","[..]), b"]"].concat();
+    if stored.len() > values.len() {
+        // It turns: each value has two stored forms. Malformed ones, which may have any number of values, stay the store's to refuse.
+        return match (operator.as_deref(), values.len()) {
+            (Some("NE"), _) => {
+                let name = &key.attribute().name;
+                Err(cannot(
+                    &format!("Expected with NE of {name}, while `heatsink adopt` is at work on it,"),
+                    name,
+                ))
+            }
+            (None | Some("EQ"), 1) | (Some("IN"), _) if expects(condition) => {
+                let members = [
+                    ("Value", None),
+                    ("Exists", None),
+                    ("ComparisonOperator", Some(&b"\"IN\""[..])),
+                    ("AttributeValueList", Some(&list(stored)[..])),
+                ];
+                Ok(json::splice_members(condition, &members).ok())
+            }
+            _ => Ok(None),
+        };
+    }
+    let (member, stored) =
+        if listed { ("AttributeValueList", list(stored)) } else { ("Value", stored.concat()) };
     Ok(json::splice_members(condition, &[(member, Some(&stored))]).ok())
 }

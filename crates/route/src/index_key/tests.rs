@@ -51,13 +51,20 @@ proptest! {
     #[test]
     fn conditions_hold_for_stored_values_as_for_logical_ones(
         value in proptest::option::of("[!#~a0-4]{1,6}"), low in "[!#~a0-4]{1,6}", high in "[!#~a0-4]{1,6}",
-        item_key in "[a-z]{1,4}", shards in 1_u16..6,
+        item_key in "[a-z]{1,4}", shards in 1_u16..6, turn in proptest::option::of((any::<bool>(), any::<bool>())), second in any::<bool>(),
     ) {
-        let table = table(shards);
+        let mut table = table(shards);
+        if let Some((spreads, writes_new)) = turn {
+            table = table.turning(&["t".to_owned()], heatsink_layout::Turn { spreads, writes_new });
+        }
         let spread = Spread { table: &table, primary: PrimaryKey { partition: SortKey::S(&item_key), sort: None } };
         let key = table.index_key("t").unwrap();
         let logical = value.map(Value::S);
-        let stored = logical.as_ref().map(|value| spread.stored(key, value));
+        // While the attribute turns, in one form or the other.
+        let stored = logical.as_ref().and_then(|value| {
+            let held = spread.held(key, value);
+            held.get(usize::from(second)).or(held.first()).cloned()
+        });
         for condition in conditions(&low, &high) {
             // What cannot be said is refused.
             let Ok(said) = spread.condition(&condition) else { continue };

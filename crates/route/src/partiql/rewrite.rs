@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Comparator;
-use heatsink_dynamo::partiql::{Action, Condition, Operand, Span, Term, TermKind, Test, TestKind};
+use heatsink_dynamo::partiql::{Action, Condition, Operand, Put, Span, Term, TermKind, Test, TestKind};
 use heatsink_dynamo::{Error, Item, KeyValue, Value, json};
 use heatsink_layout::{IndexKey, PrimaryKey, SortKey, Table};
 
@@ -104,10 +104,18 @@ fn index_keys(
                 }
             }
             Action::Update { written: paths, read } => {
-                if read.iter().chain(paths).any(|path| path.is_root(name)) {
-                    let what =
-                        format!("a PartiQL UPDATE that writes or copies {name} (UpdateItem can set it)");
-                    return Err(index_key::cannot(&what, name));
+                if read.iter().any(|path| path.root == *name) {
+                    return Err(index_key::cannot(&format!("a PartiQL UPDATE that copies {name}"), name));
+                }
+                for (_, put) in paths.iter().filter(|(path, _)| path.is_root(name)) {
+                    match put {
+                        Put::Value(term) => changes.store(term, key, &spread, written)?,
+                        Put::Nothing => {}
+                        Put::Made => {
+                            let what = format!("SET {name} to what other attributes make, in PartiQL,");
+                            return Err(index_key::cannot(&what, name));
+                        }
+                    }
                 }
             }
             Action::Select { .. } | Action::Exists | Action::Delete => {}
@@ -170,20 +178,58 @@ impl Changes {
         spread: &Spread<'_>,
         written: &Written<'_>,
     ) -> Result<(), Error> {
-        match &test.kind {
-            TestKind::Compare(Operand::Path(_), Comparator::Eq | Comparator::Ne, Operand::Term(term))
-            | TestKind::Compare(Operand::Term(term), Comparator::Eq | Comparator::Ne, Operand::Path(_)) => {
-                self.store(term, key, spread, written)
+        let (compared, is_not) = match &test.kind {
+            TestKind::Compare(Operand::Path(_), comparator, Operand::Term(term))
+            | TestKind::Compare(Operand::Term(term), comparator, Operand::Path(_))
+                if matches!(comparator, Comparator::Eq | Comparator::Ne) =>
+            {
+                (vec![term], *comparator == Comparator::Ne)
             }
-            TestKind::In(Operand::Path(_), list) => list.iter().try_for_each(|one| match one {
-                Operand::Term(term) => self.store(term, key, spread, written),
-                _ => Err(unsaid(key)),
-            }),
+            TestKind::In(Operand::Path(_), list) => {
+                let terms = list.iter().map(|one| match one {
+                    Operand::Term(term) => Ok(term),
+                    _ => Err(unsaid(key)),
+                });
+                (terms.collect::<Result<_, _>>()?, false)
+            }
             TestKind::Exists(_) | TestKind::Missing(_) | TestKind::Is(..) | TestKind::AttributeType(..) => {
-                Ok(())
+                return Ok(());
             }
-            _ => Err(unsaid(key)),
+            _ => return Err(unsaid(key)),
+        };
+        if key.turn().is_some() {
+            return self.either(test, &compared, is_not, key, spread, written);
         }
+        compared.into_iter().try_for_each(|term| self.store(term, key, spread, written))
+    }
+
+    /// Says a test of a spread attribute that turns: each value has two stored forms.
+    fn either(
+        &mut self,
+        test: &Test,
+        terms: &[&Term],
+        is_not: bool,
+        key: &IndexKey,
+        spread: &Spread<'_>,
+        written: &Written<'_>,
+    ) -> Result<(), Error> {
+        let mut forms = Vec::new();
+        for term in terms {
+            let Some(value) = term.value(&written.values) else { return Ok(()) };
+            for held in spread.held(key, &value) {
+                // Other types than the key's equal no stored value, and binaries have no literal.
+                let Value::S(text) = held else { return Err(unsaid(key)) };
+                forms.push(quoted(&text));
+            }
+        }
+        let name = format!("\"{}\"", key.attribute().name.replace('"', "\"\""));
+        let each =
+            |comparator: &str| forms.iter().map(|form| format!("{name} {comparator} {form}")).collect();
+        let (each, joint): (Vec<String>, _) =
+            if is_not { (each("<>"), " AND ") } else { (each("="), " OR ") };
+        self.text.insert(test.span.start, (test.span.clone(), format!("({})", each.join(joint))));
+        self.dropped.extend(test.parameters());
+        Ok(())
     }
 
     fn put(&mut self, term: &Term, key: &KeyValue<'_>) -> Result<(), Error> {
@@ -194,8 +240,7 @@ impl Changes {
                 self.parameters.insert(*number, raw);
             }
             (TermKind::Value(_), KeyValue::S(text)) => {
-                let literal = format!("'{}'", text.replace('\'', "''"));
-                self.text.insert(term.span.start, (term.span.clone(), literal));
+                self.text.insert(term.span.start, (term.span.clone(), quoted(text)));
             }
             _ => return Err(Error::internal("A key stands in a statement in a form that no key has")),
         }
@@ -257,6 +302,10 @@ impl Changes {
             if kept.is_empty() { b"null".to_vec() } else { [b"[", &*kept.join(&b","[..]), b"]"].concat() };
         splice.replace(list, list_of);
     }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 fn unsaid(key: &IndexKey) -> Error {

@@ -81,9 +81,14 @@ fn explain_scatter(scatter: &Scatter, consistent: bool) -> Explanation {
 }
 
 fn explain_inverted(inverted: &Inverted) -> Explanation {
-    let why = "the index's sort key is the table's partition key, which is stored with shard suffixes: for every page the \
-               whole collection of the index key (with = on the sort key, only that key's shards) is read, sorted by logical \
-               keys and cut, so each page costs as much as reading all of it";
+    let why = if inverted.is_turning() {
+        "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort \
+         keys are ordered by primary key, so each page reads all rows that have its last sort key"
+    } else {
+        "the index's sort key is the table's partition key, which is stored with shard suffixes: for every page the \
+         whole collection of the index key (with = on the sort key, only that key's shards) is read, sorted by logical \
+         keys and cut, so each page costs as much as reading all of it"
+    };
     let calls = inverted.calls().iter().map(explained).collect();
     Explanation { plan: Kind::Scatter, why: why.to_owned(), calls }
 }

@@ -1,14 +1,20 @@
-//! A Query on a global index whose sort key is the table's partition key.
+//! A Query on a global index whose rows are put in order here. Correct first: what a page costs comes second.
 //!
-//! The index is ordered by physical keys, the client thinks in logical ones, and a suffix moves a key past its
-//! neighbours. So the whole collection of the index key is read for every page, put in logical order, tested, and cut
-//! here; with `=` on the sort key only that key's shards. Correct first: the cost is that of the collection.
+//! - **Its sort key is the table's partition key.** The index is ordered by physical keys, the client thinks in logical ones, and a
+//!   suffix moves a key past its neighbours. So the whole collection of the index key is read for every page, put in logical order,
+//!   tested, and cut; with `=` on the sort key only that key's shards.
+//! - **Its partition key turns** ([`Turn`](heatsink_layout::Turn)): items go from one stored value to the other between two pages, and
+//!   within one. So equal index sort keys are ordered by primary key, which does not move; the values that items leave are read before
+//!   those that they come to; and what was seen under both counts once. A page reads, beyond its own rows, all that have its last
+//!   index sort key.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{Error, KeyValue, Operation, json};
-use heatsink_layout::{LayoutSource, Slot, Table};
+use heatsink_layout::{IndexKey, LayoutSource, Slot, Table, Turn};
 
 use super::index::values;
 use super::lanes::{Lane, physical};
@@ -22,14 +28,19 @@ use super::template::Ask;
 use super::{Key, stable};
 use crate::{Execution, PhysicalCall, Step};
 
-/// The order of rows: the logical partition key, then the table's sort key.
-type Place = (Key, Option<Key>);
+/// The order of rows: the index's sort key, unless that is the table's partition key; the logical partition key; the table's sort key.
+type Place = (Option<Key>, Key, Option<Key>);
 
 /// Such a Query under way.
 pub(crate) struct Inverted {
     gathering: Gathering,
     schema: Arc<Table>,
     lanes: Vec<Lane>,
+    /// The lanes by when they are read, those first that items may leave meanwhile. A lane is in one of them.
+    turns: Vec<Vec<usize>>,
+    /// Whether the store's order is that of places, so that a lane need not be read to its end.
+    in_order: bool,
+    /// Of logical partition keys.
     range: Range,
     after: Option<Place>,
     descending: bool,
@@ -49,14 +60,6 @@ impl Inverted {
         gathering: Gathering,
         layouts: &dyn LayoutSource,
     ) -> Result<Self, Unplanned> {
-        let lane = |slot, partition: &Key, condition| Lane {
-            slot,
-            partition: partition.clone(),
-            condition,
-            dropped: Vec::new(),
-            start: None,
-            closed: false,
-        };
         let partitions = match query.schema.index_key(&query.key().partition.name) {
             Some(key) => values(key, &query.partition),
             None => vec![query.partition.clone()],
@@ -77,16 +80,63 @@ impl Inverted {
             _ => in_each(Slot::default(), None),
         };
         let range = Range::of(query.condition.as_ref());
+        let after = query.cursor()?.map(|cursor| {
+            let place = place(query, &cursor, false).filter(|place| range.contains(&place.1));
+            place.ok_or(Unplanned::Invalid)
+        });
+        let after = after.transpose()?;
+        let turn = query.schema.index_key(&query.key().partition.name).and_then(IndexKey::turn);
+        let values = partitions.len();
+        let (plain, spread) = (0..lanes.len()).partition(|lane| lane % values == 0);
+        let turns = in_turn(turn, plain, spread);
+        Ok(Inverted { turns, range, after, ..Inverted::of(query, gathering, lanes) })
+    }
+
+    /// Of an index whose partition key `key` turns.
+    pub(crate) fn turning(
+        query: &Query<'_>,
+        key: &IndexKey,
+        gathering: Gathering,
+    ) -> Result<Self, Unplanned> {
         let after = match query.cursor()? {
             None => None,
-            Some(cursor) => Some(place(query, &cursor, &range)?),
+            Some(cursor) => Some(place(query, &cursor, true).ok_or(Unplanned::Invalid)?),
         };
-        Ok(Inverted {
+        let range = Range::of(query.condition.as_ref());
+        let at = after.as_ref().and_then(|after| after.0.clone());
+        if at.as_ref().is_some_and(|at| !range.contains(at)) {
+            return Err(Unplanned::Invalid);
+        }
+        // From the cursor's own index sort key on: others may have it.
+        let (condition, dropped) = match at {
+            None => (query.condition.clone(), Vec::new()),
+            Some(at) => {
+                let rest = range.from(Bound::Included(at), query.descending);
+                let expressed = rest.express().ok_or(Unplanned::Invalid)?;
+                (expressed.condition, expressed.dropped)
+            }
+        };
+        let mut lanes = Vec::new();
+        for (shard, partition) in (0..).zip(values(key, &query.partition)) {
+            // What is too long for a shard was refused to every write.
+            if shard == 0 || partition.check(KeyPart::Partition, &key.attribute().name).is_ok() {
+                let lane = lane(Slot::shard(shard), &partition, condition.clone());
+                lanes.push(Lane { dropped: dropped.clone(), ..lane });
+            }
+        }
+        let turns = in_turn(key.turn(), vec![0], (1..lanes.len()).collect());
+        Ok(Inverted { turns, in_order: true, after, ..Inverted::of(query, gathering, lanes) })
+    }
+
+    fn of(query: &Query<'_>, gathering: Gathering, lanes: Vec<Lane>) -> Self {
+        Inverted {
             gathering,
             schema: Arc::clone(query.schema),
             lanes,
-            range,
-            after,
+            turns: Vec::new(),
+            in_order: false,
+            range: Range::of(None),
+            after: None,
             descending: query.descending,
             limit: query.limit,
             rows: Vec::new(),
@@ -94,18 +144,29 @@ impl Inverted {
             more: false,
             capacity: None,
             failed: None,
-        })
+        }
+    }
+
+    /// Whether it is so because the index's partition key turns.
+    pub(crate) fn is_turning(&self) -> bool {
+        self.in_order
     }
 
     /// The calls that read on.
     pub(crate) fn calls(&self) -> Vec<PhysicalCall> {
-        let open = self.lanes.iter().enumerate().filter(|(_, lane)| !lane.closed);
+        let open = |turn: &&Vec<usize>| {
+            turn.iter().any(|lane| self.lanes.get(*lane).is_some_and(|lane| !lane.closed))
+        };
+        let turn = self.turns.iter().find(open).into_iter().flatten();
+        let open = turn.filter_map(|id| Some((*id, self.lanes.get(*id)?))).filter(|(_, lane)| !lane.closed);
+        // One more than fits says whether there is more.
+        let limit = self.limit.filter(|_| self.in_order).map(|limit| limit.saturating_add(1));
         open.map(|(id, lane)| {
             let body = self.gathering.template.body(Ask {
                 partition: &lane.partition,
                 condition: lane.condition.as_ref(),
                 start: lane.start.as_deref(),
-                limit: None,
+                limit,
             });
             PhysicalCall { id, operation: Operation::Query, body, retry_throttled: true }
         })
@@ -116,26 +177,38 @@ impl Inverted {
         let page = self.gathering.reader.read(self.pages.len(), &body)?;
         let Some(lane) = self.lanes.get_mut(number) else { return Ok(()) };
         lane.closed = page.more.is_none();
+        let read_to = page.more.as_ref().and_then(|(at, _)| at.clone());
         lane.start = page.more.map(|(_, start)| start);
+        let dropped = lane.dropped.clone();
         if let Some(capacity) = &page.capacity {
             self.capacity.get_or_insert_default().add(capacity);
         }
-        for (_, row) in page.rows {
-            let place = self.place_of(body.get(row.item.clone()).unwrap_or_default())?;
+        for (sort, row) in page.rows {
+            let (partition, table_sort) = self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
+            let place = (sort.filter(|_| self.in_order), partition, table_sort);
             let behind = self
                 .after
                 .as_ref()
                 .is_none_or(|after| if self.descending { place < *after } else { place > *after });
-            if behind && self.range.contains(&place.0) {
+            let dropped = place.0.as_ref().is_some_and(|at| dropped.contains(at));
+            if behind && !dropped && self.range.contains(&place.1) {
                 self.rows.push((place, row));
             }
         }
         self.pages.push(body);
         self.cut();
+        // Nothing that the lane still has comes before what the page holds: rows with the same index sort key may.
+        if let (true, true, Some(((last, ..), _))) = (self.in_order, self.more, self.rows.last()) {
+            let beyond = if self.descending { read_to < *last } else { read_to > *last };
+            if beyond && let Some(lane) = self.lanes.get_mut(number) {
+                lane.closed = true;
+            }
+        }
         Ok(())
     }
 
-    fn place_of(&self, item: &[u8]) -> Result<Place, Error> {
+    /// The logical primary key of a stored item.
+    fn primary_of(&self, item: &[u8]) -> Result<(Key, Option<Key>), Error> {
         let unreadable =
             || Error::internal("The store's answer to Query has an item without the table's key");
         let key = &self.schema.key;
@@ -162,6 +235,7 @@ impl Inverted {
     fn cut(&mut self) {
         let descending = self.descending;
         self.rows.sort_by(|(a, _), (b, _)| if descending { b.cmp(a) } else { a.cmp(b) });
+        self.rows.dedup_by(|(a, _), (b, _)| a == b);
         let mut bytes = 0.0;
         let fits = self.rows.iter().take(self.limit.unwrap_or(usize::MAX)).take_while(|(_, row)| {
             let room = bytes < PAGE_BYTES;
@@ -185,20 +259,32 @@ impl Inverted {
     }
 }
 
-/// The place of a cursor.
-fn place(query: &Query<'_>, cursor: &[(Key, &[u8])], range: &Range) -> Result<Place, Unplanned> {
+fn lane(slot: Slot, partition: &Key, condition: Option<Condition>) -> Lane {
+    Lane { slot, partition: partition.clone(), condition, dropped: Vec::new(), start: None, closed: false }
+}
+
+/// The lanes of the plain value and those of spread ones, in the order in which they are read.
+fn in_turn(turn: Option<Turn>, plain: Vec<usize>, spread: Vec<usize>) -> Vec<Vec<usize>> {
+    match turn {
+        Some(turn) if turn.spreads => vec![plain, spread],
+        Some(_) => vec![spread, plain],
+        None => vec![[plain, spread].concat()],
+    }
+}
+
+/// The place of a cursor; `None` if it is not one of this Query.
+fn place(query: &Query<'_>, cursor: &[(Key, &[u8])], in_order: bool) -> Option<Place> {
     let attributes = query.cursor_attributes();
     let find = |name: &str| {
         let at = attributes.iter().position(|attribute| attribute.name == name)?;
         cursor.get(at).map(|(value, _)| value.clone())
     };
-    let key = &query.schema.key;
-    let partition =
-        find(&key.partition.name).filter(|partition| range.contains(partition)).ok_or(Unplanned::Invalid)?;
     if find(&query.key().partition.name).as_ref() != Some(&query.partition) {
-        return Err(Unplanned::Invalid);
+        return None;
     }
-    Ok((partition, key.sort.as_ref().and_then(|sort| find(&sort.name))))
+    let key = &query.schema.key;
+    let at = query.key().sort.as_ref().filter(|_| in_order).and_then(|sort| find(&sort.name));
+    Some((at, find(&key.partition.name)?, key.sort.as_ref().and_then(|sort| find(&sort.name))))
 }
 
 impl Execution for Inverted {

@@ -4,7 +4,7 @@
 //! - The table, or an index whose partition key is the table's: all shards are asked and merged (`scatter`).
 //! - A global index whose partition key is spread by a rule: all its values are asked and merged.
 //! - A global index on another attribute: one physical Query, whose keys are translated; unless its sort key is the table's
-//!   partition key (`inverted`).
+//!   partition key, or its partition key is on its way from whole to spread (`inverted`).
 //! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
 //!
 //! Beneath: `request` (reading), `template` (physical bodies), `lanes` (cursors), `range` (conditions), `page` (physical
@@ -120,6 +120,11 @@ fn read(
                 Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(inverted)))))
             }
             _ => match schema.index_key(&query.key().partition.name) {
+                Some(key) if key.turn().is_some() => {
+                    let gathering = Gathering::new(query, Logical::Decoded);
+                    let turning = Inverted::turning(query, key, gathering)?;
+                    Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(turning)))))
+                }
                 Some(key) => {
                     let lanes = Source::Lanes(index::lanes(query, key, layouts)?);
                     Ok(gathered(router, query, Logical::Decoded, lanes, false, false))

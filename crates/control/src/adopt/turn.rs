@@ -1,0 +1,332 @@
+//! The keys of indexes: brought under a rule, or back, while clients go on.
+//!
+//! An index's partition key is an attribute of its items, so nothing moves in the table: each item's value is rewritten in place, from
+//! plain to spread, if it still is what was read. What a client writes meanwhile is in the right form already.
+//!
+//! **Steps.** The record says how far it is, and before each step all gateways have time to notice the one before. First every
+//! gateway reads both forms and writes the old one; then all write the new one and items are rewritten; then the record says that it is
+//! done. An interrupted run goes on where it stopped, in either direction.
+//!
+//! A plain value in the reserved form would be read as a spread one. Such values are looked for before the first step and after it, and
+//! gateways refuse to write them until the end.
+//!
+//! Not here: a table's own keys, whose items have to move (`super`); how a gateway reads two forms (`route`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_dynamo::size::{MAX_ITEM, item_size};
+use heatsink_dynamo::value::read_item;
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_layout::{IndexKey, PrimaryKey, TableLayouts};
+use serde_json::{Value as Json, json};
+
+use super::item::{Attributes, Ground, Scalar, bytes, value};
+use super::survey::Survey;
+use super::walk::Walk;
+use super::{AdoptError, Direction, Options, Phase, Report, Watch, shown};
+use crate::record::{Record, State, Turning};
+use crate::registry::Registry;
+
+/// One such adoption, made ready.
+pub(super) struct Turnover<'a> {
+    pub registry: &'a Registry,
+    /// The table with every layout of the rules and the record.
+    pub ground: &'a Ground,
+    pub direction: Direction,
+    pub record: Option<&'a Record>,
+    /// What is turned.
+    pub attributes: &'a [String],
+}
+
+/// A spread attribute of one item.
+struct Held<'a> {
+    key: &'a IndexKey,
+    stored: Vec<u8>,
+    /// The stored value in the form that is being left, and in the one that is wanted.
+    old: Vec<u8>,
+    new: Result<Vec<u8>, String>,
+}
+
+impl Turnover<'_> {
+    fn spreads(&self) -> bool {
+        self.direction == Direction::Adopt
+    }
+
+    fn table(&self) -> &str {
+        &self.ground.table.name
+    }
+
+    fn turning(&self) -> Option<&Turning> {
+        match &self.record?.state {
+            State::Turning(turning) => Some(turning),
+            _ => None,
+        }
+    }
+
+    /// Carries it out.
+    pub async fn run(self, options: Options, watch: &dyn Watch) -> Result<Report, AdoptError> {
+        let spreads = self.spreads();
+        let (mut record, mut turning) = self.claim(watch).await?;
+        let mut rewritten = 0;
+        if turning.touched || spreads {
+            if !turning.writes_new {
+                self.settle(options, watch).await;
+                if !turning.touched {
+                    let survey = self.survey(watch).await?;
+                    if survey.refused > 0 {
+                        let refusal = survey.refusal(self.table());
+                        let way = format!("`heatsink adopt {} --back` takes it off the record", self.table());
+                        return Err(AdoptError::Failed(format!("{refusal}\n{way}")));
+                    }
+                }
+                turning = Turning { writes_new: true, touched: true, ..turning };
+                record = self.write(&record, State::Turning(turning.clone())).await?;
+            }
+            self.settle(options, watch).await;
+            rewritten = self.pass(&record, &turning, options.concurrency, watch).await?;
+            self.verify(&turning, watch).await?;
+        }
+        self.finish(&record).await?;
+        Ok(Report {
+            table: self.table().to_owned(),
+            direction: self.direction,
+            indexes: self.attributes.to_vec(),
+            already: false,
+            items: turning.items,
+            moved: rewritten,
+            checksum: String::new(),
+        })
+    }
+
+    async fn settle(&self, options: Options, watch: &dyn Watch) {
+        if !options.settle.is_zero() {
+            watch.phase(Phase::Settling, None);
+            self.registry.env().sleep(options.settle).await;
+        }
+    }
+
+    /// Puts the first step on record, or takes an interrupted run over and turns it round if it went the other way.
+    async fn claim(&self, watch: &dyn Watch) -> Result<(Record, Turning), AdoptError> {
+        let run = self.registry.env().random();
+        let spreads = self.spreads();
+        if let (Some(record), Some(turning)) = (self.record, self.turning()) {
+            let writes_new = turning.writes_new && turning.spreads == spreads;
+            let turning = Turning { spreads, writes_new, run, ..turning.clone() };
+            return Ok((self.write(record, State::Turning(turning.clone())).await?, turning));
+        }
+        let survey = self.survey(watch).await?;
+        if survey.refused > 0 {
+            return Err(AdoptError::Failed(survey.refusal(self.table())));
+        }
+        let turning = Turning {
+            attributes: self.attributes.to_vec(),
+            spreads,
+            writes_new: false,
+            touched: !spreads,
+            items: survey.items,
+            run,
+        };
+        let state = State::Turning(turning.clone());
+        let layouts = TableLayouts::clone(self.ground.table.layouts());
+        if let Some(record) = self.record {
+            let record = Record { layouts, ..record.clone() };
+            return Ok((self.write(&record, state).await?, turning));
+        }
+        let (id, name) = (self.ground.table.id.clone(), self.table().to_owned());
+        let created = self.registry.env().unix_millis();
+        let record = Record { id, name, layouts, state, version: 1, created };
+        if self.registry.create(&record).await? != record {
+            return Err(self.taken_over());
+        }
+        Ok((record, turning))
+    }
+
+    /// Takes the turn off the record: what was spread stays on it, what was brought back goes.
+    async fn finish(&self, record: &Record) -> Result<(), AdoptError> {
+        if self.spreads() {
+            self.write(record, State::Active).await?;
+            return Ok(());
+        }
+        let layouts = record.layouts.without(self.attributes);
+        if layouts.is_empty() {
+            return if self.registry.remove(record).await? { Ok(()) } else { Err(self.taken_over()) };
+        }
+        self.write(&Record { layouts, ..record.clone() }, State::Active).await?;
+        Ok(())
+    }
+
+    async fn write(&self, from: &Record, state: State) -> Result<Record, AdoptError> {
+        let to = Record { state, version: from.version + 1, ..from.clone() };
+        if self.registry.replace(from, &to).await? { Ok(to) } else { Err(self.taken_over()) }
+    }
+
+    fn taken_over(&self) -> AdoptError {
+        super::taken_over(self.table())
+    }
+
+    /// Rewrites every item whose value is in the old form. Returns how many.
+    async fn pass(
+        &self,
+        record: &Record,
+        turning: &Turning,
+        concurrency: usize,
+        watch: &dyn Watch,
+    ) -> Result<u64, AdoptError> {
+        watch.phase(Phase::Moving, Some(turning.items));
+        let rewritten = AtomicU64::new(0);
+        let mut walk = Walk::new(self.registry, self.table());
+        while let Some(page) = walk.page().await? {
+            if self.registry.read(&record.id).await?.as_ref() != Some(record) {
+                return Err(self.taken_over());
+            }
+            stream::iter(page)
+                .map(Ok::<Attributes, AdoptError>)
+                .try_for_each_concurrent(concurrency.max(1), |item| {
+                    let rewritten = &rewritten;
+                    async move {
+                        let mut any = false;
+                        for held in self.held(&item)? {
+                            any |= self.rewrite(&item, held).await?;
+                        }
+                        rewritten.fetch_add(u64::from(any), Ordering::Relaxed);
+                        watch.passed(1);
+                        Ok(())
+                    }
+                })
+                .await?;
+        }
+        Ok(rewritten.into_inner())
+    }
+
+    /// Rewrites a value, unless somebody else wrote to the item meanwhile: then it is in the new form already, or gone.
+    async fn rewrite(&self, item: &Attributes, held: Held<'_>) -> Result<bool, AdoptError> {
+        let stop = |problem: &str| {
+            let key = shown(&self.ground.primary_key(item));
+            AdoptError::Failed(format!(
+                "The item {key} of table {}: {problem}. Run this again once that is mended",
+                self.table()
+            ))
+        };
+        let new = held.new.map_err(|problem| stop(&problem))?;
+        if held.stored == new {
+            return Ok(false);
+        }
+        let attribute = held.key.attribute();
+        if held.stored != held.old {
+            let stored = String::from_utf8_lossy(&held.stored);
+            return Err(stop(&format!(
+                "its {} is {stored:?}, which nobody wrote through a gateway",
+                attribute.name
+            )));
+        }
+        let body = json!({
+            "TableName": self.table(), "Key": self.ground.primary_key(item),
+            "UpdateExpression": "SET #a = :new", "ConditionExpression": "#a = :old", "ExpressionAttributeNames": { "#a": attribute.name },
+            "ExpressionAttributeValues": { ":new": value(&new, attribute.key_type), ":old": value(&held.stored, attribute.key_type) },
+        });
+        match self.registry.call_patiently(Operation::UpdateItem, body).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
+            Err(error) if error.code == Code::ValidationException => Err(stop(&error.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The turned attributes that an item has.
+    fn held<'a>(&'a self, item: &Attributes) -> Result<Vec<Held<'a>>, AdoptError> {
+        let schema = &self.ground.table.key;
+        let partition_key = self.ground.key(item)?;
+        let logical_key = self.ground.table.logical(&partition_key);
+        let named = self.ground.rekeyed(item, logical_key);
+        let scalar = |name: &str| named.get(name).and_then(Scalar::of).ok_or(super::item::NoKey);
+        let partition = scalar(&schema.partition.name)?;
+        let sort = schema.sort.as_ref().map(|sort| scalar(&sort.name)).transpose()?;
+        let primary = PrimaryKey { partition: partition.key(), sort: sort.as_ref().map(Scalar::key) };
+        let keys = self.ground.table.index_keys().iter();
+        let keys = keys.filter(|key| self.attributes.contains(&key.attribute().name));
+        let held = keys.filter_map(|key| {
+            let attribute = key.attribute();
+            let stored = bytes(item.get(&attribute.name)?, attribute.key_type).ok()?;
+            let logical = key.logical(&stored).to_vec();
+            let form = |spread| key.form(&logical, primary, spread).map_err(|error| error.to_string());
+            let new = form(self.spreads());
+            // Of what is too long for its shard there is only the plain form.
+            let old = form(!self.spreads()).unwrap_or_default();
+            Some(Held { key, stored, old, new })
+        });
+        Ok(held.collect())
+    }
+
+    /// Reads every item of a table of which nothing is turned yet.
+    pub async fn survey(&self, watch: &dyn Watch) -> Result<Survey, AdoptError> {
+        watch.phase(Phase::Looking, None);
+        let mut found = Survey::default();
+        let mut walk = Walk::new(self.registry, self.table());
+        while let Some(page) = walk.page().await? {
+            for item in &page {
+                found.items += 1;
+                let mut moves = false;
+                for held in self.held(item)? {
+                    moves |= held.new.as_ref() != Ok(&held.stored);
+                    if let Some(reason) = self.in_the_way(item, &held)? {
+                        found.refuse(self.ground, item, &reason);
+                    }
+                }
+                found.to_move += u64::from(moves);
+                watch.passed(1);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Why a value cannot be turned.
+    fn in_the_way(&self, item: &Attributes, held: &Held<'_>) -> Result<Option<String>, Error> {
+        let name = &held.key.attribute().name;
+        let plain = if self.spreads() { &held.stored[..] } else { held.key.logical(&held.stored) };
+        if heatsink_layout::codec::is_reserved(plain) {
+            return Ok(Some(format!(
+                "its {name} is {:?}, which ends in `#~` and a number like a spread value; change it first",
+                String::from_utf8_lossy(plain)
+            )));
+        }
+        let new = match &held.new {
+            Ok(new) => new,
+            Err(problem) => return Ok(Some(problem.clone())),
+        };
+        if held.stored != *new && held.stored != held.old {
+            return Ok(Some(format!("its {name} was not written through a gateway")));
+        }
+        let longer = new.len().saturating_sub(held.stored.len());
+        let text = Json::Object(item.clone()).to_string();
+        // An item's text is never shorter than its size, so most items need no exact count.
+        if text.len() + longer <= MAX_ITEM {
+            return Ok(None);
+        }
+        let size = item_size(&read_item(text.as_bytes())?) + longer;
+        Ok((size > MAX_ITEM)
+            .then(|| format!("with its shard suffix it has {size} bytes of at most {MAX_ITEM}")))
+    }
+
+    /// Reads every item again: each in its new form.
+    async fn verify(&self, turning: &Turning, watch: &dyn Watch) -> Result<(), AdoptError> {
+        watch.phase(Phase::Verifying, Some(turning.items));
+        let (mut left, mut first) = (0_u64, None);
+        let mut walk = Walk::new(self.registry, self.table());
+        while let Some(page) = walk.page().await? {
+            for item in &page {
+                if self.held(item)?.iter().any(|held| held.new.as_ref() != Ok(&held.stored)) {
+                    left += 1;
+                    first.get_or_insert_with(|| shown(&self.ground.primary_key(item)));
+                }
+                watch.passed(1);
+            }
+        }
+        let Some(first) = first else { return Ok(()) };
+        Err(AdoptError::Failed(format!(
+            "{left} items of table {} hold a value in the old form, {first} first: somebody writes past the gateways. Stop that and run \
+             this again",
+            self.table()
+        )))
+    }
+}

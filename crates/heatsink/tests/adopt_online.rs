@@ -1,0 +1,346 @@
+//! An index that has items already is brought under a rule, and back, while clients write and read through two gateways that notice
+//! each step at different moments. Every write means what it says, every Query is exact.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use futures::FutureExt;
+use futures::executor::block_on;
+use futures::future::{BoxFuture, ready};
+use heatsink_control::adopt::{Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_control::{Control, MAX_AGE, Rules};
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_env::{Env, ManualEnv, Moment, RealEnv};
+use heatsink_gateway::{Limits, Service};
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+use serde_json::{Value as Json, json};
+
+const RULES: &str = r#"rule = [
+    { table = "Tasks", index = "by-status", strategy = "calculated", shards = 4 },
+    { table = "Tasks", index = "unsorted", strategy = "calculated", shards = 3 },
+]"#;
+/// Items that no client writes to: in every Query of their keys exactly once, whatever else goes on.
+const STILL: usize = 120;
+
+/// Two gateways on one store, and what they see of time.
+struct Town {
+    raw: Arc<dyn Store>,
+    gateways: [Service; 2],
+    clocks: [ManualEnv; 2],
+    /// Held by whoever is in a call: a gateway's view changes between calls.
+    calls: RwLock<()>,
+    /// How often a gateway was made to look again.
+    looks: AtomicU64,
+    /// How many Queries were read to their end and found exact.
+    exact: AtomicU64,
+}
+
+impl Town {
+    fn new() -> Arc<Town> {
+        let raw: Arc<dyn Store> = Arc::new(Embedded::memory().unwrap());
+        let attribute = |name: &str, kind: &str| json!({ "AttributeName": name, "AttributeType": kind });
+        let key = |names: &[&str]| -> Json {
+            let kinds = ["HASH", "RANGE"];
+            names
+                .iter()
+                .zip(kinds)
+                .map(|(name, kind)| json!({ "AttributeName": name, "KeyType": kind }))
+                .collect()
+        };
+        let index = |name: &str, names: &[&str]| json!({ "IndexName": name, "KeySchema": key(names), "Projection": { "ProjectionType": "ALL" } });
+        let table = json!({
+            "TableName": "Tasks", "BillingMode": "PAY_PER_REQUEST", "KeySchema": key(&["pk", "sk"]),
+            "AttributeDefinitions": [attribute("pk", "S"), attribute("sk", "S"), attribute("status", "S"), attribute("kind", "S"), attribute("at", "N")],
+            "GlobalSecondaryIndexes": [index("by-status", &["status", "at"]), index("unsorted", &["kind"])],
+        });
+        block_on(raw.call(Operation::CreateTable, Bytes::from(table.to_string()))).unwrap();
+        let clocks = [ManualEnv::seeded(1), ManualEnv::seeded(2)];
+        let gateways = clocks.each_ref().map(|clock| {
+            let control =
+                block_on(Control::start(raw.clone(), Arc::new(clock.clone()), Rules::default())).unwrap();
+            Service::new(raw.clone(), control, Arc::new(RealEnv), Limits::default(), "us-east-1")
+        });
+        Arc::new(Town {
+            raw,
+            gateways,
+            clocks,
+            calls: RwLock::new(()),
+            looks: AtomicU64::new(0),
+            exact: AtomicU64::new(0),
+        })
+    }
+
+    fn call(&self, gateway: usize, operation: Operation, body: &Json) -> Result<Json, Error> {
+        let _in_call = self.calls.read().unwrap();
+        let answer = block_on(self.gateways[gateway].call(operation, Bytes::from(body.to_string())))?;
+        Ok(serde_json::from_slice(&answer).unwrap())
+    }
+
+    /// Waits until clients have read so many keys more; not for ever, should one of them have failed.
+    fn let_clients_read(&self, queries: u64) {
+        let until = self.exact.load(Ordering::SeqCst) + queries;
+        for _ in 0..2_000 {
+            if self.exact.load(Ordering::SeqCst) >= until {
+                return;
+            }
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+    }
+
+    fn adopt(self: &Arc<Self>, direction: Direction) -> Report {
+        let rules = Rules::read("rules", RULES).unwrap();
+        let store = Arc::new(Slow(Arc::clone(self), AtomicU64::new(0)));
+        block_on(async {
+            let env = Arc::new(Stepping(Arc::clone(self)));
+            let adoption = Adoption::prepare(store, env, &rules, "Tasks", direction).await.unwrap();
+            adoption.run(Options { concurrency: 2, settle: MAX_AGE }, &Quiet).await.unwrap()
+        })
+    }
+
+    /// The names of all items of a key, page by page; `None` if a gateway's view changed meanwhile.
+    fn query(
+        &self,
+        gateway: usize,
+        rng: &mut Rng,
+        index: &str,
+        value: &str,
+    ) -> Option<Vec<(String, String)>> {
+        let looks = self.looks.load(Ordering::SeqCst);
+        let forward = rng.bool();
+        let attribute = if index == "unsorted" { "kind" } else { "status" };
+        let mut body = json!({
+            "TableName": "Tasks", "IndexName": index, "KeyConditionExpression": "#k = :k", "ScanIndexForward": forward,
+            "ExpressionAttributeNames": { "#k": attribute }, "ExpressionAttributeValues": { ":k": { "S": value } },
+            "Limit": rng.usize(3..40),
+        });
+        let (mut found, mut last) = (Vec::new(), None);
+        loop {
+            let page = self.call(gateway, Operation::Query, &body).unwrap();
+            for item in page["Items"].as_array().unwrap() {
+                assert_eq!(item[attribute]["S"], value, "values are logical");
+                let at: i64 = item["at"]["N"].as_str().unwrap().parse().unwrap();
+                let at = if forward { at } else { -at };
+                assert!(index == "unsorted" || last <= Some(at), "rows are in order");
+                last = Some(at);
+                found.push((
+                    item["pk"]["S"].as_str().unwrap().to_owned(),
+                    item["sk"]["S"].as_str().unwrap().to_owned(),
+                ));
+            }
+            match page.get("LastEvaluatedKey") {
+                Some(start) => body["ExclusiveStartKey"] = start.clone(),
+                None => break,
+            }
+        }
+        (self.looks.load(Ordering::SeqCst) == looks).then_some(found)
+    }
+}
+
+/// Makes the adoption slow enough for clients to be in its way.
+struct Slow(Arc<Town>, AtomicU64);
+
+impl Store for Slow {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        if operation == Operation::UpdateItem && self.1.fetch_add(1, Ordering::SeqCst) % 16 == 8 {
+            self.0.let_clients_read(2);
+        }
+        self.0.raw.call(operation, body)
+    }
+}
+
+/// The adoption's time: when it waits for the gateways, one notices, and a while later the other.
+struct Stepping(Arc<Town>);
+
+impl Env for Stepping {
+    fn now(&self) -> Moment {
+        RealEnv.now()
+    }
+    fn unix_millis(&self) -> u64 {
+        RealEnv.unix_millis()
+    }
+    fn random(&self) -> u64 {
+        RealEnv.random()
+    }
+    fn sleep(&self, pause: Duration) -> BoxFuture<'static, ()> {
+        if pause == MAX_AGE {
+            for clock in &self.0.clocks {
+                let alone = self.0.calls.write().unwrap();
+                clock.advance(pause);
+                self.0.looks.fetch_add(1, Ordering::SeqCst);
+                drop(alone);
+                self.0.let_clients_read(3);
+            }
+        }
+        ready(()).boxed()
+    }
+}
+
+struct Quiet;
+
+impl Watch for Quiet {
+    fn phase(&self, _: Phase, _: Option<u64>) {}
+    fn passed(&self, _: u64) {}
+}
+
+fn item(pk: &str, sk: &str, status: Option<&str>, at: usize) -> Json {
+    let mut item = json!({ "pk": { "S": pk }, "sk": { "S": sk }, "kind": { "S": "task" }, "at": { "N": (at % 4).to_string() } });
+    if let Some(status) = status {
+        item["status"] = json!({ "S": status });
+    }
+    item
+}
+
+/// A client that writes its own items, and knows what they must be. Returns their statuses.
+fn write(town: &Town, pk: &str, mut rng: Rng, done: &AtomicBool) -> BTreeMap<String, Option<String>> {
+    let mut model: BTreeMap<String, Option<String>> = BTreeMap::new();
+    while !done.load(Ordering::SeqCst) {
+        let (sk, gateway) = (format!("s{:02}", rng.usize(..20)), rng.usize(..2));
+        let new = ["open", "done", "opened"][rng.usize(..3)];
+        let key = json!({ "pk": { "S": pk }, "sk": { "S": sk } });
+        let Some(old) = model.get(&sk).cloned() else {
+            let body = json!({ "TableName": "Tasks", "Item": item(pk, &sk, Some(new), rng.usize(..9)) });
+            town.call(gateway, Operation::PutItem, &body).unwrap();
+            model.insert(sk, Some(new.to_owned()));
+            continue;
+        };
+        let update = |expression: &str, condition: &str, value: &str| {
+            let mut body = json!({
+                "TableName": "Tasks", "Key": key, "UpdateExpression": expression, "ConditionExpression": condition,
+                "ExpressionAttributeNames": { "#s": "status" }, "ExpressionAttributeValues": { ":v": { "S": value } },
+            });
+            if expression.contains(":new") {
+                body["ExpressionAttributeValues"][":new"] = json!({ "S": new });
+            }
+            town.call(gateway, Operation::UpdateItem, &body)
+        };
+        let now = match (&old, rng.u32(..6)) {
+            (None, _) => {
+                update("SET #s = if_not_exists(#s, :new)", "attribute_not_exists(#s) OR #s = :v", "no")
+                    .unwrap();
+                Some(new.to_owned())
+            }
+            (Some(old), 0) => {
+                update("SET #s = :new", "#s = :v", old).unwrap();
+                Some(new.to_owned())
+            }
+            (Some(old), 1) => {
+                update("REMOVE #s", "#s >= :v", old).unwrap();
+                None
+            }
+            (Some(old), 2) => {
+                let error = update("SET #s = :new", "#s <> :v", old).unwrap_err();
+                assert_eq!(error.code, Code::ConditionalCheckFailedException);
+                Some(old.clone())
+            }
+            (Some(old), 3) => {
+                let error = update("REMOVE #s", "NOT begins_with(#s, :v)", &old[..2]).unwrap_err();
+                assert_eq!(error.code, Code::ConditionalCheckFailedException);
+                Some(old.clone())
+            }
+            (Some(old), 4) => {
+                let text = format!(
+                    "UPDATE Tasks SET status = '{new}' WHERE pk = '{pk}' AND sk = '{sk}' AND status = '{old}'"
+                );
+                town.call(gateway, Operation::ExecuteStatement, &json!({ "Statement": text })).unwrap();
+                Some(new.to_owned())
+            }
+            (Some(old), _) => {
+                let expected = json!({ "status": { "Value": { "S": old } } });
+                let body = json!({ "TableName": "Tasks", "Item": item(pk, &sk, Some(new), rng.usize(..9)), "Expected": expected });
+                town.call(gateway, Operation::PutItem, &body).unwrap();
+                Some(new.to_owned())
+            }
+        };
+        model.insert(sk, now.clone());
+        let get = json!({ "TableName": "Tasks", "Key": key, "ConsistentRead": true });
+        let found = town.call(rng.usize(..2), Operation::GetItem, &get).unwrap();
+        assert_eq!(found["Item"]["status"]["S"].as_str(), now.as_deref());
+    }
+    model
+}
+
+/// A client that reads, and must find every item that lies still exactly once. Returns how often it looked.
+fn read(town: &Town, mut rng: Rng, done: &AtomicBool) -> usize {
+    let mut exact = 0;
+    while !done.load(Ordering::SeqCst) {
+        let (index, value) = [("by-status", "open"), ("unsorted", "task")][rng.usize(..2)];
+        let Some(found) = town.query(rng.usize(..2), &mut rng, index, value) else { continue };
+        let mut still: Vec<&str> =
+            found.iter().filter(|(pk, _)| pk == "still").map(|(_, sk)| sk.as_str()).collect();
+        still.sort_unstable();
+        let expected: Vec<String> = (0..STILL).map(|at| format!("s{at:03}")).collect();
+        assert_eq!(still, expected, "{index}");
+        exact += 1;
+        town.exact.fetch_add(1, Ordering::SeqCst);
+    }
+    exact
+}
+
+#[test]
+fn an_index_is_spread_and_brought_back_while_clients_go_on() {
+    let town = Town::new();
+    for at in 0..STILL {
+        let body =
+            json!({ "TableName": "Tasks", "Item": item("still", &format!("s{at:03}"), Some("open"), at) });
+        town.call(0, Operation::PutItem, &body).unwrap();
+    }
+    for (direction, seed) in [(Direction::Adopt, 1), (Direction::Back, 2)] {
+        let (done, town_ref) = (AtomicBool::new(false), &*town);
+        let models = Mutex::new(BTreeMap::new());
+        std::thread::scope(|scope| {
+            let readers: Vec<_> = (0..2)
+                .map(|at| {
+                    scope.spawn({
+                        let done = &done;
+                        move || read(town_ref, Rng::with_seed(seed * 10 + at), done)
+                    })
+                })
+                .collect();
+            for at in 0..2 {
+                let (done, models) = (&done, &models);
+                scope.spawn(move || {
+                    let pk = format!("writer-{seed}-{at}");
+                    let model = write(town_ref, &pk, Rng::with_seed(seed * 100 + at), done);
+                    models.lock().unwrap().insert(pk, model);
+                });
+            }
+            // Whatever fails, the others have to hear that it is over.
+            let report = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| town.adopt(direction)));
+            done.store(true, Ordering::SeqCst);
+            let exact: usize = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
+            let report = report.unwrap();
+            assert_eq!(report.indexes, ["status", "kind"]);
+            assert!(report.moved > 30, "{report:?}");
+            println!(
+                "{direction:?}: {} of {} items rewritten, {exact} exact reads",
+                report.moved, report.items
+            );
+            assert!(exact > 20, "the reads were in its way");
+        });
+        // All is as the writers know it, after the gateways have noticed the end too.
+        town.clocks.iter().for_each(|clock| clock.advance(MAX_AGE));
+        for status in ["open", "done", "opened"] {
+            let mut expected: Vec<(String, String)> = Vec::new();
+            for (pk, model) in models.lock().unwrap().iter() {
+                let held = model.iter().filter(|(_, held)| held.as_deref() == Some(status));
+                expected.extend(held.map(|(sk, _)| (pk.clone(), sk.clone())));
+            }
+            for gateway in 0..2 {
+                let mut found = town.query(gateway, &mut Rng::with_seed(7), "by-status", status).unwrap();
+                found.retain(|(pk, _)| pk.starts_with(&format!("writer-{seed}-")));
+                found.sort_unstable();
+                assert_eq!(found, expected, "{direction:?} {status}");
+            }
+        }
+        let scan = Bytes::from(json!({ "TableName": "Tasks" }).to_string());
+        let raw =
+            String::from_utf8(block_on(town.raw.call(Operation::Scan, scan)).unwrap().to_vec()).unwrap();
+        assert_eq!(raw.contains("open#~"), direction == Direction::Adopt);
+    }
+}
