@@ -113,16 +113,19 @@ fn mask_word(word: &str) -> String {
     masked
 }
 
-/// A pattern as a rule names its keys: every mask is a `*`.
+/// A pattern as a rule names its keys: every mask is a `*`, and so is what stands for bytes that are no text. It matches all keys of the
+/// pattern, and may match more.
 pub(super) fn glob(pattern: &str) -> String {
     let mut glob = String::with_capacity(pattern.len());
     let mut rest = pattern;
-    while let Some((before, after)) = rest.split_once('{') {
+    while let Some((before, after)) = rest.split_once(['{', char::REPLACEMENT_CHARACTER]) {
+        let mask = rest.get(before.len()..).is_some_and(|from| from.starts_with('{'));
         glob.push_str(before);
         if !glob.ends_with('*') {
             glob.push('*');
         }
-        rest = after.split_once('}').map_or("", |(_, after)| after);
+        // A brace that nothing closes is the key's own.
+        rest = if mask { after.split_once('}').map_or("", |(_, after)| after) } else { after };
     }
     glob.push_str(rest);
     glob
@@ -149,6 +152,20 @@ mod tests {
         assert_eq!(glob("THREAT#{id}#{n}"), "THREAT#*#*");
         assert_eq!(glob("a{n}{time}b"), "a*b");
         assert_eq!(glob("OPS_LOG"), "OPS_LOG");
+    }
+
+    proptest::proptest! {
+        /// Whatever the keys are, a rule for their pattern is for them.
+        #[test]
+        fn a_patterns_glob_matches_its_keys(
+            keys in proptest::collection::vec(proptest::prop_oneof!["[A-Ca-f0-9#|{}*?: é-]{0,24}", ".{0,12}"], 1..40)
+        ) {
+            let weighed: Vec<(&str, u64)> = keys.iter().map(|key| (key.as_str(), 1)).collect();
+            for (key, pattern) in keys.iter().zip(of(&weighed)) {
+                let glob = glob(&pattern);
+                proptest::prop_assert!(heatsink_layout::Glob::new(&glob).matches(key.as_bytes()), "{key:?} {pattern:?} {glob:?}");
+            }
+        }
     }
 
     #[test]

@@ -90,6 +90,14 @@ fn numbers_as_times_and_keys_that_are_no_text() {
 }
 
 #[test]
+fn rules_are_written_so_that_they_can_be_read() {
+    let mut audit = Audit::default();
+    write(&mut audit, "a\"b\\c\u{7f}\n#*", "", 900, 900);
+    let rule = verdict(&audit.report("T"), "a\"b\\c\u{7f}\n#*").rule.clone().unwrap();
+    assert!(rule.contains(r#"keys     = "a\"b\\c\u007F\u000A#*""#), "{rule}");
+}
+
+#[test]
 fn a_table_without_items_has_no_patterns() {
     assert_eq!(Audit::default().report("T").patterns, []);
 }

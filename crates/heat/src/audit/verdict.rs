@@ -144,7 +144,6 @@ fn unknown(seen: &Seen<'_>) -> Verdict {
 }
 
 fn rule(seen: &Seen<'_>, buckets: Option<(&Collected, f64)>, shards: Option<u16>) -> String {
-    let quoted = |text: &str| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""));
     let mut rule = format!(
         "[[rule]]\ntable    = {}\nkeys     = {}\n",
         quoted(seen.table),
@@ -166,6 +165,21 @@ fn rule(seen: &Seen<'_>, buckets: Option<(&Collected, f64)>, shards: Option<u16>
         rule += &format!("shards   = {shards}\n");
     }
     rule
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted += &format!("\\u{:04X}", u32::from(c)),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
 }
 
 fn units(peak: f64) -> String {
