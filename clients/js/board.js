@@ -1,12 +1,11 @@
 // The leaderboard that the tests play: its rows, what an unsharded DynamoDB answers about them, and the connection.
 // The expected answers are computed from a plain array. Nothing here knows about shards.
 
-import { basename } from 'node:path';
-import { test as run } from 'node:test';
-
 import { BatchWriteItemCommand, CreateTableCommand, DynamoDBClient, waitUntilTableExists } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 import { marshall } from '@aws-sdk/util-dynamodb';
+
+export { test } from './cannot.js';
 
 export const VIRAL = 'game_x';
 
@@ -14,11 +13,6 @@ const endpoint = process.env.HEATSINK_ENDPOINT ?? '';
 if (!['127.0.0.1', 'localhost'].includes(URL.canParse(endpoint) ? new URL(endpoint).hostname : '')) {
   throw new Error('set HEATSINK_ENDPOINT to an endpoint on this machine, such as http://127.0.0.1:8000');
 }
-/** What the store behind the endpoint itself lacks, as `file::test | reason` (the lists are in clients/run). */
-const cannot = Object.fromEntries(
-  (process.env.HEATSINK_CANNOT ?? '').split('\n').filter((line) => line.includes(' | ')).map((line) => line.split(' | ')));
-export const test = (name, check) => run(name, { skip: cannot[`${basename(process.argv[1])}::${name}`] }, check);
-
 export const connect = () => new DynamoDBClient({
   endpoint, region: 'us-east-1', credentials: { accessKeyId: 'local', secretAccessKey: 'local' }, maxAttempts: 4,
 });

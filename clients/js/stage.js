@@ -9,11 +9,14 @@ import { setTimeout } from 'node:timers/promises';
 import { CreateTableCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb';
 
-/** Runs `heatsink serve` under the rules of a file, in memory or before an endpoint, while `use(endpoint)` runs. */
-export async function serving({ rules, upstream, partitions = true } = {}, use) {
+/**
+ * Runs `heatsink serve` under the rules of a file, in memory behind partitions or before an endpoint, while `use(endpoint)` runs. Without the quotas of a
+ * new account: the tables here are as large as the accounts' are.
+ */
+export async function serving({ rules, upstream } = {}, use) {
   const args = ['serve', '--listen', '127.0.0.1:0', '--output', 'json'];
   if (rules) args.push('--rules', rules);
-  args.push(...(upstream ? ['--upstream', upstream] : ['--partitions', partitions ? 'on' : 'off']));
+  args.push(...(upstream ? ['--upstream', upstream] : ['--quotas', 'off']));
   const env = {
     ...process.env, AWS_ACCESS_KEY_ID: 'local', AWS_SECRET_ACCESS_KEY: 'local', AWS_REGION: 'us-east-1', AWS_EC2_METADATA_DISABLED: 'true',
   };

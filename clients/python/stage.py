@@ -20,11 +20,14 @@ THROTTLES = ("ProvisionedThroughputExceededException", "ThrottlingException")
 
 
 @contextmanager
-def serving(rules=None, upstream=None, partitions=True):
-    """`heatsink serve` under the rules of a file, in memory or before an endpoint; gives its endpoint."""
+def serving(rules=None, upstream=None):
+    """`heatsink serve` under the rules of a file, in memory behind partitions or before an endpoint; gives its endpoint.
+
+    Without the quotas of a new account: the tables here are as large as the accounts' are.
+    """
     command = [os.environ["HEATSINK_BIN"], "serve", "--listen", "127.0.0.1:0", "--output", "json"]
     command += ["--rules", str(rules)] if rules else []
-    command += ["--upstream", upstream] if upstream else ["--partitions", "on" if partitions else "off"]
+    command += ["--upstream", upstream] if upstream else ["--quotas", "off"]
     environment = {
         **os.environ, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1",
         "AWS_EC2_METADATA_DISABLED": "true",

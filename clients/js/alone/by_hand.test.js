@@ -6,11 +6,11 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
 import { promisify } from 'node:util';
 
 import { GetCommand, PutCommand, QueryCommand, UpdateCommand } from '@aws-sdk/lib-dynamodb';
 
+import { test } from '../cannot.js';
 import { connect, serving, table } from '../stage.js';
 
 const run = promisify(execFile);
