@@ -4,7 +4,8 @@
 //! partitions' clock moves with the schedule of the load, so a run is exact, is the same every time, and takes as long as its work.
 //! The same heat in real time and over HTTP is `heatsink demo leaderboard`.
 //!
-//! Each system has a page in docs/systems.
+//! Each system has a page in docs/systems. Where an account came with code, `run.py` or `run.mjs` beside the Rust is the same application in
+//! that language, over HTTP and in real time (`clients/run --alone`).
 
 mod stage;
 mod story;
@@ -39,7 +40,7 @@ pub struct System {
 pub const SYSTEMS: &[System] = &[
     System {
         name: "ranking",
-        about: "A viral leaderboard's questions: top 100 and next pages, own score, rank; by score and by player",
+        about: "A viral leaderboard's questions: top 100 and next pages, own score, rank; by score and by player; yesterday's scores adopted",
         run: || leaderboard::run().boxed(),
     },
     System {
@@ -59,7 +60,7 @@ pub const SYSTEMS: &[System] = &[
     },
     System {
         name: "ops-log",
-        about: "An operations log under one key: buckets of days bound its size, shards lift its rate",
+        about: "An operations log under one key: buckets of days bound its size, shards lift its rate, an audit tells which keys matter",
         run: || ops_log::run().boxed(),
     },
 ];

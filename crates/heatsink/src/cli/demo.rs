@@ -29,7 +29,7 @@ enum Story {
     Events(Example),
     /// Votes on one item, and ballots that an index lists under one key
     Votes(Example),
-    /// A leaderboard's questions: top 100 and next pages, own score, rank; by score and by player
+    /// A leaderboard's questions: top 100 and next pages, own score, rank; by score and by player; yesterday's scores adopted
     Ranking(Example),
 }
 
