@@ -8,6 +8,7 @@ use heatsink_layout::{
 };
 
 /// Tables `S` (string keys, indexes of every kind) and `B` (binary partition key, numeric sort key), every key over three shards.
+#[derive(Clone)]
 pub struct Tables(Arc<Layout>);
 
 impl Tables {
@@ -57,6 +58,10 @@ impl LayoutSource for Tables {
 
     fn placement(&self, _: &Table, _: &[u8]) -> Placement {
         Placement::Stable(Arc::clone(&self.0))
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
     }
 
     fn is_hidden(&self, name: &str) -> bool {

@@ -340,6 +340,14 @@ impl LayoutSource for Control {
         self.inner.rules.reads(table, key)
     }
 
+    fn now(&self) -> Option<u64> {
+        Some(self.inner.registry.env().unix_millis())
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
+    }
+
     fn is_hidden(&self, name: &str) -> bool {
         is_registry(name) || is(name, DIRECTORY)
     }

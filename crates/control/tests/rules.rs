@@ -117,7 +117,7 @@ fn a_glob_leaves_alone_what_it_does_not_fit_and_a_name_refuses() {
     };
     assert_eq!(
         part("ts").wish(&schema("T", KeyType::S, Some(KeyType::S))),
-        Wish::Impossible("rule 1 (line 1) cannot hold for table T: `by` names the attribute ts, but the table's sort key is sk; an attribute outside the primary key cannot decide: a request by primary key could not be routed".to_owned())
+        Wish::Impossible("rule 1 (line 1) cannot hold for table T: `by` names the attribute ts, but the table's sort key is sk; an attribute outside the primary key cannot decide: a request by primary key could not be routed. Where other code took the shard from it, strategy = \"template\" with hash = \"random\" finds items in any shard".to_owned())
     );
     assert_eq!(
         part("sk").wish(&schema("T", KeyType::S, Some(KeyType::N))),
@@ -316,7 +316,11 @@ fn a_fault_of_a_strategy_says_what_would_be_right() {
         (
             template("shards = 4\ntemplate = \"{pk}#{shard}\""),
             "heatsink.toml:1: rule[1]: strategy = \"template\" needs the field `hash`, as the code that sharded the table computes it: \"md5\", \
-             \"sha256\", \"fnv1a32\", \"fnv1a64\", \"modulo\" or \"jump\"",
+             \"sha256\", \"fnv1a32\", \"fnv1a64\", \"modulo\" or \"jump\"; or \"random\", if it draws it or takes it from an attribute",
+        ),
+        (
+            template("template = \"{pk}#{shard}\"\nshards = 4\nhash = \"random\"\nby = \"sort_key\""),
+            "heatsink.toml:7: rule[1].by: has no meaning with hash = \"random\": an item can be in any shard; remove it",
         ),
         (
             template("template = \"{pk}#{bucket}\""),

@@ -27,6 +27,8 @@ const REMEMBERED: usize = 100_000;
 #[derive(Debug, Default)]
 pub struct Buckets {
     known: Mutex<(usize, HashMap<String, BTreeSet<Bucket>>)>,
+    /// Up to which bucket those without a row were looked into.
+    searched: Mutex<HashMap<String, Bucket>>,
 }
 
 impl Buckets {
@@ -41,6 +43,20 @@ impl Buckets {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let buckets = known.1.get(key)?;
         if newest { buckets.last().copied() } else { buckets.first().copied() }
+    }
+
+    /// The bucket up to which this process has looked into all buckets of a key that have no row.
+    pub fn searched(&self, key: &str) -> Option<Bucket> {
+        self.searched.lock().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    }
+
+    /// Takes note that all buckets of a key up to this one were looked into.
+    pub fn search(&self, key: &str, bucket: Bucket) {
+        let mut searched = self.searched.lock().unwrap_or_else(PoisonError::into_inner);
+        if searched.len() >= REMEMBERED {
+            searched.clear();
+        }
+        searched.insert(key.to_owned(), bucket);
     }
 
     /// Takes a row that was written or read.

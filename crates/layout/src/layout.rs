@@ -133,6 +133,11 @@ impl Layout {
         }
     }
 
+    /// Whether other writers draw the shard: an item can be in any of them, and equal sort keys in several.
+    pub fn is_drawn(&self) -> bool {
+        self.hash == Hash::Random && self.shards > 1 && self.attribute().is_none()
+    }
+
     /// Whether an item's slot follows from its primary key.
     pub fn follows_from_key(&self) -> bool {
         self.attribute().is_none() && (self.hash != Hash::Random || self.shards <= 1)

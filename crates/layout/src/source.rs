@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Bucket, Layout, Table};
+use crate::{Bucket, Layout, Slot, SortKey, Table, Unplaced};
 
 /// How one logical key is laid out right now.
 #[derive(Clone, Debug)]
@@ -44,6 +44,33 @@ pub trait LayoutSource: Send + Sync {
     fn reads(&self, _table: &Table, _key: &[u8]) -> Reads {
         Reads::default()
     }
+
+    /// The slot of the item with that sort key. Asked for every item that a request names.
+    ///
+    /// # Errors
+    /// [`Unplaced`] where it does not follow from the primary key, or the sort key cannot be an item's.
+    fn slot(
+        &self,
+        _table: &Table,
+        layout: &Layout,
+        _key: &[u8],
+        sort: Option<SortKey<'_>>,
+    ) -> Result<Slot, Unplaced> {
+        layout.slot_of(sort)
+    }
+
+    /// The slot where an item is known to lie whose slot does not follow from its primary key.
+    fn found(&self, _table: &Table, _key: &[u8], _sort: Option<SortKey<'_>>) -> Option<Slot> {
+        None
+    }
+
+    /// The time in milliseconds since 1970, as far as it is known: writers past Heatsink begin buckets up to it.
+    fn now(&self) -> Option<u64> {
+        None
+    }
+
+    /// The same source, to be kept by a plan that is made again once something was looked for.
+    fn handle(&self) -> Arc<dyn LayoutSource>;
 
     /// Takes note of the bucket that an item is looked for in. Only the router listens.
     fn note(&self, _table: &Table, _key: &[u8], _bucket: Bucket) {}

@@ -103,6 +103,21 @@ impl Table {
         self.layouts.iter().any(|one| one.layout.counted().is_some())
     }
 
+    /// Whether some of its keys lie in shards that others draw.
+    pub fn has_drawn(&self) -> bool {
+        self.layouts.iter().any(|one| one.index.is_none() && one.layout.is_drawn())
+    }
+
+    /// The slot of a physical key, if its shard was drawn.
+    pub fn drawn(&self, physical: &[u8]) -> Option<Slot> {
+        if !self.has_drawn() {
+            return None;
+        }
+        let (length, slot) = self.decode(physical);
+        let layout = self.layouts.of(physical.get(..length)?)?;
+        slot.filter(|_| layout.is_drawn())
+    }
+
     /// Whether a stored item, with that physical key, is a part of a counter that does not count as an item.
     pub fn is_part(&self, physical: &[u8]) -> bool {
         let (length, slot) = self.decode(physical);

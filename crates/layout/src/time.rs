@@ -220,6 +220,12 @@ impl Bucket {
         Bucket { number: self.number.saturating_add(1), ..self }
     }
 
+    /// The one that lies so many before it.
+    pub fn back(self, buckets: usize) -> Self {
+        let buckets = i32::try_from(buckets).unwrap_or(i32::MAX);
+        Bucket { number: self.number.saturating_sub(buckets), ..self }
+    }
+
     /// How many buckets lie between it and a later one; 0 for an earlier one.
     pub fn until(self, later: Self) -> usize {
         usize::try_from(i64::from(later.number) - i64::from(self.number)).unwrap_or(0)

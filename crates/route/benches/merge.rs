@@ -46,6 +46,7 @@ fn merge_only(c: &mut Criterion) {
     group.finish();
 }
 
+#[derive(Clone)]
 struct Ten(Arc<Table>, Arc<Layout>);
 
 impl LayoutSource for Ten {
@@ -55,6 +56,10 @@ impl LayoutSource for Ten {
 
     fn placement(&self, _: &Table, _: &[u8]) -> Placement {
         Placement::Stable(Arc::clone(&self.1))
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
     }
 
     fn is_hidden(&self, _: &str) -> bool {

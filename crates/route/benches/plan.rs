@@ -10,6 +10,7 @@ use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table
 use heatsink_route::{Router, Step};
 
 /// One table whose keys all have the same layout.
+#[derive(Clone)]
 struct One {
     schema: Arc<Table>,
     layout: Arc<Layout>,
@@ -22,6 +23,10 @@ impl LayoutSource for One {
 
     fn placement(&self, _table: &Table, _key: &[u8]) -> Placement {
         Placement::Stable(Arc::clone(&self.layout))
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
     }
 
     fn is_hidden(&self, _name: &str) -> bool {

@@ -9,12 +9,12 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{LayoutSource, Table};
 
 use crate::answer::{pass_refusal, rewrite, strip_metrics_list, strip_object};
-use crate::counter;
 use crate::key::{Lost, place};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
 use crate::tables::table_name;
+use crate::{counter, rows};
 
 /// The recorded tables of a batch, by name.
 type Recorded = HashMap<String, Arc<Table>>;
@@ -26,7 +26,7 @@ pub(crate) fn plan(
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     if operation == Operation::BatchGetItem
-        && let Some(plan) = counter::batch_get(request, layouts)?
+        && let Some(plan) = rows::batch_get(request, layouts)?
     {
         return Ok(plan);
     }

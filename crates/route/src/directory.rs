@@ -6,7 +6,10 @@ use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_layout::{Bucket, Buckets, DIRECTORY, LayoutSource, Placement, Reads, Table, directory_key};
+use heatsink_layout::{
+    Bucket, Buckets, DIRECTORY, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced,
+    directory_key,
+};
 use serde_json::json;
 
 use crate::plan::{CallExplanation, Explanation, Plan, Planned};
@@ -71,6 +74,28 @@ impl LayoutSource for Noting<'_> {
         self.inner.reads(table, key)
     }
 
+    fn slot(
+        &self,
+        table: &Table,
+        layout: &Layout,
+        key: &[u8],
+        sort: Option<SortKey<'_>>,
+    ) -> Result<Slot, Unplaced> {
+        self.inner.slot(table, layout, key, sort)
+    }
+
+    fn found(&self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) -> Option<Slot> {
+        self.inner.found(table, key, sort)
+    }
+
+    fn now(&self) -> Option<u64> {
+        self.inner.now()
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        self.inner.handle()
+    }
+
     fn note(&self, table: &Table, key: &[u8], bucket: Bucket) {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         noted.push((directory_key(table, key), bucket));
@@ -92,7 +117,8 @@ struct Registered {
     then: Box<dyn Planned>,
 }
 
-fn put(key: &str, bucket: Bucket) -> Bytes {
+/// The entry of a bucket.
+pub(crate) fn put(key: &str, bucket: Bucket) -> Bytes {
     let item = json!({ "pk": { "S": key }, "sk": { "S": bucket.to_string() } });
     Bytes::from(json!({ "TableName": DIRECTORY, "Item": item }).to_string())
 }

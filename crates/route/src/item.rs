@@ -7,6 +7,7 @@ use bytes::Bytes;
 use heatsink_dynamo::{Code, Error};
 use heatsink_layout::{LayoutSource, Table};
 
+use crate::drawn;
 use crate::expression::{self, Rewritten};
 use crate::key::{Located, Lost, place};
 use crate::legacy::{self, Expected};
@@ -59,6 +60,9 @@ pub(crate) fn physical<'a>(
     let mut body = splice.finish(request.body);
     if !changes.is_empty() {
         body = set_members(&body, &changes)?;
+    }
+    if located.astray {
+        body = drawn::there(&body, schema)?;
     }
     Ok(Physical::Sent { body, located })
 }

@@ -38,7 +38,8 @@ impl<'a> KeyText<'a> {
         (!bytes.is_empty()).then_some(KeyText { raw, bytes, kind })
     }
 
-    fn sort_key(&self) -> Option<SortKey<'_>> {
+    /// The value, for layouts.
+    pub(crate) fn sort_key(&self) -> Option<SortKey<'_>> {
         let text = || std::str::from_utf8(&self.bytes).ok();
         Some(match self.kind {
             KeyType::S => SortKey::S(text()?),
@@ -94,6 +95,8 @@ pub(crate) struct Located<'a> {
     pub(crate) slot: Slot,
     /// What makes the logical key physical.
     pub(crate) suffix: String,
+    /// Whether it was found elsewhere than where it would be put: a write must not make it there, should it be gone.
+    pub(crate) astray: bool,
     sort: Option<KeyText<'a>>,
 }
 
@@ -153,12 +156,13 @@ pub(crate) fn locate<'a>(
         None => None,
     };
     let Placement::Stable(layout) = layouts.placement(table, &partition.bytes);
-    let slot = layout.slot_of(sort_key).map_err(Lost::unplaced)?;
+    let slot = layouts.slot(table, &layout, &partition.bytes, sort_key).map_err(Lost::unplaced)?;
+    let astray = layout.is_drawn() && layout.home(sort_key).map_err(Lost::unplaced)? != slot;
     if let Some(bucket) = slot.bucket {
         layouts.note(table, &partition.bytes, bucket);
     }
     let suffix = table.suffix(&partition.bytes, &layout, slot).map_err(Lost::unplaced)?;
-    Ok(Located { partition, slot, suffix, sort })
+    Ok(Located { partition, slot, suffix, astray, sort })
 }
 
 /// Makes a raw key or item physical: its partition key, and what it holds of the spread keys of indexes.

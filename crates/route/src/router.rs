@@ -9,10 +9,11 @@ use heatsink_dynamo::{Error, Operation, wire};
 use heatsink_layout::{Buckets, LayoutSource, Table};
 
 use crate::directory::{Noting, writes};
+use crate::drawn::{self, Tokens};
 use crate::query::share::ItemSizes;
 use crate::refusal::own;
 use crate::request::Request;
-use crate::{Plan, batch, counter, hidden, partiql, point, query, scan, streams, tables_of, transact};
+use crate::{Plan, batch, counter, hidden, partiql, point, query, rows, scan, streams, tables_of, transact};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +24,8 @@ pub struct Router {
     pub(crate) buckets: Arc<Buckets>,
     /// How many rows of counters were drawn.
     drawn: Arc<AtomicU16>,
+    /// What transactions with tokens were sent as, where that does not follow from them.
+    pub(crate) tokens: Tokens,
 }
 
 impl Router {
@@ -84,11 +87,26 @@ impl Router {
         }
         wire::check(operation, body)?;
         let request = Request::read(body)?;
+        let drawn = |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_drawn());
+        if schema.has_drawn() || tables.len() > 1 && tables.iter().any(drawn) {
+            return drawn::plan(self, operation, &request, &schema, layouts);
+        }
+        self.plan_noting(operation, &request, &schema, layouts)
+    }
+
+    /// The plan of a valid request, after the rows of the buckets that it is the first to put something into.
+    pub(crate) fn plan_noting(
+        &self,
+        operation: Operation,
+        request: &Request<'_>,
+        schema: &Arc<Table>,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Plan, Error> {
         if !writes(operation) {
-            return self.plan_recorded(operation, &request, &schema, layouts);
+            return self.plan_recorded(operation, request, schema, layouts);
         }
         let noting = Noting::new(layouts);
-        let plan = self.plan_recorded(operation, &request, &schema, &noting)?;
+        let plan = self.plan_recorded(operation, request, schema, &noting)?;
         Ok(noting.register(plan, &self.buckets))
     }
 
@@ -102,9 +120,14 @@ impl Router {
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 let holder = request.get(point::holder(operation)).unwrap_or_default();
-                match counter::layout_of(schema, layouts, holder) {
-                    Some(layout) => counter::point(self, operation, request, schema, &layout, layouts),
-                    None => point::plan(operation, request, schema, layouts),
+                match rows::layout_of(schema, layouts, holder) {
+                    Some(layout) if operation == Operation::GetItem => {
+                        rows::get(request, schema, &layout, layouts)
+                    }
+                    Some(layout) if layout.counted().is_some() => {
+                        counter::point(self, operation, request, schema, &layout, layouts)
+                    }
+                    _ => point::plan(operation, request, schema, layouts),
                 }
             }
             Operation::Query | Operation::Scan if schema.has_counters() => {

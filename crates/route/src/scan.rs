@@ -9,6 +9,7 @@ use heatsink_layout::{LayoutSource, Table};
 
 use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
 use crate::asked::asked_first;
+use crate::cursor::{self, Marked};
 use crate::filter::{LocalFilter, Unfiltered};
 use crate::key::{Lost, place};
 use crate::legacy::compares;
@@ -27,6 +28,14 @@ pub(crate) fn plan(
     schema: &Arc<Table>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
+    if schema.has_drawn() {
+        let marked = Marked::read(request.body, schema, layouts);
+        return unmarked(&Request::read(&marked.body)?, schema, &marked);
+    }
+    unmarked(request, schema, layouts)
+}
+
+fn unmarked(request: &Request<'_>, schema: &Arc<Table>, layouts: &dyn LayoutSource) -> Result<Plan, Error> {
     let index = match request.string("IndexName")? {
         None => None,
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
@@ -73,7 +82,7 @@ fn legacy_filter(
     let as_it_came = request.body;
     match modernized(as_it_came, "ScanFilter") {
         Ok(Some(modern)) => {
-            let then = plan(&Request::read(&modern)?, schema, layouts)?;
+            let then = unmarked(&Request::read(&modern)?, schema, layouts)?;
             Ok(asked_first(Operation::Scan, as_it_came.clone(), then))
         }
         Ok(None) | Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, as_it_came)),
@@ -140,5 +149,5 @@ pub(crate) fn logical<'a>(
             strip_object(table, item, splice)?;
         }
     }
-    last.map_or(Ok(()), |key| strip_object(table, key, splice))
+    last.map_or(Ok(()), |key| cursor::logical(table, key, splice))
 }

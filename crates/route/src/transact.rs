@@ -12,10 +12,11 @@ use heatsink_layout::{LayoutSource, Table};
 use serde_json::Value as Json;
 
 use crate::answer::{accepted, logical_item, pass_refusal, rewrite, strip_metrics_list, strip_object};
-use crate::counter::{Expansion, Unsent};
+use crate::asked;
 use crate::item::{Physical, in_store_words, meaningless as nowhere, physical, size_note};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
+use crate::rows::{Expansion, Unsent};
 use crate::splice::Splice;
 use crate::tables::table_name;
 
@@ -39,7 +40,7 @@ pub(crate) fn plan(
     let mut actions = Vec::new();
     let mut splice = Splice::new(request.body);
     let (mut meaningless, mut invalid) = (None, false);
-    let mut counters = Expansion::default();
+    let mut rows = Expansion::default();
     for element in json::elements(items).map_err(|_| malformed())? {
         let Some((whole, (name, holder), schema)) = action(request.body, element, layouts)? else {
             actions.push(None);
@@ -48,7 +49,7 @@ pub(crate) fn plan(
         let action = Request::read(&whole)?;
         let physical = match physical(&action, holder, &schema, layouts)? {
             Physical::Sent { body, located } => {
-                match counters.take(actions.len(), name, &action, body, &schema, layouts) {
+                match rows.take(actions.len(), name, &action, body, &schema, layouts) {
                     Ok(body) => Physical::Sent { body, located },
                     Err(Unsent::Meaningless(error)) => nowhere(&action, &located, error),
                     Err(Unsent::Refused(error)) => return Err(error),
@@ -84,29 +85,40 @@ pub(crate) fn plan(
     }
     let shows_index_keys =
         actions.iter().flatten().any(|(schema, _): &(Arc<Table>, usize)| !schema.index_keys().is_empty());
-    if splice.is_empty() && counters.is_empty() && !invalid && !shows_index_keys {
+    if splice.is_empty() && rows.is_empty() && !invalid && !shows_index_keys {
         let why = "every item of the transaction lies in its shard 0, whose physical key is the logical key";
         return Ok(Single::new(operation, request.body.clone(), None, why).plan());
     }
-    let why = if counters.is_empty() {
+    let why = if rows.is_empty() {
         "every item of the transaction has one physical key: one physical transaction, keys rewritten"
     } else {
-        splice.insert(items, 1, counters.tail(actions.len())?);
-        "one physical transaction, keys rewritten; an action that sets, deletes or reads a counter concerns all its rows, and those of the \
-         others are appended"
+        splice.insert(items, 1, rows.tail(actions.len())?);
+        "one physical transaction, keys rewritten; an action that sets, deletes or reads a counter concerns all its rows, and a read of an item \
+         whose shard was drawn all of them: those of the others are appended"
     };
+    let doubtful = rows.doubtful;
     let finish = move |answer: Result<Bytes, Error>| match answer {
         Ok(_) if invalid => Err(accepted()),
         Ok(body) => {
-            let body = if counters.is_empty() { body } else { counters.answer(actions.len(), &body)? };
-            let own = |(place, action): (usize, &Action)| action.clone().filter(|_| !counters.reads(place));
+            let body = if rows.is_empty() { body } else { rows.answer(actions.len(), &body)? };
+            let own = |(place, action): (usize, &Action)| action.clone().filter(|_| !rows.reads(place));
             let actions: Vec<Action> = actions.iter().enumerate().map(own).collect();
             rewrite(operation, &body, |splice| logical(&actions, &body, splice))
         }
-        Err(error) if counters.is_empty() => Err(logical_reasons(&actions, error)),
-        Err(error) => Err(logical_reasons(&actions, counters.error(actions.len(), error))),
+        Err(error) if rows.is_empty() => Err(logical_reasons(&actions, error)),
+        Err(error) => Err(logical_reasons(&actions, rows.error(actions.len(), error))),
     };
-    Ok(Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan())
+    let plan = Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan();
+    Ok(if doubtful {
+        asked::first(
+            operation,
+            request.body.clone(),
+            plan,
+            "whether the projections are valid, the store says",
+        )
+    } else {
+        plan
+    })
 }
 
 /// The action of one element, if it is on a recorded table.

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use heatsink_dynamo::KeyType;
 use heatsink_layout::{Hash, Layout, MAX_PARTITION_KEY, SortKey, Table, Unplaced};
 use serde_json::{Map, Value as Json, json};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::Direction;
 
@@ -34,6 +34,11 @@ impl Ground {
         let names = [Some(&self.table.key.partition), self.table.key.sort.as_ref()];
         let found = names.into_iter().flatten().filter_map(|attribute| item.get_key_value(&attribute.name));
         found.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// A hash of an item's logical primary key.
+    pub fn identity(&self, item: &Attributes, logical: &[u8]) -> u64 {
+        xxh3_64(Json::Object(self.primary_key(&self.rekeyed(item, logical))).to_string().as_bytes())
     }
 
     /// The same item under another partition key.

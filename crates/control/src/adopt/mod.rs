@@ -224,13 +224,14 @@ impl Adoption {
                 already: true,
                 items: 0,
                 moved: 0,
+                tied: 0,
                 checksum: String::new(),
             });
         }
         if !self.indexes.is_empty() {
             return self.turnover().run(options, watch).await;
         }
-        let (mut record, mut progress) = self.claim(watch).await?;
+        let (mut record, mut progress, tied) = self.claim(watch).await?;
         if !options.settle.is_zero() {
             watch.phase(Phase::Settling, None);
             self.registry.env().sleep(options.settle).await;
@@ -264,6 +265,7 @@ impl Adoption {
             already: false,
             items: progress.items,
             moved,
+            tied,
             checksum: progress.checksum,
         })
     }
@@ -275,14 +277,15 @@ impl Adoption {
         }
     }
 
-    /// Puts on record that this run moves the table: anew, or where an interrupted run stopped, whichever way that one went.
-    async fn claim(&self, watch: &dyn Watch) -> Result<(Record, Progress), AdoptError> {
+    /// Puts on record that this run moves the table: anew, or where an interrupted run stopped, whichever way that one went. Also gives how
+    /// many primary keys it has met more than once.
+    async fn claim(&self, watch: &dyn Watch) -> Result<(Record, Progress, u64), AdoptError> {
         let run = self.registry.env().random();
         if let Some(record) = &self.record
             && let State::Adopting(progress) | State::Returning(progress) = &record.state
         {
             let progress = Progress { run, ..progress.clone() };
-            return Ok((self.write(record, self.under_way(progress.clone())).await?, progress));
+            return Ok((self.write(record, self.under_way(progress.clone())).await?, progress, 0));
         }
         let survey = self.survey(watch).await?;
         if survey.refused > 0 {
@@ -293,7 +296,7 @@ impl Adoption {
             Progress { depth, deepest: survey.deepest, items: survey.items, checksum: survey.checksum, run };
         let state = self.under_way(progress.clone());
         if let Some(record) = &self.record {
-            return Ok((self.write(record, state).await?, progress));
+            return Ok((self.write(record, state).await?, progress, survey.tied));
         }
         let schema = &self.ground.table;
         let (id, name) = (schema.id.clone(), schema.name.clone());
@@ -304,7 +307,7 @@ impl Adoption {
         if self.registry.create(&record).await? != record {
             return Err(self.taken_over());
         }
-        Ok((record, progress))
+        Ok((record, progress, survey.tied))
     }
 
     async fn write(&self, from: &Record, state: State) -> Result<Record, AdoptError> {

@@ -1,5 +1,7 @@
 //! Full reads of a table that change nothing: what an adoption would do and cannot do, and whether everything is at its place.
 
+use std::collections::HashSet;
+
 use heatsink_dynamo::Error;
 use heatsink_dynamo::size::{MAX_ITEM, item_size};
 use heatsink_dynamo::value::read_item;
@@ -25,6 +27,9 @@ pub struct Survey {
     pub deepest: usize,
     /// Items whose logical key ends in the reserved form and is stored escaped.
     pub escaped: u64,
+    /// Items whose shard was drawn and whose primary key another item has too, in another shard: Queries show them all, and requests that name
+    /// one by its key are refused.
+    pub tied: u64,
     /// The checksum over all items under their logical keys.
     pub checksum: String,
     /// Items that cannot be moved, or are not where they should be.
@@ -62,12 +67,17 @@ pub(super) async fn survey(
 ) -> Result<Survey, AdoptError> {
     let mut found = Survey::default();
     let mut sum = Checksum::default();
+    // A hash of every key whose shard was drawn: some twenty bytes each.
+    let mut met = HashSet::new();
     let mut walk = Walk::new(registry, &ground.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
             let key = ground.key(item)?;
             let logical = ground.logical(&key, direction);
             found.items += 1;
+            if ground.table.drawn(&key).is_some() && !met.insert(ground.identity(item, logical)) {
+                found.tied += 1;
+            }
             found.deepest = found.deepest.max(depth(&ground.table, logical));
             found.escaped += u64::from(ground.table.is_reserved(logical));
             match ground.home(&key, logical, item)? {

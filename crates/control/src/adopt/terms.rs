@@ -65,6 +65,8 @@ pub struct Report {
     pub items: u64,
     /// Items that this run moved, or rewrote.
     pub moved: u64,
+    /// Items whose primary key another item has too, in another shard that was drawn; as far as this run has looked.
+    pub tied: u64,
     /// The checksum over all items, equal before and after; none for keys of indexes, since clients go on.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub checksum: String,

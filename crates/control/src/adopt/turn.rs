@@ -95,6 +95,7 @@ impl Turnover<'_> {
             already: false,
             items: turning.items,
             moved: rewritten,
+            tied: 0,
             checksum: String::new(),
         })
     }

@@ -67,7 +67,7 @@ pub(crate) struct Rule {
     /// How physical keys are written: {pk}, then {shard} (from 0), {shard+1} (from 1), {bucket}, {bucket:%Y%m%d}, and separators.
     #[schemars(with = "Option<String>")]
     pub template: Option<Spanned<String>>,
-    /// How the shard is computed from what is hashed. For "template" only.
+    /// How the shard is computed from what is hashed; "random" where the code that writes draws it. For "template" only.
     #[schemars(with = "Option<HashName>")]
     pub hash: Option<Spanned<HashName>>,
     /// What becomes of a Query when a shard cannot be read: "fail" (the default), or "partial", which answers with the other shards
@@ -111,6 +111,7 @@ pub(crate) enum HashName {
     Fnv1a32,
     Fnv1a64,
     Modulo,
+    Random,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

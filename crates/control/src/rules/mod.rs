@@ -226,7 +226,8 @@ impl Rule {
             if *attribute != sort.name {
                 return Err(format!(
                     "`by` names the attribute {attribute}, but the table's sort key is {}; an attribute outside the primary key \
-                     cannot decide: a request by primary key could not be routed",
+                     cannot decide: a request by primary key could not be routed. Where other code took the shard from it, strategy = \"template\" with \
+                     hash = \"random\" finds items in any shard",
                     sort.name
                 ));
             }

@@ -133,6 +133,10 @@ fn spread(
         return Ok(Spread::Whole);
     }
     let needs = |what: &str| missing(format!("strategy = \"{}\" needs the field {what}", name(strategy)));
+    if let (Some(by), Some(HashName::Random)) = (&raw.by, raw.hash.as_ref().map(|hash| *hash.get_ref())) {
+        let problem = "has no meaning with hash = \"random\": an item can be in any shard; remove it";
+        return Err(fault(by.span(), problem.to_owned()));
+    }
     let (by, part_of) = by(raw.by.map(Spanned::into_inner), fault)?;
     let time_span = raw.time.as_ref().map_or(0..0, Spanned::span);
     let time = match raw.bucket {
@@ -199,7 +203,7 @@ fn spread(
                 None if template.has_shard() => {
                     return Err(needs(
                         "`hash`, as the code that sharded the table computes it: \"md5\", \"sha256\", \"fnv1a32\", \"fnv1a64\", \
-                         \"modulo\" or \"jump\"",
+                         \"modulo\" or \"jump\"; or \"random\", if it draws it or takes it from an attribute",
                     ));
                 }
                 None => Hash::JumpXxh3,
@@ -285,5 +289,6 @@ fn hash(name: HashName) -> Hash {
         HashName::Fnv1a32 => Hash::Fnv1a32,
         HashName::Fnv1a64 => Hash::Fnv1a64,
         HashName::Modulo => Hash::Modulo,
+        HashName::Random => Hash::Random,
     }
 }

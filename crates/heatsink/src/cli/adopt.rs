@@ -121,8 +121,10 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
         }
         (false, Direction::Adopt) => {
             format!(
-                "table {table} is under its rules: {} items, {} of them moved, all found at their place, none lost",
-                report.items, report.moved
+                "table {table} is under its rules: {} items, {} of them moved, all found at their place, none lost{}",
+                report.items,
+                report.moved,
+                tied(report.tied)
             )
         }
         (false, Direction::Back) => {
@@ -138,11 +140,26 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
 fn dry_run(args: &Args, survey: &Survey) -> Result<(), Exit> {
     let document = serde_json::to_value(survey).map_err(|error| Exit::software(error.to_string()))?;
     let text = format!(
-        "table {}: {} items, {} would move, {} have keys in the reserved form that would be escaped",
-        args.table, survey.items, survey.to_move, survey.escaped
+        "table {}: {} items, {} would move, {} have keys in the reserved form that would be escaped{}",
+        args.table,
+        survey.items,
+        survey.to_move,
+        survey.escaped,
+        tied(survey.tied)
     );
     say(args.output, &document, &text)?;
     if survey.refused > 0 { Err(Exit::failed(survey.refusal(&args.table))) } else { Ok(()) }
+}
+
+/// A warning of items that cannot be told apart by their key.
+fn tied(items: u64) -> String {
+    match items {
+        0 => String::new(),
+        items => format!(
+            "\nwarning: {items} items have the primary key of another one, in another shard. Queries and Scans show all of them; requests that \
+             name one by its key are refused"
+        ),
+    }
 }
 
 /// Says what is about to happen and asks, if there is somebody to ask.

@@ -14,7 +14,7 @@ use crate::generate::Step;
 use crate::mistakes::{Standing, standing};
 use crate::shrink::Case;
 use crate::world::turns;
-use crate::{counters, streams, tables};
+use crate::{counters, outside, streams, tables};
 
 /// More pages than any collection here has rows.
 const MAX_PAGES: usize = 400;
@@ -144,13 +144,15 @@ fn statement(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Opti
 
 /// Whether an answer is one of the refusals that sharded tables give by design (docs/compatibility.md).
 pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
-    const REFUSALS: [&str; 8] = [
+    const REFUSALS: [&str; 10] = [
         "for attributes that it does not hold, with a condition on pk, is not supported on sharded tables",
         "is not supported on a sharded table: the stored value of ",
         "The table's rule takes the bucket from the time in the sort key, and this sort key holds none",
         "Not supported on a counter, whose numbers are spread over rows",
         "Not supported on a table with counters",
         "PartiQL is not supported on counters",
+        "ExecuteTransaction does not read keys whose shard is drawn at random",
+        "Not supported on a key whose shard is drawn at random (hash = \"random\"): Expected",
         "would be read as another logical key's: the rule's template cannot tell the two apart",
         "is being spread or brought back by `heatsink adopt`",
     ];
@@ -165,7 +167,12 @@ fn capacity(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Optio
     // A SELECT that is read by a Query or a Scan costs, and reports, what they do.
     let selects = step.body["Statement"].as_str().is_some_and(|text| text.starts_with("SELECT"));
     // Of counters it is the honest sum over the rows, not all of which are in an index.
-    if case.large || selects || counters::has(&case.rules) || plain.pages.len() != sharded.pages.len() {
+    if case.large
+        || selects
+        || counters::has(&case.rules)
+        || outside::has(&case.rules)
+        || plain.pages.len() != sharded.pages.len()
+    {
         return None;
     }
     differs("members of ConsumedCapacity", &members(plain), &members(sharded)).or_else(|| {

@@ -29,6 +29,7 @@ mod late;
 mod legacy;
 mod matrix;
 mod mistakes;
+mod outside;
 mod partiql;
 mod physical;
 mod replay;
@@ -128,6 +129,9 @@ fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     let mut steps = generate::steps(&mut rng, &tables, in_case);
     if counters::has(&rules) {
         counters::count(&mut rng, &mut steps);
+    }
+    if outside::has(&rules) {
+        outside::hide(&mut steps);
     }
     let large = seed % 10 == 9;
     if large {

@@ -6,7 +6,7 @@ use crate::generate::Step;
 use crate::mistakes::{Standing, standing};
 use crate::schema::Table;
 use crate::world::{self, World};
-use crate::{compare, physical};
+use crate::{compare, outside, physical};
 
 /// What a run met.
 #[derive(Debug, Default)]
@@ -62,6 +62,9 @@ impl Case {
         let plain = world::unsharded(&self.tables);
         let sharded = World::new(&self.tables, &self.rules);
         for (at, step) in self.steps.iter().enumerate() {
+            if outside::has(&self.rules) {
+                outside::stir(&self.tables, &sharded, step);
+            }
             let right = compare::run(&sharded.service, step);
             if let Some(refusal) = compare::refused_by_design(&right) {
                 *tally.skipped.entry(refusal).or_default() += 1;

@@ -18,7 +18,7 @@ use heatsink_route::{Plan, Router};
 
 use crate::matrix::{docs, unbacked};
 use crate::world::{self, World};
-use crate::{counters, generate};
+use crate::{counters, generate, outside};
 
 /// Steps of each world: enough for the rarest operation to come up, in every world several times.
 const STEPS: usize = 1_000;
@@ -52,6 +52,9 @@ impl LayoutSource for Noted<'_> {
         let Placement::Stable(layout) = &placement;
         self.met.lock().unwrap().extend(called(layout));
         placement
+    }
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        self.control.handle()
     }
     fn note(&self, table: &Table, key: &[u8], bucket: Bucket) {
         self.control.note(table, key, bucket);
@@ -119,6 +122,9 @@ fn generated() -> BTreeMap<(String, &'static str), usize> {
         let mut steps = generate::steps(&mut rng, &tables, STEPS);
         if counters::has(rules) {
             counters::count(&mut rng, &mut steps);
+        }
+        if outside::has(rules) {
+            outside::hide(&mut steps);
         }
         let world = World::new(&tables, rules);
         let names: Vec<Cow<str>> = tables.iter().map(|table| table.name.into()).collect();

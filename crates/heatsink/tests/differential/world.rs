@@ -50,6 +50,17 @@ pub const RULES: &[&str] = &[
         { table = "*", keys = "a*", strategy = "calculated", shards = 3 },
     ]"#,
     r##"rule = [{ table = "Times", strategy = "template", template = "{pk}#{bucket:%Y%m%d}#{shard}", bucket = "day", hash = "fnv1a64", shards = 2 }]"##,
+    r##"rule = [{ table = "*", strategy = "template", template = "{pk}#{shard}", hash = "random", shards = 4 }]"##,
+    r##"rule = [
+        { table = "*", keys = "game*", strategy = "template", template = "{pk}.{shard+1}", hash = "random", shards = 3 },
+        { table = "S*", keys = "a*", strategy = "template", template = "{pk}#~{shard}", hash = "sha256", shards = 2 },
+    ]"##,
+    r##"rule = [{ table = "Times", strategy = "template", template = "{pk}#{bucket}#{shard}", bucket = "day", hash = "random", shards = 3 }]"##,
+    r##"rule = [
+        { table = "*", strategy = "template", template = "{pk}#{shard}", hash = "random", shards = 3 },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 3 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 2 },
+    ]"##,
     r#"rule = [
         { table = "*", strategy = "calculated", shards = 3 },
         { table = "*", index = "t-b", strategy = "calculated", shards = 4 },

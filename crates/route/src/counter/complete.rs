@@ -8,10 +8,10 @@ use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{Layout, Table};
 
-use super::fetch::Fetch;
 use super::fold::fold;
-use super::rows;
 use crate::answer::unreadable;
+use crate::rows::fetch::Fetch;
+use crate::rows::keys;
 
 /// Which numbers of which counters are completed.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Complete {
     }
 
     fn layout(&self, item: &[u8]) -> Result<Option<&Arc<Layout>>, Malformed> {
-        let identity = rows::logical(&self.table, item)?;
+        let identity = keys::logical(&self.table, item)?;
         let layout = self.table.layouts().of(identity.partition());
         Ok(layout.filter(|layout| layout.counted().is_some()))
     }
@@ -72,7 +72,7 @@ impl Complete {
             let layout = self.layout(item).map_err(|Malformed| unreadable(Operation::BatchGetItem))?;
             if let Some(layout) = layout {
                 let own = usize::from(!self.row0_too);
-                keys.extend(rows::keys(&self.table, layout, item)?.into_iter().skip(own));
+                keys.extend(keys::keys(&self.table, layout, item)?.into_iter().skip(own));
             }
         }
         let bindings = Bindings::default();
@@ -100,18 +100,18 @@ impl Complete {
     pub(super) fn whole(&self, item: &Bytes, fetched: &Fetch) -> Result<Bytes, Error> {
         let broken = |Malformed| unreadable(Operation::BatchGetItem);
         let Some(layout) = self.layout(item).map_err(broken)? else { return Ok(item.clone()) };
-        let identity = rows::logical(&self.table, item).map_err(broken)?;
+        let identity = keys::logical(&self.table, item).map_err(broken)?;
         let Some(parts) = fetched.parts(&identity) else { return Ok(item.clone()) };
         let counted = layout.counted().unwrap_or_default().iter();
         let counted: Vec<String> = counted.filter(|name| self.shown.contains(name)).cloned().collect();
         let mut item = item.clone();
-        if let (true, Some(row0)) = (self.row0_too, &parts.row0) {
+        if let (true, Some(row0)) = (self.row0_too, parts.row0()) {
             let mut own = Vec::new();
             for name in &counted {
                 own.push((name.as_str(), json::member(row0, name).map_err(broken)?));
             }
             item = json::splice_members(&item, &own).map(Bytes::from).map_err(broken)?;
         }
-        fold(&counted, &item, parts.others.iter().map(|row| &**row))
+        fold(&counted, &item, parts.others())
     }
 }

@@ -13,8 +13,6 @@ use heatsink_layout::Table;
 use serde_json::Value as Json;
 
 use super::complete::Complete;
-use super::fetch::{Fetch, add};
-use super::get::{Shown, whole_attributes};
 use crate::answer::unreadable;
 use crate::asked::asked_first;
 use crate::plan::{Explanation, Kind as PlanKind, Plan, Planned};
@@ -22,6 +20,8 @@ use crate::query::legacy::modernized;
 use crate::query::project;
 use crate::refusal::own;
 use crate::request::{Changes, Request, set_members};
+use crate::rows::fetch::{Fetch, add};
+use crate::rows::{Shown, whole_attributes};
 use crate::{Execution, Step};
 
 /// The plan of a Query or Scan of an index; `plan` makes one of a request without regard to counters.

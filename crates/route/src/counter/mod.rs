@@ -9,41 +9,30 @@
 //! | an UpdateItem that only adds to declared numbers | the same on one row, drawn in turn (`add`) |
 //! | a write that neither sets nor reads them | the same on row 0 |
 //! | a write that sets, removes or replaces them | one transaction over all rows (`transaction`) |
-//! | a read that shows them | all rows, folded into one item (`fetch`, `fold`, `query`, `scan`, `batch`) |
+//! | a read that shows them | all rows, folded into one item (`fold`, `query`, `scan`, and the module `rows`) |
 //!
 //! What no row can know is refused (`write`): a write that reads or returns a declared number. Why so:
 //! docs/decisions/0008-counters.md.
 
 mod add;
-mod batch;
 mod complete;
-mod index;
-mod scan;
-mod transact;
-
-mod fetch;
 pub(crate) mod fold;
-mod get;
+mod index;
 mod point;
-
-pub(crate) mod rows;
-
-mod transaction;
-mod write;
-
-use std::sync::Arc;
+mod scan;
+pub(crate) mod transaction;
+pub(crate) mod write;
 
 use heatsink_dynamo::{Error, json};
-use heatsink_layout::{Layout, LayoutSource, Placement, Table};
+use heatsink_layout::{LayoutSource, Table};
 
-use crate::key::KeyText;
 use crate::refusal::own;
+use crate::rows::layout_of;
 
-pub(crate) use batch::{get as batch_get, refuse_batch_write};
 pub(crate) use index::plan as index;
-pub(crate) use point::plan as point;
+pub(crate) use point::{MEANINGLESS, plan as point, row0};
 pub(crate) use scan::plan as scan;
-pub(crate) use transact::{Expansion, Unsent};
+pub(crate) use transaction::single_capacity;
 
 /// Refuses to turn on time to live: it deletes row 0 alone, and the parts in the other rows would come back with the next write.
 ///
@@ -61,21 +50,20 @@ pub(crate) fn refuse_expiry(body: &[u8]) -> Result<(), Error> {
     ))
 }
 
-/// The layout of the key in a raw `Key` or `Item`, if it is a counter's.
-pub(crate) fn layout_of(table: &Table, layouts: &dyn LayoutSource, object: &[u8]) -> Option<Arc<Layout>> {
-    if !table.has_counters() {
-        return None;
+/// Refuses a BatchWriteItem that names a counter.
+///
+/// # Errors
+/// `ValidationException`.
+pub(crate) fn refuse_batch_write(
+    table: &Table,
+    layouts: &dyn LayoutSource,
+    object: &[u8],
+) -> Result<(), Error> {
+    match layout_of(table, layouts, object) {
+        Some(layout) if layout.counted().is_some() => Err(write::refusal(
+            "BatchWriteItem would replace or delete its rows one by one, with readers in between. Use PutItem, DeleteItem or \
+             TransactWriteItems",
+        )),
+        _ => Ok(()),
     }
-    let partition = &table.key.partition;
-    let value = json::member(object, &partition.name).ok()??;
-    layout(table, layouts, &KeyText::read(value, partition.key_type)?.bytes)
-}
-
-/// The layout of a logical partition key, if it is a counter's.
-pub(crate) fn layout(table: &Table, layouts: &dyn LayoutSource, logical: &[u8]) -> Option<Arc<Layout>> {
-    if !table.has_counters() {
-        return None;
-    }
-    let Placement::Stable(layout) = layouts.placement(table, logical);
-    layout.counted().is_some().then_some(layout)
 }

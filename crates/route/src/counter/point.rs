@@ -1,4 +1,4 @@
-//! PutItem, UpdateItem, DeleteItem and GetItem of a counter's item.
+//! PutItem, UpdateItem and DeleteItem of a counter's item.
 
 use std::sync::Arc;
 
@@ -7,20 +7,21 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{Layout, LayoutSource, Table};
 
 use super::add::Add;
+use super::transaction;
 use super::write::{self, Unclear, Write};
-use super::{get, rows, transaction};
 use crate::answer::pass_refusal;
 use crate::item::{Physical, in_store_words, meaningless, of_empty_key, physical, too_large};
 use crate::key::Located;
 use crate::plan::{CallExplanation, Explanation, Finish, Kind, OneCall, Plan, Planned, Single};
 use crate::point::{finish, holder};
 use crate::request::Request;
+use crate::rows::keys;
 use crate::{Execution, PhysicalCall, Router, asked};
 
-const MEANINGLESS: &str =
+pub(crate) const MEANINGLESS: &str =
     "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
 
-/// The plan of a point operation on a counter.
+/// The plan of a write of one counter.
 pub(crate) fn plan(
     router: &Router,
     operation: Operation,
@@ -39,13 +40,10 @@ pub(crate) fn plan(
         }
     };
     let object = request.get(holder).unwrap_or_default();
-    if holder == "Key" && !rows::is_key(table, object) {
+    if holder == "Key" && !keys::is_key(table, object) {
         return Ok(pass_refusal(operation, request.body));
     }
-    let keys = rows::keys(table, layout, object)?;
-    if operation == Operation::GetItem {
-        return get::plan(request, body, &located, table, counted, keys);
-    }
+    let keys = keys::keys(table, layout, object)?;
     let ask = if write::doubtful(request) {
         match meaningless(request, &located, Error::validation("")) {
             Physical::Meaningless { body, .. } => Some(body),
@@ -108,7 +106,7 @@ pub(crate) fn plan(
 }
 
 /// One request on row 0.
-pub(super) fn row0(
+pub(crate) fn row0(
     operation: Operation,
     body: Bytes,
     finish: Option<Finish>,

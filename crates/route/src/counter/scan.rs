@@ -14,8 +14,6 @@ use heatsink_layout::{LayoutSource, Table};
 use serde_json::Value as Json;
 
 use super::complete::Complete;
-use super::fetch::{Fetch, add};
-use super::rows;
 use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked::asked_first;
 use crate::key::{KeyText, Lost, locate};
@@ -25,6 +23,8 @@ use crate::query::project;
 use crate::query::request::Unplanned;
 use crate::refusal::own;
 use crate::request::{Changes, Request, set_members};
+use crate::rows::fetch::{Fetch, add};
+use crate::rows::keys;
 use crate::splice::Splice;
 use crate::{Execution, PhysicalCall, Step};
 
@@ -318,7 +318,7 @@ impl Scanning {
         answer.raw("Count", kept.to_string().as_bytes());
         answer.raw("ScannedCount", self.items.len().to_string().as_bytes());
         if let (true, Some(last)) = (self.more, self.items.last()) {
-            answer.raw("LastEvaluatedKey", &rows::key(&self.plan.table, last).map_err(broken)?);
+            answer.raw("LastEvaluatedKey", &keys::key(&self.plan.table, last).map_err(broken)?);
         }
         if let Some(capacity) = &self.capacity {
             answer.raw("ConsumedCapacity", capacity.to_string().as_bytes());

@@ -33,7 +33,7 @@ pub(super) fn whole(name: &str, request: &Request<'_>) -> Vec<u8> {
 }
 
 /// The action of another row, with a physical key: it goes, or these of its attributes.
-pub(super) fn cleared(table_name: &[u8], key: &[u8], gone: Option<&[String]>) -> Vec<u8> {
+pub(crate) fn cleared(table_name: &[u8], key: &[u8], gone: Option<&[String]>) -> Vec<u8> {
     let mut action = Object::new();
     action.raw("TableName", table_name).raw("Key", key);
     let Some(gone) = gone else { return named("Delete", &action.finish()) };
@@ -94,7 +94,7 @@ pub(super) fn answer(table: &Table, body: &Bytes) -> Result<Bytes, Error> {
 }
 
 /// `ConsumedCapacity` as operations on one item have it: without the parts read and written.
-pub(super) fn single_capacity(mut capacity: Json) -> Json {
+pub(crate) fn single_capacity(mut capacity: Json) -> Json {
     if let Some(members) = capacity.as_object_mut() {
         members.retain(|name, _| name != "ReadCapacityUnits" && name != "WriteCapacityUnits");
         members.values_mut().for_each(|member| *member = single_capacity(member.take()));

@@ -8,7 +8,7 @@ use crate::request::Request;
 
 /// What a write does to the rows.
 #[derive(Debug)]
-pub(super) enum Write {
+pub(crate) enum Write {
     /// It only adds to declared numbers: any row can take it.
     Add(Update),
     /// It concerns row 0 alone.
@@ -19,7 +19,7 @@ pub(super) enum Write {
 
 /// Why a write has no meaning for rows.
 #[derive(Debug)]
-pub(super) enum Unclear {
+pub(crate) enum Unclear {
     /// Refused here.
     Refused(Error),
     /// An expression is not valid: the refusal is the store's, or else this one.
@@ -27,7 +27,7 @@ pub(super) enum Unclear {
 }
 
 /// Reads a PutItem, UpdateItem or DeleteItem, or such an action of a transaction; `None` for a ConditionCheck.
-pub(super) fn read(
+pub(crate) fn read(
     operation: Option<Operation>,
     request: &Request<'_>,
     counted: &[String],

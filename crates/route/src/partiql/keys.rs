@@ -58,7 +58,7 @@ pub(super) fn target(
     if layout.counted().is_some() {
         return Target::Counter(counters());
     }
-    let placed = slot_of(&layout, sort.as_ref())
+    let placed = slot_of(layouts, schema, &layout, &partition, sort.as_ref())
         .and_then(|slot| Ok((physical(schema, &layout, &partition, slot)?, slot)));
     // What only SELECTs name in lists is read; a bucket needs its entry before the first write.
     if let (Ok((_, Slot { bucket: Some(bucket), .. })), false) = (&placed, lists) {
@@ -68,6 +68,16 @@ pub(super) fn target(
         Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot, sort }),
         Err(unplaced) => Target::Nowhere(Error::validation(unplaced.to_string())),
     }
+}
+
+/// Whether a statement names a partition key whose shards are drawn.
+pub(super) fn names_drawn(written: &Written<'_>, schema: &Table, layouts: &dyn LayoutSource) -> bool {
+    let partition = &schema.key.partition;
+    schema.has_drawn()
+        && match named(written, partition, KeyPart::Partition, &terms(written, &partition.name, true)) {
+            Ok(Some(key)) => stable(layouts, schema, &key).is_drawn(),
+            _ => false,
+        }
 }
 
 /// The refusal of a statement on counters.

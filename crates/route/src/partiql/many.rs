@@ -8,11 +8,12 @@ use heatsink_dynamo::{Code, Error, Operation, json};
 use heatsink_layout::{LayoutSource, Table};
 use serde_json::{Value as Json, json};
 
-use super::keys::{Target, target};
+use super::keys::{Target, names_drawn, target};
 use super::statement::Written;
 use super::{guard, not_understood, rewrite};
 use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
 use crate::plan::{Plan, Single};
+use crate::refusal::own;
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
 use crate::tables::table_name;
@@ -78,6 +79,12 @@ fn one<'a>(
         return guarded(not_understood("it names several tables"));
     };
     let selects = matches!(written.statement.action, Action::Select { .. });
+    if whole && selects && names_drawn(&written, &schema, layouts) {
+        return Err(own(
+            "ExecuteTransaction does not read keys whose shard is drawn at random (hash = \"random\"): where the items lie would be looked \
+             for before, and not at the same moment. Use TransactGetItems. Nothing was read or written",
+        ));
+    }
     match target(&written, &schema, layouts, selects) {
         Target::At(place) => match rewrite::into(splice, &written, &schema, &place) {
             Ok(()) => Ok(Kept::Physical(schema)),

@@ -28,6 +28,7 @@ use heatsink_layout::{LayoutSource, Table};
 
 use self::keys::Target;
 use self::statement::Written;
+pub(crate) use self::statement::reads;
 use crate::answer::{logical_error, rewrite as edited, strip_object};
 use crate::item::too_large;
 use crate::plan::{Finish, Plan, Single};
@@ -56,8 +57,11 @@ fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Re
         Ok(Some(written)) => written,
         Ok(None) => return Ok(unread(request.body, "it holds no statement", true)),
         Err(why) => {
-            let reads = statement::reads(request);
-            return if reads { Ok(unread(request.body, &why, true)) } else { guard::one(request, why) };
+            return if reads(request) {
+                Ok(unread(request.body, &why, true))
+            } else {
+                guard::one(request, why)
+            };
         }
     };
     let Some(schema) = layouts.table(table_name(&written.statement.table.name)) else {
@@ -75,6 +79,7 @@ fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Re
             && request.get("Limit").is_none()
             && request.get("NextToken").is_none();
         if whole
+            && !keys::names_drawn(&written, &schema, layouts)
             && let Target::At(place) = keys::target(&written, &schema, layouts, true)
             && let Ok(body) = rewrite::body(request.body, &written, &schema, &place)
         {

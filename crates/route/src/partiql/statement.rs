@@ -58,7 +58,7 @@ impl<'a> Written<'a> {
 }
 
 /// Whether a statement, understood or not, can only read.
-pub(super) fn reads(request: &Request<'_>) -> bool {
+pub(crate) fn reads(request: &Request<'_>) -> bool {
     let text = request.get("Statement").and_then(|raw| json::string(raw).ok());
     text.is_some_and(|text| only_reads(&text))
 }

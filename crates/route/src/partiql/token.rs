@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::statement::Written;
+use crate::cursor::SHARD;
 
 /// A position in a SELECT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,7 +63,8 @@ impl Position {
 
 fn is_key(raw: &[u8], cursor: &[&AttributeDefinition]) -> bool {
     let Ok(members) = json::members(raw) else { return false };
-    members.len() == cursor.len()
+    let more = usize::from(members.iter().any(|(name, _)| name == SHARD));
+    members.len() == cursor.len() + more
         && cursor.iter().all(|attribute| {
             let found = members.iter().find(|(name, _)| *name == attribute.name);
             found.is_some_and(|(_, value)| KeyValue::read(value, attribute).is_ok())

@@ -11,9 +11,11 @@ use heatsink_dynamo::value::{read_attributes, read_item, write_item};
 use heatsink_layout::Table;
 use serde_json::json;
 
+use super::Key;
 use super::page::{Capacity, Row, Units};
 use super::request::Report;
 use super::scatter::Collected;
+use crate::cursor;
 use crate::key::strip;
 use crate::splice::Splice;
 
@@ -26,6 +28,17 @@ pub(crate) enum Logical {
     Decoded,
 }
 
+/// When a cursor says in which shard its item lies, if that was drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Marks {
+    /// None is drawn.
+    Never,
+    /// Where several shards hold the last sort key.
+    Ties,
+    /// On an index.
+    Always,
+}
+
 /// What the client wants to see of the rows.
 #[derive(Debug)]
 pub(crate) struct Shape {
@@ -36,6 +49,9 @@ pub(crate) struct Shape {
     pub(crate) report: Report,
     pub(crate) table: Arc<Table>,
     pub(crate) logical: Logical,
+    pub(crate) marks: Marks,
+    /// The sort key of a cursor that said where its item lies.
+    pub(crate) from: Option<Key>,
     /// The attributes of a cursor.
     pub(crate) cursor: Vec<String>,
 }
@@ -45,8 +61,15 @@ impl Shape {
     pub(crate) fn answer(&self, page: &Collected, rows: Option<usize>) -> Result<Bytes, Error> {
         let all = page.rows.as_slice();
         let shown = rows.and_then(|rows| all.get(..rows)).unwrap_or(all);
-        let more = page.more || shown.len() < all.len();
-        self.write(&page.pages, shown, more, page.capacity.as_ref())
+        let cut = shown.len() < all.len();
+        let more = page.more || cut;
+        // Of a cut page it is not known what other shards hold; a mark is right in any case.
+        let marked = match self.marks {
+            Marks::Never => false,
+            Marks::Ties => page.tied || cut,
+            Marks::Always => true,
+        };
+        self.write(&page.pages, shown, more.then_some(marked), page.capacity.as_ref())
             .map_err(|Malformed| Error::internal("The store's answer to Query could not be read"))
     }
 
@@ -54,7 +77,7 @@ impl Shape {
         &self,
         pages: &[Bytes],
         rows: &[Row],
-        more: bool,
+        more: Option<bool>,
         capacity: Option<&Capacity>,
     ) -> Result<Bytes, Malformed> {
         let roots: Option<BTreeSet<&str>> = self.filter.as_ref().map(Filter::roots);
@@ -89,8 +112,8 @@ impl Shape {
         answer
             .raw("Count", shown.to_string().as_bytes())
             .raw("ScannedCount", rows.len().to_string().as_bytes());
-        if let (true, Some(last)) = (more, rows.last()) {
-            answer.raw("LastEvaluatedKey", &self.cursor(pages, last)?);
+        if let (Some(marked), Some(last)) = (more, rows.last()) {
+            answer.raw("LastEvaluatedKey", &self.cursor(pages, last, marked)?);
         }
         if let (Some(capacity), Report::Total | Report::Indexes) = (capacity, self.report) {
             answer.raw("ConsumedCapacity", self.capacity(capacity).to_string().as_bytes());
@@ -118,17 +141,23 @@ impl Shape {
         Ok(())
     }
 
-    /// The plain logical key at which a page that ended with `row` goes on.
-    fn cursor(&self, pages: &[Bytes], row: &Row) -> Result<Vec<u8>, Malformed> {
+    /// The plain logical key at which a page that ended with `row` goes on; if it is to be marked, with the row's shard.
+    fn cursor(&self, pages: &[Bytes], row: &Row, marked: bool) -> Result<Vec<u8>, Malformed> {
         let mut item = Vec::new();
         self.logical(pages, row, &mut item)?;
         let members = json::members(&item)?;
-        let mut cursor = Object::new();
+        let mut found = Object::new();
         for name in &self.cursor {
-            let (_, value) = members.iter().find(|(found, _)| found == name).ok_or(Malformed)?;
-            cursor.raw(name, value);
+            let (_, value) = members.iter().find(|(known, _)| known == name).ok_or(Malformed)?;
+            found.raw(name, value);
         }
-        Ok(cursor.finish())
+        if marked {
+            let partition = pages.get(row.page).and_then(|page| page.get(row.partition.clone()));
+            if let Some(shard) = cursor::shard(&self.table, partition.ok_or(Malformed)?) {
+                found.raw(cursor::SHARD, shard.as_bytes());
+            }
+        }
+        Ok(found.finish())
     }
 
     fn capacity(&self, capacity: &Capacity) -> serde_json::Value {

@@ -5,7 +5,11 @@
 //! directory, which is read in the same direction, beside the shards; it takes part in the merge as a lane without rows. Where
 //! the condition spans a few buckets only, they are tried without asking it. On an index, whose order is another, all buckets
 //! are opened. Sort keys without a time lie outside all buckets, in shard 0, which is always asked.
+//!
+//! Code past Heatsink that writes by a template begins buckets without a word. So the buckets up to now
+//! are tried too ([`Buckets::begun`]), and those in which something is found are entered.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -20,9 +24,19 @@ use super::lanes::{Lane, Lanes, physical};
 use super::range::Range;
 use super::request::{Query, Unplanned};
 use crate::Router;
+use crate::directory::put;
 
 /// Up to so many buckets are tried without a look into the directory, which costs as much as a few empty shards.
 const FEW: usize = 8;
+
+/// How many buckets up to now are tried that the directory does not have: four days of hours, three months of days.
+pub(crate) const BEGUN: usize = 100;
+
+/// How many of them are tried again when a Query of this process has tried all of them before: for items that come late.
+const LATE: usize = 8;
+
+/// How far clocks of other writers may be ahead, in milliseconds.
+const AHEAD: u64 = 5 * 60 * 1000;
 
 /// Rows of one page of the directory: some 7 KB.
 const ROWS: usize = 100;
@@ -45,12 +59,14 @@ pub(crate) struct Buckets {
     range: Option<Range>,
     numeric: bool,
     pub(crate) shards: u16,
-    descending: bool,
+    pub(crate) descending: bool,
     consistent: bool,
     /// Whether items without a time have a place.
     others: bool,
     /// The buckets that can hold what is asked for, where these are few.
     few: Option<Vec<Bucket>>,
+    /// The newest bucket that other code can have begun; `None` where none writes.
+    until: Option<Bucket>,
 }
 
 /// A page of the directory.
@@ -67,6 +83,7 @@ impl Buckets {
         query: &Query<'_>,
         layout: &Arc<Layout>,
         time: &Time,
+        now: Option<u64>,
     ) -> Result<Self, Unplanned> {
         // A key that leaves no room for a suffix is refused as its writes were.
         physical(query.schema, layout, &query.partition, Slot::default()).or_else(|unplaced| {
@@ -79,7 +96,9 @@ impl Buckets {
                 let sort = query.cursor()?.and_then(|cursor| cursor.into_iter().nth(1));
                 Some(match sort {
                     Some((at, _)) if range.contains(&at) => {
-                        range.from(std::ops::Bound::Excluded(at), query.descending)
+                        // Other shards can hold the same sort key, where they are drawn.
+                        let bound = if query.drawn { Bound::Included(at) } else { Bound::Excluded(at) };
+                        range.from(bound, query.descending)
                     }
                     _ => range,
                 })
@@ -102,6 +121,10 @@ impl Buckets {
             consistent: query.consistent,
             others: matches!(layout.strategy, Strategy::Bucket { .. }),
             few: None,
+            until: now.filter(|_| layout.template().is_some()).and_then(|now| {
+                let seconds = i64::try_from((now + AHEAD) / 1000).ok()?;
+                Bucket::at(seconds, time.granularity)
+            }),
         };
         buckets.few = buckets.span();
         Ok(buckets)
@@ -109,7 +132,7 @@ impl Buckets {
 
     /// The buckets between the two ends of the range, if both have one and few lie between.
     fn span(&self) -> Option<Vec<Bucket>> {
-        use std::ops::Bound::{Excluded, Included};
+        use Bound::{Excluded, Included};
         let range = self.range.as_ref()?;
         let (Included(from) | Excluded(from), Included(to) | Excluded(to)) = (&range.lower, &range.upper)
         else {
@@ -139,7 +162,7 @@ impl Buckets {
 
     /// Whether a bucket can hold what is asked for.
     fn holds(&self, bucket: Bucket) -> bool {
-        use std::ops::Bound::{Excluded, Included, Unbounded};
+        use Bound::{Excluded, Included, Unbounded};
         let Some(range) = &self.range else { return true };
         match self.time.span(bucket, self.numeric) {
             Span::BeginsWith(prefix) => {
@@ -209,9 +232,56 @@ impl Buckets {
                     .known
                     .end(&self.key, self.descending)
                     .filter(|bucket| bucket.granularity() == self.time.granularity && self.holds(*bucket));
-                (end.into_iter().collect(), true)
+                let until = self.until.filter(|until| {
+                    self.descending && self.holds(*until) && end.is_none_or(|end| end < *until)
+                });
+                (until.into_iter().chain(end).collect(), true)
             }
         }
+    }
+
+    /// The buckets up to now that are tried whether the directory has them or not, in the direction of reading. A row of the directory says
+    /// nothing of those before it: who reads the newest items only enters the newest buckets only.
+    pub(crate) fn begun(&self) -> Vec<Bucket> {
+        let Some(until) = self.until else { return Vec::new() };
+        let searched = self.known.searched(&self.key).map(|searched| searched.back(LATE - 1));
+        let first = searched.max(Some(until.back(BEGUN - 1)));
+        let buckets = std::iter::successors(first, |bucket| Some(bucket.next()));
+        let mut buckets: Vec<Bucket> = buckets.take_while(|bucket| *bucket <= until).collect();
+        buckets.retain(|bucket| self.holds(*bucket));
+        if self.descending {
+            buckets.reverse();
+        }
+        buckets
+    }
+
+    /// Takes note that all buckets without a row were looked into, if this Query looks at all.
+    pub(crate) fn looked(&self) {
+        let everything =
+            |range: &Range| (&range.lower, &range.upper) == (&Bound::Unbounded, &Bound::Unbounded);
+        if let Some(until) = self.until.filter(|_| self.range.as_ref().is_none_or(everything)) {
+            self.known.search(&self.key, until);
+        }
+    }
+
+    /// Whether something was found in a bucket that has no row yet, as far as is known here.
+    pub(crate) fn is_news(&self, bucket: Bucket) -> bool {
+        !self.others && !self.known.has(&self.key, bucket)
+    }
+
+    /// The call that enters a bucket.
+    pub(crate) fn entry(&self, bucket: Bucket) -> Bytes {
+        put(&self.key, bucket)
+    }
+
+    /// Takes note that a bucket is entered.
+    pub(crate) fn entered(&self, bucket: Bucket) {
+        self.known.learn(&self.key, bucket);
+    }
+
+    /// The newest bucket that other code can have begun.
+    pub(crate) fn until(&self) -> Option<Bucket> {
+        self.until
     }
 
     /// The lanes of a bucket, in the order that breaks ties.

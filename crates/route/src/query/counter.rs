@@ -23,8 +23,9 @@ use super::shape::{Gathering, attributes};
 use super::template::{Ask, Expressions, Template};
 use super::{Key, one_shard};
 use crate::counter::fold::fold;
-use crate::counter::rows::{self, Identity};
+
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
+use crate::rows::keys::{self, Identity};
 use crate::{Execution, PhysicalCall, Router, Step, answer};
 
 /// The plan of a Query for the key of a counter, on the table.
@@ -61,6 +62,7 @@ pub(super) fn plan(router: &Router, query: &Query<'_>, layout: &Arc<Layout>) -> 
             sizes: Arc::clone(&router.sizes),
             learned_as: query.learned_as(),
             partial: false,
+            passed: None,
         }),
         others,
         template,
@@ -181,7 +183,7 @@ impl Summing {
         for row in &mut page.rows {
             let whole = page.pages.get(row.page).and_then(|page| page.get(row.item.clone()));
             let item = whole.ok_or_else(|| broken(Malformed))?;
-            let (identity, _) = rows::stored(table, item).map_err(broken)?;
+            let (identity, _) = keys::stored(table, item).map_err(broken)?;
             let Some(parts) = self.parts.get(&identity) else { continue };
             let row0 = Bytes::copy_from_slice(item);
             let item = fold(&self.plan.counted, &row0, parts.iter().map(|part| &**part))?;
@@ -198,7 +200,7 @@ impl Summing {
         let [items, last, capacity] =
             json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
         for item in json::elements(items.ok_or(Malformed)?)? {
-            let (identity, _) = rows::stored(&self.plan.wanted.gathering.shape.table, item)?;
+            let (identity, _) = keys::stored(&self.plan.wanted.gathering.shape.table, item)?;
             self.parts.entry(identity).or_default().push(body.slice_ref(item));
         }
         if let Some(last) = last.filter(|last| *last != b"null") {

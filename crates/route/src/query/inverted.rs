@@ -25,11 +25,12 @@ use super::scatter::Collected;
 use super::shape::Gathering;
 use super::share::PAGE_BYTES;
 use super::template::Ask;
-use super::{Key, stable};
+use super::{Key, slot_of, stable};
 use crate::{Execution, PhysicalCall, Step};
 
-/// The order of rows: the index's sort key, unless that is the table's partition key; the logical partition key; the table's sort key.
-type Place = (Option<Key>, Key, Option<Key>);
+/// The order of rows: the index's sort key, unless that is the table's partition key; the logical partition key; the table's sort key; and where
+/// shards are drawn, so that several items can have one key, the slot.
+type Place = (Option<Key>, Key, Option<Key>, Slot);
 
 /// Such a Query under way.
 pub(crate) struct Inverted {
@@ -80,11 +81,8 @@ impl Inverted {
             _ => in_each(Slot::default(), None),
         };
         let range = Range::of(query.condition.as_ref());
-        let after = query.cursor()?.map(|cursor| {
-            let place = place(query, &cursor, false).filter(|place| range.contains(&place.1));
-            place.ok_or(Unplanned::Invalid)
-        });
-        let after = after.transpose()?;
+        let after =
+            query.cursor()?.map(|cursor| place(query, &cursor, false, &range, layouts)).transpose()?;
         let turn = query.schema.index_key(&query.key().partition.name).and_then(IndexKey::turn);
         let values = partitions.len();
         let (plain, spread) = (0..lanes.len()).partition(|lane| lane % values == 0);
@@ -97,11 +95,10 @@ impl Inverted {
         query: &Query<'_>,
         key: &IndexKey,
         gathering: Gathering,
+        layouts: &dyn LayoutSource,
     ) -> Result<Self, Unplanned> {
-        let after = match query.cursor()? {
-            None => None,
-            Some(cursor) => Some(place(query, &cursor, true).ok_or(Unplanned::Invalid)?),
-        };
+        let all = Range::of(None);
+        let after = query.cursor()?.map(|cursor| place(query, &cursor, true, &all, layouts)).transpose()?;
         let range = Range::of(query.condition.as_ref());
         let at = after.as_ref().and_then(|after| after.0.clone());
         if at.as_ref().is_some_and(|at| !range.contains(at)) {
@@ -184,8 +181,9 @@ impl Inverted {
             self.capacity.get_or_insert_default().add(capacity);
         }
         for (sort, row) in page.rows {
-            let (partition, table_sort) = self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
-            let place = (sort.filter(|_| self.in_order), partition, table_sort);
+            let (partition, table_sort, slot) =
+                self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
+            let place = (sort.filter(|_| self.in_order), partition, table_sort, slot);
             let behind = self
                 .after
                 .as_ref()
@@ -207,8 +205,8 @@ impl Inverted {
         Ok(())
     }
 
-    /// The logical primary key of a stored item.
-    fn primary_of(&self, item: &[u8]) -> Result<(Key, Option<Key>), Error> {
+    /// The logical primary key of a stored item, and its slot if that was drawn.
+    fn primary_of(&self, item: &[u8]) -> Result<(Key, Option<Key>, Slot), Error> {
         let unreadable =
             || Error::internal("The store's answer to Query has an item without the table's key");
         let key = &self.schema.key;
@@ -216,6 +214,7 @@ impl Inverted {
         let [partition, sort_value] =
             json::attributes_of(item, [&key.partition.name, &sort.name]).map_err(|_| unreadable())?;
         let stored = KeyValue::read(partition.ok_or_else(unreadable)?, &key.partition)?.into_owned();
+        let slot = self.schema.drawn(&stored.canonical_bytes()).unwrap_or_default();
         let logical = match stored {
             Key::S(text) => {
                 let length = self.schema.decode(text.as_bytes()).0;
@@ -228,7 +227,7 @@ impl Inverted {
             None => None,
             Some(sort) => Some(KeyValue::read(sort_value.ok_or_else(unreadable)?, sort)?.into_owned()),
         };
-        Ok((logical, sort))
+        Ok((logical, sort, slot))
     }
 
     /// Keeps what the page can hold, in order, and forgets the rest.
@@ -272,19 +271,33 @@ fn in_turn(turn: Option<Turn>, plain: Vec<usize>, spread: Vec<usize>) -> Vec<Vec
     }
 }
 
-/// The place of a cursor; `None` if it is not one of this Query.
-fn place(query: &Query<'_>, cursor: &[(Key, &[u8])], in_order: bool) -> Option<Place> {
+/// The place of a cursor, whose logical partition key is in `range`.
+fn place(
+    query: &Query<'_>,
+    cursor: &[(Key, &[u8])],
+    in_order: bool,
+    range: &Range,
+    layouts: &dyn LayoutSource,
+) -> Result<Place, Unplanned> {
     let attributes = query.cursor_attributes();
     let find = |name: &str| {
         let at = attributes.iter().position(|attribute| attribute.name == name)?;
         cursor.get(at).map(|(value, _)| value.clone())
     };
-    if find(&query.key().partition.name).as_ref() != Some(&query.partition) {
-        return None;
-    }
     let key = &query.schema.key;
+    let partition = find(&key.partition.name).filter(|partition| range.contains(partition));
+    let partition = partition.ok_or(Unplanned::Invalid)?;
+    if find(&query.key().partition.name).as_ref() != Some(&query.partition) {
+        return Err(Unplanned::Invalid);
+    }
     let at = query.key().sort.as_ref().filter(|_| in_order).and_then(|sort| find(&sort.name));
-    Some((at, find(&key.partition.name)?, key.sort.as_ref().and_then(|sort| find(&sort.name))))
+    let sort = key.sort.as_ref().and_then(|sort| find(&sort.name));
+    let layout = stable(layouts, query.schema, &partition);
+    let slot = match layout.is_drawn() {
+        true => slot_of(layouts, query.schema, &layout, &partition, sort.as_ref())?,
+        false => Slot::default(),
+    };
+    Ok((at, partition, sort, slot))
 }
 
 impl Execution for Inverted {
@@ -299,7 +312,7 @@ impl Execution for Inverted {
         let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
         let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
         let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
-        Step::Done(self.gathering.shape.answer(&Collected { pages, rows, more, capacity }, None))
+        Step::Done(self.gathering.shape.answer(&Collected { pages, rows, more, capacity, tied: false }, None))
     }
 
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {

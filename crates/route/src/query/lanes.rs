@@ -8,9 +8,9 @@ use heatsink_dynamo::KeyValue;
 use heatsink_dynamo::json::Object;
 use heatsink_layout::{Layout, Slot, Table, Unplaced};
 
+use super::Key;
 use super::range::{Condition, Range};
 use super::request::{Query, Unplanned};
-use super::{Key, slot_of};
 
 /// One shard's part of a Query.
 #[derive(Clone, Debug)]
@@ -42,7 +42,11 @@ impl Lane {
             self.closed = before;
             return;
         };
-        let bound = if before { Bound::Excluded(at) } else { Bound::Included(at) };
+        self.from(if before { Bound::Excluded(at) } else { Bound::Included(at) }, descending);
+    }
+
+    /// Goes on from a sort key on.
+    fn from(&mut self, bound: Bound<Key>, descending: bool) {
         match Range::of(self.condition.as_ref()).from(bound, descending).express() {
             Some(expressed) => (self.condition, self.dropped) = (expressed.condition, expressed.dropped),
             None => self.closed = true,
@@ -78,7 +82,11 @@ enum After {
     Nothing,
     /// On the base table: the store resumes after a sort key that the shard does not hold.
     SortKey(Vec<(String, Vec<u8>)>),
-    /// On an index: only the slot that holds the cursor's item goes on after it; the others [`resume`](Lane::resume).
+    /// On a base table whose shards are drawn, where it is not known which holds the cursor's item: all from its sort key on. What has that
+    /// sort key is left out of the answer ([`Query::passed`]).
+    Anywhere(Key),
+    /// On an index, or where shards are drawn: only the slot that holds the cursor's item goes on after it; the others
+    /// [`resume`](Lane::resume).
     IndexKey { home: Slot, at: Option<Key>, attributes: Vec<(String, Vec<u8>)> },
 }
 
@@ -86,7 +94,7 @@ impl Lanes {
     pub(crate) fn new(query: &Query<'_>, layout: &Arc<Layout>) -> Result<Self, Unplanned> {
         let after = match query.cursor()? {
             None => After::Nothing,
-            Some(cursor) => after(query, layout, &cursor)?,
+            Some(cursor) => after(query, &cursor)?,
         };
         Ok(Lanes {
             table: Arc::clone(query.schema),
@@ -116,6 +124,7 @@ impl Lanes {
                 lane.start = Some(start(attributes, &lane.partition));
             }
             After::IndexKey { home, at, .. } => lane.resume(*home, at.as_ref(), self.descending),
+            After::Anywhere(at) => lane.from(Bound::Included(at.clone()), self.descending),
         }
         Some(lane)
     }
@@ -155,12 +164,12 @@ pub(crate) fn start(attributes: &[(String, Vec<u8>)], partition: &Key) -> Bytes 
     Bytes::from(key.finish())
 }
 
-fn after(query: &Query<'_>, layout: &Layout, cursor: &[(Key, &[u8])]) -> Result<After, Unplanned> {
+fn after(query: &Query<'_>, cursor: &[(Key, &[u8])]) -> Result<After, Unplanned> {
     if cursor.first().is_none_or(|(partition, _)| *partition != query.partition) {
         return Err(Unplanned::Invalid);
     }
     let raw = attributes(query, cursor);
-    if query.index.is_none() {
+    if query.index.is_none() && !query.drawn {
         return Ok(After::SortKey(raw));
     }
     let attributes = query.cursor_attributes();
@@ -168,12 +177,14 @@ fn after(query: &Query<'_>, layout: &Layout, cursor: &[(Key, &[u8])]) -> Result<
         let at = attributes.iter().position(|attribute| attribute.name == name)?;
         cursor.get(at).map(|(value, _)| value)
     };
-    let sort = query.schema.key.sort.as_ref().and_then(|sort| find(&sort.name));
-    let home = slot_of(layout, sort)?;
     let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
     let range = Range::of(query.condition.as_ref());
     if at.is_some_and(|at| !range.contains(at)) {
         return Err(Unplanned::Invalid);
     }
-    Ok(After::IndexKey { home, at: at.cloned(), attributes: raw })
+    Ok(match (query.home, at) {
+        (Some(home), _) => After::IndexKey { home, at: at.cloned(), attributes: raw },
+        (None, Some(at)) => After::Anywhere(at.clone()),
+        (None, None) => return Err(Unplanned::Invalid),
+    })
 }

@@ -58,13 +58,21 @@ pub struct Merge<K, T> {
     /// The lanes that are not used up, as a heap: smallest position first.
     heap: Vec<usize>,
     stale: bool,
+    /// The keys of the last two rows that were given.
+    given: [Option<K>; 2],
 }
 
 impl<K: Ord, T> Merge<K, T> {
     /// A merge of `lanes` lanes, none read yet.
     pub fn new(lanes: usize, descending: bool) -> Self {
         let lane = || Lane { rows: VecDeque::new(), end: End::Unread, reads: 0 };
-        Merge { lanes: (0..lanes).map(|_| lane()).collect(), descending, heap: Vec::new(), stale: true }
+        Merge {
+            lanes: (0..lanes).map(|_| lane()).collect(),
+            descending,
+            heap: Vec::new(),
+            stale: true,
+            given: [None, None],
+        }
     }
 
     /// Adds rows read from a lane, sorted, all after what it gave before. `more` is the key up to which it was read,
@@ -105,7 +113,9 @@ impl<K: Ord, T> Merge<K, T> {
         }
         let Some(&lane) = self.heap.first() else { return Next::End };
         let Some(first) = self.lanes.get_mut(lane) else { return Next::End };
-        let Some((_, row)) = first.rows.pop_front() else { return Next::Blocked(lane) };
+        let Some((key, row)) = first.rows.pop_front() else { return Next::Blocked(lane) };
+        self.given.swap(0, 1);
+        self.given[1] = Some(key);
         if first.rows.is_empty() && matches!(first.end, End::Done) {
             let last = self.heap.len() - 1;
             self.heap.swap(0, last);
@@ -113,6 +123,13 @@ impl<K: Ord, T> Merge<K, T> {
         }
         self.sift(0);
         Next::Row(lane, row)
+    }
+
+    /// Whether the row that was given last has the key of the one before it, of the one that comes next, or `also`.
+    pub fn tied(&self, also: Option<&K>) -> bool {
+        let [before, Some(last)] = &self.given else { return false };
+        let mut next = self.lanes.iter().filter_map(|lane| lane.rows.front());
+        before.as_ref() == Some(last) || also == Some(last) || next.any(|(key, _)| key == last)
     }
 
     /// Whether anything is left: rows, or lanes with more.

@@ -48,6 +48,7 @@ use self::shape::Gathering;
 use self::template::{Ask, Expressions, Template};
 use crate::answer::{pass_refusal, rewrite};
 use crate::asked::asked_first;
+use crate::cursor::Marked;
 use crate::key::{Lost, place};
 use crate::plan::{Finish, Plan, Single};
 use crate::refusal::own;
@@ -62,6 +63,19 @@ pub(crate) type Key = KeyValue<'static>;
 /// # Errors
 /// `ValidationException` for a key that its suffix makes too long; `SerializationException` for a repeated member.
 pub(crate) fn plan(
+    router: &Router,
+    body: &Bytes,
+    schema: &Arc<Table>,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Error> {
+    if schema.has_drawn() {
+        let marked = Marked::read(body, schema, layouts);
+        return unmarked(router, &marked.body, schema, &marked);
+    }
+    unmarked(router, body, schema, layouts)
+}
+
+fn unmarked(
     router: &Router,
     body: &Bytes,
     schema: &Arc<Table>,
@@ -122,7 +136,7 @@ fn read(
             _ => match schema.index_key(&query.key().partition.name) {
                 Some(key) if key.turn().is_some() => {
                     let gathering = Gathering::new(query, Logical::Decoded);
-                    let turning = Inverted::turning(query, key, gathering)?;
+                    let turning = Inverted::turning(query, key, gathering, layouts)?;
                     Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(turning)))))
                 }
                 Some(key) => {
@@ -146,12 +160,16 @@ fn read(
     }
     let only = match (&query.condition, query.index) {
         _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
-        (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => Some(slot_of(&layout, Some(sort))?),
+        (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => {
+            Some(slot_of(layouts, schema, &layout, &query.partition, Some(sort))?)
+        }
         _ => None,
     };
     if let (Some(slot), false) = (only, filters_index_key) {
         return one_shard(query, &layout, slot);
     }
+    query.drawn = layout.is_drawn();
+    query.home = home(query, &layout, layouts)?;
     let logical = if schema.index_keys().is_empty() {
         let mut logical = Vec::new();
         query.partition.write(&mut logical);
@@ -171,7 +189,7 @@ fn read(
             lanes.retain(|lane| only.is_none_or(|only| lane.slot == only));
             Source::Lanes(lanes)
         }
-        Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time)?)),
+        Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time, layouts.now())?)),
     };
     Ok(gathered(router, query, logical, source, strong, reads.partial))
 }
@@ -187,6 +205,7 @@ fn gathered(
     let wanted = Arc::new(Wanted {
         gathering: Gathering::new(query, logical),
         source: lanes,
+        passed: query.passed(),
         partial,
         limit: query.limit,
         descending: query.descending,
@@ -207,14 +226,39 @@ fn reads(layouts: &dyn LayoutSource, schema: &Table, partition: &Key) -> Reads {
     layouts.reads(schema, &partition.canonical_bytes())
 }
 
-/// The slot of the item with that sort key.
-pub(crate) fn slot_of(layout: &Layout, sort: Option<&Key>) -> Result<Slot, Unplaced> {
+/// The slot of the item with that primary key.
+pub(crate) fn slot_of(
+    layouts: &dyn LayoutSource,
+    schema: &Table,
+    layout: &Layout,
+    partition: &Key,
+    sort: Option<&Key>,
+) -> Result<Slot, Unplaced> {
+    with_sort(sort, |sort| layouts.slot(schema, layout, &partition.canonical_bytes(), sort))
+}
+
+/// Calls `then` with a sort key as layouts have it.
+pub(crate) fn with_sort<T>(sort: Option<&Key>, then: impl FnOnce(Option<SortKey<'_>>) -> T) -> T {
     match sort {
-        None => layout.slot_of(None),
-        Some(KeyValue::S(text)) => layout.slot_of(Some(SortKey::S(text))),
-        Some(KeyValue::B(bytes)) => layout.slot_of(Some(SortKey::B(bytes))),
-        Some(KeyValue::N(number)) => layout.slot_of(Some(SortKey::N(&number.to_string()))),
+        None => then(None),
+        Some(KeyValue::S(text)) => then(Some(SortKey::S(text))),
+        Some(KeyValue::B(bytes)) => then(Some(SortKey::B(bytes))),
+        Some(KeyValue::N(number)) => then(Some(SortKey::N(&number.to_string()))),
     }
+}
+
+/// Where the item of a cursor lies, if it matters: on an index, and on the table where the cursor says it.
+fn home(query: &Query<'_>, layout: &Layout, layouts: &dyn LayoutSource) -> Result<Option<Slot>, Unplanned> {
+    let Some(cursor) = query.cursor()? else { return Ok(None) };
+    let (partition, _) = cursor.first().ok_or(Unplanned::Invalid)?;
+    if *partition != query.partition || query.index.is_none() && !layout.is_drawn() {
+        return Ok(None);
+    }
+    let sort = query.schema.key.sort.as_ref().and_then(|_| cursor.get(1)).map(|(sort, _)| sort);
+    Ok(match query.index {
+        None => with_sort(sort, |sort| layouts.found(query.schema, &partition.canonical_bytes(), sort)),
+        Some(_) => Some(slot_of(layouts, query.schema, layout, partition, sort)?),
+    })
 }
 
 /// One physical Query with the partition key rewritten.

@@ -11,7 +11,7 @@ use heatsink_dynamo::expression::{
 };
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, KeyValue, Value, json};
-use heatsink_layout::{Table, Unplaced};
+use heatsink_layout::{Slot, Table, Unplaced};
 
 use super::Key;
 use super::range::Condition;
@@ -70,6 +70,10 @@ pub(crate) struct Query<'a> {
     /// The raw `ExclusiveStartKey`.
     pub(crate) start: Option<&'a [u8]>,
     pub(crate) report: Report,
+    /// Where the item of the cursor lies, as far as that is known and matters.
+    pub(crate) home: Option<Slot>,
+    /// Whether equal sort keys of the table can lie in several shards.
+    pub(crate) drawn: bool,
     /// The raw members that every physical call keeps.
     pub(crate) kept: Vec<(&'static str, &'a [u8])>,
 }
@@ -185,6 +189,8 @@ impl<'a> Query<'a> {
             count,
             start: request.get("ExclusiveStartKey"),
             report,
+            home: None,
+            drawn: false,
             kept,
         })
     }
@@ -230,6 +236,16 @@ impl<'a> Query<'a> {
             values.push((value.into_owned(), *raw));
         }
         Ok(Some(values))
+    }
+
+    /// The sort key of a cursor that does not say in which of several shards its item lies.
+    pub(crate) fn passed(&self) -> Option<Key> {
+        let cursor = if self.drawn && self.index.is_none() && self.home.is_none() {
+            self.cursor().ok()?
+        } else {
+            None
+        };
+        cursor?.into_iter().nth(1).map(|(sort, _)| sort)
     }
 
     /// Placeholders that the request does not use.

@@ -8,7 +8,8 @@ use heatsink_layout::{Bucket, Slot};
 use serde_json::Value as Json;
 
 use super::Key;
-use super::buckets::{Buckets, Source};
+use super::answer::Marks;
+use super::buckets::{BEGUN, Buckets, Source};
 use super::lanes::Lane;
 use super::merge::{Merge, Next, Want};
 use super::page::{Capacity, Row, count};
@@ -16,12 +17,18 @@ use super::shape::Gathering;
 use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
 use super::template::Ask;
 use crate::directory::not_done;
+use crate::refusal::own;
 use crate::{Execution, PhysicalCall, Step};
+
+/// Beyond the numbers of all lanes.
+const ENTRIES: usize = usize::MAX / 2;
 
 /// What a gathered Query asks for: enough to read it from its start, as often as needed.
 pub(crate) struct Wanted {
     pub(crate) gathering: Gathering,
     pub(crate) source: Source,
+    /// The sort key of a cursor that does not say in which of several shards its item lies.
+    pub(crate) passed: Option<Key>,
     /// Whether shards that cannot be read are left out.
     pub(crate) partial: bool,
     pub(crate) limit: Option<usize>,
@@ -46,6 +53,8 @@ pub(crate) struct Scatter {
     /// The shards that are left out, and the error of the first.
     missing: Vec<Slot>,
     left_out: Option<Error>,
+    /// The shards that hold the sort key of [`Wanted::passed`].
+    passed: Vec<Slot>,
 }
 
 /// How far the buckets of a Query are opened.
@@ -59,6 +68,14 @@ struct Opening {
     found: Vec<Bucket>,
     /// How often buckets were opened: each time twice as many.
     rounds: u32,
+    /// The buckets that other code may have begun, once they have lanes.
+    begun: Option<Vec<Bucket>>,
+    /// The buckets of the directory that have no lanes yet.
+    kept: Vec<Bucket>,
+    /// Buckets in which something was found, that are yet to be entered.
+    news: Vec<Bucket>,
+    /// Those that are being entered.
+    entering: Vec<Bucket>,
 }
 
 /// A page gathered from all shards.
@@ -68,6 +85,8 @@ pub(crate) struct Collected {
     pub(crate) rows: Vec<Row>,
     /// Whether more follows.
     pub(crate) more: bool,
+    /// Whether other shards hold the sort key of the last row.
+    pub(crate) tied: bool,
     pub(crate) capacity: Option<Capacity>,
 }
 
@@ -100,6 +119,7 @@ impl Scatter {
             failed: None,
             missing: Vec::new(),
             left_out: None,
+            passed: Vec::new(),
         };
         match &wanted.source {
             Source::Lanes(lanes) => scatter.add(lanes.clone(), None),
@@ -165,6 +185,10 @@ impl Scatter {
                 }
             }
         }
+        if let Some(calls) = self.entries() {
+            return Ok(Progress::Calls(calls));
+        }
+        self.looked();
         if let (true, Some(error)) = (self.collected.pages.is_empty(), self.left_out.take()) {
             // Nothing could be read at all.
             return Err(error);
@@ -172,7 +196,39 @@ impl Scatter {
         self.wanted.sizes.learn(&self.wanted.learned_as, self.read.0, self.read.1);
         let limited = self.wanted.limit.is_some_and(|limit| self.collected.rows.len() >= limit);
         self.collected.more = limited || !self.merge.is_empty();
+        let shape = &self.wanted.gathering.shape;
+        self.collected.tied =
+            shape.marks == Marks::Ties && self.merge.tied(Some(&shape.from).filter(|from| from.is_some()));
         Ok(Progress::Collected(std::mem::take(&mut self.collected)))
+    }
+
+    /// The calls that enter the buckets in which something was found.
+    fn entries(&mut self) -> Option<Vec<PhysicalCall>> {
+        let Source::Buckets(buckets) = &self.wanted.source else { return None };
+        self.opening.entering = std::mem::take(&mut self.opening.news);
+        let calls: Vec<PhysicalCall> = (ENTRIES..)
+            .zip(&self.opening.entering)
+            .map(|(id, bucket)| PhysicalCall {
+                id,
+                operation: Operation::PutItem,
+                body: buckets.entry(*bucket),
+                retry_throttled: false,
+            })
+            .collect();
+        (!calls.is_empty()).then_some(calls)
+    }
+
+    /// Takes note that the buckets that other code may have begun were all read.
+    fn looked(&self) {
+        let (Source::Buckets(buckets), Some(begun)) = (&self.wanted.source, &self.opening.begun) else {
+            return;
+        };
+        let unread = |(number, lane): (usize, &Lane)| {
+            self.merge.is_unread(number) && lane.slot.bucket.is_some_and(|bucket| begun.contains(&bucket))
+        };
+        if self.missing.is_empty() && !self.lanes.iter().enumerate().any(unread) {
+            buckets.looked();
+        }
     }
 
     /// Where there is nothing to ask, an empty bucket is asked: the store has to see the request to refuse what is wrong with it.
@@ -255,7 +311,7 @@ impl Scatter {
         let Source::Buckets(buckets) = &self.wanted.source else { return None };
         let order = if self.wanted.descending { "newest" } else { "oldest" };
         let length = buckets.granularity();
-        Some(match (buckets.few(), buckets.in_order()) {
+        let opens = match (buckets.few(), buckets.in_order()) {
             (Some(few), _) => format!(
                 "{few} {length} bucket(s) can hold what the condition asks for: they are opened {order} first until the page is full, \
                  and what has no time is looked for in shard 0"
@@ -269,6 +325,13 @@ impl Scatter {
                 "the index is in another order than the buckets: all buckets of the directory are opened"
                     .to_owned()
             }
+        };
+        Some(match buckets.until().filter(|_| buckets.few().is_none()) {
+            None => opens,
+            Some(until) => format!(
+                "{opens}; so are those that code past Heatsink may have begun, until {until}: the last {BEGUN}, or where this process has looked into \
+                 them before, the last few"
+            ),
         })
     }
 
@@ -320,7 +383,16 @@ impl Scatter {
         let wanted = Arc::clone(&self.wanted);
         let Source::Buckets(buckets) = &wanted.source else { return Ok(()) };
         let found = buckets.read(body)?;
-        found.buckets.into_iter().for_each(|bucket| self.find(buckets, bucket));
+        if buckets.in_order() {
+            if self.opening.begun.is_none() {
+                let begun = buckets.begun();
+                begun.iter().for_each(|bucket| self.find(buckets, *bucket));
+                self.opening.begun = Some(begun);
+            }
+            found.buckets.into_iter().for_each(|bucket| self.find(buckets, bucket));
+        } else {
+            self.opening.kept.extend(found.buckets);
+        }
         match found.more {
             Some((start, last)) => {
                 self.opening.start = Some(start);
@@ -330,6 +402,18 @@ impl Scatter {
             }
             None => {
                 self.merge.read(number, [], None);
+                if !buckets.in_order() {
+                    // The order of lanes breaks ties, and cursors know it.
+                    let begun = buckets.begun();
+                    let mut all = std::mem::take(&mut self.opening.kept);
+                    all.extend(&begun);
+                    all.sort_unstable();
+                    if buckets.descending {
+                        all.reverse();
+                    }
+                    all.into_iter().for_each(|bucket| self.find(buckets, bucket));
+                    self.opening.begun = Some(begun);
+                }
                 if buckets.others() == Some(false) {
                     self.add(buckets.of(None), None);
                 }
@@ -354,12 +438,39 @@ impl Scatter {
             lane.start = Some(start);
             key
         });
-        let dropped = &lane.dropped;
-        let wanted = |(key, _): &(Option<Key>, Row)| !key.as_ref().is_some_and(|key| dropped.contains(key));
+        if let (Source::Buckets(buckets), Some(bucket), false) =
+            (&self.wanted.source, lane.slot.bucket, page.rows.is_empty())
+            && buckets.is_news(bucket)
+            && !self.opening.news.contains(&bucket)
+        {
+            self.opening.news.push(bucket);
+        }
+        if let Some(passed) = &self.wanted.passed
+            && page.rows.iter().any(|(key, _)| key.as_ref() == Some(passed))
+        {
+            self.passed.push(lane.slot);
+            if self.passed.len() > 1 {
+                return Err(ambiguous(&self.passed));
+            }
+        }
+        let (dropped, passed) = (&lane.dropped, &self.wanted.passed);
+        let wanted = |(key, _): &(Option<Key>, Row)| {
+            !key.as_ref().is_some_and(|key| dropped.contains(key) || passed.as_ref() == Some(key))
+        };
         self.merge.read(number, page.rows.into_iter().filter(wanted), more);
         self.collected.pages.push(body);
         Ok(())
     }
+}
+
+/// The refusal of a cursor that was made of an item whose sort key several shards hold.
+fn ambiguous(slots: &[Slot]) -> Error {
+    let slots: Vec<String> = slots.iter().map(Slot::to_string).collect();
+    own(format!(
+        "The provided starting key does not say in which shard it stands, and its sort key lies in {}: the rule's shards are drawn at random \
+         (hash = \"random\"). Hand LastEvaluatedKey back with all its attributes",
+        slots.join(" and in ")
+    ))
 }
 
 impl Execution for Scatter {
@@ -372,6 +483,15 @@ impl Execution for Scatter {
     }
 
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
+        if let Some(entry) = id.checked_sub(ENTRIES) {
+            // One that cannot be entered now is found again by the next Query.
+            if let (Ok(_), Source::Buckets(buckets), Some(bucket)) =
+                (answer, &self.wanted.source, self.opening.entering.get(entry))
+            {
+                buckets.entered(*bucket);
+            }
+            return;
+        }
         let answer = if self.opening.directory == Some(id) { answer.map_err(not_done) } else { answer };
         let answer = match answer {
             Err(error) if self.leaves_out(id, &error) => return self.leave_out(id, error),

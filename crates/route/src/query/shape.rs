@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use heatsink_dynamo::IndexSchema;
 
-use super::answer::{Logical, Shape};
+use super::answer::{Logical, Marks, Shape};
 use super::page::Reader;
 use super::request::Query;
 use super::template::{Expressions, Template};
@@ -58,6 +58,12 @@ impl Gathering {
             report: query.report,
             table: Arc::clone(query.schema),
             logical,
+            marks: match query.index {
+                _ if !query.schema.has_drawn() => Marks::Never,
+                None => Marks::Ties,
+                Some(_) => Marks::Always,
+            },
+            from: query.home.and_then(|_| query.cursor().ok()??.into_iter().nth(1)).map(|(sort, _)| sort),
             cursor: query.cursor_attributes().into_iter().map(|attribute| attribute.name.clone()).collect(),
         };
         Gathering { template, reader, shape }

@@ -10,6 +10,7 @@ use heatsink_route::{Plan, Router, Step};
 use serde_json::Value as Json;
 
 /// Tables `Tab` (string keys), `Bin` (binary partition key, numeric sort key) and `Plain` (no sort key), every key over `shards`.
+#[derive(Clone)]
 pub struct Fixed {
     pub shards: u16,
 }
@@ -41,6 +42,10 @@ impl LayoutSource for Fixed {
             hash: Hash::JumpXxh3,
             version: 1,
         }))
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
     }
 
     fn is_hidden(&self, name: &str) -> bool {

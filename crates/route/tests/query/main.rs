@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of a test")]
 
 mod bounds;
+mod drawn;
 mod fake;
 mod moments;
 mod properties;
@@ -17,6 +18,7 @@ use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, SortKey, Table,
 use heatsink_route::{Router, Step};
 
 /// Every key spread over that many shards.
+#[derive(Clone)]
 struct Shards(u16);
 
 impl Shards {
@@ -50,6 +52,10 @@ impl LayoutSource for Shards {
 
     fn placement(&self, _: &Table, _: &[u8]) -> Placement {
         Placement::Stable(Arc::new(self.layout()))
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
     }
 
     fn is_hidden(&self, _: &str) -> bool {

@@ -11,6 +11,7 @@ use heatsink_route::{Router, Step};
 use super::fake::Fake;
 use super::{Page, Shards, page, text};
 
+#[derive(Clone)]
 struct Reading {
     shards: Shards,
     consistency: Consistency,
@@ -27,6 +28,10 @@ impl LayoutSource for Reading {
 
     fn reads(&self, _: &Table, _: &[u8]) -> Reads {
         Reads { consistency: self.consistency, ..Reads::default() }
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
     }
 
     fn is_hidden(&self, _: &str) -> bool {

@@ -1,5 +1,5 @@
-//! BatchGetItem with keys of counters: each becomes the keys of all its rows, in as many physical batches as that takes; the rows are
-//! folded. An item of which a row was left unread is unread as a whole.
+//! BatchGetItem with keys whose items are rows under several physical keys, or may lie under any of several: each becomes all of them, in
+//! as many physical batches as that takes. An item of which a key was left unread is unread as a whole.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -12,51 +12,34 @@ use heatsink_layout::{Layout, LayoutSource, Table};
 use serde_json::Value as Json;
 
 use super::fetch::{MOST_KEYS, Parts, add};
-use super::fold::fold;
 use super::get::Shown;
-use super::rows::{self, Identity};
-use super::write::refusal;
-use super::{layout_of, transaction};
+use super::keys::{self, Identity};
+use super::{layout_of, whole};
 use crate::answer::{pass_refusal, unreadable};
+use crate::counter::single_capacity;
 use crate::key::{Lost, locate};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::request::{Request, malformed};
 use crate::tables::table_name;
 use crate::{Execution, PhysicalCall, Step, asked};
 
-/// Refuses a BatchWriteItem that names a counter.
-///
-/// # Errors
-/// `ValidationException`.
-pub(crate) fn refuse_batch_write(
-    table: &Table,
-    layouts: &dyn LayoutSource,
-    object: &[u8],
-) -> Result<(), Error> {
-    match layout_of(table, layouts, object) {
-        Some(_) => Err(refusal(
-            "BatchWriteItem would replace or delete its rows one by one, with readers in between. Use PutItem, DeleteItem or \
-             TransactWriteItems",
-        )),
-        None => Ok(()),
-    }
-}
-
-/// The plan of a BatchGetItem in which a key is a counter's; `None` if none is.
+/// The plan of a BatchGetItem in which a key is such an item's; `None` if none is.
 pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<Option<Plan>, Error> {
     let operation = Operation::BatchGetItem;
     let Some(items) = request.get("RequestItems") else { return Ok(None) };
     let named = json::members(items).map_err(|Malformed| malformed())?;
-    let has_counters = |name: &str| layouts.table(table_name(name)).is_some_and(|table| table.has_counters());
-    if !named.iter().any(|(name, _)| has_counters(name)) {
+    let has_rows = |name: &str| {
+        layouts.table(table_name(name)).is_some_and(|table| table.has_counters() || table.has_drawn())
+    };
+    if !named.iter().any(|(name, _)| has_rows(name)) {
         return Ok(None);
     }
-    let (mut tables, mut counters, mut valid) = (Vec::new(), false, true);
+    let (mut tables, mut several, mut valid) = (Vec::new(), false, true);
     for (name, raw) in &named {
         let body = request.body.slice_ref(raw);
         let part = Request::read(&body)?;
-        let keys = part.get("Keys").map_or(Ok(Vec::new()), json::elements);
-        let keys = keys.map_err(|Malformed| malformed())?;
+        let named = part.get("Keys").map_or(Ok(Vec::new()), json::elements);
+        let named = named.map_err(|Malformed| malformed())?;
         let table = layouts.table(table_name(name));
         let mut asked = Asked {
             name: name.clone().into_owned(),
@@ -66,7 +49,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
             items: Vec::new(),
         };
         let mut met = HashSet::new();
-        for key in keys {
+        for key in named {
             let Some(table) = &asked.table else {
                 asked.items.push(Item {
                     logical: body.slice_ref(key),
@@ -80,8 +63,8 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
                 Err(Lost::Invalid) => return Ok(Some(pass_refusal(operation, request.body))),
                 Err(Lost::Refused(error)) => return Err(error),
             };
-            let identity = rows::logical(table, key);
-            if !rows::is_key(table, key) {
+            let identity = keys::logical(table, key);
+            if !keys::is_key(table, key) {
                 return Ok(Some(pass_refusal(operation, request.body)));
             }
             // Whether the same key may come twice, as 10 and as 1E1, the store says; its rows are read once.
@@ -90,7 +73,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
             let layout = layout_of(table, layouts, key);
             let keys = match &layout {
                 _ if twice => Vec::new(),
-                Some(layout) => rows::keys(table, layout, key)?,
+                Some(layout) => keys::keys(table, layout, key)?,
                 None => {
                     let raw = body.slice_ref(key);
                     let mut splice = crate::splice::Splice::new(&raw);
@@ -98,7 +81,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
                     vec![splice.finish(&raw)]
                 }
             };
-            counters |= layout.is_some();
+            several |= layout.is_some();
             asked.items.push(Item { logical: body.slice_ref(key), layout, keys });
         }
         if let Some(table) = &asked.table {
@@ -112,7 +95,8 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
                 if item
                     .layout
                     .as_ref()
-                    .is_some_and(|layout| !shown.counts(layout.counted().unwrap_or_default()))
+                    .and_then(|layout| layout.counted())
+                    .is_some_and(|counted| !shown.counts(counted))
                 {
                     item.keys.truncate(1);
                 }
@@ -121,7 +105,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
         }
         tables.push(asked);
     }
-    if !counters {
+    if !several {
         return Ok(None);
     }
     let mentions = |member: &str| {
@@ -149,7 +133,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
 struct Item {
     /// Its logical key, raw.
     logical: Bytes,
-    /// Its layout, if it is a counter's.
+    /// Its layout, if it has several.
     layout: Option<Arc<Layout>>,
     /// The physical keys of its rows.
     keys: Vec<Bytes>,
@@ -241,8 +225,8 @@ impl Planned for Batch {
     fn explain(&self) -> Explanation {
         let calls = self.calls().unwrap_or_default();
         let calls = calls.iter().map(|call| CallExplanation::new(call.operation, &call.body)).collect();
-        let why = "the batch names counters, each of which is the sum of its rows: all rows are read, at most 100 in one physical batch, \
-                   and folded";
+        let why = "the batch names counters, each of which is the sum of its rows, or items whose shard was drawn: all of their physical keys are \
+             read, at most 100 in one physical batch";
         Explanation { plan: Kind::Scatter, why: why.to_owned(), calls }
     }
 }
@@ -272,19 +256,17 @@ impl Reading {
                     self.whole.entry(name.clone().into_owned()).or_default().push(item);
                     continue;
                 };
-                let (identity, slot) = rows::stored(table, &item)?;
-                let counts =
-                    self.plan.tables.iter().any(|asked| asked.name == name && asked.counts(&identity));
+                let (identity, slot) = keys::stored(table, &item)?;
                 let parts = self.found.entry((name.clone().into_owned(), identity)).or_default();
-                if counts && slot.shard > 0 { parts.others.push(item) } else { parts.row0 = Some(item) }
+                parts.rows.push((slot, item));
             }
         }
         for (name, left) in json::members(unprocessed.filter(|raw| *raw != b"null").unwrap_or(b"{}"))? {
             let table = self.table(&name).ok_or(Malformed)?;
             for key in json::elements(json::member(left, "Keys")?.ok_or(Malformed)?)? {
                 let identity = match &table {
-                    Some(table) => rows::stored(table, key)?.0,
-                    None => rows::opaque(key),
+                    Some(table) => keys::stored(table, key)?.0,
+                    None => keys::opaque(key),
                 };
                 self.left.insert((name.clone().into_owned(), identity));
             }
@@ -313,8 +295,8 @@ impl Reading {
             let (mut items, mut left) = (Vec::new(), Vec::new());
             for item in &asked.items {
                 let identity = match &asked.table {
-                    Some(table) => rows::logical(table, &item.logical).map_err(broken)?,
-                    None => rows::opaque(&item.logical),
+                    Some(table) => keys::logical(table, &item.logical).map_err(broken)?,
+                    None => keys::opaque(&item.logical),
                 };
                 let id = (asked.name.clone(), identity);
                 if self.left.contains(&id) {
@@ -323,9 +305,7 @@ impl Reading {
                 }
                 let (Some(table), Some(shown)) = (&asked.table, &asked.shown) else { continue };
                 let Some(parts) = self.found.get(&id) else { continue };
-                let Some(row0) = &parts.row0 else { continue };
-                let counted = item.layout.as_ref().and_then(|layout| layout.counted()).unwrap_or_default();
-                let whole = fold(counted, row0, parts.others.iter().map(|row| &**row))?;
+                let Some(whole) = whole(table, item.layout.as_deref(), parts)? else { continue };
                 items.push(shown.of(table, &whole).map_err(broken)?);
             }
             items.extend(self.whole.get(&asked.name).into_iter().flatten().map(|item| item.to_vec()));
@@ -346,20 +326,10 @@ impl Reading {
         let mut answer = Object::new();
         answer.raw("Responses", &responses.finish()).raw("UnprocessedKeys", &unprocessed.finish());
         if !self.capacity.is_empty() {
-            let capacity: Vec<Json> =
-                self.capacity.iter().cloned().map(transaction::single_capacity).collect();
+            let capacity: Vec<Json> = self.capacity.iter().cloned().map(single_capacity).collect();
             answer.raw("ConsumedCapacity", Json::Array(capacity).to_string().as_bytes());
         }
         Ok(Bytes::from(answer.finish()))
-    }
-}
-
-impl Asked {
-    /// Whether that item is a counter's.
-    fn counts(&self, identity: &Identity) -> bool {
-        self.table.as_ref().is_some_and(|table| {
-            table.layouts().of(identity.partition()).is_some_and(|layout| layout.counted().is_some())
-        })
     }
 }
 

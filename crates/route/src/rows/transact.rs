@@ -1,5 +1,6 @@
-//! Actions of transactions on counters. The action itself goes to row 0 and stays at its place; what other rows need is appended
-//! behind the client's actions, and their answers are taken off again.
+//! Actions of transactions on items that are rows under several physical keys, and reads of items that may lie under any of several. The action
+//! itself goes to the first of the keys and stays at its place; what the others need is appended behind the client's actions, and their
+//! answers are taken off again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,20 +9,21 @@ use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::{Layout, LayoutSource, Table};
 use serde_json::Value as Json;
 
-use super::fold::fold;
+use super::fetch::Parts;
 use super::get::Shown;
-use super::write::{self, Unclear, Write};
-use super::{layout_of, rows, transaction};
+use super::{keys, layout_of, whole};
+use crate::counter::transaction;
+use crate::counter::write::{self, Unclear, Write};
 use crate::refusal::own;
 use crate::request::{Request, set_members};
 
 /// The most actions of a transaction (AWS Developer Guide, "Amazon DynamoDB Transactions").
 const MOST_ACTIONS: usize = 100;
 
-/// What the actions on counters add to a transaction.
+/// What the actions on such items add to a transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Expansion {
     /// The elements that are appended.
@@ -30,16 +32,18 @@ pub(crate) struct Expansion {
     owners: Vec<usize>,
     /// The reads, by the same.
     reads: BTreeMap<usize, Read>,
+    /// Whether it has a projection that DynamoDB is known to refuse: the store is to be asked first.
+    pub(crate) doubtful: bool,
 }
 
 #[derive(Debug)]
 struct Read {
     table: Arc<Table>,
     shown: Shown,
-    counted: Vec<String>,
+    layout: Arc<Layout>,
 }
 
-/// Why an action on a counter is not sent.
+/// Why an action is not sent.
 pub(crate) enum Unsent {
     /// Refused here.
     Refused(Error),
@@ -54,7 +58,7 @@ impl From<Error> for Unsent {
 }
 
 impl Expansion {
-    /// Takes the client's action at `place`: `request` as it came, `body` with the key of row 0. Gives the body to send.
+    /// Takes the client's action at `place`: `request` as it came, `body` with the first of the physical keys. Gives the body to send.
     ///
     /// # Errors
     /// [`Unsent`].
@@ -70,16 +74,22 @@ impl Expansion {
         let holder = if action == "Put" { "Item" } else { "Key" };
         let object = request.get(holder).unwrap_or_default();
         let Some(layout) = layout_of(table, layouts, object) else { return Ok(body) };
-        if holder == "Key" && !rows::is_key(table, object) {
+        if holder == "Key" && !keys::is_key(table, object) {
             // The store refuses the transaction for it.
             return Ok(body);
         }
-        let counted = layout.counted().unwrap_or_default();
-        let keys = rows::keys(table, &layout, object)?;
+        let keys = keys::keys(table, &layout, object)?;
         let name = request.get("TableName").unwrap_or(b"null");
         if action == "Get" {
-            let Ok(shown) = Shown::read(request, table, Checks::Meaning) else { return Ok(body) };
-            if keys.len() == 1 || !shown.counts(counted) {
+            let shown = match Shown::read(request, table, Checks::All) {
+                Ok(shown) => shown,
+                // What only the checks here find wrong the store may take: it decides.
+                Err(_) => {
+                    self.doubtful = true;
+                    Shown::read(request, table, Checks::Meaning).map_err(Unsent::Meaningless)?
+                }
+            };
+            if keys.len() == 1 || layout.counted().is_some_and(|counted| !shown.counts(counted)) {
                 return Ok(body);
             }
             for key in keys.iter().skip(1) {
@@ -93,10 +103,11 @@ impl Expansion {
                 self.add(place, element.finish());
             }
             let changes = shown.asked.iter().map(|(name, value)| (*name, Some(value.clone()))).collect();
-            let read = Read { table: Arc::clone(table), shown, counted: counted.to_vec() };
+            let read = Read { table: Arc::clone(table), shown, layout };
             self.reads.insert(place, read);
             return Ok(set_members(&body, &changes)?);
         }
+        let Some(counted) = layout.counted() else { return Ok(body) };
         let operation = match action {
             "Put" => Some(Operation::PutItem),
             "Update" => Some(Operation::UpdateItem),
@@ -139,8 +150,8 @@ impl Expansion {
         let all = actions + self.added.len();
         if all > MOST_ACTIONS {
             return Err(own(format!(
-                "The transaction has {actions} actions; those on counters concern {} more rows, and a transaction has at most \
-                 {MOST_ACTIONS} actions. Nothing was read or written; use fewer actions, or counters with fewer shards",
+                "The transaction has {actions} actions; those on counters, and reads of items whose shard was drawn, concern {} more \
+                 rows, and a transaction has at most {MOST_ACTIONS} actions. Nothing was read or written; use fewer actions, or fewer shards",
                 self.added.len()
             )));
         }
@@ -183,15 +194,17 @@ impl Expansion {
                 list.extend_from_slice(response);
                 continue;
             };
-            let mut parts = Vec::new();
-            for (owner, response) in self.owners.iter().zip(all.iter().skip(actions)) {
-                if *owner == place {
-                    parts.extend(item(response)?);
+            let mut parts = Parts::default();
+            let others = self.owners.iter().zip(all.iter().skip(actions));
+            let others = others.filter(|(owner, _)| **owner == place).map(|(_, response)| response);
+            for response in std::iter::once(response).chain(others) {
+                if let Some(row) = item(response)? {
+                    let (_, slot) = keys::stored(&read.table, &row).map_err(broken)?;
+                    parts.rows.push((slot, row));
                 }
             }
             let mut shown = Object::new();
-            if let Some(row0) = item(response)? {
-                let whole = fold(&read.counted, &row0, parts.iter().map(|part| &**part))?;
+            if let Some(whole) = whole(&read.table, Some(&read.layout), &parts)? {
                 let item = read.shown.of(&read.table, &whole).map_err(broken)?;
                 // Of an item that has nothing of a projection the store shows nothing.
                 if item != b"{}" {

@@ -6,30 +6,42 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_layout::Table;
+use heatsink_layout::{Slot, Table};
 use serde_json::Value as Json;
 
-use super::rows::{self, Identity};
+use super::keys::{self, Identity};
 use crate::PhysicalCall;
 use crate::answer::unreadable;
 
 /// The most keys of one BatchGetItem (AWS API reference, `BatchGetItem`).
-pub(super) const MOST_KEYS: usize = 100;
+pub(crate) const MOST_KEYS: usize = 100;
 
 /// How often keys are asked for again while not one of them is read. The store refuses a batch of which it can read nothing, so this
 /// is hardly ever reached.
 const PATIENCE: u32 = 10;
 
-/// The rows of one item: row 0, and the others.
+/// What was found of one item.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Parts {
-    pub(super) row0: Option<Bytes>,
-    pub(super) others: Vec<Bytes>,
+pub(crate) struct Parts {
+    /// Its rows, and where each lies.
+    pub(crate) rows: Vec<(Slot, Bytes)>,
+}
+
+impl Parts {
+    /// The row of a counter that holds all of it but the other rows' numbers.
+    pub(crate) fn row0(&self) -> Option<&Bytes> {
+        self.rows.iter().find(|(slot, _)| *slot == Slot::default()).map(|(_, row)| row)
+    }
+
+    /// The other rows of a counter.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        self.rows.iter().filter(|(slot, _)| *slot != Slot::default()).map(|(_, row)| &**row)
+    }
 }
 
 /// Rows to be read, and those that were.
 #[derive(Debug)]
-pub(super) struct Fetch {
+pub(crate) struct Fetch {
     table: Arc<Table>,
     /// The table's name as the client wrote it, raw.
     name: Vec<u8>,
@@ -41,13 +53,13 @@ pub(super) struct Fetch {
     asked: usize,
     idle: u32,
     /// `ConsumedCapacity` of the table, summed.
-    pub(super) capacity: Option<Json>,
+    pub(crate) capacity: Option<Json>,
     found: HashMap<Identity, Parts>,
 }
 
 impl Fetch {
     /// Reads the rows with those raw physical keys.
-    pub(super) fn new(
+    pub(crate) fn new(
         table: &Arc<Table>,
         name: Vec<u8>,
         options: Vec<(&'static str, Vec<u8>)>,
@@ -60,7 +72,7 @@ impl Fetch {
     }
 
     /// The calls that read what is left, numbered from 0; none when all is read.
-    pub(super) fn calls(&mut self) -> Vec<PhysicalCall> {
+    pub(crate) fn calls(&mut self) -> Vec<PhysicalCall> {
         self.asked = self.pending.len();
         let pending = std::mem::take(&mut self.pending);
         let call = |(id, keys): (usize, &[Bytes])| PhysicalCall {
@@ -73,7 +85,7 @@ impl Fetch {
     }
 
     /// The bodies of those calls, for an explanation.
-    pub(super) fn bodies(&self) -> Vec<Bytes> {
+    pub(crate) fn bodies(&self) -> Vec<Bytes> {
         self.pending.chunks(MOST_KEYS).map(|keys| self.body(keys)).collect()
     }
 
@@ -104,7 +116,7 @@ impl Fetch {
     ///
     /// # Errors
     /// The store's, or `InternalServerError` for an answer that cannot be read.
-    pub(super) fn take(&mut self, answer: Result<Bytes, Error>) -> Result<(), Error> {
+    pub(crate) fn take(&mut self, answer: Result<Bytes, Error>) -> Result<(), Error> {
         let body = answer?;
         self.read(&body).map_err(|Malformed| unreadable(Operation::BatchGetItem))
     }
@@ -113,12 +125,12 @@ impl Fetch {
     ///
     /// # Errors
     /// `ProvisionedThroughputExceededException` when the store goes on leaving keys unread.
-    pub(super) fn settle(&mut self) -> Result<(), Error> {
+    pub(crate) fn settle(&mut self) -> Result<(), Error> {
         self.idle = if self.pending.len() < self.asked { 0 } else { self.idle + 1 };
         if self.idle > PATIENCE {
             return Err(Error::new(
                 Code::ProvisionedThroughputExceededException,
-                "The store left rows of a counter unread, again and again; nothing was returned. Try again",
+                "The store left keys unread, again and again; nothing was returned. Try again",
             ));
         }
         Ok(())
@@ -135,10 +147,9 @@ impl Fetch {
         };
         for items in tables(responses)? {
             for item in json::elements(&items)? {
-                let (identity, slot) = rows::stored(&self.table, item)?;
+                let (identity, slot) = keys::stored(&self.table, item)?;
                 let parts = self.found.entry(identity).or_default();
-                let row = items.slice_ref(item);
-                if slot.shard == 0 { parts.row0 = Some(row) } else { parts.others.push(row) }
+                parts.rows.push((slot, items.slice_ref(item)));
             }
         }
         for left in tables(unprocessed)? {
@@ -154,13 +165,13 @@ impl Fetch {
     }
 
     /// The rows of one item, as far as they are there.
-    pub(super) fn parts(&self, identity: &Identity) -> Option<&Parts> {
+    pub(crate) fn parts(&self, identity: &Identity) -> Option<&Parts> {
         self.found.get(identity)
     }
 }
 
 /// Adds the figures of a `ConsumedCapacity` to a sum of such.
-pub(super) fn add(sum: &mut Json, more: Json) {
+pub(crate) fn add(sum: &mut Json, more: Json) {
     match (sum, more) {
         (Json::Object(sum), Json::Object(more)) => {
             for (name, value) in more {

@@ -1,23 +1,20 @@
-//! GetItem of a counter: all rows by one BatchGetItem, folded.
+//! GetItem of an item that is rows under several physical keys, or may lie under any of several: all of them by one BatchGetItem.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::{Bindings, Checks, Fresh, Projection};
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::Table;
+use heatsink_layout::{Layout, LayoutSource, Table};
 
 use super::fetch::{Fetch, MOST_KEYS};
-use super::fold::fold;
-use super::point::row0;
-use super::rows;
-use super::transaction::single_capacity;
+use super::{keys, whole};
 use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked;
-use crate::key::Located;
-use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
+use crate::counter::{MEANINGLESS, row0, single_capacity};
+use crate::item::{Physical, in_store_words, physical};
+use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned, Single};
 use crate::point::finish;
 use crate::query::project;
 use crate::request::Request;
@@ -26,10 +23,10 @@ use crate::{Execution, PhysicalCall, Step};
 
 /// What a read shows of items: all of them, or a projection, in whichever parameter it came.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
-    pub(super) projection: Option<Projection>,
+pub(crate) struct Shown {
+    pub(crate) projection: Option<Projection>,
     /// The members that take the place of the client's.
-    pub(super) asked: Vec<(&'static str, Vec<u8>)>,
+    pub(crate) asked: Vec<(&'static str, Vec<u8>)>,
 }
 
 impl Shown {
@@ -37,7 +34,7 @@ impl Shown {
     ///
     /// # Errors
     /// That of the expression.
-    pub(super) fn read(request: &Request<'_>, table: &Table, checks: Checks) -> Result<Self, Error> {
+    pub(crate) fn read(request: &Request<'_>, table: &Table, checks: Checks) -> Result<Self, Error> {
         let text = request.string("ProjectionExpression")?;
         let bindings = Bindings::read(request.get("ExpressionAttributeNames"), None)?;
         let listed = request.get("AttributesToGet").map(json::elements).transpose();
@@ -94,14 +91,14 @@ impl Shown {
     }
 
     /// Whether it shows a declared number.
-    pub(super) fn counts(&self, counted: &[String]) -> bool {
+    pub(crate) fn counts(&self, counted: &[String]) -> bool {
         self.projection
             .as_ref()
             .is_none_or(|projection| projection.paths.iter().any(|path| counted.contains(&path.root)))
     }
 
     /// What is shown of a whole item, its key made logical.
-    pub(super) fn of(&self, table: &Table, item: &Bytes) -> Result<Vec<u8>, Malformed> {
+    pub(crate) fn of(&self, table: &Table, item: &Bytes) -> Result<Vec<u8>, Malformed> {
         let mut splice = Splice::new(item);
         strip_object(table, item, &mut splice)?;
         let item = splice.finish(item);
@@ -114,7 +111,7 @@ impl Shown {
 
 /// What to ask the store for: whole attributes, and the keys. A store shows what a path leaves of an attribute, to which the path means something
 /// else when it is applied to the sum.
-pub(super) fn whole_attributes(projection: &Projection, table: &Table) -> Projection {
+pub(crate) fn whole_attributes(projection: &Projection, table: &Table) -> Projection {
     let mut wanted = Projection::default();
     for path in &projection.paths {
         wanted.add_root(&path.root);
@@ -125,16 +122,29 @@ pub(super) fn whole_attributes(projection: &Projection, table: &Table) -> Projec
     wanted
 }
 
-/// The plan of a GetItem; `body` is the request for row 0, `keys` are the physical keys of all rows.
-pub(super) fn plan(
+/// The plan of a GetItem of an item with that layout.
+///
+/// # Errors
+/// `ValidationException` for a key that its suffix makes too long, or one that cannot be an item's.
+pub(crate) fn of_key(
     request: &Request<'_>,
-    body: Bytes,
-    located: &Located<'_>,
     table: &Arc<Table>,
-    counted: &[String],
-    keys: Vec<Bytes>,
+    layout: &Arc<Layout>,
+    layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     let operation = Operation::GetItem;
+    let (body, located) = match physical(request, "Key", table, layouts)? {
+        Physical::Sent { body, located } => (body, located),
+        Physical::Invalid => return Ok(pass_refusal(operation, request.body)),
+        Physical::Meaningless { body, error } => {
+            return Ok(Single::new(operation, body, Some(in_store_words(error)), MEANINGLESS).plan());
+        }
+    };
+    let object = request.get("Key").unwrap_or_default();
+    if !keys::is_key(table, object) {
+        return Ok(pass_refusal(operation, request.body));
+    }
+    let keys = keys::keys(table, layout, object)?;
     let shown = match Shown::read(request, table, Checks::All) {
         Ok(shown) => Ok(shown),
         // What only the checks here find wrong the store may take: it decides.
@@ -142,9 +152,9 @@ pub(super) fn plan(
     };
     let valid = Shown::read(request, table, Checks::All).is_ok();
     let Ok(shown) = shown else { return Ok(pass_refusal(operation, request.body)) };
-    if keys.len() == 1 || !shown.counts(counted) {
+    if keys.len() == 1 || layout.counted().is_some_and(|counted| !shown.counts(counted)) {
         let why = "what is asked for lies in row 0: one physical request";
-        return Ok(row0(operation, body, finish(operation, table, located), located, why));
+        return Ok(row0(operation, body, finish(operation, table, &located), &located, why));
     }
     let mut options = shown.asked.clone();
     let consistent = request.get("ConsistentRead");
@@ -152,14 +162,14 @@ pub(super) fn plan(
     let name = request.get("TableName").unwrap_or(b"null").to_vec();
     let report = request.get("ReturnConsumedCapacity").map(<[u8]>::to_vec);
     let rows = keys.len();
-    let identity = keys.first().and_then(|key| rows::stored(table, key).ok()).map(|(identity, _)| identity);
+    let identity = keys.first().and_then(|key| keys::stored(table, key).ok()).map(|(identity, _)| identity);
     let identity = identity.ok_or_else(|| unreadable(operation))?;
     let fetch = Fetch::new(table, name, options, report, keys);
     let get = Get {
         fetch,
         identity,
         shown,
-        counted: counted.to_vec(),
+        layout: Arc::clone(layout),
         table: Arc::clone(table),
         units: f64::from(u32::try_from(rows).unwrap_or(u32::MAX))
             * if consistent == Some(b"true") { 1.0 } else { 0.5 },
@@ -174,9 +184,9 @@ pub(super) fn plan(
 
 struct Get {
     fetch: Fetch,
-    identity: rows::Identity,
+    identity: keys::Identity,
     shown: Shown,
-    counted: Vec<String>,
+    layout: Arc<Layout>,
     table: Arc<Table>,
     units: f64,
 }
@@ -193,13 +203,17 @@ impl Planned for Get {
             call.estimate = Some(Estimate {
                 read_units: self.units,
                 write_units: 0.0,
-                assumes: format!("row 0 of at most 4 KB; at most {MOST_KEYS} rows a call"),
+                assumes: format!("an item of at most 4 KB; at most {MOST_KEYS} rows a call"),
             });
             calls.push(call);
         }
-        let why: Cow<'static, str> =
-            "a counter is the sum of its rows: all of them are read at once and folded into one item".into();
-        Explanation { plan: Kind::Scatter, why: why.into_owned(), calls }
+        let why = if self.layout.is_drawn() {
+            "the rule's shards are drawn at random, so that the item may lie in any of them: all are asked at once, and the one that is \
+             found is the answer"
+        } else {
+            "a counter is the sum of its rows: all of them are read at once and folded into one item"
+        };
+        Explanation { plan: Kind::Scatter, why: why.to_owned(), calls }
     }
 }
 
@@ -211,12 +225,11 @@ struct Getting {
 
 impl Getting {
     fn done(&self) -> Result<Bytes, Error> {
-        let Get { fetch, identity, shown, counted, table, .. } = &self.plan;
+        let Get { fetch, identity, shown, layout, table, .. } = &self.plan;
         let mut answer = Object::new();
         if let Some(parts) = fetch.parts(identity)
-            && let Some(row0) = &parts.row0
+            && let Some(item) = whole(table, Some(layout), parts)?
         {
-            let item = fold(counted, row0, parts.others.iter().map(|row| &**row))?;
             let item = shown.of(table, &item).map_err(|Malformed| unreadable(Operation::BatchGetItem))?;
             answer.raw("Item", &item);
         }

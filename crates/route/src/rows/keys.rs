@@ -1,30 +1,45 @@
-//! The rows of a counter's item: their physical keys, and which row a stored item is.
+//! The physical keys under which the rows of an item lie, or may lie, and which item a stored row is of.
 
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed, Object};
-use heatsink_dynamo::{Error, KeyValue};
-use heatsink_layout::{Layout, Slot, Table};
+use heatsink_dynamo::{Error, KeyType, KeyValue, Number, Value};
+use heatsink_layout::{Layout, Slot, SortKey, Table, Unplaced};
 
 use crate::key::KeyText;
+use crate::refusal;
 use crate::splice::Splice;
 
-/// The physical keys of all rows of the item whose key is in `object` (a raw, valid `Key` or `Item` with logical key), row 0 first.
+/// The physical keys of all rows of the item whose key is in `object` (a raw, valid `Key` or `Item` with logical key). First comes row 0,
+/// or where an item is put whose shard is drawn.
 ///
 /// # Errors
-/// `ValidationException` for a key that the suffix of one of them makes too long.
+/// `ValidationException` for a key that the suffix of one of them makes too long, or one that cannot be an item's.
 pub(crate) fn keys(table: &Table, layout: &Layout, object: &[u8]) -> Result<Vec<Bytes>, Error> {
     let partition = &table.key.partition;
     let own = key(table, object).map_err(|Malformed| unreadable())?;
     let value = json::member(&own, &partition.name).ok().flatten().ok_or_else(unreadable)?;
     let text = KeyText::read(value, partition.key_type).ok_or_else(unreadable)?;
-    let row = |shard| {
-        let suffix = table.suffix(&text.bytes, layout, Slot::shard(shard));
-        let suffix = suffix.map_err(|unplaced| Error::validation(unplaced.to_string()))?;
+    let refused = |unplaced: Unplaced| refusal::own(unplaced.to_string());
+    let row = |slot| {
+        let suffix = table.suffix(&text.bytes, layout, slot).map_err(refused)?;
         let mut splice = Splice::new(&own);
         text.append(&suffix, &mut splice);
         Ok(splice.finish(&own))
     };
-    (0..layout.shards).map(row).collect()
+    if layout.counted().is_some() {
+        return (0..layout.shards).map(Slot::shard).map(row).collect();
+    }
+    let sort = match &table.key.sort {
+        None => None,
+        Some(sort) => {
+            let value = json::member(&own, &sort.name).ok().flatten().ok_or_else(unreadable)?;
+            Some(KeyText::read(value, sort.key_type).ok_or_else(unreadable)?)
+        }
+    };
+    let sort = sort.as_ref().and_then(KeyText::sort_key);
+    let home = layout.home(sort).map_err(refused)?;
+    let others = layout.slots_of(sort).map_err(refused)?.into_iter().filter(|slot| *slot != home);
+    std::iter::once(home).chain(others).map(row).collect()
 }
 
 /// The primary key in a raw key or item, alone.
@@ -34,6 +49,27 @@ pub(crate) fn key(table: &Table, object: &[u8]) -> Result<Bytes, Malformed> {
         key.raw(name, json::member(object, name)?.ok_or(Malformed)?);
     }
     Ok(Bytes::from(key.finish()))
+}
+
+/// A logical primary key as requests have it.
+pub(crate) fn raw(table: &Table, partition: &[u8], sort: Option<SortKey<'_>>) -> Vec<u8> {
+    let mut key = Object::new();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let value = match table.key.partition.key_type {
+        KeyType::B => Value::B(Bytes::copy_from_slice(partition)),
+        KeyType::N => Value::N(text(partition)),
+        KeyType::S => Value::S(text(partition)),
+    };
+    key.raw(&table.key.partition.name, &value.to_json());
+    if let (Some(attribute), Some(sort)) = (&table.key.sort, sort) {
+        let value = match sort {
+            SortKey::S(text) => Value::S(text.to_owned()),
+            SortKey::N(text) => Value::N(text.to_owned()),
+            SortKey::B(bytes) => Value::B(Bytes::copy_from_slice(bytes)),
+        };
+        key.raw(&attribute.name, &value.to_json());
+    }
+    key.finish()
 }
 
 /// Whether a raw key has the attributes of the table's key and no other.
@@ -83,6 +119,20 @@ pub(crate) fn opaque(key: &[u8]) -> Identity {
 }
 
 impl Identity {
+    /// Of a logical key.
+    pub(crate) fn of(partition: &[u8], sort: Option<SortKey<'_>>) -> Self {
+        let sort = match sort {
+            None => Vec::new(),
+            Some(SortKey::S(text)) => text.as_bytes().to_vec(),
+            Some(SortKey::B(bytes)) => bytes.to_vec(),
+            Some(SortKey::N(text)) => match Number::parse(text) {
+                Ok(number) => KeyValue::N(number).canonical_bytes().into_owned(),
+                Err(_) => text.as_bytes().to_vec(),
+            },
+        };
+        Identity { partition: partition.to_vec(), sort }
+    }
+
     /// The bytes of the logical partition key.
     pub(crate) fn partition(&self) -> &[u8] {
         &self.partition

@@ -1,0 +1,59 @@
+//! Items that are rows under several physical keys, and items that may lie under any of several: all of those keys are read, and what
+//! is found becomes the one item.
+//!
+//! | layout | rows | the item |
+//! |---|---|---|
+//! | `counter` | one in every shard | row 0 with the numbers summed (`counter::fold`) |
+//! | a template whose shards others draw | at most one, anywhere | the one that is found; several are refused |
+//!
+//! Beneath: `keys` (the physical keys of an item, whose row a stored item is), `fetch` (reading rows until every one was read), `get`
+//! (GetItem), `batch` (BatchGetItem), `transact` (what actions on such items add to a transaction).
+
+mod batch;
+pub(crate) mod fetch;
+mod get;
+pub(crate) mod keys;
+mod transact;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use heatsink_dynamo::{Error, json};
+use heatsink_layout::{Layout, LayoutSource, Placement, Table};
+
+use self::fetch::Parts;
+use crate::counter::fold::fold;
+use crate::drawn;
+use crate::key::KeyText;
+
+pub(crate) use batch::get as batch_get;
+pub(crate) use get::{Shown, of_key as get, whole_attributes};
+pub(crate) use transact::{Expansion, Unsent};
+
+/// The layout of the key in a raw `Key` or `Item`, if its item is to be looked for under several physical keys.
+pub(crate) fn layout_of(table: &Table, layouts: &dyn LayoutSource, object: &[u8]) -> Option<Arc<Layout>> {
+    if !table.has_counters() && !table.has_drawn() {
+        return None;
+    }
+    let partition = &table.key.partition;
+    let value = json::member(object, &partition.name).ok()??;
+    let Placement::Stable(layout) =
+        layouts.placement(table, &KeyText::read(value, partition.key_type)?.bytes);
+    (layout.counted().is_some() || layout.is_drawn()).then_some(layout)
+}
+
+/// The one item of what was found of it; `None` if there is none.
+///
+/// # Errors
+/// Those of [`fold`], or `ValidationException` for an item that several shards hold.
+pub(crate) fn whole(table: &Table, layout: Option<&Layout>, parts: &Parts) -> Result<Option<Bytes>, Error> {
+    if let Some(counted) = layout.and_then(Layout::counted) {
+        let others = parts.others();
+        return parts.row0().map(|row0| fold(counted, row0, others)).transpose();
+    }
+    match parts.rows.as_slice() {
+        [] => Ok(None),
+        [(_, item)] => Ok(Some(item.clone())),
+        several => Err(drawn::several(table, several.iter().map(|(slot, _)| *slot))),
+    }
+}
