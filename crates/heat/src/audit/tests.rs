@@ -101,3 +101,21 @@ fn rules_are_written_so_that_they_can_be_read() {
 fn a_table_without_items_has_no_patterns() {
     assert_eq!(Audit::default().report("T").patterns, []);
 }
+
+proptest::proptest! {
+    /// Keys come from outside: whatever they hold, every item is counted once.
+    #[test]
+    fn any_keys_are_taken(items in proptest::collection::vec(
+        (proptest::collection::vec(proptest::prelude::any::<u8>(), 0..12), "[0-9T:Z.é#-]{0,24}", 0..500_000_usize), 0..30,
+    )) {
+        let mut audit = Audit::default();
+        for (key, sort, bytes) in &items {
+            for sort in [SortKey::S(sort), SortKey::N(sort), SortKey::B(key)] {
+                audit.add(key, Some(sort), *bytes);
+            }
+        }
+        let report = audit.report("T");
+        let counted: u64 = report.patterns.iter().map(|pattern| pattern.items).sum();
+        proptest::prop_assert_eq!((report.items, counted), (3 * items.len() as u64, 3 * items.len() as u64));
+    }
+}
