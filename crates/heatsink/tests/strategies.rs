@@ -265,6 +265,29 @@ fn a_table_with_random_suffixes_is_read_and_written_beside_the_code_that_draws_t
 }
 
 #[test]
+fn a_transaction_that_is_sent_again_is_the_one_it_was() {
+    let store = Watched::new();
+    create(&*store, "S");
+    for (event, shard) in DRAWN.iter().take(2) {
+        raw_put(&store, &format!("user-1#{shard}"), event);
+    }
+    adopt(&store, &rules(RANDOM), Direction::Adopt).unwrap();
+    let service = gateway(&store, rules(RANDOM));
+    // What it deletes is nowhere when it comes again, and would be looked for elsewhere.
+    let key = json!({ "TableName": "Tab", "Key": { "pk": { "S": "user-1" }, "sk": { "S": "player_7" } } });
+    let mut body = json!({ "ClientRequestToken": "once", "TransactItems": [{ "Delete": key }] });
+    for _ in 0..3 {
+        call(&service, Operation::TransactWriteItems, body.clone()).unwrap();
+    }
+    let page = call(&service, Operation::Query, query("user-1", json!({}))).unwrap();
+    assert_eq!(sorts(&page), ["event-67890"]);
+    // Another transaction with its token is refused.
+    body["TransactItems"][0]["Delete"]["Key"]["sk"] = json!({ "S": "event-67890" });
+    let error = call(&service, Operation::TransactWriteItems, body).unwrap_err();
+    assert_eq!(error.code, Code::IdempotentParameterMismatchException);
+}
+
+#[test]
 fn streams_of_drawn_shards_hold_logical_keys() {
     let store = Watched::new();
     create(&*store, "S");

@@ -4,7 +4,8 @@
 //! [`Execution`] hands out physical calls and takes their answers until it can give the client's.
 //!
 //! One file per kind of request: `point`, `batch`, `transact`, `scan`, `query`, `partiql`, `streams`, `hidden`. Beneath them `item` (a request
-//! for one item made physical), `key` (where an item lies, its key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical).
+//! for one item made physical), `key` (where an item lies, its key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `rows`
+//! (items under several physical keys), `drawn` (items that are looked for), `cursor` (cursors that say a shard).
 
 mod answer;
 mod asked;
