@@ -224,6 +224,14 @@ fn a_table_with_random_suffixes_is_read_and_written_beside_the_code_that_draws_t
         assert!(error.message.unwrap().contains("in shard 6 and in shard 8"));
     }
 
+    let write = Bytes::from(
+        json!({ "TableName": "Tab", "Item": { "pk": { "S": "user-1" }, "sk": { "S": "x" } } }).to_string(),
+    );
+    let explained = block_on(service.explain(Operation::PutItem, &write));
+    let operations: Vec<&str> = explained.calls.iter().map(|call| call.operation.as_str()).collect();
+    assert_eq!(operations, ["BatchGetItem", "PutItem"]);
+    assert!(explained.why.contains("it is looked for in all of them"), "{}", explained.why);
+
     // A write finds what the other code wrote, and the other code finds what is written.
     let mut update = key("player_7");
     update["UpdateExpression"] = "SET v = :v".into();
