@@ -8,17 +8,19 @@ use std::collections::BinaryHeap;
 use std::collections::VecDeque;
 
 use fastrand::Rng;
-use heatsink_physics::{Access, Demand, Place, SortKey};
+use heatsink_physics::{Demand, Place, SortKey};
 
-use crate::compile::{Cache, Each, Fill, Run, Source, Stream, spot};
+use crate::compile::{Cache, Run, Source, Stream};
 use crate::draw::multinomial;
 use crate::latency::{Attempts, MAX_ATTEMPTS};
 use crate::model::Model;
 use crate::record::{Record, Recorder};
-use crate::scenario::{Operation, Sort};
 
 /// Virtual time goes in steps of 50 ms.
 pub(crate) const TICK: u64 = 50_000_000;
+
+/// So many requests are drawn before the first of them is offered.
+const AT_ONCE: u64 = 128;
 
 /// A throttled request that waits for its next attempt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,17 +165,24 @@ impl Engine {
                 }
             }
             Source::Each { schedule, each } => {
-                let mut asks = Vec::with_capacity(each.templates.len());
-                for _ in 0..schedule.due(now, TICK) {
-                    let (key, part) = each.draw(now, rng, *operation, &mut asks);
-                    if let Some(cache) = cache
-                        && cache.missed(if cache.by_part { part } else { key }, now, 1) == 0
-                    {
-                        tally.cached(1);
-                        continue;
+                let mut due = schedule.due(now, TICK);
+                // Retries draw from the same numbers, so where there are any each request is drawn when its turn comes.
+                let at_once = if tally.retries.on { 1 } else { AT_ONCE };
+                while due > 0 {
+                    each.draw(now, rng, due.min(at_once));
+                    due -= due.min(at_once);
+                    for nth in 0..each.drawn() {
+                        let (key, part) = each.picked(nth);
+                        if let Some(cache) = cache
+                            && cache.missed(if cache.by_part { part } else { key }, now, 1) == 0
+                        {
+                            tally.cached(1);
+                            continue;
+                        }
+                        let asks = each.asks(nth, *operation);
+                        let accepted = admit(model, now, asks, *scatter, 1, true);
+                        tally.count(now, asks, 1, accepted, 1, rng);
                     }
-                    let accepted = admit(model, now, &asks, *scatter, 1, true);
-                    tally.count(now, &asks, 1, accepted, 1, rng);
                 }
             }
             Source::Trace { requests, next } => {
@@ -202,9 +211,8 @@ impl Engine {
         let (schedule, mut draw): (_, Draw<'_>) = match source {
             Source::Each { schedule, each } => {
                 let draw = |rng: &mut Rng| {
-                    let mut asks = Vec::with_capacity(each.templates.len());
-                    each.draw(now, rng, *operation, &mut asks);
-                    asks
+                    each.draw(now, rng, 1);
+                    each.asks(0, *operation).to_vec()
                 };
                 (schedule, Box::new(draw))
             }
@@ -356,47 +364,5 @@ impl Cache {
         // What fewer reads than nodes leave cold is asked again with the next ones; here that is rounded away.
         *until = now + self.ttl;
         count.min(self.nodes)
-    }
-}
-
-impl Each {
-    /// The next request; the numbers of its key and part.
-    #[inline]
-    fn draw(
-        &mut self,
-        now: u64,
-        rng: &mut Rng,
-        operation: Operation,
-        asks: &mut Vec<Demand>,
-    ) -> (usize, usize) {
-        let key = self.keys.pick(now, rng);
-        let part = self.parts.as_mut().map_or(0, |parts| parts.pick(now, rng));
-        let sort = match self.sort {
-            Sort::Random => rng.u64(..),
-            Sort::Ascending => now,
-            Sort::One => 0,
-        };
-        let bytes = self.sizes.map(|(from, to)| rng.u64(from..=to));
-        asks.clear();
-        for (ask, fill) in &mut self.templates {
-            let position = match fill {
-                Fill::Fixed => 0,
-                Fill::Key(positions) => positions[key],
-                Fill::Part(positions) => positions[part],
-                Fill::Sharded { positions, shard, shards } => {
-                    positions[key * *shards + usize::from(shard[part])]
-                }
-                Fill::Drawn { positions, shards } => positions[key * *shards + rng.usize(..*shards)],
-                Fill::Own(picker, positions) => positions[picker.pick(now, rng)],
-            };
-            let units = match bytes {
-                Some(bytes) if ask.access == Access::Write || operation == Operation::Get => {
-                    crate::compile::units(ask.access, bytes)
-                }
-                _ => ask.units,
-            };
-            asks.push(Demand { place: spot(ask, fill, position, sort), units, ..*ask });
-        }
-        (key, part)
     }
 }

@@ -9,6 +9,7 @@ mod compile;
 mod cost;
 mod diagnosis;
 mod draw;
+mod each;
 mod engine;
 mod latency;
 mod model;

@@ -8,8 +8,8 @@ mod resources;
 use heatsink_dynamo::capacity::{self, read_units, write_units};
 use heatsink_physics::{Access, Demand, ResourceId, Units};
 
+use crate::each::Each;
 use crate::model::{Model, Resource};
-use crate::picker::Picker;
 use crate::scenario::{Client, Consistency, Kind, Length, Loaded, Operation, Remedy, Size, Sort, Workload};
 use crate::schedule::Schedule;
 use place::Placement;
@@ -53,15 +53,6 @@ pub(crate) enum Source {
     Each { schedule: Schedule, each: Box<Each> },
     /// Recorded: when, and the asks.
     Trace { requests: Vec<(u64, Vec<Demand>)>, next: usize },
-}
-
-/// Requests that are drawn one by one.
-pub(crate) struct Each {
-    pub keys: Picker,
-    pub parts: Option<Picker>,
-    pub sort: Sort,
-    pub sizes: Option<(u64, u64)>,
-    pub templates: Vec<(Demand, Fill)>,
 }
 
 /// A read cache in front of a stream.

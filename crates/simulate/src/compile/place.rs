@@ -6,7 +6,8 @@ use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
 use heatsink_physics::{Access, Demand, Place, Point, ResourceId, SortKey as SortPlace, Units, position};
 
 use super::resources::REMEDY_INDEX;
-use super::{Each, Own, Source, Stream, access, item_bytes, scan_bytes, share, units};
+use super::{Own, Source, Stream, access, item_bytes, scan_bytes, share, units};
+use crate::each::{Batch, Each};
 use crate::picker::{Chosen, Picker};
 use crate::scenario::{Keys, Kind, Loaded, Operation, Remedy, Sort, Workload};
 
@@ -261,6 +262,7 @@ impl Placement {
             sort,
             sizes,
             templates: self.templates,
+            batch: Batch::default(),
         }
     }
 }

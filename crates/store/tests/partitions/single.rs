@@ -130,3 +130,21 @@ fn a_scan_pays_in_all_partitions() {
     let shares: Vec<f64> = bench.resources()[0].partitions.iter().map(|one| one.reads).collect();
     assert_eq!(shares, [0.25; 4]);
 }
+
+#[test]
+fn a_failed_condition_costs_what_the_larger_item_would() {
+    let bench = Bench::on_demand();
+    let put = |filler: usize| {
+        let mut item = item("a", "a");
+        item["text"] = json!({ "S": "x".repeat(filler) });
+        json!({ "TableName": "games", "Item": item })
+    };
+    bench.call(Operation::PutItem, put(9_500)).unwrap();
+    for (filler, units) in [(10, 10.0), (20_000, 20.0)] {
+        let before = bench.charged(0).1;
+        let mut fails = put(filler);
+        fails["ConditionExpression"] = json!("attribute_not_exists(pk)");
+        bench.call(Operation::PutItem, fails).unwrap_err();
+        assert_eq!(bench.charged(0).1 - before, units);
+    }
+}

@@ -1,0 +1,112 @@
+//! Requests that are drawn one by one, some hundred ahead.
+//!
+//! Where a key lies is looked up in a table that is larger than a processor's caches, at a random place. One after another each look-up
+//! would be waited for; in a loop that does nothing else, many are under way at once. That is most of the time of a long run.
+
+use fastrand::Rng;
+use heatsink_physics::{Access, Demand};
+
+use crate::compile::{Fill, spot};
+use crate::picker::Picker;
+use crate::scenario::{Operation, Sort};
+
+/// How the requests of a stream are drawn, and those drawn last.
+pub(crate) struct Each {
+    pub keys: Picker,
+    pub parts: Option<Picker>,
+    pub sort: Sort,
+    pub sizes: Option<(u64, u64)>,
+    pub templates: Vec<(Demand, Fill)>,
+    pub batch: Batch,
+}
+
+/// Some requests. The lists are kept for their memory.
+#[derive(Default)]
+pub(crate) struct Batch {
+    picks: Vec<Pick>,
+    /// What templates draw for themselves, request by request.
+    extras: Vec<usize>,
+    /// Where the asks fall: as many for each request as there are templates.
+    positions: Vec<u64>,
+    asks: Vec<Demand>,
+}
+
+#[derive(Clone, Copy)]
+struct Pick {
+    key: usize,
+    part: usize,
+    sort: u64,
+    bytes: Option<u64>,
+}
+
+impl Each {
+    /// Draws the next `count` requests.
+    pub(crate) fn draw(&mut self, now: u64, rng: &mut Rng, count: u64) {
+        let Batch { picks, extras, positions, .. } = &mut self.batch;
+        (picks.clear(), extras.clear(), positions.clear());
+        for _ in 0..count {
+            let key = self.keys.pick(now, rng);
+            let part = self.parts.as_mut().map_or(0, |parts| parts.pick(now, rng));
+            let sort = match self.sort {
+                Sort::Random => rng.u64(..),
+                Sort::Ascending => now,
+                Sort::One => 0,
+            };
+            let bytes = self.sizes.map(|(from, to)| rng.u64(from..=to));
+            picks.push(Pick { key, part, sort, bytes });
+            for (_, fill) in &mut self.templates {
+                match fill {
+                    Fill::Drawn { shards, .. } => extras.push(rng.usize(..*shards)),
+                    Fill::Own(picker, _) => extras.push(picker.pick(now, rng)),
+                    _ => {}
+                }
+            }
+        }
+        let mut extras = extras.iter().copied();
+        for Pick { key, part, .. } in picks {
+            for (_, fill) in &self.templates {
+                positions.push(match fill {
+                    Fill::Fixed => 0,
+                    Fill::Key(positions) => positions[*key],
+                    Fill::Part(positions) => positions[*part],
+                    Fill::Sharded { positions, shard, shards } => {
+                        positions[*key * *shards + usize::from(shard[*part])]
+                    }
+                    Fill::Drawn { positions, shards } => {
+                        positions[*key * *shards + extras.next().unwrap_or(0)]
+                    }
+                    Fill::Own(_, positions) => positions[extras.next().unwrap_or(0)],
+                });
+            }
+        }
+    }
+
+    /// How many were drawn last.
+    pub(crate) fn drawn(&self) -> usize {
+        self.batch.picks.len()
+    }
+
+    /// The numbers of the key and the part of the `nth` of them.
+    pub(crate) fn picked(&self, nth: usize) -> (usize, usize) {
+        (self.batch.picks[nth].key, self.batch.picks[nth].part)
+    }
+
+    /// What the `nth` of them asks for.
+    #[inline]
+    pub(crate) fn asks(&mut self, nth: usize, operation: Operation) -> &[Demand] {
+        let Batch { picks, positions, asks, .. } = &mut self.batch;
+        let Pick { sort, bytes, .. } = picks[nth];
+        let places = &positions[nth * self.templates.len()..];
+        asks.clear();
+        for ((ask, fill), position) in self.templates.iter().zip(places) {
+            let units = match bytes {
+                Some(bytes) if ask.access == Access::Write || operation == Operation::Get => {
+                    crate::compile::units(ask.access, bytes)
+                }
+                _ => ask.units,
+            };
+            asks.push(Demand { place: spot(ask, fill, *position, sort), units, ..*ask });
+        }
+        asks
+    }
+}
