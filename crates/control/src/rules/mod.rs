@@ -3,7 +3,6 @@
 //! A rule is a wish; the registry says how stored data is really laid out. Here a wish is read, checked for sense, put into
 //! words, and turned into the layouts that a given table would have.
 
-mod error;
 mod file;
 mod index;
 mod read;
@@ -14,8 +13,8 @@ use heatsink_dynamo::{KeyType, TableSchema};
 pub use heatsink_layout::Glob;
 use heatsink_layout::{By, Consistency, KeyLayout, Layout, Reads, Strategy, TableLayouts};
 
-pub use error::RulesError;
 pub use file::{MAX_SHARDS, json_schema};
+pub use heatsink_fault::Fault as RulesError;
 
 /// The rules of one gateway, checked. For every key of a table the first rule that matches holds.
 #[derive(Clone, Debug, Default)]

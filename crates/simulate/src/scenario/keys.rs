@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::fault::Fault;
 use super::values::{Length, Rate, Whole, word_or_table};
+use heatsink_fault::Fault;
 
 /// Partition keys: one key, or how they are drawn.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]

@@ -3,18 +3,17 @@
 //! Sans-IO: text in, [`Scenario`] out. Files that it names are asked of the caller.
 
 mod check;
-mod fault;
 mod file;
 mod keys;
 mod values;
 
 use std::collections::HashMap;
 
-pub use fault::Fault;
 pub use file::{
     Between, Burst, Changing, Client, Consistency, Growth, Index, Kind, Load, ModeName, Operation, Remedy,
     Scenario, Size, Sort, Table, Workload,
 };
+pub use heatsink_fault::Fault;
 pub use keys::{Drawn, File, Keys, Order, Rolling, Uniform, Zipf};
 pub use values::{Length, MAX_RATE, Rate, Whole};
 

@@ -1,4 +1,8 @@
-//! What is wrong with a scenario or a trace: where, which field, what was expected.
+//! What is wrong with a file that a person wrote: rules, a scenario, a trace. It names the line, the field, and what was expected.
+//!
+//! The TOML reader tells the place of a fault in the text and not its field; the field is found again from the place.
+//!
+//! Not here: what is right or wrong; each file's reader knows.
 
 use std::ops::Range;
 
@@ -19,8 +23,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault at `span` of a scenario's text. The field is the innermost one whose key or value holds the span.
-    fn at(file: &str, text: &str, span: Range<usize>, problem: impl Into<String>) -> Self {
+    /// A fault at `span` of a TOML text. The field is the innermost one whose key or value holds the span.
+    pub fn at(file: &str, text: &str, span: Range<usize>, problem: impl Into<String>) -> Self {
         Fault {
             file: file.to_owned(),
             line: line_of(text, span.start),
@@ -30,7 +34,7 @@ impl Fault {
     }
 
     /// A fault in field `name` of the `nth` (from 0) of `[[list]]`; at the top of the file where `list` is empty.
-    pub(crate) fn field(
+    pub fn field(
         file: &str,
         text: &str,
         list: &str,
@@ -66,12 +70,12 @@ impl Fault {
     }
 
     /// A fault in a line of a file that is not TOML.
-    pub(crate) fn line(file: &str, line: usize, problem: impl Into<String>) -> Self {
+    pub fn line(file: &str, line: usize, problem: impl Into<String>) -> Self {
         Fault { file: file.to_owned(), line, field: None, problem: problem.into() }
     }
 
     /// What the TOML reader found.
-    pub(crate) fn read(file: &str, text: &str, error: &toml::de::Error) -> Self {
+    pub fn read(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let problem = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
         Fault::at(file, text, error.span().unwrap_or(0..0), problem)
     }
@@ -110,4 +114,35 @@ fn field(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "about = 1\n[[rule]]\ntable = \"T\"\nby = { attribute = \"sk\", part = 1 }\n\n[[rule]]\ntable = \"U\"\n";
+
+    fn at(what: &str) -> (usize, Option<String>) {
+        let start = TEXT.find(what).unwrap();
+        let fault = Fault::at("f", TEXT, start..start + what.len(), "no");
+        (fault.line, fault.field)
+    }
+
+    #[test]
+    fn the_innermost_field_is_named() {
+        assert_eq!(at("1"), (1, Some("about".into())));
+        assert_eq!(at("\"T\""), (3, Some("rule[1].table".into())));
+        assert_eq!(at("\"sk\""), (4, Some("rule[1].by.attribute".into())));
+        assert_eq!(at("part"), (4, Some("rule[1].by.part".into())));
+        assert_eq!(at("\"U\""), (7, Some("rule[2].table".into())));
+    }
+
+    #[test]
+    fn a_named_field_is_found_or_its_element_is() {
+        let fault = |list, nth, name| Fault::field("f", TEXT, list, nth, name, "no").to_string();
+        assert_eq!(fault("rule", 1, "table"), "f:7: rule[2].table: no");
+        assert_eq!(fault("rule", 1, "shards"), "f:6: rule[2].shards: no");
+        assert_eq!(fault("", 0, "about"), "f:1: about: no");
+        assert_eq!(Fault::line("t.csv", 3, "no").to_string(), "t.csv:3: no");
+    }
 }
