@@ -1,5 +1,7 @@
 //! Items as a write finds them and leaves them: how large they are, and what of them an index holds.
 
+use std::cell::OnceCell;
+
 use heatsink_dynamo::size::{item_size, value_size};
 use heatsink_dynamo::value::{read_item, write_item};
 use heatsink_dynamo::{Item, Value};
@@ -8,10 +10,11 @@ use heatsink_physics::{Entry, Point};
 use super::catalogue::{Key, Projection, TableInfo};
 use super::locate;
 
-/// A whole item, as the wire has it and read.
+/// A whole item.
 pub(super) struct Image {
-    raw: Vec<u8>,
     item: Item,
+    /// As the wire has it, where an index wants its key; tables without indexes never do.
+    raw: OnceCell<Vec<u8>>,
 }
 
 /// An index's entry of an item. Two entries are the same if key and attributes are.
@@ -20,13 +23,11 @@ pub(super) type EntryOf<'a> = Entry<Vec<u8>, Vec<(&'a String, &'a Value)>>;
 impl Image {
     /// Reads an item's JSON; `None` if it is none, which the store refuses.
     pub(super) fn read(raw: &[u8]) -> Option<Image> {
-        Some(Image { item: read_item(raw).ok()?, raw: raw.to_vec() })
+        read_item(raw).ok().map(Image::of)
     }
 
     pub(super) fn of(item: Item) -> Image {
-        let mut raw = Vec::new();
-        write_item(&item, &mut raw);
-        Image { raw, item }
+        Image { item, raw: OnceCell::new() }
     }
 
     pub(super) fn item(&self) -> &Item {
@@ -44,8 +45,13 @@ impl Image {
         index: &Key,
         projection: &Projection,
     ) -> Option<(Point, EntryOf<'_>)> {
-        let point = locate::item(&self.raw, index)?;
-        let key = locate::identity(&self.raw, index)?;
+        let raw = self.raw.get_or_init(|| {
+            let mut raw = Vec::new();
+            write_item(&self.item, &mut raw);
+            raw
+        });
+        let point = locate::item(raw, index)?;
+        let key = locate::identity(raw, index)?;
         let keys = || [table, index].into_iter().flat_map(|key| key.partition.iter().chain(&key.sort));
         let held = |name: &String| match projection {
             Projection::All => true,
