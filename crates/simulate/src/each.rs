@@ -43,7 +43,9 @@ impl Each {
     /// Draws the next `count` requests.
     pub(crate) fn draw(&mut self, now: u64, rng: &mut Rng, count: u64) {
         let Batch { picks, extras, positions, .. } = &mut self.batch;
-        (picks.clear(), extras.clear(), positions.clear());
+        picks.clear();
+        extras.clear();
+        positions.clear();
         for _ in 0..count {
             let key = self.keys.pick(now, rng);
             let part = self.parts.as_mut().map_or(0, |parts| parts.pick(now, rng));
