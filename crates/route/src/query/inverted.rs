@@ -6,14 +6,15 @@
 //! - **Its partition key turns** ([`Turn`](heatsink_layout::Turn)): items go from one stored value to the other between two pages, and
 //!   within one. So equal index sort keys are ordered by primary key, which does not move; the values that items leave are read before
 //!   those that they come to; and what was seen under both counts once. A page reads, beyond its own rows, all that have its last
-//!   index sort key.
+//!   index sort key. Where others have that key too its cursor says by what order it stands there ([`MARK`]), and a cursor by
+//!   the order of before is refused: pages of two orders are not mixed in silence.
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{Error, KeyValue, Operation, json};
+use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation, json};
 use heatsink_layout::{IndexKey, LayoutSource, Slot, Table, Turn};
 
 use super::index::values;
@@ -32,15 +33,24 @@ use crate::{Execution, PhysicalCall, Step};
 /// shards are drawn, so that several items can have one key, the slot.
 type Place = (Option<Key>, Key, Option<Key>, Slot);
 
+/// Stands behind the index's partition key in a cursor among rows with equal sort keys, which are in the order of primary keys. No
+/// value ends so while the key turns, and elsewhere such a cursor is not one of the Query.
+const MARK: &str = "#~0";
+
 /// Such a Query under way.
 pub(crate) struct Inverted {
     gathering: Gathering,
     schema: Arc<Table>,
+    partition: Key,
     lanes: Vec<Lane>,
     /// The lanes by when they are read, those first that items may leave meanwhile. A lane is in one of them.
     turns: Vec<Vec<usize>>,
-    /// Whether the store's order is that of places, so that a lane need not be read to its end.
-    in_order: bool,
+    /// The key that turns. Then the store's order is that of places but for ties, so that a lane need not be read to its end.
+    turning: Option<AttributeDefinition>,
+    /// Whether the cursor is by the order of before.
+    unmarked: bool,
+    /// Whether other rows have the index sort key of the page's last.
+    tied: bool,
     /// Of logical partition keys.
     range: Range,
     after: Option<Place>,
@@ -122,16 +132,21 @@ impl Inverted {
             }
         }
         let turns = in_turn(key.turn(), vec![0], (1..lanes.len()).collect());
-        Ok(Inverted { turns, in_order: true, after, ..Inverted::of(query, gathering, lanes) })
+        let turning = Some(key.attribute().clone());
+        let unmarked = after.is_some() && marked(query).is_none();
+        Ok(Inverted { turns, turning, unmarked, after, ..Inverted::of(query, gathering, lanes) })
     }
 
     fn of(query: &Query<'_>, gathering: Gathering, lanes: Vec<Lane>) -> Self {
         Inverted {
             gathering,
             schema: Arc::clone(query.schema),
+            partition: query.partition.clone(),
             lanes,
             turns: Vec::new(),
-            in_order: false,
+            turning: None,
+            unmarked: false,
+            tied: false,
             range: Range::of(None),
             after: None,
             descending: query.descending,
@@ -146,7 +161,7 @@ impl Inverted {
 
     /// Whether it is so because the index's partition key turns.
     pub(crate) fn is_turning(&self) -> bool {
-        self.in_order
+        self.turning.is_some()
     }
 
     /// The calls that read on.
@@ -157,7 +172,7 @@ impl Inverted {
         let turn = self.turns.iter().find(open).into_iter().flatten();
         let open = turn.filter_map(|id| Some((*id, self.lanes.get(*id)?))).filter(|(_, lane)| !lane.closed);
         // One more than fits says whether there is more.
-        let limit = self.limit.filter(|_| self.in_order).map(|limit| limit.saturating_add(1));
+        let limit = self.limit.filter(|_| self.is_turning()).map(|limit| limit.saturating_add(1));
         open.map(|(id, lane)| {
             let body = self.gathering.template.body(Ask {
                 partition: &lane.partition,
@@ -183,12 +198,19 @@ impl Inverted {
         for (sort, row) in page.rows {
             let (partition, table_sort, slot) =
                 self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
-            let place = (sort.filter(|_| self.in_order), partition, table_sort, slot);
+            let place = (sort.filter(|_| self.is_turning()), partition, table_sort, slot);
             let behind = self
                 .after
                 .as_ref()
                 .is_none_or(|after| if self.descending { place < *after } else { place > *after });
             let dropped = place.0.as_ref().is_some_and(|at| dropped.contains(at));
+            if self.unmarked && self.after.as_ref().is_some_and(|after| place.0 == after.0 && place != *after)
+            {
+                return Err(Error::validation(
+                    "The key of the index is being spread or brought back by `heatsink adopt`, which orders rows with equal sort keys otherwise \
+                     than before, and the cursor stands among such rows. Begin the Query again",
+                ));
+            }
             if behind && !dropped && self.range.contains(&place.1) {
                 self.rows.push((place, row));
             }
@@ -196,7 +218,7 @@ impl Inverted {
         self.pages.push(body);
         self.cut();
         // Nothing that the lane still has comes before what the page holds: rows with the same index sort key may.
-        if let (true, true, Some(((last, ..), _))) = (self.in_order, self.more, self.rows.last()) {
+        if let (true, true, Some(((last, ..), _))) = (self.is_turning(), self.more, self.rows.last()) {
             let beyond = if self.descending { read_to < *last } else { read_to > *last };
             if beyond && let Some(lane) = self.lanes.get_mut(number) {
                 lane.closed = true;
@@ -230,6 +252,26 @@ impl Inverted {
         Ok((logical, sort, slot))
     }
 
+    /// Whether rows beside the page's last have its index sort key: on it, behind it, or before its cursor.
+    fn ends_in_ties(&self) -> bool {
+        let [.., (last, _)] = &self.rows[..] else { return false };
+        let before = self.rows.iter().rev().nth(1).map(|((sort, ..), _)| sort);
+        self.tied || before == Some(&last.0) || self.after.as_ref().is_some_and(|after| after.0 == last.0)
+    }
+
+    /// Marks the cursor of an answer.
+    fn mark(&self, answer: &Bytes, attribute: &AttributeDefinition) -> Result<Bytes, Error> {
+        let read = || -> Result<Option<Vec<u8>>, json::Malformed> {
+            let Some(cursor) = json::member(answer, "LastEvaluatedKey")? else { return Ok(None) };
+            let mut value = Vec::new();
+            with_mark(&self.partition).write(&mut value);
+            let cursor = json::splice_members(cursor, &[(&attribute.name, Some(&value))])?;
+            json::splice_members(answer, &[("LastEvaluatedKey", Some(&cursor))]).map(Some)
+        };
+        let marked = read().map_err(|_| Error::internal("An answer to Query could not be marked"))?;
+        Ok(marked.map_or_else(|| answer.clone(), Bytes::from))
+    }
+
     /// Keeps what the page can hold, in order, and forgets the rest.
     fn cut(&mut self) {
         let descending = self.descending;
@@ -242,7 +284,11 @@ impl Inverted {
             room
         });
         let fits = fits.count();
-        self.more |= fits < self.rows.len();
+        if fits < self.rows.len() {
+            let sort = |at: usize| self.rows.get(at).map(|((sort, ..), _)| sort);
+            self.tied = fits > 0 && sort(fits) == sort(fits - 1);
+            self.more = true;
+        }
         self.rows.truncate(fits);
         let mut used = vec![false; self.pages.len()];
         for (_, row) in &self.rows {
@@ -271,6 +317,23 @@ fn in_turn(turn: Option<Turn>, plain: Vec<usize>, spread: Vec<usize>) -> Vec<Vec
     }
 }
 
+/// A partition key as a marked cursor has it.
+fn with_mark(partition: &Key) -> Key {
+    match partition {
+        KeyValue::S(text) => KeyValue::S(format!("{text}{MARK}").into()),
+        KeyValue::B(bytes) => KeyValue::B([bytes, MARK.as_bytes()].concat().into()),
+        KeyValue::N(number) => KeyValue::N(*number),
+    }
+}
+
+/// The index's partition key in the Query's cursor, if that is marked.
+fn marked(query: &Query<'_>) -> Option<Key> {
+    let name = &query.key().partition.name;
+    let at = query.cursor_attributes().iter().position(|attribute| attribute.name == *name)?;
+    let found = query.cursor().ok()??.get(at)?.0.clone();
+    (found == with_mark(&query.partition)).then_some(found)
+}
+
 /// The place of a cursor, whose logical partition key is in `range`.
 fn place(
     query: &Query<'_>,
@@ -287,7 +350,8 @@ fn place(
     let key = &query.schema.key;
     let partition = find(&key.partition.name).filter(|partition| range.contains(partition));
     let partition = partition.ok_or(Unplanned::Invalid)?;
-    if find(&query.key().partition.name).as_ref() != Some(&query.partition) {
+    let of = find(&query.key().partition.name);
+    if of.as_ref() != Some(&query.partition) && !(in_order && of.is_some() && of == marked(query)) {
         return Err(Unplanned::Invalid);
     }
     let at = query.key().sort.as_ref().filter(|_| in_order).and_then(|sort| find(&sort.name));
@@ -309,10 +373,16 @@ impl Execution for Inverted {
         if !calls.is_empty() {
             return Step::Call(calls);
         }
+        let turning = self.turning.clone().filter(|_| self.ends_in_ties());
         let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
         let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
         let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
-        Step::Done(self.gathering.shape.answer(&Collected { pages, rows, more, capacity, tied: false }, None))
+        let answer =
+            self.gathering.shape.answer(&Collected { pages, rows, more, capacity, tied: false }, None);
+        Step::Done(match turning {
+            Some(attribute) => answer.and_then(|answer| self.mark(&answer, &attribute)),
+            None => answer,
+        })
     }
 
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
