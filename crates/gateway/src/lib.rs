@@ -11,4 +11,4 @@ mod service;
 mod weight;
 
 pub use limits::Limits;
-pub use service::{Partitions, Service};
+pub use service::{Partitions, Recorded, Service};

@@ -27,7 +27,11 @@ pub struct Service {
     weight: Weight,
     region: String,
     partitions: Option<Partitions>,
+    recorded: Option<Recorded>,
 }
+
+/// What the metrics count, in Prometheus' text format.
+pub type Recorded = Box<dyn Fn() -> String + Send + Sync>;
 
 /// Tells the partitions of a table as JSON; nothing for a table that is not known.
 pub type Partitions = Box<dyn Fn(&str) -> Option<serde_json::Value> + Send + Sync>;
@@ -54,6 +58,7 @@ impl Service {
             weight: Weight::new(),
             region,
             partitions: None,
+            recorded: None,
         }
     }
 
@@ -61,6 +66,17 @@ impl Service {
     #[must_use]
     pub fn with_partitions(self, partitions: Partitions) -> Self {
         Service { partitions: Some(partitions), ..self }
+    }
+
+    /// The same service, which also tells what its metrics count.
+    #[must_use]
+    pub fn with_metrics(self, recorded: Recorded) -> Self {
+        Service { recorded: Some(recorded), ..self }
+    }
+
+    /// What tells the metrics, where they are recorded.
+    pub(crate) fn recorded(&self) -> Option<&Recorded> {
+        self.recorded.as_ref()
     }
 
     /// What tells the partitions, where there are any.

@@ -1,4 +1,4 @@
-//! What the operator's tools ask on this machine: `GET /_heatsink/partitions?table=T`.
+//! What the operator's tools ask on this machine: `GET /_heatsink/partitions?table=T`, and `GET /_heatsink/metrics`.
 //!
 //! Not part of DynamoDB's protocol, and only for loopback peers.
 
@@ -9,10 +9,24 @@ use http::uri::Authority;
 use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
-use crate::Partitions;
+use crate::{Partitions, Recorded};
 
-/// Its path.
+/// The path of what partitions do.
 pub(super) const PARTITIONS: &str = "/_heatsink/partitions";
+/// The path of what the metrics count.
+pub(super) const METRICS: &str = "/_heatsink/metrics";
+
+/// The metrics in Prometheus' text format; an error is JSON, with one member `error`.
+pub(super) fn metrics(head: &Parts, local: bool, recorded: Option<&Recorded>) -> (StatusCode, Bytes) {
+    let refuse = |status, problem: &str| (status, Bytes::from(json!({ "error": problem }).to_string()));
+    match recorded {
+        _ if !local || !from_a_tool(&head.headers) => {
+            refuse(StatusCode::FORBIDDEN, "only tools on this machine may ask")
+        }
+        None => refuse(StatusCode::NOT_FOUND, "this server records no metrics"),
+        Some(recorded) => (StatusCode::OK, Bytes::from(recorded())),
+    }
+}
 
 /// The partitions of the table in the query, as JSON; an error is JSON too, with one member `error`.
 pub(super) fn partitions(head: &Parts, local: bool, told: Option<&Partitions>) -> (StatusCode, Bytes) {
@@ -75,5 +89,18 @@ mod tests {
         assert_eq!(ask(games, "127.0.0.1", true, None).0, 404);
         assert_eq!(ask("/_heatsink/partitions?table=none", "127.0.0.1", true, Some(&told)).0, 404);
         assert_eq!(ask("/_heatsink/partitions", "127.0.0.1", true, Some(&told)).0, 400);
+    }
+
+    #[test]
+    fn who_may_ask_for_metrics() {
+        let recorded: Recorded = Box::new(|| "a 1\n".to_owned());
+        let ask = |host: &str, local, recorded| {
+            let request = Request::builder().uri(METRICS).header(HOST, host).body(()).unwrap();
+            metrics(&request.into_parts().0, local, recorded)
+        };
+        assert_eq!(ask("localhost:8000", true, Some(&recorded)), (StatusCode::OK, Bytes::from("a 1\n")));
+        assert_eq!(ask("127.0.0.1", true, None).0, StatusCode::NOT_FOUND);
+        assert_eq!(ask("127.0.0.1", false, Some(&recorded)).0, StatusCode::FORBIDDEN);
+        assert_eq!(ask("rebound.example", true, Some(&recorded)).0, StatusCode::FORBIDDEN);
     }
 }

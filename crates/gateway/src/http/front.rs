@@ -48,6 +48,11 @@ impl Front {
             let content_type = HeaderValue::from_static("application/json");
             return Ok(self.reply(status, Some(content_type), body));
         }
+        if head.method == Method::GET && head.uri.path() == admin::METRICS {
+            let (status, body) = admin::metrics(&head, local, self.service.recorded());
+            let content_type = HeaderValue::from_static("text/plain; version=0.0.4");
+            return Ok(self.reply(status, Some(content_type), body));
+        }
         let body = match body::read(body, self.limits.body, self.limits.body_read).await? {
             Read::Whole(body) => gzip::read(&head.headers, body, self.limits.body),
             Read::TooLarge => Err(Unreadable::TooLarge),

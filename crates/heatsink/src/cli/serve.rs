@@ -1,6 +1,7 @@
 //! `heatsink serve`: puts the rooms together and serves until told to stop.
 
 mod banner;
+mod recorder;
 mod signals;
 pub(super) mod store;
 
@@ -84,12 +85,13 @@ async fn serve(args: Args, rules: Rules) -> Result<(), Exit> {
         Some(url) => store::upstream(url, &env).await?,
         None => store::embedded(args.data.as_deref(), partitions, &env).await?,
     };
+    let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
     let control = Control::start(store.clone(), env.clone(), rules).await.map_err(|error| match error {
         StartError::Rules(_) => Exit::usage(error.to_string()),
         StartError::Store(_) => Exit::unavailable(error.to_string()),
     })?;
     let limits = Limits::default();
-    let mut service = Service::new(store, control, env.clone(), limits, &region);
+    let mut service = Service::new(store, control, env.clone(), limits, &region).with_metrics(recorded);
     if let Some(partitions) = partitions {
         service = service.with_partitions(partitions);
     }

@@ -171,15 +171,15 @@ fn capacity(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Optio
         || selects
         || counters::has(&case.rules)
         || outside::has(&case.rules)
+        // A write that changes the form of an index key writes twice to the index, where it would not have written at all.
+        || turns(&case.rules).is_some()
         || plain.pages.len() != sharded.pages.len()
     {
         return None;
     }
     differs("members of ConsumedCapacity", &members(plain), &members(sharded)).or_else(|| {
         // What the engine charges for a statement that fails depends on how its key is written.
-        // A write that changes the form of an index key writes twice to the index.
-        let exact = !["Query", "BatchExecuteStatement"].contains(&step.operation.as_str())
-            && turns(&case.rules).is_none();
+        let exact = !["Query", "BatchExecuteStatement"].contains(&step.operation.as_str());
         if exact { differs("capacities", &json!(plain.capacities), &json!(sharded.capacities)) } else { None }
     })
 }

@@ -74,6 +74,19 @@ fn rules_shard_what_clients_see_whole() {
     assert_eq!(keys, ["19", "18", "17", "16", "15"]);
     assert_eq!(page["LastEvaluatedKey"]["pk"]["S"], "g");
 
+    let ask =
+        format!("GET /_heatsink/metrics HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", server.address());
+    let (status, metrics) = process::send(&server.address(), ask.as_bytes());
+    assert_eq!(status, 200);
+    for line in [
+        "heatsink_requests_total{operation=\"PutItem\",outcome=\"ok\"} 20\n",
+        "heatsink_plans_total{plan=\"scatter\"} 1\n",
+        "heatsink_physical_calls_per_request_count 21\n",
+        "heatsink_partial_answers_total 0\n",
+    ] {
+        assert!(metrics.contains(line), "no {line} in {metrics}");
+    }
+
     let audit = ["audit", "board", "--upstream", &endpoint, "--output", "json"];
     let audited = process::heatsink().args(audit).env("AWS_REGION", "us-east-1").output().unwrap();
     let report: serde_json::Value = serde_json::from_slice(&audited.stdout).unwrap();
