@@ -184,6 +184,10 @@ fn wanted(
     {
         wanted.add_root(root);
     }
+    // A projection cannot be empty, and every index holds the table's key.
+    if wanted.paths.is_empty() {
+        wanted.add_root(&schema.key.partition.name);
+    }
     wanted
 }
 
