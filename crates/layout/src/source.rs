@@ -51,6 +51,20 @@ pub trait LayoutSource: Send + Sync {
     /// [`Unplaced`] where it does not follow from the primary key, or the sort key cannot be an item's.
     fn slot(
         &self,
+        table: &Table,
+        layout: &Layout,
+        key: &[u8],
+        sort: Option<SortKey<'_>>,
+    ) -> Result<Slot, Unplaced> {
+        if layout.is_drawn() { self.drawn_slot(table, layout, key, sort) } else { layout.slot_of(sort) }
+    }
+
+    /// The same where the shard was drawn: who looked for the item knows.
+    ///
+    /// # Errors
+    /// As [`slot`](Self::slot).
+    fn drawn_slot(
+        &self,
         _table: &Table,
         layout: &Layout,
         _key: &[u8],

@@ -4,15 +4,13 @@
 //! A Query on the table says it only where several shards hold the last sort key (`query::lanes`). A client that rebuilds cursors from
 //! items loses it; its item is then looked for (`drawn::seek`).
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed};
-use heatsink_layout::{Bucket, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced};
+use heatsink_layout::{Layout, LayoutSource, Placement, Slot, SortKey, Table, Unplaced};
 
 use crate::answer::strip_object;
-use crate::drawn::passed_on;
 use crate::key::KeyText;
+use crate::passed_on::passed_on;
 use crate::splice::Splice;
 
 /// The attribute.
@@ -45,19 +43,19 @@ impl<'a> Marked<'a> {
 }
 
 impl LayoutSource for Marked<'_> {
-    passed_on!(inner);
+    passed_on!(inner: note);
 
-    fn slot(
+    fn drawn_slot(
         &self,
         table: &Table,
         layout: &Layout,
         key: &[u8],
         sort: Option<SortKey<'_>>,
     ) -> Result<Slot, Unplaced> {
-        match self.shard.filter(|shard| layout.is_drawn() && *shard < layout.shards) {
+        match self.shard.filter(|shard| *shard < layout.shards) {
             // A request names one item at most, where it goes on.
             Some(shard) => Ok(Slot { shard, ..layout.home(sort)? }),
-            None => self.inner.slot(table, layout, key, sort),
+            None => self.inner.drawn_slot(table, layout, key, sort),
         }
     }
 

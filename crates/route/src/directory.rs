@@ -6,12 +6,10 @@ use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_layout::{
-    Bucket, Buckets, DIRECTORY, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced,
-    directory_key,
-};
+use heatsink_layout::{Bucket, Buckets, DIRECTORY, LayoutSource, Table, directory_key};
 use serde_json::json;
 
+use crate::passed_on::passed_on;
 use crate::plan::{CallExplanation, Explanation, Plan, Planned};
 use crate::{Execution, PhysicalCall, Step};
 
@@ -62,51 +60,11 @@ impl<'a> Noting<'a> {
 }
 
 impl LayoutSource for Noting<'_> {
-    fn table(&self, name: &str) -> Option<Arc<Table>> {
-        self.inner.table(name)
-    }
-
-    fn placement(&self, table: &Table, key: &[u8]) -> Placement {
-        self.inner.placement(table, key)
-    }
-
-    fn reads(&self, table: &Table, key: &[u8]) -> Reads {
-        self.inner.reads(table, key)
-    }
-
-    fn slot(
-        &self,
-        table: &Table,
-        layout: &Layout,
-        key: &[u8],
-        sort: Option<SortKey<'_>>,
-    ) -> Result<Slot, Unplaced> {
-        self.inner.slot(table, layout, key, sort)
-    }
-
-    fn found(&self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) -> Option<Slot> {
-        self.inner.found(table, key, sort)
-    }
-
-    fn now(&self) -> Option<u64> {
-        self.inner.now()
-    }
-
-    fn handle(&self) -> Arc<dyn LayoutSource> {
-        self.inner.handle()
-    }
+    passed_on!(inner: drawn_slot, found);
 
     fn note(&self, table: &Table, key: &[u8], bucket: Bucket) {
         let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
         noted.push((directory_key(table, key), bucket));
-    }
-
-    fn is_hidden(&self, name: &str) -> bool {
-        self.inner.is_hidden(name)
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        self.inner.hidden_tables()
     }
 }
 

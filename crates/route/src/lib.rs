@@ -23,6 +23,7 @@ mod item;
 mod key;
 mod legacy;
 mod partiql;
+mod passed_on;
 mod plan;
 mod point;
 pub mod query;

@@ -245,12 +245,12 @@ impl Adoption {
             };
             let Some(next) = next else { break };
             progress.depth = next;
-            record = self.write(&record, self.under_way(progress.clone())).await?;
+            record = write(&self.registry, &record, self.under_way(progress.clone())).await?;
         }
         self.verify(&record, &progress, watch).await?;
         match self.direction {
             Direction::Adopt => {
-                self.write(&record, State::Active).await?;
+                write(&self.registry, &record, State::Active).await?;
             }
             Direction::Back => {
                 if !self.registry.remove(&record).await? {
@@ -285,7 +285,7 @@ impl Adoption {
             && let State::Adopting(progress) | State::Returning(progress) = &record.state
         {
             let progress = Progress { run, ..progress.clone() };
-            return Ok((self.write(record, self.under_way(progress.clone())).await?, progress, 0));
+            return Ok((write(&self.registry, record, self.under_way(progress.clone())).await?, progress, 0));
         }
         let survey = self.survey(watch).await?;
         if survey.refused > 0 {
@@ -296,7 +296,7 @@ impl Adoption {
             Progress { depth, deepest: survey.deepest, items: survey.items, checksum: survey.checksum, run };
         let state = self.under_way(progress.clone());
         if let Some(record) = &self.record {
-            return Ok((self.write(record, state).await?, progress, survey.tied));
+            return Ok((write(&self.registry, record, state).await?, progress, survey.tied));
         }
         let schema = &self.ground.table;
         let (id, name) = (schema.id.clone(), schema.name.clone());
@@ -308,11 +308,6 @@ impl Adoption {
             return Err(self.taken_over());
         }
         Ok((record, progress, survey.tied))
-    }
-
-    async fn write(&self, from: &Record, state: State) -> Result<Record, AdoptError> {
-        let to = Record { state, version: from.version + 1, ..from.clone() };
-        if self.registry.replace(from, &to).await? { Ok(to) } else { Err(self.taken_over()) }
     }
 
     fn taken_over(&self) -> AdoptError {
@@ -410,13 +405,22 @@ impl Adoption {
         }
         // On record, so that the next run measures against what is there now: the operator has been told and may accept it.
         let now = Progress { items: found.items, checksum: found.checksum.clone(), ..progress.clone() };
-        self.write(record, self.under_way(now)).await?;
+        write(&self.registry, record, self.under_way(now)).await?;
         Err(AdoptError::Failed(format!(
             "Every item of table {table} is at its place, but they are not the items of the start: {} with checksum {} then, {} with checksum {} now. \
              Somebody else wrote to the table meanwhile. If that is as it should be, run this again to accept it",
             progress.items, progress.checksum, found.items, found.checksum,
         )))
     }
+}
+
+/// Puts the next state on record.
+///
+/// # Errors
+/// The store's own, and that another run has taken over: the record is not `from` any more.
+async fn write(registry: &Registry, from: &Record, state: State) -> Result<Record, AdoptError> {
+    let to = Record { state, version: from.version + 1, ..from.clone() };
+    if registry.replace(from, &to).await? { Ok(to) } else { Err(taken_over(&from.name)) }
 }
 
 fn taken_over(table: &str) -> AdoptError {

@@ -24,7 +24,7 @@ use serde_json::{Value as Json, json};
 use super::item::{Attributes, Ground, Scalar, bytes, value};
 use super::survey::Survey;
 use super::walk::Walk;
-use super::{AdoptError, Direction, Options, Phase, Report, Watch, shown};
+use super::{AdoptError, Direction, Options, Phase, Report, Watch, shown, write};
 use crate::record::{Record, State, Turning};
 use crate::registry::Registry;
 
@@ -81,7 +81,7 @@ impl Turnover<'_> {
                     }
                 }
                 turning = Turning { writes_new: true, touched: true, ..turning };
-                record = self.write(&record, State::Turning(turning.clone())).await?;
+                record = write(self.registry, &record, State::Turning(turning.clone())).await?;
             }
             self.settle(options, watch).await;
             rewritten = self.pass(&record, &turning, options.concurrency, watch).await?;
@@ -114,7 +114,7 @@ impl Turnover<'_> {
         if let (Some(record), Some(turning)) = (self.record, self.turning()) {
             let writes_new = turning.writes_new && turning.spreads == spreads;
             let turning = Turning { spreads, writes_new, run, ..turning.clone() };
-            return Ok((self.write(record, State::Turning(turning.clone())).await?, turning));
+            return Ok((write(self.registry, record, State::Turning(turning.clone())).await?, turning));
         }
         let survey = self.survey(watch).await?;
         if survey.refused > 0 {
@@ -132,7 +132,7 @@ impl Turnover<'_> {
         let layouts = TableLayouts::clone(self.ground.table.layouts());
         if let Some(record) = self.record {
             let record = Record { layouts, ..record.clone() };
-            return Ok((self.write(&record, state).await?, turning));
+            return Ok((write(self.registry, &record, state).await?, turning));
         }
         let (id, name) = (self.ground.table.id.clone(), self.table().to_owned());
         let created = self.registry.env().unix_millis();
@@ -146,20 +146,15 @@ impl Turnover<'_> {
     /// Takes the turn off the record: what was spread stays on it, what was brought back goes.
     async fn finish(&self, record: &Record) -> Result<(), AdoptError> {
         if self.spreads() {
-            self.write(record, State::Active).await?;
+            write(self.registry, record, State::Active).await?;
             return Ok(());
         }
         let layouts = record.layouts.without(self.attributes);
         if layouts.is_empty() {
             return if self.registry.remove(record).await? { Ok(()) } else { Err(self.taken_over()) };
         }
-        self.write(&Record { layouts, ..record.clone() }, State::Active).await?;
+        write(self.registry, &Record { layouts, ..record.clone() }, State::Active).await?;
         Ok(())
-    }
-
-    async fn write(&self, from: &Record, state: State) -> Result<Record, AdoptError> {
-        let to = Record { state, version: from.version + 1, ..from.clone() };
-        if self.registry.replace(from, &to).await? { Ok(to) } else { Err(self.taken_over()) }
     }
 
     fn taken_over(&self) -> AdoptError {

@@ -1,3 +1,5 @@
+//! Which keys matter: patterns, rates, verdicts, on tables like the accounts'; and that any keys are taken.
+
 use super::*;
 
 /// `count` items of 300 bytes under `key`, `a_second` of them in each second.

@@ -28,7 +28,6 @@ use crate::refusal::own;
 use crate::request::Request;
 
 pub(crate) use guard::there;
-pub(crate) use source::passed_on;
 pub(crate) use tokens::Tokens;
 
 /// The plan of a request that names a table with drawn shards.

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use heatsink_layout::{Bucket, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced};
+use heatsink_layout::{Layout, LayoutSource, Slot, SortKey, Table, Unplaced};
 
+use crate::passed_on::passed_on;
 use crate::rows::keys::Identity;
 
 /// An item that a request names.
@@ -20,58 +21,20 @@ pub(super) struct Named {
 /// Where items lie; `None` for one that is nowhere.
 pub(super) type Places = HashMap<(String, Identity), Option<Slot>>;
 
-/// Passes on everything but where items lie.
-macro_rules! passed_on {
-    ($inner:tt) => {
-        fn table(&self, name: &str) -> Option<Arc<Table>> {
-            self.$inner.table(name)
-        }
-
-        fn placement(&self, table: &Table, key: &[u8]) -> Placement {
-            self.$inner.placement(table, key)
-        }
-
-        fn reads(&self, table: &Table, key: &[u8]) -> Reads {
-            self.$inner.reads(table, key)
-        }
-
-        fn now(&self) -> Option<u64> {
-            self.$inner.now()
-        }
-
-        fn handle(&self) -> Arc<dyn LayoutSource> {
-            self.$inner.handle()
-        }
-
-        fn note(&self, table: &Table, key: &[u8], bucket: Bucket) {
-            self.$inner.note(table, key, bucket);
-        }
-
-        fn is_hidden(&self, name: &str) -> bool {
-            self.$inner.is_hidden(name)
-        }
-
-        fn hidden_tables(&self) -> Vec<String> {
-            self.$inner.hidden_tables()
-        }
-    };
-}
-pub(crate) use passed_on;
-
 /// Every item at its home: for reads that ask for all physical keys, of which that is the first.
 pub(super) struct AtHome<'a>(pub(super) &'a dyn LayoutSource);
 
 impl LayoutSource for AtHome<'_> {
-    passed_on!(0);
+    passed_on!(0: note);
 
-    fn slot(
+    fn drawn_slot(
         &self,
-        table: &Table,
+        _table: &Table,
         layout: &Layout,
-        key: &[u8],
+        _key: &[u8],
         sort: Option<SortKey<'_>>,
     ) -> Result<Slot, Unplaced> {
-        if layout.is_drawn() { layout.home(sort) } else { self.0.slot(table, layout, key, sort) }
+        layout.home(sort)
     }
 }
 
@@ -96,18 +59,15 @@ impl<'a> Asking<'a> {
 }
 
 impl LayoutSource for Asking<'_> {
-    passed_on!(inner);
+    passed_on!(inner: note);
 
-    fn slot(
+    fn drawn_slot(
         &self,
         table: &Table,
         layout: &Layout,
         key: &[u8],
         sort: Option<SortKey<'_>>,
     ) -> Result<Slot, Unplaced> {
-        if !layout.is_drawn() {
-            return self.inner.slot(table, layout, key, sort);
-        }
         let home = layout.home(sort)?;
         let mut named = self.named.lock().unwrap_or_else(PoisonError::into_inner);
         named.push(Named {
@@ -127,18 +87,15 @@ pub(super) struct Found {
 }
 
 impl LayoutSource for Found {
-    passed_on!(inner);
+    passed_on!(inner: note);
 
-    fn slot(
+    fn drawn_slot(
         &self,
         table: &Table,
         layout: &Layout,
         key: &[u8],
         sort: Option<SortKey<'_>>,
     ) -> Result<Slot, Unplaced> {
-        if !layout.is_drawn() {
-            return self.inner.slot(table, layout, key, sort);
-        }
         match self.places.get(&(table.name.clone(), Identity::of(key, sort))) {
             Some(Some(slot)) => Ok(*slot),
             Some(None) => layout.home(sort),
