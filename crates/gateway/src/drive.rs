@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::join_all;
+use futures::StreamExt;
+use futures::stream::FuturesOrdered;
 use heatsink_dynamo::{Code, Error};
 use heatsink_env::{Env, Moment};
 use heatsink_route::{Execution, PhysicalCall, Step};
@@ -46,7 +47,9 @@ impl Driver<'_> {
                 Step::Call(calls) => {
                     sent += calls.len();
                     let all = calls.into_iter().map(|call| async move { (call.id, self.send(call).await) });
-                    for (id, answer) in join_all(all).await {
+                    // In their order, so that an answer does not depend on who was faster; and each while the store works on the others.
+                    let mut all: FuturesOrdered<_> = all.collect();
+                    while let Some((id, answer)) = all.next().await {
                         execution.answer(id, answer);
                     }
                 }

@@ -179,9 +179,15 @@ impl Scatter {
                     let shares = self.shares(Some(lane));
                     let opens = |(lane, _): &(usize, usize)| self.is_unopened(*lane);
                     self.opening.rounds += u32::from(shares.iter().any(opens));
-                    let calls =
-                        shares.into_iter().filter_map(|(lane, share)| Some(self.call(lane, share)?.1));
-                    return Ok(Progress::Calls(calls.collect()));
+                    let mut calls: Vec<PhysicalCall> = shares
+                        .into_iter()
+                        .filter_map(|(lane, share)| Some(self.call(lane, share)?.1))
+                        .collect();
+                    // A bucket's page is read while the store still looks for others in the directory, and in shard 0 for what has no time.
+                    calls.sort_by_key(|call| {
+                        self.lanes.get(call.id).is_none_or(|lane| lane.slot.bucket.is_none())
+                    });
+                    return Ok(Progress::Calls(calls));
                 }
             }
         }
