@@ -3,6 +3,7 @@
 //! The work is proportional to how often the verdict changes, not to the number of requests: a bucket that stays open,
 //! or stays closed, is one step.
 
+use crate::alike::alone;
 use crate::demand::{Cause, Demand};
 use crate::partition::Run;
 use crate::place::{Place, Point};
@@ -71,9 +72,7 @@ impl Tables {
     /// share a table or index, are offered one by one.
     pub fn offer_batch(&mut self, batch: Batch, demands: &[Demand]) -> Tally {
         let mut tally = Tally::default();
-        let alone = |nth: usize| demands[nth + 1..].iter().all(|other| other.on != demands[nth].on);
-        let points = demands.iter().all(|demand| matches!(demand.place, Place::At(_)));
-        let even = points && (0..demands.len()).all(alone);
+        let even = alone(demands);
         let mut done = 0;
         while done < batch.count {
             let now = batch.first.saturating_add(batch.step.saturating_mul(done));
@@ -121,7 +120,7 @@ impl Tables {
         count
     }
 
-    fn take_run(&mut self, run: &Run, demand: &Demand, point: Point) {
+    pub(crate) fn take_run(&mut self, run: &Run, demand: &Demand, point: Point) {
         let Some(resource) = self.get(demand.on) else { return };
         if let (_, Ok(passed), _) = resource.run(run, &point) {
             resource.take_each(passed, *run, point);

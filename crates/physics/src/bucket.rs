@@ -107,6 +107,13 @@ impl Bucket {
         }
     }
 
+    /// Whether `count` requests at one moment, each paying `units`, all find it open.
+    #[inline]
+    pub(crate) fn covers(&self, count: u64, units: Units) -> bool {
+        let others = i64::try_from(count.saturating_sub(1)).unwrap_or(i64::MAX);
+        self.tokens.saturating_sub(self.floor) > signed(units).saturating_mul(others)
+    }
+
     /// Pays for `count` requests, all of which found it open; it is then filled up to the moment of the last.
     pub(crate) fn pay_each(&mut self, step: u64, count: u64, units: Units) {
         let Some(gaps) = count.checked_sub(1) else { return };

@@ -70,11 +70,17 @@ impl Heat {
         self.used = self.used.saturating_sub(work);
     }
 
+    /// Whether it takes samples in this window.
+    #[inline]
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.last >= SAMPLED_FROM
+    }
+
     /// Looks at `count` requests of `work` each at one point, admitted or not: the split point follows what is asked
     /// for. Samples come at random distances, so that no rhythm of the traffic hides a key from them.
     #[inline]
     pub(crate) fn see(&mut self, point: Point, writes: bool, work: u64, count: u64, random: &mut Random) {
-        if self.last >= SAMPLED_FROM {
+        if self.is_sampled() {
             let mut left = work.saturating_mul(count);
             while left >= self.until {
                 left -= self.until;

@@ -27,6 +27,7 @@
 //!
 //! Not here: what a request touches and what it cost (the store knows), error bodies.
 
+mod alike;
 mod batch;
 mod bucket;
 mod capacity;

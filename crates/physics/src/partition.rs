@@ -2,7 +2,7 @@
 
 use crate::bucket::Bucket;
 use crate::demand::Access;
-use crate::heat::Heat;
+use crate::heat::{Heat, work};
 use crate::meter::{Meter, READS, THROTTLES, WRITES};
 use crate::place::Point;
 use crate::split::Refusal;
@@ -159,6 +159,45 @@ impl Partition {
         self.buckets[lane as usize].pay_each(step, count, load(access, units, linear));
         let last = now.saturating_add(step.saturating_mul(count.saturating_sub(1)));
         self.meter.add(last, counted(access), units.billionths().saturating_mul(count));
+    }
+
+    /// The lane that takes `count` requests at one moment, if one has room for them all.
+    #[inline]
+    pub(crate) fn covering(
+        &mut self,
+        now: u64,
+        access: Access,
+        units: Units,
+        count: u64,
+        linear: bool,
+    ) -> Option<Lane> {
+        let lane = self.lane(now, access, linear)?;
+        self.buckets[lane as usize].covers(count, load(access, units, linear)).then_some(lane)
+    }
+
+    /// Admits and pays as many of the run's requests as there is room for, all at one moment; the others are throttled.
+    pub(crate) fn take_many(&mut self, run: &Run, linear: bool) -> u64 {
+        let Run { now, access, units, count, .. } = *run;
+        let mut admitted = 0;
+        if let Some(lane) = self.covering(now, access, units, count, linear) {
+            self.buckets[lane as usize].pay(load(access, units, linear).times(count));
+            self.meter.add(now, counted(access), units.billionths().saturating_mul(count));
+            admitted = count;
+        }
+        let mut left = count - admitted;
+        while left > 0 {
+            let (lane, alike) = self.run(now, access, 0, units, linear);
+            let some = alike.clamp(1, left);
+            left -= some;
+            if let Some(lane) = lane {
+                self.pay_each(lane, Run { count: some, ..*run }, linear);
+                admitted += some;
+            } else {
+                self.throttled(now, some);
+            }
+        }
+        self.heat.add(work(access, units, linear).saturating_mul(admitted));
+        admitted
     }
 
     pub(crate) fn snapshot(&mut self, now: u64, from: Point, last: u64) -> PartitionSnapshot {

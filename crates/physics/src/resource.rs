@@ -35,7 +35,7 @@ pub(crate) struct Resource {
     pub collections: HashMap<u64, u64>,
     /// How often its capacity was changed.
     pub changes: Changes,
-    linear: bool,
+    pub(crate) linear: bool,
 }
 
 /// Which gate a request went through.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::alike::Falls;
 use crate::demand::{Demand, ResourceId, Throttle};
 use crate::event::{Event, Events};
 use crate::mode::Mode;
@@ -21,6 +22,7 @@ pub struct Tables {
     pub(crate) events: Events,
     /// How often tables and their capacity were changed from outside.
     pub(crate) revision: u64,
+    pub(crate) falls: Falls,
 }
 
 #[derive(Clone, Debug)]

@@ -3,7 +3,7 @@
 mod support;
 
 use heatsink_physics::{
-    Access, Batch, Demand, Mode, Place, Point, ResourceId, Rules, SortKey, Tables, Tally, Units,
+    Access, Batch, Demand, Mode, Place, Point, ResourceId, Rules, SortKey, Tables, Tally, Units, position,
 };
 use proptest::prelude::*;
 use support::SECOND;
@@ -70,6 +70,54 @@ proptest! {
         prop_assert_eq!(one.take_events(), many.take_events());
     }
 
+    /// Requests that differ in one point, together and one by one.
+    #[test]
+    fn requests_alike_but_for_a_point_are_counted_together(
+        mode in mode(),
+        seed in any::<u64>(),
+        legacy_linear in any::<bool>(),
+        moments in prop::collection::vec((0u64..2 * SECOND, 0usize..400, 0u8..3, 1u64..6, 0u8..4, any::<u64>()), 1..80),
+        keys in 1u64..40,
+    ) {
+        let rules = Rules { seed, legacy_linear, split_delay_seconds: (20, 40), ..Rules::default() };
+        let (mut one, [own, index]) = model(mode, rules.clone());
+        let (mut many, _) = model(mode, rules);
+        let mut now = 0;
+        for (rest, count, access, halves, shares, draw) in moments {
+            let access = [Access::Strong, Access::Eventual, Access::Write][usize::from(access)];
+            let each = Demand { on: own, access, place: Place::key(0), units: Units::HALF.times(halves) };
+            let entry = Demand { on: index, access: Access::Write, place: Place::key(7), units: Units::ONE };
+            // None, the index, or (one by one) the table itself and what is not a point.
+            let shared = match shares {
+                0 | 1 => vec![],
+                2 => vec![entry],
+                _ if draw % 2 == 0 => vec![Demand { on: own, ..entry }],
+                _ => vec![Demand { place: Place::Even, ..entry }],
+            };
+            let points: Vec<Point> = (0..count as u64)
+                .map(|nth| {
+                    let key = position(&(nth.wrapping_mul(draw | 1) % keys).to_le_bytes());
+                    Point::new(key, SortKey::ordinal(nth ^ draw))
+                })
+                .collect();
+            let demands = |point: &Point| -> Vec<Demand> {
+                shared.iter().copied().chain([Demand { place: Place::At(*point), ..each }]).collect()
+            };
+            let admitted = points.iter().filter(|point| one.offer(now, &demands(point)).is_ok()).count() as u64;
+            let (mut fresh, mut found) = (many.clone(), 0);
+            while found < count as u64 && fresh.offer(now, &shared).is_ok() {
+                found += 1;
+            }
+            let room = many.room(now, &shared, count as u64);
+            prop_assert!(room == found || shares == 3 && room == found.min(1), "{room} of {found}");
+            prop_assert_eq!(admitted, many.offer_each(now, &shared, &each, &points));
+            now += rest;
+        }
+        now += 2 * SECOND;
+        prop_assert_eq!(one.snapshot(now, "t"), many.snapshot(now, "t"));
+        prop_assert_eq!(one.take_events(), many.take_events());
+    }
+
     /// One key under a steady load until its partition splits, and beyond.
     #[test]
     fn nor_across_splits(seed in any::<u64>(), rate in 500u64..9_000, keys in 1u64..4) {
@@ -81,6 +129,27 @@ proptest! {
             for batch in Batch::spread(turn * SECOND, SECOND, rate) {
                 prop_assert_eq!(one_by_one(&mut one, batch, &[demand]), many.offer_batch(batch, &[demand]));
             }
+        }
+        let events = one.take_events();
+        if rate > 1_000 && keys > 1 {
+            prop_assert!(!support::splits(&events).is_empty());
+        }
+        prop_assert_eq!(events, many.take_events());
+    }
+
+    /// Nor where they differ in one point: what is seen in turn decides where the split falls.
+    #[test]
+    fn nor_together_across_splits(seed in any::<u64>(), rate in 500u64..2_000, keys in 1u64..6) {
+        let rules = Rules { seed, split_delay_seconds: (10, 30), ..Rules::default() };
+        let (mut one, [own, _]) = model(Mode::ON_DEMAND, rules.clone());
+        let (mut many, _) = model(Mode::ON_DEMAND, rules);
+        for turn in 0..600 {
+            let now = turn * SECOND / 4;
+            let point = |nth: u64| Point::new(1 + nth % keys, SortKey::ordinal(nth.wrapping_mul(seed)));
+            let points: Vec<Point> = (0..rate / 4).map(point).collect();
+            let each = support::write(own, Place::key(0));
+            let by_one = points.iter().filter(|point| one.offer(now, &[Demand { place: Place::At(**point), ..each }]).is_ok());
+            prop_assert_eq!(by_one.count() as u64, many.offer_each(now, &[], &each, &points));
         }
         let events = one.take_events();
         if rate > 1_000 && keys > 1 {

@@ -1,10 +1,10 @@
-//! Requests that are drawn one by one, some hundred ahead.
+//! Requests that are drawn one by one, some hundred ahead, and what those of one stream have in common.
 //!
 //! Where a key lies is looked up in a table that is larger than a processor's caches, at a random place. One after another each look-up
 //! would be waited for; in a loop that does nothing else, many are under way at once. That is most of the time of a long run.
 
 use fastrand::Rng;
-use heatsink_physics::{Access, Demand};
+use heatsink_physics::{Access, Demand, Point, SortKey};
 
 use crate::compile::{Fill, spot};
 use crate::picker::Picker;
@@ -17,7 +17,17 @@ pub(crate) struct Each {
     pub sort: Sort,
     pub sizes: Option<(u64, u64)>,
     pub templates: Vec<(Demand, Fill)>,
+    /// Whether all items of a key are at one place, as far as partitions go.
+    pub flat: bool,
     pub batch: Batch,
+}
+
+/// Requests that are alike but for one point.
+pub(crate) struct Alike {
+    pub shared: Vec<Demand>,
+    pub each: Demand,
+    /// Where the requests drawn last fall.
+    pub points: Vec<Point>,
 }
 
 /// Some requests. The lists are kept for their memory.
@@ -81,6 +91,33 @@ impl Each {
                 });
             }
         }
+    }
+
+    /// What the requests have in common, if they differ only in where the last of their asks falls.
+    pub(crate) fn alike(&self) -> Option<Alike> {
+        let ((each, last), others) = self.templates.split_last()?;
+        let one = |(ask, fill): &(Demand, Fill)| {
+            let position = match fill {
+                Fill::Fixed => return Some(*ask),
+                Fill::Key(positions) if positions.len() == 1 && self.flat => positions[0],
+                _ => return None,
+            };
+            Some(Demand { place: spot(ask, fill, position, 0), ..*ask })
+        };
+        let shared: Option<Vec<Demand>> = others.iter().map(one).collect();
+        let apart = self.sizes.is_none() && !matches!(last, Fill::Fixed);
+        apart.then_some(Alike { shared: shared?, each: *each, points: Vec::new() })
+    }
+
+    /// Draws the next `count` requests, of which only the last ask is told.
+    pub(crate) fn draw_points(&mut self, now: u64, rng: &mut Rng, count: u64, points: &mut Vec<Point>) {
+        self.draw(now, rng, count);
+        let Batch { picks, positions, .. } = &self.batch;
+        let last = positions.iter().skip(self.templates.len() - 1).step_by(self.templates.len());
+        points.clear();
+        points.extend(
+            picks.iter().zip(last).map(|(pick, position)| Point::new(*position, SortKey::ordinal(pick.sort))),
+        );
     }
 
     /// How many were drawn last.

@@ -20,7 +20,7 @@ use crate::record::{Record, Recorder};
 pub(crate) const TICK: u64 = 50_000_000;
 
 /// So many requests are drawn before the first of them is offered.
-const AT_ONCE: u64 = 128;
+const AT_ONCE: u64 = 512;
 
 /// A throttled request that waits for its next attempt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -164,7 +164,24 @@ impl Engine {
                     tally.count(now, asks, missed, accepted, 1, rng);
                 }
             }
-            Source::Each { schedule, each } => {
+            Source::Each { schedule, each, alike: Some(alike) } => {
+                let mut due = schedule.due(now, TICK);
+                while due > 0 {
+                    let most = if *batches { AT_ONCE } else { 1 };
+                    let room = model.room(now, &alike.shared, due.min(most));
+                    if room == 0 {
+                        // No time passes, so there is none for all others either: where they would fall is not asked.
+                        let accepted = admit(model, now, &alike.shared, false, due, *batches);
+                        tally.count(now, &alike.shared, due, accepted, 1, rng);
+                        break;
+                    }
+                    each.draw_points(now, rng, room, &mut alike.points);
+                    let accepted = model.admit_each(now, &alike.shared, &alike.each, &alike.points);
+                    tally.count(now, &alike.shared, room, accepted, 1, rng);
+                    due -= room;
+                }
+            }
+            Source::Each { schedule, each, .. } => {
                 let mut due = schedule.due(now, TICK);
                 // Retries draw from the same numbers, so where there are any each request is drawn when its turn comes.
                 let at_once = if tally.retries.on { 1 } else { AT_ONCE };
@@ -209,7 +226,7 @@ impl Engine {
         waiting.retain(|asks| !offer(asks));
         let Some(loader) = loader else { return };
         let (schedule, mut draw): (_, Draw<'_>) = match source {
-            Source::Each { schedule, each } => {
+            Source::Each { schedule, each, .. } => {
                 let draw = |rng: &mut Rng| {
                     each.draw(now, rng, 1);
                     each.asks(0, *operation).to_vec()

@@ -79,6 +79,16 @@ impl Model {
         self.tables.offer_batch(Batch { first: now, step: 0, count }, demands).admitted
     }
 
+    /// How many requests in a row find room for the demands at one moment, at most `count`.
+    pub(crate) fn room(&mut self, now: u64, demands: &[Demand], count: u64) -> u64 {
+        self.tables.room(now, demands, count)
+    }
+
+    /// Offers one request for each point, all at one moment; how many were admitted.
+    pub(crate) fn admit_each(&mut self, now: u64, shared: &[Demand], each: &Demand, points: &[Point]) -> u64 {
+        self.tables.offer_each(now, shared, each, points)
+    }
+
     /// Every partition of a resource, in order.
     pub(crate) fn partitions(&mut self, now: u64, on: usize) -> Vec<Seen> {
         let (table, index) = &self.names[on];

@@ -8,7 +8,7 @@ mod resources;
 use heatsink_dynamo::capacity::{self, read_units, write_units};
 use heatsink_physics::{Access, Demand, ResourceId, Units};
 
-use crate::each::Each;
+use crate::each::{Alike, Each};
 use crate::model::{Model, Resource};
 use crate::scenario::{Client, Consistency, Kind, Length, Loaded, Operation, Remedy, Size, Sort, Workload};
 use crate::schedule::Schedule;
@@ -49,8 +49,8 @@ pub(crate) struct Stream {
 pub(crate) enum Source {
     /// A few kinds of requests, drawn many at a time.
     Cells { schedule: Schedule, weights: Vec<f64>, cells: Vec<Vec<Demand>>, ascending: bool },
-    /// One by one.
-    Each { schedule: Schedule, each: Box<Each> },
+    /// Drawn one by one; offered so too, unless they are alike.
+    Each { schedule: Schedule, each: Box<Each>, alike: Option<Alike> },
     /// Recorded: when, and the asks.
     Trace { requests: Vec<(u64, Vec<Demand>)>, next: usize },
 }
@@ -150,7 +150,13 @@ fn stream(
         Some((weights, cells)) => {
             Source::Cells { schedule, weights, cells, ascending: workload.sort == Sort::Ascending }
         }
-        None => Source::Each { schedule, each: Box::new(placed.each(workload.sort, sizes)) },
+        None => {
+            let flat = loaded.scenario.strict_keys || workload.sort == Sort::One;
+            let each = placed.each(workload.sort, sizes, flat);
+            let alike =
+                each.alike().filter(|_| !scatter && cache.is_none() && !loaded.scenario.client.reoffer);
+            Source::Each { schedule, each: Box::new(each), alike }
+        }
     };
     Stream { workload: nth, operation, source, scatter, cache, loader }
 }

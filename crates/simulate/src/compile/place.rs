@@ -255,13 +255,14 @@ impl Placement {
         Some((weights, cells.collect()))
     }
 
-    pub(super) fn each(self, sort: Sort, sizes: Option<(u64, u64)>) -> Each {
+    pub(super) fn each(self, sort: Sort, sizes: Option<(u64, u64)>, flat: bool) -> Each {
         Each {
             keys: self.keys.picker,
             parts: self.parts.map(|parts| parts.picker),
             sort,
             sizes,
             templates: self.templates,
+            flat,
             batch: Batch::default(),
         }
     }

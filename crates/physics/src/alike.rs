@@ -1,0 +1,159 @@
+//! Many requests at one moment that are alike but for the point at which one of their demands falls, counted as if they came one by one.
+//!
+//! No time passes between them, so what one partition answers does not depend on what falls on others: as long as the gates that all of
+//! them share stay open, the requests of each partition are counted together. Only samples are taken in turn.
+
+use crate::demand::{Access, Demand};
+use crate::partition::Run;
+use crate::place::{Place, Point};
+use crate::ranges::Ranges;
+use crate::resource::Resource;
+use crate::tables::Tables;
+use crate::units::Units;
+
+/// How many of some points fall on which partition. Kept for its memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Falls {
+    /// By partition; zero between uses.
+    counts: Vec<u64>,
+    /// The partitions on which any falls.
+    touched: Vec<usize>,
+    /// The partition of each point.
+    places: Vec<usize>,
+}
+
+impl Falls {
+    fn count(&mut self, points: &[Point], ranges: &Ranges) {
+        let Falls { counts, touched, places } = self;
+        counts.resize(ranges.all.len(), 0);
+        places.clear();
+        for point in points {
+            let at = ranges.find(point);
+            places.push(at);
+            if counts[at] == 0 {
+                touched.push(at);
+            }
+            counts[at] += 1;
+        }
+    }
+
+    /// The partitions on which any falls, and how many; forgets them.
+    fn take(&mut self) -> impl Iterator<Item = (usize, u64)> {
+        let Falls { counts, touched, .. } = self;
+        touched.drain(..).map(|at| (at, std::mem::take(&mut counts[at])))
+    }
+}
+
+impl Tables {
+    /// How many requests in a row, at most `count`, find room for all `demands` if they come now and each pays for them. Nothing is
+    /// paid. Demands that are not [`Place::At`] or share a table or index are not counted so: 1 if there is room for one.
+    pub fn room(&mut self, now: u64, demands: &[Demand], count: u64) -> u64 {
+        let mut room = if alone(demands) { count } else { count.min(1) };
+        for demand in demands {
+            let (Some(resource), rules, events) = self.parts(demand.on) else { continue };
+            resource.pass(now, rules, events);
+            let alike = match demand.place {
+                Place::At(point) => match resource.run(&run(now, demand, count), &point) {
+                    (_, Ok(_), alike) => alike.max(1),
+                    (_, Err(_), _) => 0,
+                },
+                _ => u64::from(resource.closed(now, demand) == [None; 2]),
+            };
+            room = room.min(alike);
+        }
+        room
+    }
+
+    /// Offers one request for each of `points`, in their order and all of them now: `shared`, and `each` at that point. How many were
+    /// admitted: the same counts, and the same state afterwards, as that many calls of [`Tables::offer`].
+    pub fn offer_each(&mut self, now: u64, shared: &[Demand], each: &Demand, points: &[Point]) -> u64 {
+        let mut falls = std::mem::take(&mut self.falls);
+        let together = self.offer_together(now, shared, each, points, &mut falls);
+        self.falls = falls;
+        together.unwrap_or_else(|| {
+            let mut demands = [shared, &[*each]].concat();
+            let mut offer = |point: &Point| {
+                if let Some(last) = demands.last_mut() {
+                    last.place = Place::At(*point);
+                }
+                self.offer(now, &demands).is_ok()
+            };
+            points.iter().filter(|point| offer(point)).count() as u64
+        })
+    }
+
+    /// `None`, and nothing is changed, where one request's fate may depend on another's at some other partition.
+    fn offer_together(
+        &mut self,
+        now: u64,
+        shared: &[Demand],
+        each: &Demand,
+        points: &[Point],
+        falls: &mut Falls,
+    ) -> Option<u64> {
+        let count = points.len() as u64;
+        let apart = shared.iter().all(|demand| demand.on != each.on);
+        if !apart || !alone(shared) || self.room(now, shared, count) < count {
+            return None;
+        }
+        let (Some(resource), rules, events) = self.parts(each.on) else { return None };
+        resource.pass(now, rules, events);
+        // A request that is refused at its own point pays nothing to what it shares, which then has room for another.
+        let whole = !shared.is_empty();
+        let admitted = resource.take_points(&run(now, each, count), points, falls, whole)?;
+        for demand in shared {
+            if let Place::At(point) = demand.place {
+                self.take_run(&run(now, demand, count), demand, point);
+            }
+        }
+        Some(admitted)
+    }
+}
+
+impl Resource {
+    /// Admits and pays what each point's partition has room for; `whole`: all or, with `None`, nothing. Also `None` where the table's own
+    /// gate may close on the way.
+    fn take_points(&mut self, run: &Run, points: &[Point], falls: &mut Falls, whole: bool) -> Option<u64> {
+        let Run { now, access, units, count, .. } = *run;
+        if !self.capacity.open(now, access) || !self.capacity.bucket(access).covers(count, units) {
+            return None;
+        }
+        falls.count(points, &self.ranges);
+        let all = &mut self.ranges.all;
+        let mut covered =
+            |at: &usize| all[*at].covering(now, access, units, falls.counts[*at], self.linear).is_some();
+        if whole && !falls.touched.iter().all(&mut covered) {
+            falls.take().for_each(drop);
+            return None;
+        }
+        let (mut admitted, mut sampled) = (0, false);
+        for (at, count) in falls.take() {
+            let partition = &mut self.ranges.all[at];
+            admitted += partition.take_many(&Run { count, ..*run }, self.linear);
+            sampled |= partition.heat.is_sampled();
+        }
+        self.capacity.pay_each(access, 0, admitted, units);
+        if sampled {
+            self.see_points(access, units, points, &falls.places);
+        }
+        Some(admitted)
+    }
+
+    fn see_points(&mut self, access: Access, units: Units, points: &[Point], places: &[usize]) {
+        let work = crate::heat::work(access, units, self.linear);
+        for (point, at) in points.iter().zip(places) {
+            self.ranges.all[*at].heat.see(*point, access.writes(), work, 1, &mut self.random);
+        }
+    }
+}
+
+fn run(now: u64, demand: &Demand, count: u64) -> Run {
+    Run { now, step: 0, count, access: demand.access, units: demand.units }
+}
+
+/// Whether every demand is at a point, on a table or index of its own.
+pub(crate) fn alone(demands: &[Demand]) -> bool {
+    let points = demands.iter().all(|demand| matches!(demand.place, Place::At(_)));
+    let alone = |nth: usize| demands[nth + 1..].iter().all(|other| other.on != demands[nth].on);
+    points && (0..demands.len()).all(alone)
+}
