@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, FutureExt, join_all};
+use futures::future::{BoxFuture, join_all};
 use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
 use heatsink_control::{Control, MAX_AGE, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_env::{Env, ManualEnv, Moment};
+use heatsink_env::{Env, HastyEnv, ManualEnv};
 use heatsink_gateway::{Limits, Service};
 use heatsink_physics::Quotas;
 use heatsink_store::Store;
@@ -36,26 +36,6 @@ impl std::error::Error for Fault {}
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         Fault(format!("{}: {}", error.code.name(), error.message.unwrap_or_default()))
-    }
-}
-
-/// A clock on which sleeping takes no time but moves the clock on.
-#[derive(Clone)]
-struct Virtual(ManualEnv);
-
-impl Env for Virtual {
-    fn now(&self) -> Moment {
-        self.0.now()
-    }
-    fn unix_millis(&self) -> u64 {
-        self.0.unix_millis()
-    }
-    fn random(&self) -> u64 {
-        self.0.random()
-    }
-    fn sleep(&self, pause: Duration) -> BoxFuture<'static, ()> {
-        self.0.advance(pause);
-        async {}.boxed()
     }
 }
 
@@ -97,7 +77,7 @@ impl Stage {
         let clock = ManualEnv::seeded(1);
         // The accounts' tables are larger than a new account may have.
         let store =
-            Partitioned::start(Embedded::memory()?, Arc::new(Virtual(clock.clone())), Quotas::NONE).await?;
+            Partitioned::start(Embedded::memory()?, Arc::new(HastyEnv(clock.clone())), Quotas::NONE).await?;
         Stage::over(Arc::new(Counted { store, calls: AtomicU64::new(0) }), clock, rules).await
     }
 
@@ -110,7 +90,7 @@ impl Stage {
     }
 
     async fn over(store: Arc<Counted>, clock: ManualEnv, rules: &str) -> Result<Stage, Fault> {
-        let env: Arc<dyn Env> = Arc::new(Virtual(clock.clone()));
+        let env: Arc<dyn Env> = Arc::new(HastyEnv(clock.clone()));
         let control = Control::start(store.clone(), env.clone(), read(rules)?)
             .await
             .map_err(|error| Fault(error.to_string()))?;
@@ -123,7 +103,7 @@ impl Stage {
     /// # Errors
     /// Why it cannot be, or where it stopped.
     pub async fn adopt(&self, table: &str, rules: &str, direction: Direction) -> Result<Report, Fault> {
-        let env: Arc<dyn Env> = Arc::new(Virtual(self.clock.clone()));
+        let env: Arc<dyn Env> = Arc::new(HastyEnv(self.clock.clone()));
         let fault = |error: AdoptError| Fault(error.to_string());
         let adoption = Adoption::prepare(self.store.clone(), env, &read(rules)?, table, direction)
             .await

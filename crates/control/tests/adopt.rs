@@ -15,7 +15,7 @@ use heatsink_env::{ManualEnv, RealEnv};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
-use support::{Mortal, calculated, call, items, memory, table};
+use support::{Adopting, Mortal, calculated, call, items, killed_everywhere, memory, table};
 
 #[derive(Default)]
 struct Phases(Mutex<Vec<Phase>>);
@@ -113,56 +113,39 @@ async fn every_item_comes_home_and_back_again() {
     }
 }
 
-/// Kills the first run at its k-th call, for every k, once before the call takes effect and once after it; then a second run goes `then`.
-async fn killed_everywhere(first: Direction, then: Direction) {
-    let sample = filled("S").await;
-    let original = items(&sample, TABLE).await;
-    adopt(&sample, Direction::Adopt).await.unwrap();
-    let adopted = items(&sample, TABLE).await;
-    let goal = if then == Direction::Adopt { &adopted } else { &original };
-    for acts in [false, true] {
-        let mut at = 0;
-        loop {
-            let store = filled("S").await;
-            if first == Direction::Back {
-                adopt(&store, Direction::Adopt).await.unwrap();
-            }
-            let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), at, acts);
-            let killed = adopt(&dying, first).await;
-            match adopt(&store, then).await {
-                Ok(_) => {}
-                // Nothing to bring back: killed before anything was on record, or after all was done.
-                Err(AdoptError::Usage(_)) if then == Direction::Back => {}
-                Err(error) => panic!("killed at call {at} ({acts}): {error}"),
-            }
-            assert_eq!(&items(&store, TABLE).await, goal, "killed at call {at} ({acts})");
-            if killed.is_ok() {
-                break;
-            }
-            at += 1;
-        }
-        assert!(at > 40, "the run makes {at} calls");
+/// The table's own keys.
+struct Own;
+
+impl Adopting for Own {
+    const TABLE: &'static str = TABLE;
+
+    async fn filled() -> Arc<dyn Store> {
+        filled("S").await
+    }
+
+    async fn adopt(store: &Arc<dyn Store>, direction: Direction) -> Result<Report, AdoptError> {
+        adopt(store, direction).await
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_anywhere_it_goes_on() {
-    killed_everywhere(Direction::Adopt, Direction::Adopt).await;
+    killed_everywhere::<Own>(Direction::Adopt, Direction::Adopt, 40).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_anywhere_it_turns_back() {
-    killed_everywhere(Direction::Adopt, Direction::Back).await;
+    killed_everywhere::<Own>(Direction::Adopt, Direction::Back, 40).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_on_the_way_back_it_goes_on() {
-    killed_everywhere(Direction::Back, Direction::Back).await;
+    killed_everywhere::<Own>(Direction::Back, Direction::Back, 40).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_on_the_way_back_it_turns_again() {
-    killed_everywhere(Direction::Back, Direction::Adopt).await;
+    killed_everywhere::<Own>(Direction::Back, Direction::Adopt, 40).await;
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use heatsink_env::{ManualEnv, RealEnv};
 use heatsink_layout::{LayoutSource, PrimaryKey, SortKey, Turn, codec, hash};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
-use support::{Mortal, call, items, memory};
+use support::{Adopting, Mortal, call, items, killed_everywhere, memory};
 
 struct Quiet;
 
@@ -122,55 +122,39 @@ async fn the_tables_own_keys_come_first_and_go_last() {
     assert_eq!(items(&store, "Tasks").await, original);
 }
 
-/// Kills the first run at its k-th call, for every k, once before the call takes effect and once after it; then a second run goes `then`.
-async fn killed_everywhere(first: Direction, then: Direction) {
-    let sample = filled().await;
-    let original = items(&sample, "Tasks").await;
-    step(&sample, false, Direction::Adopt).await.unwrap();
-    let adopted = items(&sample, "Tasks").await;
-    let goal = if then == Direction::Adopt { &adopted } else { &original };
-    for acts in [false, true] {
-        let mut at = 0;
-        loop {
-            let store = filled().await;
-            if first == Direction::Back {
-                step(&store, false, Direction::Adopt).await.unwrap();
-            }
-            let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), at, acts);
-            let killed = step(&dying, false, first).await;
-            match step(&store, false, then).await {
-                Ok(_) => {}
-                Err(AdoptError::Usage(_)) if then == Direction::Back => {}
-                Err(error) => panic!("killed at call {at} ({acts}): {error}"),
-            }
-            assert_eq!(&items(&store, "Tasks").await, goal, "killed at call {at} ({acts})");
-            if killed.is_ok() {
-                break;
-            }
-            at += 1;
-        }
-        assert!(at > 15, "the run makes {at} calls");
+/// The index key, under rules for it alone.
+struct Index;
+
+impl Adopting for Index {
+    const TABLE: &'static str = "Tasks";
+
+    async fn filled() -> Arc<dyn Store> {
+        filled().await
+    }
+
+    async fn adopt(store: &Arc<dyn Store>, direction: Direction) -> Result<Report, AdoptError> {
+        step(store, false, direction).await
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_anywhere_it_goes_on() {
-    killed_everywhere(Direction::Adopt, Direction::Adopt).await;
+    killed_everywhere::<Index>(Direction::Adopt, Direction::Adopt, 15).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_anywhere_it_turns_back() {
-    killed_everywhere(Direction::Adopt, Direction::Back).await;
+    killed_everywhere::<Index>(Direction::Adopt, Direction::Back, 15).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_on_the_way_back_it_goes_on() {
-    killed_everywhere(Direction::Back, Direction::Back).await;
+    killed_everywhere::<Index>(Direction::Back, Direction::Back, 15).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_on_the_way_back_it_turns_again() {
-    killed_everywhere(Direction::Back, Direction::Adopt).await;
+    killed_everywhere::<Index>(Direction::Back, Direction::Adopt, 15).await;
 }
 
 #[tokio::test]

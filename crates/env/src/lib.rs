@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
-pub use manual::ManualEnv;
+pub use manual::{HastyEnv, ManualEnv};
 pub use real::RealEnv;
 
 /// A point on the monotonic clock, in nanoseconds. The clock goes on while the machine is suspended

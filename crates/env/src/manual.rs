@@ -78,6 +78,29 @@ impl Env for ManualEnv {
     }
 }
 
+/// A [`ManualEnv`] on which sleeping takes no time but moves the clock on.
+#[derive(Clone)]
+pub struct HastyEnv(pub ManualEnv);
+
+impl Env for HastyEnv {
+    fn now(&self) -> Moment {
+        self.0.now()
+    }
+
+    fn unix_millis(&self) -> u64 {
+        self.0.unix_millis()
+    }
+
+    fn random(&self) -> u64 {
+        self.0.random()
+    }
+
+    fn sleep(&self, pause: Duration) -> BoxFuture<'static, ()> {
+        self.0.advance(pause);
+        std::future::ready(()).boxed()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

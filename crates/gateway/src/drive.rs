@@ -102,28 +102,9 @@ mod tests {
     use futures::FutureExt;
     use futures::future::BoxFuture;
     use heatsink_dynamo::{Operation, Outcome};
-    use heatsink_env::ManualEnv;
+    use heatsink_env::{HastyEnv, ManualEnv};
 
     use super::*;
-
-    /// Time passes at once when somebody sleeps.
-    struct Hasty(ManualEnv);
-
-    impl Env for Hasty {
-        fn now(&self) -> Moment {
-            self.0.now()
-        }
-        fn unix_millis(&self) -> u64 {
-            self.0.unix_millis()
-        }
-        fn random(&self) -> u64 {
-            self.0.random()
-        }
-        fn sleep(&self, pause: Duration) -> BoxFuture<'static, ()> {
-            self.0.advance(pause);
-            async {}.boxed()
-        }
-    }
 
     /// Refuses each body as often as its first byte says, then echoes it.
     #[derive(Default)]
@@ -182,7 +163,7 @@ mod tests {
         retry: bool,
         within: Duration,
     ) -> Result<Bytes, Error> {
-        let env = Hasty(ManualEnv::seeded(3));
+        let env = HastyEnv(ManualEnv::seeded(3));
         let metrics = Metrics::new();
         let deadline = env.now() + within;
         let driver = Driver { store, env: &env, metrics: &metrics, deadline };

@@ -89,9 +89,13 @@ pub trait LayoutSource: Send + Sync {
     /// Takes note of the bucket that an item is looked for in. Only the router listens.
     fn note(&self, _table: &Table, _key: &[u8], _bucket: Bucket) {}
 
-    /// Whether `name` is a table of Heatsink's own (the registry), which clients never see.
-    fn is_hidden(&self, name: &str) -> bool;
+    /// Whether `name` is a table of Heatsink's own (the registry), which clients never see. Without a registry there are none.
+    fn is_hidden(&self, _name: &str) -> bool {
+        false
+    }
 
     /// The names of all hidden tables, whether they exist yet or not: what `ListTables` leaves out.
-    fn hidden_tables(&self) -> Vec<String>;
+    fn hidden_tables(&self) -> Vec<String> {
+        Vec::new()
+    }
 }

@@ -61,14 +61,6 @@ impl LayoutSource for Ten {
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
-
-    fn is_hidden(&self, _: &str) -> bool {
-        false
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 fn whole_answer(c: &mut Criterion) {

@@ -28,14 +28,6 @@ impl LayoutSource for One {
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
-
-    fn is_hidden(&self, _name: &str) -> bool {
-        false
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 fn source() -> One {

@@ -30,8 +30,10 @@ pub fn standing(step: &Step, plain: &Answer, sharded: &Answer) -> Standing {
     }
     let refused = code(sharded).as_deref() == Some("ValidationException");
     let disorder = disorder(&step.body);
-    // The tables of a batch are members of a JSON object, which has no order.
-    let several = step.body["RequestItems"].as_object().is_some_and(|tables| tables.len() > 1);
+    // The tables of a batch and the attributes of a legacy condition are members of a JSON object, which has no order.
+    let several = ["RequestItems", "Expected", "KeyConditions", "QueryFilter", "ScanFilter"]
+        .iter()
+        .any(|name| step.body[*name].as_object().is_some_and(|members| members.len() > 1));
     match (code(plain), code(sharded)) {
         (Some(plain), Some(sharded)) if (several || disorder.unused) && plain == sharded => {
             Standing::EitherMistake

@@ -53,14 +53,6 @@ impl LayoutSource for Drawn {
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
-
-    fn is_hidden(&self, _: &str) -> bool {
-        false
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 /// Where items may lie: few sort keys, so that most are in several shards.

@@ -57,14 +57,6 @@ impl LayoutSource for Shards {
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
-
-    fn is_hidden(&self, _: &str) -> bool {
-        false
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 /// One answered Query.

@@ -33,14 +33,6 @@ impl LayoutSource for Reading {
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
-
-    fn is_hidden(&self, _: &str) -> bool {
-        false
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        Vec::new()
-    }
 }
 
 /// The items of the first `count` writes. A later write to a sort key takes the place of an earlier one.
