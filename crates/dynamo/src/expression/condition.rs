@@ -28,6 +28,17 @@ impl Condition {
         parser.finish(checks)?;
         Ok(condition)
     }
+
+    /// Whether a `ConditionExpression` is no sentence of the grammar, so that every DynamoDB refuses it, whatever its placeholders
+    /// stand for. Not so of one that is only too long or nests too deep for this parser.
+    pub fn is_broken(text: &str) -> bool {
+        let bindings = Bindings::default();
+        let Ok(mut parser) = Parser::new(Kind::Condition, text, &bindings) else { return false };
+        match parser.disjunction().and_then(|node| parser.condition(node)) {
+            Ok(_) => parser.peek().is_some(),
+            Err(error) => error.message == parser.syntax_error().message,
+        }
+    }
 }
 
 /// What may stand in parentheses: an operand or a condition.

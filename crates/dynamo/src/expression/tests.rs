@@ -97,6 +97,27 @@ fn conditions_are_refused_in_dynamodbs_words() {
 }
 
 #[test]
+fn broken_conditions_are_those_that_no_placeholder_could_mend() {
+    for text in ["a = ", "a = :s :t", "a ! :s", "a", "a = :x)", "(a = :x", "   ", "#x = :s AND a ="] {
+        assert!(Condition::is_broken(text), "{text}");
+    }
+    let deep = format!("{}a = :x{}", "(".repeat(200), ")".repeat(200));
+    for text in [
+        "a = :x",
+        "foo(a)",
+        "size(a)",
+        "name = :s",
+        "((a = :s))",
+        "#x IN (:a, :b)",
+        "",
+        &deep,
+        &"a".repeat(5_000),
+    ] {
+        assert!(!Condition::is_broken(text), "{text}");
+    }
+}
+
+#[test]
 fn updates_and_projections_are_refused_in_dynamodbs_words() {
     for (text, message) in [
         ("SET a = :s SET b = :s", "The \"SET\" section can only be used once in an update expression;"),

@@ -49,6 +49,9 @@ use fastrand::Rng;
 
 use crate::shrink::{Case, Tally};
 
+/// A run ends after so many failing cases: the first few of a long one tell more than the first.
+const MOST_FAILURES: usize = 5;
+
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
@@ -62,28 +65,29 @@ fn sharded_answers_equal_unsharded_ones() {
     let in_case = setting("HEATSINK_CASE_STEPS", 400);
     let cases = setting("HEATSINK_STEPS", 100_000).div_ceil(in_case);
     let next = AtomicUsize::new(0);
-    let tally = Mutex::new(Tally::default());
+    let (tally, failures) = (Mutex::new(Tally::default()), Mutex::new(Vec::new()));
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
-    let failures: Vec<String> = std::thread::scope(|scope| {
-        let running: Vec<_> = (0..workers)
-            .map(|_| {
-                scope.spawn(|| {
-                    loop {
-                        let case = next.fetch_add(1, Ordering::Relaxed) as u64;
-                        if case >= cases {
-                            return None;
-                        }
-                        let seed = first + case;
-                        if let Some(failure) = run_case(seed, in_case as usize, &tally) {
-                            next.fetch_add(cases as usize, Ordering::Relaxed);
-                            return Some(failure);
-                        }
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                loop {
+                    let case = next.fetch_add(1, Ordering::Relaxed) as u64;
+                    let failed = failures.lock().expect("a worker panicked").len();
+                    if case >= cases || failed >= MOST_FAILURES {
+                        return;
                     }
-                })
-            })
-            .collect();
-        running.into_iter().filter_map(|worker| worker.join().expect("a worker panicked")).collect()
+                    if cases >= 2_000 && case % (cases / 100) == 0 {
+                        println!("case {case} of {cases}, {failed} failures");
+                    }
+                    if let Some(failure) = run_case(first + case, in_case as usize, &tally) {
+                        println!("{failure}");
+                        failures.lock().expect("a worker panicked").push(failure);
+                    }
+                }
+            });
+        }
     });
+    let failures = failures.into_inner().expect("a worker panicked");
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     println!("{} steps in {cases} cases from seed {first}: no difference", cases * in_case);
     let tally = tally.into_inner().expect("a worker panicked");

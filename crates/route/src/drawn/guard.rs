@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use heatsink_dynamo::Error;
+use heatsink_dynamo::expression::Condition;
 use heatsink_dynamo::json::{self, Object};
 use heatsink_layout::Table;
 
@@ -22,6 +23,9 @@ pub(crate) fn there(body: &Bytes, table: &Table) -> Result<Bytes, Error> {
     let names = json::members(request.get("ExpressionAttributeNames").unwrap_or(b"{}"));
     let names = names.map_err(|json::Malformed| malformed())?;
     let bound = ["ExpressionAttributeNames", "ExpressionAttributeValues"];
+    if condition.as_deref().is_some_and(Condition::is_broken) {
+        return Ok(body.clone());
+    }
     let bare = condition.is_none() && request.get("UpdateExpression").is_none();
     let empty = |raw: &[u8]| json::members(raw).is_ok_and(|members| members.is_empty());
     if bound.iter().filter_map(|name| request.get(name)).any(|raw| bare || empty(raw)) {
@@ -87,7 +91,30 @@ fn expected(request: &Request<'_>, table: &Table) -> Result<Bytes, Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::enclosed;
+    use std::sync::Arc;
+
+    use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, TableSchema};
+
+    use super::*;
+
+    /// The store's error has to show the client's text, not the guard's.
+    #[test]
+    fn a_condition_without_sense_is_left_to_the_store() {
+        let partition = AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
+        let key = KeySchema { partition, sort: None };
+        let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
+        let table = Table::new(schema, Arc::default());
+        let guarded = |condition: &str| {
+            let body = Bytes::from(serde_json::json!({ "ConditionExpression": condition }).to_string());
+            there(&body, &table).unwrap() != body
+        };
+        for sense in ["a = :v", "a = :v OR b = :v", "size(a) > :undefined"] {
+            assert!(guarded(sense), "{sense}");
+        }
+        for nonsense in ["size(a) > :v AND", "a = :v)", "a", "(a = :v"] {
+            assert!(!guarded(nonsense), "{nonsense}");
+        }
+    }
 
     #[test]
     fn parentheses_are_not_doubled() {
