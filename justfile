@@ -30,7 +30,7 @@ fuzz *arguments:
 
 # Ten million random calls, sharded against unsharded
 differential steps="10000000" seed="1000000":
-    HEATSINK_SEED={{ seed }} HEATSINK_STEPS={{ steps }} cargo test --release -p heatsink --test differential -- --nocapture
+    HEATSINK_SEED={{ seed }} HEATSINK_STEPS={{ steps }} cargo test --profile long -p heatsink --test differential sharded_answers -- --nocapture
 
 # Run the public conformance suite from a checkout of it
 conformance checkout:

@@ -326,6 +326,25 @@ fn with_mark(partition: &Key) -> Key {
     }
 }
 
+/// A Query as it is without the mark of its cursor, of which the store knows nothing: what it is asked when it has to say whether it
+/// takes the request.
+pub(crate) fn without_mark(body: &Bytes, schema: &Table) -> Bytes {
+    let turning = schema.index_keys().iter().filter(|key| key.turn().is_some());
+    let bare = |key: &AttributeDefinition| -> Option<Bytes> {
+        let cursor = json::member(body, "ExclusiveStartKey").ok()??;
+        let marked = KeyValue::read(json::member(cursor, &key.name).ok()??, key).ok()?;
+        let mut value = Vec::new();
+        match marked {
+            KeyValue::S(text) => KeyValue::S(text.strip_suffix(MARK)?.into()).write(&mut value),
+            KeyValue::B(bytes) => KeyValue::B(bytes.strip_suffix(MARK.as_bytes())?.into()).write(&mut value),
+            KeyValue::N(_) => return None,
+        }
+        let cursor = json::splice_members(cursor, &[(&key.name, Some(&value))]).ok()?;
+        json::splice_members(body, &[("ExclusiveStartKey", Some(&cursor))]).ok().map(Bytes::from)
+    };
+    turning.map(IndexKey::attribute).find_map(bare).unwrap_or_else(|| body.clone())
+}
+
 /// The index's partition key in the Query's cursor, if that is marked.
 fn marked(query: &Query<'_>) -> Option<Key> {
     let name = &query.key().partition.name;

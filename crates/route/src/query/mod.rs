@@ -15,7 +15,7 @@ mod buckets;
 mod counter;
 mod explain;
 mod index;
-mod inverted;
+pub(crate) mod inverted;
 pub(crate) mod lanes;
 pub(crate) mod legacy;
 pub mod merge;
@@ -87,20 +87,21 @@ fn unmarked(
         Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Query, body)),
     };
     let read = |checks| read(router, modern.as_ref().unwrap_or(body), schema, layouts, checks);
+    let as_sent = || inverted::without_mark(body, schema);
     let in_legacy_words = modern.is_some() && has_filter(body);
     let planned = match read(Checks::All) {
         // What a legacy filter may hold is the store's to say.
-        Ok(plan) if in_legacy_words => Ok(asked_first(Operation::Query, body.clone(), plan)),
+        Ok(plan) if in_legacy_words => Ok(asked_first(Operation::Query, as_sent(), plan)),
         // What only the checks here find wrong the store may take: it decides.
         Err(Unplanned::Invalid) => {
-            read(Checks::Meaning).map(|plan| asked_first(Operation::Query, body.clone(), plan))
+            read(Checks::Meaning).map(|plan| asked_first(Operation::Query, as_sent(), plan))
         }
         planned => planned,
     };
     match planned {
         Ok(plan) => Ok(plan),
         Err(Unplanned::Refused(error)) => Err(error),
-        Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Query, body)),
+        Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Query, &as_sent())),
     }
 }
 
