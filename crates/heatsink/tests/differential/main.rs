@@ -76,7 +76,7 @@ fn sharded_answers_equal_unsharded_ones() {
                     if case >= cases || failed >= MOST_FAILURES {
                         return;
                     }
-                    if cases >= 2_000 && case % (cases / 100) == 0 {
+                    if cases >= 2_000 && case.is_multiple_of(cases / 100) {
                         println!("case {case} of {cases}, {failed} failures");
                     }
                     if let Some(failure) = run_case(first + case, in_case as usize, &tally) {
