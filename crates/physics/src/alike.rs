@@ -3,6 +3,7 @@
 //! No time passes between them, so what one partition answers does not depend on what falls on others: as long as the gates that all of
 //! them share stay open, the requests of each partition are counted together. Only samples are taken in turn.
 
+use crate::batch::{alone, run};
 use crate::demand::{Access, Demand};
 use crate::partition::Run;
 use crate::place::{Place, Point};
@@ -53,7 +54,7 @@ impl Tables {
             let (Some(resource), rules, events) = self.parts(demand.on) else { continue };
             resource.pass(now, rules, events);
             let alike = match demand.place {
-                Place::At(point) => match resource.run(&run(now, demand, count), &point) {
+                Place::At(point) => match resource.run(&run(now, 0, count, demand), &point) {
                     (_, Ok(_), alike) => alike.max(1),
                     (_, Err(_), _) => 0,
                 },
@@ -100,10 +101,10 @@ impl Tables {
         resource.pass(now, rules, events);
         // A request that is refused at its own point pays nothing to what it shares, which then has room for another.
         let whole = !shared.is_empty();
-        let admitted = resource.take_points(&run(now, each, count), points, falls, whole)?;
+        let admitted = resource.take_points(&run(now, 0, count, each), points, falls, whole)?;
         for demand in shared {
             if let Place::At(point) = demand.place {
-                self.take_run(&run(now, demand, count), demand, point);
+                self.take_run(&run(now, 0, count, demand), demand, point);
             }
         }
         Some(admitted)
@@ -145,15 +146,4 @@ impl Resource {
             self.ranges.all[*at].heat.see(*point, access.writes(), work, 1, &mut self.random);
         }
     }
-}
-
-fn run(now: u64, demand: &Demand, count: u64) -> Run {
-    Run { now, step: 0, count, access: demand.access, units: demand.units }
-}
-
-/// Whether every demand is at a point, on a table or index of its own.
-pub(crate) fn alone(demands: &[Demand]) -> bool {
-    let points = demands.iter().all(|demand| matches!(demand.place, Place::At(_)));
-    let alone = |nth: usize| demands[nth + 1..].iter().all(|other| other.on != demands[nth].on);
-    points && (0..demands.len()).all(alone)
 }

@@ -3,7 +3,6 @@
 //! The work is proportional to how often the verdict changes, not to the number of requests: a bucket that stays open,
 //! or stays closed, is one step.
 
-use crate::alike::alone;
 use crate::demand::{Cause, Demand};
 use crate::partition::Run;
 use crate::place::{Place, Point};
@@ -128,7 +127,14 @@ impl Tables {
     }
 }
 
-fn run(now: u64, step: u64, count: u64, demand: &Demand) -> Run {
+/// Whether every demand is at a point, on a table or index of its own.
+pub(crate) fn alone(demands: &[Demand]) -> bool {
+    let points = demands.iter().all(|demand| matches!(demand.place, Place::At(_)));
+    let alone = |nth: usize| demands[nth + 1..].iter().all(|other| other.on != demands[nth].on);
+    points && (0..demands.len()).all(alone)
+}
+
+pub(crate) fn run(now: u64, step: u64, count: u64, demand: &Demand) -> Run {
     Run { now, step, count, access: demand.access, units: demand.units }
 }
 

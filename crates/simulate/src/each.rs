@@ -17,8 +17,6 @@ pub(crate) struct Each {
     pub sort: Sort,
     pub sizes: Option<(u64, u64)>,
     pub templates: Vec<(Demand, Fill)>,
-    /// Whether all items of a key are at one place, as far as partitions go.
-    pub flat: bool,
     pub batch: Batch,
 }
 
@@ -93,13 +91,14 @@ impl Each {
         }
     }
 
-    /// What the requests have in common, if they differ only in where the last of their asks falls.
-    pub(crate) fn alike(&self) -> Option<Alike> {
+    /// What the requests have in common, if they differ only in where the last of their asks falls. `flat`: all items of a key are at one
+    /// place, as far as partitions go.
+    pub(crate) fn alike(&self, flat: bool) -> Option<Alike> {
         let ((each, last), others) = self.templates.split_last()?;
         let one = |(ask, fill): &(Demand, Fill)| {
             let position = match fill {
                 Fill::Fixed => return Some(*ask),
-                Fill::Key(positions) if positions.len() == 1 && self.flat => positions[0],
+                Fill::Key(positions) if positions.len() == 1 && flat => positions[0],
                 _ => return None,
             };
             Some(Demand { place: spot(ask, fill, position, 0), ..*ask })

@@ -152,9 +152,9 @@ fn stream(
         }
         None => {
             let flat = loaded.scenario.strict_keys || workload.sort == Sort::One;
-            let each = placed.each(workload.sort, sizes, flat);
+            let each = placed.each(workload.sort, sizes);
             let alike =
-                each.alike().filter(|_| !scatter && cache.is_none() && !loaded.scenario.client.reoffer);
+                each.alike(flat).filter(|_| !scatter && cache.is_none() && !loaded.scenario.client.reoffer);
             Source::Each { schedule, each: Box::new(each), alike }
         }
     };

@@ -255,14 +255,13 @@ impl Placement {
         Some((weights, cells.collect()))
     }
 
-    pub(super) fn each(self, sort: Sort, sizes: Option<(u64, u64)>, flat: bool) -> Each {
+    pub(super) fn each(self, sort: Sort, sizes: Option<(u64, u64)>) -> Each {
         Each {
             keys: self.keys.picker,
             parts: self.parts.map(|parts| parts.picker),
             sort,
             sizes,
             templates: self.templates,
-            flat,
             batch: Batch::default(),
         }
     }
