@@ -1,4 +1,6 @@
-//! Heatsink's own tables do not exist for clients.
+//! Heatsink's own tables do not exist for clients: requests that name one are refused, and lists leave them out.
+
+mod lists;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation};
@@ -11,10 +13,12 @@ use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::request::Request;
 use crate::{Execution, PhysicalCall, Step};
 
+pub(crate) use lists::plan as list;
+
 /// The error of a request that names a hidden table: as if it did not exist, or, for one that would create it, as if it did.
 pub(crate) fn refuse(operation: Operation, name: &str) -> Error {
     match operation {
-        Operation::CreateTable => {
+        Operation::CreateTable | Operation::ImportTable => {
             Error::new(Code::ResourceInUseException, format!("Table already exists: {name}"))
         }
         Operation::DescribeTable | Operation::UpdateTable | Operation::DeleteTable => Error::new(

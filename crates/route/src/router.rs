@@ -71,6 +71,9 @@ impl Router {
         if let Some(hidden) = tables.iter().find(|name| layouts.is_hidden(name)) {
             return Err(hidden::refuse(operation, hidden));
         }
+        if let Some(plan) = hidden::list(operation, body, layouts) {
+            return Ok(plan);
+        }
         let Some(schema) = tables.iter().find_map(|name| layouts.table(name)) else {
             return Ok(Plan::Forward {
                 operation,

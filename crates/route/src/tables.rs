@@ -9,11 +9,15 @@ use heatsink_dynamo::{Error, Operation, json, partiql};
 use crate::request::malformed;
 
 /// Members that name a table, by name or ARN, in operations that act on one.
-const NAMING: [&str; 8] = [
+const NAMING: [&str; 12] = [
     "TableName",
     "TableArn",
+    "GlobalTableName",
     "ResourceArn",
     "StreamArn",
+    "BackupArn",
+    "ExportArn",
+    "ImportArn",
     "SourceTableName",
     "SourceTableArn",
     "TargetTableName",
@@ -52,6 +56,11 @@ pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>,
             }
         }
         _ => {
+            if operation == Operation::ImportTable {
+                for table in named(body, &["TableCreationParameters"])? {
+                    add_named(&mut found, table, &["TableName"])?;
+                }
+            }
             for (name, raw) in json::members(body).map_err(|_| malformed())? {
                 if NAMING.contains(&&*name) && raw != b"null" {
                     let text = json::string(raw).map_err(|_| malformed())?;
@@ -141,6 +150,17 @@ mod tests {
         assert_eq!(of(Operation::GetItem, arn), ["a"]);
         let stream = r#"{"StreamArn":"arn:aws:dynamodb:eu-west-1:1:table/a/stream/2024-01-01T00:00:00.000"}"#;
         assert_eq!(of(Operation::DescribeStream, stream), ["a"]);
+        for (operation, member, part) in [
+            (Operation::DescribeBackup, "BackupArn", "backup/01489602797149-73d8d5bc"),
+            (Operation::DescribeExport, "ExportArn", "export/01489602797149-73d8d5bc"),
+            (Operation::DescribeImport, "ImportArn", "import/01489602797149-73d8d5bc"),
+        ] {
+            let body = format!(r#"{{"{member}":"arn:aws:dynamodb:eu-west-1:1:table/a/{part}"}}"#);
+            assert_eq!(of(operation, &body), ["a"]);
+        }
+        assert_eq!(of(Operation::DescribeGlobalTable, r#"{"GlobalTableName":"a"}"#), ["a"]);
+        let import = r#"{"S3BucketSource":{"S3Bucket":"b"},"TableCreationParameters":{"TableName":"a"}}"#;
+        assert_eq!(of(Operation::ImportTable, import), ["a"]);
         let iterators = [
             "arn:aws:dynamodb:eu-west-1:1:table/a/stream/2024-01-01T00:00:00.000|1|AAAA",
             "000|arn:aws:dynamodb:ddblocal:000000000000:table/a/stream/2024-01-01T00:00:00.000|AAAA",

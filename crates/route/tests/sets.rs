@@ -86,6 +86,75 @@ fn hidden_tables_do_not_exist() {
     );
 }
 
+#[test]
+fn hidden_tables_have_no_backups_exports_imports_or_copies() {
+    const ARN: &str = "arn:aws:dynamodb:eu-west-1:1:table/hidden";
+    let requests = [
+        (Operation::CreateBackup, r#"{"TableName":"hidden","BackupName":"b"}"#.to_owned()),
+        (Operation::CreateGlobalTable, r#"{"GlobalTableName":"hidden","ReplicationGroup":[]}"#.to_owned()),
+        (Operation::DescribeGlobalTable, r#"{"GlobalTableName":"hidden"}"#.to_owned()),
+        (Operation::UpdateGlobalTableSettings, r#"{"GlobalTableName":"hidden"}"#.to_owned()),
+        (Operation::DescribeBackup, format!(r#"{{"BackupArn":"{ARN}/backup/0148-1"}}"#)),
+        (Operation::DeleteBackup, format!(r#"{{"BackupArn":"{ARN}/backup/0148-1"}}"#)),
+        (
+            Operation::RestoreTableFromBackup,
+            format!(r#"{{"TargetTableName":"a","BackupArn":"{ARN}/backup/0148-1"}}"#),
+        ),
+        (
+            Operation::RestoreTableToPointInTime,
+            format!(r#"{{"TargetTableName":"a","SourceTableArn":"{ARN}"}}"#),
+        ),
+        (
+            Operation::RestoreTableToPointInTime,
+            r#"{"TargetTableName":"hidden","SourceTableName":"a"}"#.to_owned(),
+        ),
+        (Operation::ExportTableToPointInTime, format!(r#"{{"TableArn":"{ARN}","S3Bucket":"b"}}"#)),
+        (Operation::DescribeExport, format!(r#"{{"ExportArn":"{ARN}/export/0148-1"}}"#)),
+        (Operation::DescribeImport, format!(r#"{{"ImportArn":"{ARN}/import/0148-1"}}"#)),
+        (Operation::ImportTable, r#"{"TableCreationParameters":{"TableName":"hidden"}}"#.to_owned()),
+        (Operation::ListBackups, r#"{"TableName":"hidden"}"#.to_owned()),
+        (Operation::GetResourcePolicy, format!(r#"{{"ResourceArn":"{ARN}"}}"#)),
+    ];
+    for (operation, body) in requests {
+        let error = plan(operation, &body).map(|_| ()).expect_err(&body);
+        let expected = match operation {
+            Operation::ImportTable => Code::ResourceInUseException,
+            _ => Code::ResourceNotFoundException,
+        };
+        assert_eq!(error.code, expected, "{operation:?} {body}");
+    }
+}
+
+#[test]
+fn lists_leave_out_what_belongs_to_hidden_tables() {
+    let arn = |table: &str| format!("arn:aws:dynamodb:eu-west-1:1:table/{table}");
+    let lists = [
+        (Operation::ListBackups, "BackupSummaries", "TableName", ""),
+        (Operation::ListContributorInsights, "ContributorInsightsSummaries", "TableName", ""),
+        (Operation::ListGlobalTables, "GlobalTables", "GlobalTableName", ""),
+        (Operation::ListExports, "ExportSummaries", "ExportArn", "/export/1"),
+        (Operation::ListImports, "ImportSummaryList", "TableArn", ""),
+        (Operation::ListStreams, "Streams", "StreamArn", "/stream/2024-01-01T00:00:00.000"),
+    ];
+    for (operation, list, member, part) in lists {
+        let entry = |table: &str| {
+            let named = if member.ends_with("Arn") { arn(table) + part } else { table.to_owned() };
+            serde_json::json!({ member: named, "Other": 1 })
+        };
+        let page = |entries: Vec<serde_json::Value>| serde_json::json!({ list: entries, "NextToken": "t" });
+        let whole = page(vec![entry("a"), entry("hidden"), entry("hidden2"), entry("hidden")]);
+        let shown = |stored: &serde_json::Value| {
+            let stored = Bytes::from(stored.to_string());
+            run(plan(operation, "{}").unwrap(), move |_, _| Ok(stored.clone())).unwrap()
+        };
+        assert_eq!(json(&shown(&whole)), page(vec![entry("a"), entry("hidden2")]), "{operation:?}");
+        let untouched = page(vec![entry("b")]);
+        assert_eq!(shown(&untouched), untouched.to_string());
+        let refused = run(plan(operation, "{}").unwrap(), |_, _| Err(Error::internal("down")));
+        assert_eq!(refused.unwrap_err().message.as_deref(), Some("down"));
+    }
+}
+
 /// A store with these tables.
 fn list(tables: &[&str], body: &Bytes) -> Bytes {
     let request = json(body);
