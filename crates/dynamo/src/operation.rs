@@ -67,6 +67,27 @@ impl Operation {
         )
     }
 
+    /// Whether the operation acts on the AWS account beyond the tables' own items and settings: it grants access, sends data to
+    /// other places or takes it from there, or deletes what lost data could be restored from.
+    pub const fn acts_on_account(self) -> bool {
+        matches!(
+            self,
+            Operation::CreateGlobalTable
+                | Operation::DeleteBackup
+                | Operation::DeleteResourcePolicy
+                | Operation::DisableKinesisStreamingDestination
+                | Operation::EnableKinesisStreamingDestination
+                | Operation::ExportTableToPointInTime
+                | Operation::ImportTable
+                | Operation::PutResourcePolicy
+                | Operation::UpdateContinuousBackups
+                | Operation::UpdateGlobalTable
+                | Operation::UpdateGlobalTableSettings
+                | Operation::UpdateKinesisStreamingDestination
+                | Operation::UpdateTableReplicaAutoScaling
+        )
+    }
+
     /// Whether requests or answers hold items or keys of tables, or lead to them as a shard iterator does.
     pub const fn touches_items(self) -> bool {
         matches!(

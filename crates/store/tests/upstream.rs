@@ -13,7 +13,7 @@ use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, ManualEnv, RealEnv};
 use heatsink_store::Store;
-use heatsink_store::upstream::{Endpoint, Timeouts, Upstream};
+use heatsink_store::upstream::{Bounds, Endpoint, Upstream};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -28,6 +28,9 @@ enum Act {
     /// Never answers.
     Silence,
 }
+
+/// The most connections that the tests' upstream opens.
+const CONNECTIONS: usize = 3;
 
 struct Fake {
     endpoint: Endpoint,
@@ -60,8 +63,12 @@ impl Fake {
     }
 
     fn upstream_with(&self, env: Arc<dyn Env>, chain: SharedCredentialsProvider) -> Upstream {
-        let timeouts = Timeouts { connect: Duration::from_millis(500), answer: Duration::from_millis(500) };
-        Upstream::with(self.endpoint.clone(), timeouts, env, "us-east-1".to_owned(), chain).unwrap()
+        let bounds = Bounds {
+            connect: Duration::from_millis(500),
+            answer: Duration::from_millis(1_000),
+            connections: CONNECTIONS,
+        };
+        Upstream::with(self.endpoint.clone(), bounds, env, "us-east-1".to_owned(), chain).unwrap()
     }
 
     fn requests(&self) -> Vec<String> {
@@ -138,6 +145,8 @@ async fn requests_are_signed_and_share_a_connection() {
 async fn every_fault_is_an_error_that_says_whether_it_was_done() {
     let throttled = r#"{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException","message":"slow","ThrottlingReasons":[]}"#;
     let cut = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\"".to_vec();
+    let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n".to_vec();
+    let closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{\"a\":[1,2".to_vec();
     let cases: Vec<(&str, Act, Code, u16, Outcome)> = vec![
         (
             "throttled",
@@ -189,6 +198,36 @@ async fn every_fault_is_an_error_that_says_whether_it_was_done() {
             503,
             Outcome::Unknown,
         ),
+        (
+            "cut, in a length that fits",
+            Act::Send(answer("200 OK", "", "{\"a\":")),
+            Code::ServiceUnavailable,
+            503,
+            Outcome::Unknown,
+        ),
+        ("cut, chunked", Act::SendAndClose(chunked), Code::ServiceUnavailable, 503, Outcome::Unknown),
+        (
+            "cut, ended by closing",
+            Act::SendAndClose(closing),
+            Code::ServiceUnavailable,
+            503,
+            Outcome::Unknown,
+        ),
+        (
+            "nothing in it",
+            Act::Send(answer("200 OK", "", "")),
+            Code::ServiceUnavailable,
+            503,
+            Outcome::Unknown,
+        ),
+        (
+            "a checksum that is none",
+            Act::Send(answer("200 OK", "x-amz-crc32: x\r\n", "{}")),
+            Code::ServiceUnavailable,
+            503,
+            Outcome::Unknown,
+        ),
+        ("no object", Act::Send(answer("200 OK", "", "[]")), Code::ServiceUnavailable, 503, Outcome::Unknown),
         ("never answers", Act::Silence, Code::ServiceUnavailable, 503, Outcome::Unknown),
     ];
     for (name, act, code, status, outcome) in cases {
@@ -219,7 +258,7 @@ async fn nobody_there_is_not_done() {
     let chain = SharedCredentialsProvider::new(Credentials::new("a", "b", None, None, "test"));
     let endpoint = Endpoint::parse(&format!("http://{gone}")).unwrap();
     let upstream =
-        Upstream::with(endpoint, Timeouts::default(), Arc::new(RealEnv), "us-east-1".into(), chain).unwrap();
+        Upstream::with(endpoint, Bounds::default(), Arc::new(RealEnv), "us-east-1".into(), chain).unwrap();
     let error = put(&upstream).await.unwrap_err();
     assert_eq!((error.code.clone(), error.outcome), (Code::ServiceUnavailable, Outcome::NotDone), "{error}");
 }
@@ -310,4 +349,46 @@ async fn credentials_are_renewed_before_they_expire_and_outlive_a_failed_renewal
     assert_eq!(used(6).await.unwrap(), "AKID1");
     let error = used(5).await.unwrap_err();
     assert_eq!((error.outcome, error.code), (Outcome::NotDone, Code::ServiceUnavailable));
+}
+
+#[tokio::test]
+async fn a_whole_answer_needs_no_checksum() {
+    let fake = Fake::start(|_| Act::Send(answer("200 OK", "", " {\"a\":1} "))).await;
+    assert_eq!(put(&fake.upstream()).await.unwrap(), " {\"a\":1} ");
+}
+
+#[tokio::test]
+async fn requests_beyond_the_connections_wait_for_one_and_are_then_refused() {
+    let fake = Fake::start(|n| if n < 2 * CONNECTIONS { Act::Send(ok()) } else { Act::Silence }).await;
+    let upstream = fake.upstream();
+    let all = |count: usize| futures::future::join_all((0..count).map(|_| put(&upstream)));
+    assert!(all(2 * CONNECTIONS).await.iter().all(Result::is_ok), "a request that waits is answered");
+    let answers = all(2 * CONNECTIONS).await;
+    let refused = |error: &&Error| error.outcome == Outcome::NotDone && error.retryable();
+    // The first ones hold every connection until their time is up; the others were never sent.
+    assert_eq!(
+        answers.iter().filter_map(|answer| answer.as_ref().err()).filter(refused).count(),
+        CONNECTIONS
+    );
+    assert_eq!(fake.requests().len(), 3 * CONNECTIONS);
+    assert_eq!(fake.connections.load(Ordering::SeqCst), CONNECTIONS);
+}
+
+#[tokio::test]
+async fn operations_on_the_account_are_off_unless_allowed() {
+    let fake = Fake::start(|_| Act::Send(ok())).await;
+    let body = || Bytes::from_static(b"{}");
+    let upstream = fake.upstream();
+    for operation in
+        [Operation::PutResourcePolicy, Operation::DeleteBackup, Operation::ExportTableToPointInTime]
+    {
+        let error = upstream.call(operation, body()).await.unwrap_err();
+        assert_eq!((&error.code, error.outcome), (&Code::AccessDeniedException, Outcome::NotDone), "{error}");
+        assert!(!error.retryable());
+    }
+    for operation in [Operation::CreateBackup, Operation::GetResourcePolicy, Operation::DeleteTable] {
+        upstream.call(operation, body()).await.unwrap();
+    }
+    assert_eq!(fake.requests().len(), 3);
+    fake.upstream().with_account_operations().call(Operation::PutResourcePolicy, body()).await.unwrap();
 }

@@ -15,7 +15,7 @@ pub async fn open_existing(
     env: &Arc<dyn Env>,
 ) -> Result<Opened, Exit> {
     match (data, upstream) {
-        (_, Some(url)) => store::upstream(url, env).await,
+        (_, Some(url)) => store::upstream(url, false, env).await,
         (Some(file), None) if file.is_file() => store::embedded(Some(file), None, env).await,
         (Some(file), None) => Err(Exit::usage(format!("--data {}: there is no such file", file.display()))),
         (None, None) => Err(Exit::usage("say where the tables are: --data FILE or --upstream URL")),

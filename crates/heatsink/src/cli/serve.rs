@@ -31,6 +31,10 @@ pub struct Args {
     /// Use the DynamoDB endpoint at this URL as the store, with credentials and region from the standard AWS chain
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     upstream: Option<String>,
+    /// Serve operations on the upstream's AWS account too: resource policies, deletion of backups, exports, imports, global tables,
+    /// Kinesis destinations. Clients are not authenticated, so everyone on this machine can then use them
+    #[arg(long, requires = "upstream")]
+    allow_account_operations: bool,
     /// Which keys are sharded, and how
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
@@ -82,7 +86,7 @@ async fn serve(args: Args, rules: Rules) -> Result<(), Exit> {
     let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };
     let partitions = (args.partitions == Switch::On).then_some(quotas);
     let store::Opened { store, region, place, partitions } = match &args.upstream {
-        Some(url) => store::upstream(url, &env).await?,
+        Some(url) => store::upstream(url, args.allow_account_operations, &env).await?,
         None => store::embedded(args.data.as_deref(), partitions, &env).await?,
     };
     let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;

@@ -1,6 +1,6 @@
 //! One Heatsink as the upstream of another: a real process, over real sockets, signed.
 
-use crate::process::{Server, call};
+use crate::process::{Server, call, run};
 
 #[test]
 fn forwards_to_another_endpoint_and_keeps_its_errors() {
@@ -32,4 +32,32 @@ fn forwards_to_another_endpoint_and_keeps_its_errors() {
     assert_eq!(status, 503, "{body}");
     assert!(body.contains("ServiceUnavailable") && body.contains("cannot be reached"), "{body}");
     assert_eq!(gateway.stop("TERM").0, Some(0));
+}
+
+#[test]
+fn plain_http_beyond_this_machine_is_warned_of() {
+    let said = |url: &str| {
+        // Neither serves: the first has no region to sign for, the second nobody to ask.
+        let output = run(&["serve", "--listen", "127.0.0.1:0", "--upstream", url]);
+        assert_ne!(output.status.code(), Some(0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let warned = said("http://0.0.0.0:1");
+    assert!(warned.contains("plain http beyond this machine"), "{warned}");
+    let silent = said("http://127.0.0.1:1");
+    assert!(!silent.contains("plain http"), "{silent}");
+}
+
+#[test]
+fn operations_on_the_account_need_a_flag() {
+    let store = Server::start(&["--partitions", "off"]);
+    let policy = r#"{"ResourceArn":"arn:aws:dynamodb:us-east-1:1:table/scores","Policy":"{}"}"#;
+    let gateway = Server::start(&["--upstream", &store.endpoint()]);
+    let (status, body) = call(&gateway.endpoint(), "PutResourcePolicy", policy);
+    assert_eq!(status, 400, "{body}");
+    assert!(body.contains("AccessDeniedException") && body.contains("--allow-account-operations"), "{body}");
+    let allowed = Server::start(&["--upstream", &store.endpoint(), "--allow-account-operations"]);
+    // The store below does not know the operation: its own words come back.
+    let answer = call(&allowed.endpoint(), "PutResourcePolicy", policy);
+    assert_eq!(answer, call(&store.endpoint(), "PutResourcePolicy", policy));
 }

@@ -2,7 +2,7 @@
 //!
 //! A request drives its connection on its own task; no task stands between the two, which halves the cost of a
 //! forwarded request against a client that gives each connection a task of its own. Idle connections are looked at when
-//! they are wanted again.
+//! they are wanted again. At most [`Bounds::connections`] are open at once; further requests wait for one.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -21,13 +21,13 @@ use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use hyper_util::service::TowerToHyperService;
+use metrics::{Counter, counter};
 use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::{Endpoint, Timeouts};
+use super::{Bounds, Endpoint};
 
-/// Idle connections kept.
-const IDLE: usize = 256;
 /// A connection that lay idle longer is not used again: the other side may be closing it right now.
 const IDLE_FOR: Duration = Duration::from_secs(20);
 /// The largest answer taken, in bytes. DynamoDB's are at most 16 MB of items, in JSON.
@@ -85,13 +85,18 @@ struct Link {
 pub(super) struct Connections {
     connector: TowerToHyperService<HttpsConnector<HttpConnector>>,
     uri: Uri,
-    timeouts: Timeouts,
+    bounds: Bounds,
     env: Arc<dyn Env>,
     idle: Mutex<Vec<Link>>,
+    /// A permit for each request that may hold a connection. A connection is only made where none is idle, so no more are open than
+    /// there are permits.
+    free: Semaphore,
+    waited: Counter,
+    refused: Counter,
 }
 
 impl Connections {
-    pub(super) fn new(endpoint: Endpoint, timeouts: Timeouts, env: Arc<dyn Env>) -> Self {
+    pub(super) fn new(endpoint: Endpoint, bounds: Bounds, env: Arc<dyn Env>) -> Self {
         let mut tcp = HttpConnector::new();
         tcp.set_nodelay(true);
         tcp.enforce_http(false);
@@ -103,15 +108,35 @@ impl Connections {
         Connections {
             connector: TowerToHyperService::new(connector),
             uri: endpoint.uri().clone(),
-            timeouts,
+            bounds,
             env,
             idle: Mutex::new(Vec::new()),
+            free: Semaphore::new(bounds.connections),
+            waited: counter!("heatsink_upstream_connection_waits_total"),
+            refused: counter!("heatsink_upstream_connection_refusals_total"),
+        }
+    }
+
+    /// The right to hold a connection.
+    async fn permit(&self) -> Result<SemaphorePermit<'_>, Failure> {
+        if let Ok(permit) = self.free.try_acquire() {
+            return Ok(permit);
+        }
+        self.waited.increment(1);
+        match timeout(self.bounds.connect, self.free.acquire()).await {
+            Ok(Ok(permit)) => Ok(permit),
+            _ => {
+                self.refused.increment(1);
+                let (all, after) = (self.bounds.connections, self.bounds.connect.as_secs());
+                Err(Failure::NotSent(format!("all {all} connections to it were busy for {after} s")))
+            }
         }
     }
 
     /// Sends one request and gives its whole answer. `again` allows a second try on a new connection when a used one
     /// turns out to be closed after the request was written to it.
     pub(super) async fn send(&self, request: Request<Full<Bytes>>, again: bool) -> Result<Answer, Failure> {
+        let _permit = self.permit().await?;
         let spare = again.then(|| request.clone());
         let mut request = request;
         loop {
@@ -120,14 +145,14 @@ impl Connections {
                 None => self.connect().await?,
             };
             // Not through Env: bounds on I/O waits are the I/O layer's own.
-            let answer = timeout(self.timeouts.answer, link.exchange(request)).await;
+            let answer = timeout(self.bounds.answer, link.exchange(request)).await;
             let error = match answer {
                 Ok(Ok(answer)) => {
                     self.put_back(link);
                     return Ok(answer);
                 }
                 Err(_) => {
-                    let after = self.timeouts.answer.as_secs();
+                    let after = self.bounds.answer.as_secs();
                     return Err(Failure::Lost(format!("nothing came within {after} s")));
                 }
                 Ok(Err(error)) => error,
@@ -159,10 +184,7 @@ impl Connections {
         }
         link.used = true;
         link.idle_since = self.env.now();
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < IDLE {
-            idle.push(link);
-        }
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(link);
     }
 
     async fn connect(&self) -> Result<Link, Failure> {
@@ -178,10 +200,10 @@ impl Connections {
                 idle_since: self.env.now(),
             })
         };
-        match timeout(self.timeouts.connect, connecting).await {
+        match timeout(self.bounds.connect, connecting).await {
             Ok(connected) => connected.map_err(Failure::NotSent),
             Err(_) => {
-                Err(Failure::NotSent(format!("no connection within {} s", self.timeouts.connect.as_secs())))
+                Err(Failure::NotSent(format!("no connection within {} s", self.bounds.connect.as_secs())))
             }
         }
     }

@@ -37,6 +37,11 @@ impl Endpoint {
         host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 
+    /// Whether requests cross a network without encryption: anyone on the way can read the items.
+    pub fn is_exposed(&self) -> bool {
+        self.uri.scheme() != Some(&Scheme::HTTPS) && !self.is_loopback()
+    }
+
     /// Where the endpoint's streams are: AWS serves them under a host of their own, everybody else beside the tables (AWS General Reference,
     /// "DynamoDB endpoints and quotas").
     pub(super) fn streams(&self) -> Endpoint {
@@ -97,8 +102,10 @@ mod tests {
             ("127.0.0.1:8001".into(), "http://127.0.0.1:8001".into())
         );
         assert!(Endpoint::parse("http://[::1]:8001/").unwrap().is_loopback());
+        assert!(!local.is_exposed());
+        assert!(Endpoint::parse("http://dynamodb.eu-west-1.amazonaws.com").unwrap().is_exposed());
         let far = Endpoint::parse("https://dynamodb.eu-west-1.amazonaws.com:443").unwrap();
-        assert!(!far.is_loopback());
+        assert!(!far.is_loopback() && !far.is_exposed());
         assert_eq!(far.streams().host(), "streams.dynamodb.eu-west-1.amazonaws.com");
         assert_eq!((local.streams(), far.streams().streams()), (local.clone(), far.streams()));
         assert_eq!(far.host(), "dynamodb.eu-west-1.amazonaws.com");

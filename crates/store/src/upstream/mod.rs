@@ -16,7 +16,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{Error, Operation, Outcome};
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::Env;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
@@ -41,18 +41,20 @@ static TARGETS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
     Operation::ALL.iter().map(|operation| value(operation).unwrap_or(HeaderValue::from_static(""))).collect()
 });
 
-/// How long an upstream may take.
+/// How long an upstream may take, and how much of it is used at once.
 #[derive(Clone, Copy, Debug)]
-pub struct Timeouts {
-    /// To accept a connection, TLS included.
+pub struct Bounds {
+    /// How long the upstream may take to accept a connection, TLS included. A request waits as long for one of the connections.
     pub connect: Duration,
-    /// From sending a request to the last byte of its answer.
+    /// How long the upstream may take from the sending of a request to the last byte of its answer.
     pub answer: Duration,
+    /// The most connections that are open at once to the tables' host. The streams' host has as many of its own.
+    pub connections: usize,
 }
 
-impl Default for Timeouts {
+impl Default for Bounds {
     fn default() -> Self {
-        Timeouts { connect: Duration::from_secs(5), answer: Duration::from_secs(20) }
+        Bounds { connect: Duration::from_secs(5), answer: Duration::from_secs(20), connections: 512 }
     }
 }
 
@@ -62,6 +64,8 @@ pub struct Upstream {
     keys: Keys,
     tables: Server,
     streams: Server,
+    /// Whether operations on the account are sent at all.
+    account_operations: bool,
 }
 
 /// A host, and the connections to it.
@@ -71,9 +75,9 @@ struct Server {
 }
 
 impl Server {
-    fn new(endpoint: Endpoint, timeouts: Timeouts, env: &Arc<dyn Env>) -> Result<Self, String> {
+    fn new(endpoint: Endpoint, bounds: Bounds, env: &Arc<dyn Env>) -> Result<Self, String> {
         let host = HeaderValue::from_str(&endpoint.host()).map_err(|error| error.to_string())?;
-        Ok(Server { connections: Connections::new(endpoint, timeouts, env.clone()), host })
+        Ok(Server { connections: Connections::new(endpoint, bounds, env.clone()), host })
     }
 }
 
@@ -83,12 +87,12 @@ impl Upstream {
     ///
     /// # Errors
     /// In words, when region or credentials are not to be found.
-    pub async fn connect(endpoint: Endpoint, timeouts: Timeouts, env: Arc<dyn Env>) -> Result<Self, String> {
+    pub async fn connect(endpoint: Endpoint, bounds: Bounds, env: Arc<dyn Env>) -> Result<Self, String> {
         let (region, chain) =
             credentials::standard_chain(endpoint.is_loopback().then_some(LOCAL_REGION)).await;
         let region = region.ok_or("no AWS region is configured; set AWS_REGION")?.to_string();
         let chain = chain.ok_or("no AWS credentials are configured")?;
-        let upstream = Upstream::with(endpoint, timeouts, env, region, chain)?;
+        let upstream = Upstream::with(endpoint, bounds, env, region, chain)?;
         upstream.keys.at(upstream.env.unix_millis()).await.map_err(|error| error.to_string())?;
         Ok(upstream)
     }
@@ -99,14 +103,21 @@ impl Upstream {
     /// In words, when the endpoint's host cannot stand in a header.
     pub fn with(
         endpoint: Endpoint,
-        timeouts: Timeouts,
+        bounds: Bounds,
         env: Arc<dyn Env>,
         region: String,
         chain: SharedCredentialsProvider,
     ) -> Result<Self, String> {
-        let streams = Server::new(endpoint.streams(), timeouts, &env)?;
-        let tables = Server::new(endpoint, timeouts, &env)?;
-        Ok(Upstream { keys: Keys::new(region, chain), tables, streams, env })
+        let streams = Server::new(endpoint.streams(), bounds, &env)?;
+        let tables = Server::new(endpoint, bounds, &env)?;
+        Ok(Upstream { keys: Keys::new(region, chain), tables, streams, env, account_operations: false })
+    }
+
+    /// The same upstream, which also takes operations on the account ([`Operation::acts_on_account`]). Everyone who reaches the gateway
+    /// then has the operator's rights to them.
+    #[must_use]
+    pub fn with_account_operations(self) -> Self {
+        Upstream { account_operations: true, ..self }
     }
 
     /// The region that requests are signed for.
@@ -115,6 +126,9 @@ impl Upstream {
     }
 
     async fn send(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        if operation.acts_on_account() && !self.account_operations {
+            return Err(refused(operation));
+        }
         let now = self.env.unix_millis();
         let key = self.keys.at(now).await?;
         let header = TARGETS.get(operation as usize).cloned().unwrap_or(HeaderValue::from_static(""));
@@ -144,7 +158,7 @@ impl Upstream {
                     Error::unavailable(format!("The upstream's answer was lost: {why}"), outcome)
                 }
             })?;
-        whole(&answer.headers, &answer.body)?;
+        whole(&answer.headers, answer.status, &answer.body)?;
         if answer.status == StatusCode::OK {
             Ok(answer.body)
         } else {
@@ -191,16 +205,39 @@ fn own(text: String) -> Result<HeaderValue, Error> {
     HeaderValue::from_maybe_shared(Bytes::from(text)).map_err(|error| Error::internal(error.to_string()))
 }
 
-/// Compares the body with the checksum that the upstream sent. Some servers send none.
-fn whole(headers: &HeaderMap, body: &[u8]) -> Result<(), Error> {
-    let sent =
-        headers.get(CRC32).and_then(|value| value.to_str().ok()).and_then(|text| text.parse::<u32>().ok());
-    match sent {
-        Some(sent) if sent != crc32fast::hash(body) => {
-            let message =
-                "The upstream's answer was damaged on the way: its x-amz-crc32 does not fit its body";
-            Err(Error::unavailable(message, Outcome::Unknown))
+/// The refusal of an operation on the account.
+fn refused(operation: Operation) -> Error {
+    let message = format!(
+        "{} is off: it acts on the AWS account with the credentials of Heatsink, which does not check who asks. \
+         Start Heatsink with --allow-account-operations to serve it",
+        operation.name()
+    );
+    Error::new(Code::AccessDeniedException, message)
+}
+
+/// Checks that the answer arrived whole. DynamoDB sends a checksum. Of an answer without one, only its form can tell: a proxy on the
+/// way may have cut it and given the length of what was left, or may end an answer by closing the connection.
+fn whole(headers: &HeaderMap, status: StatusCode, body: &[u8]) -> Result<(), Error> {
+    let damaged = |how: &str| {
+        Error::unavailable(format!("The upstream's answer was damaged on the way: {how}"), Outcome::Unknown)
+    };
+    match headers.get(CRC32) {
+        Some(sent) => {
+            let sent = sent.to_str().ok().and_then(|text| text.parse::<u32>().ok());
+            if sent != Some(crc32fast::hash(body)) {
+                return Err(damaged("its x-amz-crc32 does not fit its body"));
+            }
         }
-        _ => Ok(()),
+        None if status == StatusCode::OK && !is_object(body) => {
+            return Err(damaged("it has no x-amz-crc32, and its body is no whole JSON object"));
+        }
+        None => {}
     }
+    Ok(())
+}
+
+/// Whether the text is one whole JSON object.
+fn is_object(body: &[u8]) -> bool {
+    body.trim_ascii_start().first() == Some(&b'{')
+        && serde_json::from_slice::<serde::de::IgnoredAny>(body).is_ok()
 }

@@ -9,7 +9,7 @@ use heatsink_physics::Quotas;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
-use heatsink_store::upstream::{Endpoint, Timeouts, Upstream};
+use heatsink_store::upstream::{Bounds, Endpoint, Upstream};
 
 use super::banner::Place;
 use crate::exit::Exit;
@@ -59,13 +59,21 @@ pub async fn embedded(
     Ok(Opened { store, region, place, partitions: Some(partitions) })
 }
 
-/// The DynamoDB endpoint at `url`.
-pub async fn upstream(url: &str, env: &Arc<dyn Env>) -> Result<Opened, Exit> {
+/// The DynamoDB endpoint at `url`, with operations on its account or without them.
+pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -> Result<Opened, Exit> {
     let endpoint = Endpoint::parse(url).map_err(|problem| Exit::usage(format!("--upstream: {problem}")))?;
+    if endpoint.is_exposed() {
+        tracing::warn!(
+            "--upstream {endpoint}: plain http beyond this machine; everyone on the way can read and change items. Use https"
+        );
+    }
     let place = Place::Upstream(endpoint.to_string());
-    let upstream = Upstream::connect(endpoint, Timeouts::default(), env.clone())
+    let mut upstream = Upstream::connect(endpoint, Bounds::default(), env.clone())
         .await
         .map_err(|problem| Exit::usage(format!("--upstream: {problem}")))?;
+    if account_operations {
+        upstream = upstream.with_account_operations();
+    }
     let region = upstream.region().to_owned();
     Ok(Opened { store: Arc::new(upstream), region, place, partitions: None })
 }
