@@ -5,6 +5,7 @@
 
 pub mod embedded;
 pub mod partitioned;
+#[cfg(feature = "upstream")]
 pub mod upstream;
 
 use std::sync::Arc;

@@ -10,6 +10,7 @@ mod open;
 mod partitions;
 mod serve;
 mod shards;
+#[cfg(feature = "simulate")]
 mod simulate;
 
 use std::io::IsTerminal;
@@ -50,6 +51,7 @@ enum Command {
     /// Says how many shards a key needs, how sure that is, and what reads over them cost
     Shards(shards::Args),
     /// Runs a scenario in virtual time and compares remedies
+    #[cfg(feature = "simulate")]
     Simulate(simulate::Args),
     /// Prints a completion script for a shell
     Completions(completions::Args),
@@ -87,6 +89,7 @@ pub fn run() -> ExitCode {
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
         Some(Command::Shards(args)) => shards::run(args),
+        #[cfg(feature = "simulate")]
         Some(Command::Simulate(args)) => simulate::run(args),
         Some(Command::Completions(args)) => completions::run::<Cli>(args),
     };

@@ -14,6 +14,7 @@ pub enum Place {
     /// In a file.
     File(String),
     /// In another DynamoDB endpoint.
+    #[cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "constructed by that feature"))]
     Upstream(String),
 }
 

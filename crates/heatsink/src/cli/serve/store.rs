@@ -9,7 +9,6 @@ use heatsink_physics::Quotas;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
-use heatsink_store::upstream::{Bounds, Endpoint, Upstream};
 
 use super::banner::Place;
 use crate::exit::Exit;
@@ -60,7 +59,10 @@ pub async fn embedded(
 }
 
 /// The DynamoDB endpoint at `url`, with operations on its account or without them.
+#[cfg(feature = "upstream")]
 pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -> Result<Opened, Exit> {
+    use heatsink_store::upstream::{Bounds, Endpoint, Upstream};
+
     let endpoint = Endpoint::parse(url).map_err(|problem| Exit::usage(format!("--upstream: {problem}")))?;
     if endpoint.is_exposed() {
         tracing::warn!(
@@ -76,4 +78,10 @@ pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -
     }
     let region = upstream.region().to_owned();
     Ok(Opened { store: Arc::new(upstream), region, place, partitions: None })
+}
+
+/// Says that this build has none.
+#[cfg(not(feature = "upstream"))]
+pub async fn upstream(_url: &str, _account_operations: bool, _env: &Arc<dyn Env>) -> Result<Opened, Exit> {
+    Err(Exit::usage("--upstream: this heatsink was built without the feature `upstream`"))
 }

@@ -1,19 +1,16 @@
-//! Writes a picture: SVG as it is, PNG from it with the machine's fonts.
+//! Writes a picture: SVG as it is, PNG from it.
+
+#[cfg(feature = "png")]
+mod png;
 
 use std::path::Path;
 
-use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree};
-
 use crate::exit::Exit;
-
-/// Pixels of a PNG for each of the picture's: sharp on screens of today.
-const SCALE: u16 = 2;
 
 /// Writes `svg` to `file`, as PNG if it is named so.
 pub fn write(svg: &str, file: &Path) -> Result<(), Exit> {
     let bytes = if file.extension().is_some_and(|extension| extension == "png") {
-        png(svg)?
+        png::draw(svg)?
     } else {
         svg.as_bytes().to_vec()
     };
@@ -21,20 +18,12 @@ pub fn write(svg: &str, file: &Path) -> Result<(), Exit> {
         .map_err(|error| Exit::unavailable(format!("cannot write {}: {error}", file.display())))
 }
 
-fn png(svg: &str) -> Result<Vec<u8>, Exit> {
-    let mut options = Options::default();
-    let fonts = options.fontdb_mut();
-    fonts.load_system_fonts();
-    if fonts.is_empty() {
-        return Err(Exit::unavailable(
-            "there are no fonts on this machine to draw a PNG with; write an .svg instead",
-        ));
+/// Says that this build draws none.
+#[cfg(not(feature = "png"))]
+mod png {
+    pub fn draw(_svg: &str) -> Result<Vec<u8>, super::Exit> {
+        Err(super::Exit::usage(
+            "--picture: this heatsink was built without the feature `png`; write an .svg instead",
+        ))
     }
-    let failed = |what: String| Exit::software(format!("the picture could not be drawn: {what}"));
-    let tree = Tree::from_str(svg, &options).map_err(|error| failed(error.to_string()))?;
-    let size =
-        tree.size().to_int_size().scale_by(f32::from(SCALE)).ok_or_else(|| failed("its size".to_owned()))?;
-    let mut pixels = Pixmap::new(size.width(), size.height()).ok_or_else(|| failed("its size".to_owned()))?;
-    resvg::render(&tree, Transform::from_scale(f32::from(SCALE), f32::from(SCALE)), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| failed(error.to_string()))
 }
