@@ -16,9 +16,14 @@ lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
 
-# Check licences, advisories and sources of all dependencies (needs cargo-deny)
+# Check licences, sources, duplicates and advisories of all dependencies
 deny:
-    cargo deny check
+    .ci/deny
+
+# Run every command of the README as written, and check the links of all pages (`just readme --links`: those alone)
+readme *arguments:
+    clients/install
+    .ci/readme {{ arguments }}
 
 # Run the client libraries of Python and JavaScript against a fresh server: `just clients --upstream local`
 clients *arguments:

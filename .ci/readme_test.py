@@ -142,6 +142,12 @@ class Pages(unittest.TestCase):
             self.assertEqual((count, len(faults)), (1, 1), broken)
             self.assertTrue(faults[0].startswith("page.md:2: "), faults)
 
+    def test_a_page_that_its_index_leaves_out(self):
+        (self.folder / "page.md").write_text("[there](there.md#one-thing)")
+        self.assertEqual(links.unlisted(self.folder / "page.md"), [])
+        (self.folder / "left-out.md").write_text("")
+        self.assertEqual(links.unlisted(self.folder / "page.md"), ["left-out.md"])
+
     def test_a_block_without_end(self):
         with self.assertRaises(blocks.Unclosed):
             blocks.split("a\n```sh\nls\n")

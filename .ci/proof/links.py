@@ -41,6 +41,14 @@ def anchors(markdown):
     return found
 
 
+def unlisted(index):
+    """The pages beside an index that it does not link to."""
+    index = Path(index)
+    _, prose = blocks.split(index.read_text())
+    listed = {target.partition("#")[0] for target, _ in targets(prose)}
+    return sorted(page.name for page in index.parent.glob("*.md") if page != index and page.name not in listed)
+
+
 def check(root, pages):
     """How many links these pages have within `root`, and what is wrong with them, each in one line."""
     root, count, faults = Path(root).resolve(), 0, []
