@@ -77,8 +77,23 @@ impl Fault {
     /// What the TOML reader found.
     pub fn read(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let problem = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-        Fault::at(file, text, error.span().unwrap_or(0..0), problem)
+        let fault = Fault::at(file, text, error.span().unwrap_or(0..0), problem);
+        // The commonest slip in such a file, for which the reader's words name Rust's types.
+        match &fault.field {
+            Some(field) if fault.problem == "invalid type: map, expected a sequence" => {
+                let list = heading(field);
+                let problem = format!("expected a list: write [[{list}]] with two brackets, not [{list}]");
+                Fault { problem, ..fault }
+            }
+            _ => fault,
+        }
     }
+}
+
+/// A field as a heading names it: `table.index` of `table[1].index`.
+fn heading(field: &str) -> String {
+    let parts = field.split('.').map(|part| part.split('[').next().unwrap_or_default());
+    parts.collect::<Vec<_>>().join(".")
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -135,6 +150,20 @@ mod tests {
         assert_eq!(at("\"sk\""), (4, Some("rule[1].by.attribute".into())));
         assert_eq!(at("part"), (4, Some("rule[1].by.part".into())));
         assert_eq!(at("\"U\""), (7, Some("rule[2].table".into())));
+    }
+
+    #[test]
+    fn one_bracket_too_few_is_said() {
+        type File = std::collections::BTreeMap<String, Vec<std::collections::BTreeMap<String, Vec<toml::Table>>>>;
+        let said = |text: &str| Fault::read("f", text, &toml::from_str::<File>(text).unwrap_err()).to_string();
+        assert_eq!(
+            said("# rules\n[rule]\nindex = []\n"),
+            "f:2: rule: expected a list: write [[rule]] with two brackets, not [rule]"
+        );
+        assert_eq!(
+            said("[[rule]]\n[rule.index]\na = 1\n"),
+            "f:2: rule[1].index: expected a list: write [[rule.index]] with two brackets, not [rule.index]"
+        );
     }
 
     #[test]
