@@ -91,9 +91,9 @@ impl Upstream {
         let (region, chain) =
             credentials::standard_chain(endpoint.is_loopback().then_some(LOCAL_REGION)).await;
         let region = region.ok_or("no AWS region is configured; set AWS_REGION")?.to_string();
-        let chain = chain.ok_or("no AWS credentials are configured")?;
         let upstream = Upstream::with(endpoint, bounds, env, region, chain)?;
-        upstream.keys.at(upstream.env.unix_millis()).await.map_err(|error| error.to_string())?;
+        let key = upstream.keys.at(upstream.env.unix_millis()).await;
+        key.map_err(|error| error.message.unwrap_or_default())?;
         Ok(upstream)
     }
 
