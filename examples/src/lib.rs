@@ -24,7 +24,7 @@ pub mod votes;
 use futures::future::{BoxFuture, FutureExt};
 
 pub use stage::{Fault, Load, Stage};
-pub use story::{Finding, Phase, Story};
+pub use story::{Finding, Phase, Shown, Story};
 
 /// One of the systems.
 pub struct System {

@@ -41,6 +41,60 @@ pub struct Finding {
     pub holds: bool,
 }
 
+/// A value as people read it: no quotes, no names of Rust's types.
+pub trait Shown {
+    /// The value in words.
+    fn shown(&self) -> String;
+}
+
+macro_rules! shown_as_it_is {
+    ($($kind:ty),*) => {
+        $(impl Shown for $kind {
+            fn shown(&self) -> String {
+                self.to_string()
+            }
+        })*
+    };
+}
+
+shown_as_it_is!(u32, u64, usize, i32, f64, str, String);
+
+impl Shown for bool {
+    fn shown(&self) -> String {
+        if *self { "yes" } else { "no" }.to_owned()
+    }
+}
+
+impl<T: Shown + ?Sized> Shown for &T {
+    fn shown(&self) -> String {
+        (*self).shown()
+    }
+}
+
+impl<T: Shown> Shown for Option<T> {
+    fn shown(&self) -> String {
+        self.as_ref().map_or_else(|| "none".to_owned(), Shown::shown)
+    }
+}
+
+impl<T: Shown> Shown for Vec<T> {
+    fn shown(&self) -> String {
+        self.iter().map(Shown::shown).collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl<A: Shown, B: Shown> Shown for (A, B) {
+    fn shown(&self) -> String {
+        format!("{}, {}", self.0.shown(), self.1.shown())
+    }
+}
+
+impl<A: Shown, B: Shown, C: Shown> Shown for (A, B, C) {
+    fn shown(&self) -> String {
+        format!("{}, {}, {}", self.0.shown(), self.1.shown(), self.2.shown())
+    }
+}
+
 impl Story {
     /// Adds a load.
     pub fn load(&mut self, name: &str, load: &Load) {
@@ -52,8 +106,8 @@ impl Story {
     }
 
     /// Adds a comparison of what came out with what should have.
-    pub fn check<T: PartialEq + fmt::Debug>(&mut self, what: &str, found: &T, expected: &T) {
-        self.add(what, format!("{found:?}"), format!("{expected:?}"), found == expected);
+    pub fn check<T: PartialEq + Shown>(&mut self, what: &str, found: &T, expected: &T) {
+        self.add(what, found.shown(), expected.shown(), found == expected);
     }
 
     /// Adds a comparison of rows, whose order counts.
@@ -103,5 +157,21 @@ impl fmt::Display for Story {
             writeln!(f)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_shown_as_people_write_them() {
+        let mut story = Story::default();
+        story.check("one", &Some("0000680388#p003261"), &None);
+        story.check("many", &vec![("OPS_LOG", 1_u64, "shard")], &Vec::new());
+        story.check("both", &(true, false), &(true, true));
+        let shown: Vec<(&str, &str)> =
+            story.findings.iter().map(|one| (one.found.as_str(), one.expected.as_str())).collect();
+        assert_eq!(shown, [("0000680388#p003261", "none"), ("OPS_LOG, 1, shard", ""), ("yes, no", "yes, yes")]);
     }
 }
