@@ -16,7 +16,9 @@ pub fn some_partition_holds(shards: u16, partitions: u32, together: u32) -> f64 
     if together > shards {
         return 0.0;
     }
-    if partitions == 1 {
+    // Some bin holds one; and where all bins are as full as they may be, one shard more is too many. Both without counting.
+    let room = usize::try_from(partitions).unwrap_or(usize::MAX).saturating_mul(together - 1);
+    if together == 1 || shards > room {
         return 1.0;
     }
     let mean = count(shards) / f64::from(partitions);

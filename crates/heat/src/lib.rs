@@ -8,4 +8,4 @@ mod crowding;
 mod shards;
 
 pub use crowding::some_partition_holds;
-pub use shards::{Advice, Asked, Costs, Row, advise, units_per_write};
+pub use shards::{Advice, Asked, Cause, Ceiling, Costs, DEFAULT_RISK, Row, advise, assess, units_per_write};

@@ -16,6 +16,10 @@ const MOST_SHARDS: u16 = 1000;
 /// DynamoDB counts reads in steps of 4 KB, and half of one for eventually consistent reads (PHYSICS §14).
 const READ_STEP: f64 = 4096.0;
 
+/// How likely it may be that some partition is overloaded at the peak, where nobody says otherwise. Every command that recommends a shard
+/// count takes it from here, so that the same rates get the same count everywhere.
+pub const DEFAULT_RISK: f64 = 0.01;
+
 /// What is known of a key and its table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Asked {
@@ -35,6 +39,36 @@ pub struct Asked {
     pub risk: f64,
 }
 
+/// The ceiling of a partition that a load reaches first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ceiling {
+    /// 1,000 write units a second.
+    Writes,
+    /// 3,000 read units a second.
+    Reads,
+}
+
+/// Why the recommended shard count is what it is, or why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// One partition carries the key.
+    OnePartition,
+    /// With one shard less, writes overload some partition more often than the risk allows.
+    Writes,
+    /// The same, of reads.
+    Reads,
+    /// There is none: the table's partitions take less than the peak, all together.
+    TableTooSmall,
+    /// There is none: the most shards that a rule may have take less than the peak, on a partition each.
+    MostShards,
+    /// There is none: a read asks every shard for half a unit at least, and that is more than a partition takes.
+    EveryRead,
+    /// There is none: every count overloads some partition more often than the risk allows.
+    Risk,
+}
+
 /// One shard count, and what to expect of it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
@@ -46,6 +80,8 @@ pub struct Row {
     pub peak_units: f64,
     /// So many shards on one partition reach its ceiling at the peak.
     pub too_many_together: u32,
+    /// The ceiling that they reach.
+    pub ceiling: Ceiling,
     /// For how many of all key names some partition reaches its ceiling at the peak; from 0 to 1.
     pub risk: f64,
     /// What reads cost over that many shards.
@@ -78,6 +114,10 @@ pub struct Advice {
     pub units_per_write: f64,
     /// The smallest shard count within the risk; `None` if there is none up to 1,000.
     pub recommended: Option<Row>,
+    /// Why that many, or why none.
+    pub cause: Cause,
+    /// The count before the recommended one, which is too few; `None` where that is 1, and where none is recommended.
+    pub one_less: Option<Row>,
     /// What the accounts' formula says: peak units by 1,000, rounded up.
     pub simple: Row,
     /// The same with their fifth more for headroom.
@@ -99,6 +139,13 @@ pub fn advise(asked: Asked) -> Advice {
     let row = |shards: u16| row(&asked, units, partitions, shards.clamp(1, MOST_SHARDS));
     let simple = whole(peak / PARTITION_WRITES).max(1);
     let recommended = (1..=MOST_SHARDS).map(row).find(|row| row.risk <= asked.risk);
+    let one_less = recommended.as_ref().filter(|row| row.shards > 1).map(|best| row(best.shards - 1));
+    let cause = match (&recommended, &one_less) {
+        (Some(_), None) => Cause::OnePartition,
+        (Some(_), Some(fewer)) if fewer.ceiling == Ceiling::Writes => Cause::Writes,
+        (Some(_), Some(_)) => Cause::Reads,
+        (None, _) => why_none(&asked, peak, partitions),
+    };
     let middle = recommended.as_ref().map_or_else(|| simple.saturating_mul(4), |row| row.shards);
     let mut around: Vec<u16> = [1, 2, 3, 4, 6]
         .iter()
@@ -110,10 +157,28 @@ pub fn advise(asked: Asked) -> Advice {
         partitions,
         units_per_write: units,
         recommended,
+        cause,
+        one_less,
         simple: row(simple),
         simple_with_headroom: row(whole(f64::from(simple) * 1.2)),
         around: around.into_iter().filter(|shards| (1..=MOST_SHARDS).contains(shards)).map(row).collect(),
     }
+}
+
+/// What to expect of one shard count.
+pub fn assess(asked: &Asked, shards: u16) -> Row {
+    let units = units_per_write(asked.item_bytes);
+    let partitions = asked.partitions.unwrap_or_else(|| carrying(asked.peak * units, asked)).max(1);
+    row(asked, units, partitions, shards.clamp(1, MOST_SHARDS))
+}
+
+/// What stands in the way of every shard count. Where two bounds do, it is the lower one.
+fn why_none(asked: &Asked, peak: f64, partitions: u32) -> Cause {
+    let (of_table, of_shards) = (f64::from(partitions) * PARTITION_WRITES, f64::from(MOST_SHARDS) * PARTITION_WRITES);
+    if peak >= of_table.min(of_shards) {
+        return if of_table <= of_shards { Cause::TableTooSmall } else { Cause::MostShards };
+    }
+    if asked.reads * 0.5 >= PARTITION_READS { Cause::EveryRead } else { Cause::Risk }
 }
 
 /// A table that is not known is taken to carry four times this key: what its partitions are by the formula that AWS used to publish
@@ -125,17 +190,23 @@ fn carrying(peak: f64, asked: &Asked) -> u32 {
 
 fn row(asked: &Asked, units: f64, partitions: u32, shards: u16) -> Row {
     let each = f64::from(shards);
-    let peak_units = asked.peak * units / each;
+    let peak = asked.peak * units;
+    let costs = costs(asked, shards);
     // Shares of a hash are even on average only, so a partition that is just full counts as too full.
-    let together = if peak_units > 0.0 { whole(PARTITION_WRITES / peak_units).max(1) } else { u16::MAX };
-    let risk = some_partition_holds(shards, partitions, u32::from(together));
+    let fill = |ceiling: f64, load: f64| if load > 0.0 { whole(ceiling / load).max(1) } else { u16::MAX };
+    // Of the whole load, so that shares that fill a partition exactly do so in floating point too.
+    let by_writes = fill(PARTITION_WRITES * each, peak);
+    let by_reads = fill(PARTITION_READS, costs.page_per_shard);
+    let (together, ceiling) =
+        if by_reads < by_writes { (by_reads, Ceiling::Reads) } else { (by_writes, Ceiling::Writes) };
     Row {
         shards,
         units: asked.writes * units / each,
-        peak_units,
+        peak_units: peak / each,
         too_many_together: u32::from(together),
-        risk,
-        costs: costs(asked, shards),
+        ceiling,
+        risk: some_partition_holds(shards, partitions, u32::from(together)),
+        costs,
     }
 }
 
@@ -232,5 +303,30 @@ mod tests {
     #[test]
     fn a_key_that_nothing_helps_gets_no_number() {
         assert!(advise(asked(2_000_000.0, 4)).recommended.is_none());
+    }
+
+    #[test]
+    fn shares_that_fill_a_partition_exactly_fill_it() {
+        // 3 × 5,000 / 15 is 1,000, though 1,000 / (5,000 / 15) is above 3 in floating point.
+        assert_eq!(row(&asked(5_000.0, 60), 1.0, 60, 15).too_many_together, 3);
+        for shards in 1..=1_000 {
+            assert_eq!(row(&asked(f64::from(shards) * 250.0, 60), 1.0, 60, shards).too_many_together, 4, "{shards}");
+        }
+    }
+
+    #[test]
+    fn the_cause_is_what_binds() {
+        let reading = |writes: f64, reads: f64| advise(Asked { reads, ..asked(writes, 600) });
+        assert_eq!(advise(asked(900.0, 60)).cause, Cause::OnePartition);
+        assert_eq!(advise(asked(7_000.0, 60)).cause, Cause::Writes);
+        // 2,000 pages of five units a second are more than the 3,000 that a partition takes; 500 writes are not.
+        let read = reading(500.0, 2_000.0);
+        assert_eq!(read.cause, Cause::Reads);
+        assert!(read.recommended.unwrap().costs.page_per_shard < 3_000.0);
+        assert_eq!(reading(5_000.0, 10.0).cause, Cause::Writes);
+        assert_eq!(reading(500.0, 10_000.0).cause, Cause::EveryRead);
+        assert_eq!(advise(asked(20_000.0, 4)).cause, Cause::TableTooSmall);
+        assert_eq!(advise(asked(2_000_000.0, 5_000)).cause, Cause::MostShards);
+        assert_eq!(advise(Asked { risk: 1e-12, ..asked(3_900.0, 4) }).cause, Cause::Risk);
     }
 }

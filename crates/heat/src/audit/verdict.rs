@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Collected, Key, pattern};
-use crate::{Asked, advise};
+use crate::{Asked, DEFAULT_RISK, advise};
 
 /// Write units a second that one partition takes (PHYSICS §1).
 const CEILING: f64 = 1_000.0;
@@ -15,8 +15,6 @@ const LARGE: f64 = 1e9;
 const LARGE_IN_A_YEAR: f64 = 1e10;
 /// A key that holds this share of a table's items is worth measuring.
 const SHARE: f64 = 0.1;
-/// How likely it may be that two shards that meet overload a partition.
-const RISK: f64 = 0.01;
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -84,26 +82,34 @@ pub(super) fn of(seen: &Seen<'_>) -> Verdict {
     let grows = a_day * 365.0 >= LARGE_IN_A_YEAR || seen.largest.bytes as f64 >= LARGE;
     if peak >= NEAR {
         let item = (busiest.bytes / busiest.items.max(1)).clamp(1, 409_600);
-        let each = crate::units_per_write(u32::try_from(item).unwrap_or(u32::MAX));
+        let item = u32::try_from(item).unwrap_or(u32::MAX);
+        // What is still there understates what was written, so a key that nears the ceiling is taken to reach it.
+        let writes = (peak.max(CEILING) / crate::units_per_write(item)).ceil();
         let advice = advise(Asked {
-            writes: peak / each,
-            peak: peak / each,
+            writes,
+            peak: writes,
             reads: 0.0,
-            item_bytes: u32::try_from(item).unwrap_or(u32::MAX),
+            item_bytes: item,
             page: 100,
             partitions: None,
-            risk: RISK,
+            risk: DEFAULT_RISK,
         });
-        let shards = advice.recommended.map_or(1_000, |row| row.shards).max(2);
+        let shards = advice.recommended.map(|row| row.shards);
         let buckets = by_time && grows;
         let mut reason = format!("{subject} took {at_most}, and one partition takes 1,000 a second");
         if by_time {
             reason += ". Buckets of time alone would not help: all that is written now goes to the newest";
         }
+        reason += &match shards {
+            Some(shards) => {
+                format!(". {shards} shards is what `heatsink shards --writes {writes} --item-bytes {item}` recommends")
+            }
+            None => ". No shard count is enough: spread it over several keys of your own".to_owned(),
+        };
         return Verdict {
             action: Action::Shard,
             reason,
-            rule: Some(rule(seen, buckets.then_some((of, a_day)), Some(shards))),
+            rule: shards.map(|shards| rule(seen, buckets.then_some((of, a_day)), Some(shards))),
         };
     }
     if grows && by_time {
