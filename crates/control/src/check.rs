@@ -8,6 +8,7 @@ use heatsink_env::Env;
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
+use crate::describe::Described;
 use crate::known::Standing;
 use crate::registry::{REGISTRY, Registry};
 use crate::resolve::{Judgement, judge, waiting};
@@ -62,43 +63,68 @@ impl fmt::Display for Verdict {
     }
 }
 
+/// What the rules and the tables of a store have to do with each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Each table, with what the rules mean for it.
+    pub tables: Vec<(String, Verdict)>,
+    /// Each rule, in order, with its tables.
+    pub rules: Vec<Named>,
+}
+
+/// The tables of one rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named {
+    /// The tables that it names and fits.
+    pub tables: Vec<String>,
+    /// The tables that it names and does not fit.
+    pub left_alone: Vec<String>,
+}
+
 /// Compares the rules with every table of a store.
 ///
 /// # Errors
 /// The store's.
-pub async fn check(
-    store: Arc<dyn Store>,
-    env: Arc<dyn Env>,
-    rules: &Rules,
-) -> Result<Vec<(String, Verdict)>, Error> {
+pub async fn check(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &Rules) -> Result<Checked, Error> {
     let registry = Registry::new(store, env);
-    let mut verdicts = Vec::new();
+    let mut checked = Checked { rules: rules.iter().map(|_| Named::default()).collect(), ..Checked::default() };
     let mut start = Json::Null;
     loop {
         let body = if start.is_null() { json!({}) } else { json!({ "ExclusiveStartTableName": start }) };
         let mut page = registry.call(Operation::ListTables, body).await?;
         for name in page["TableNames"].as_array().into_iter().flatten().filter_map(Json::as_str) {
-            if ![REGISTRY, DIRECTORY].contains(&name)
-                && let Some(verdict) = verdict(&registry, rules, name).await?
-            {
-                verdicts.push((name.to_owned(), verdict));
+            if [REGISTRY, DIRECTORY].contains(&name) {
+                continue;
+            }
+            let Some(described) = registry.describe(name).await? else { continue };
+            if let Some(verdict) = verdict(&registry, rules, &described).await? {
+                checked.tables.push((name.to_owned(), verdict));
+                for (number, fits) in rules.naming(&described.schema) {
+                    if let Some(named) = checked.rules.get_mut(number - 1) {
+                        let tables = if fits.is_ok() { &mut named.tables } else { &mut named.left_alone };
+                        tables.push(name.to_owned());
+                    }
+                }
             }
         }
         start = page["LastEvaluatedTableName"].take();
         if start.is_null() {
-            return Ok(verdicts);
+            return Ok(checked);
         }
     }
 }
 
-/// `None` for a table that is not there yet or any more.
-async fn verdict(registry: &Registry, rules: &Rules, name: &str) -> Result<Option<Verdict>, Error> {
-    let Some(described) = registry.describe(name).await? else { return Ok(None) };
+/// `None` for a table that is not there any more.
+async fn verdict(
+    registry: &Registry,
+    rules: &Rules,
+    described: &Described,
+) -> Result<Option<Verdict>, Error> {
     let waits = |recorded: Option<&TableLayouts>| match rules.wish(&described.schema) {
         Wish::Sharded(wished) => waiting(&wished, recorded),
         _ => Vec::new(),
     };
-    Ok(Some(match judge(registry, rules, &described).await {
+    Ok(Some(match judge(registry, rules, described).await {
         Ok(Judgement::Empty(layouts)) => Verdict::Empty(layouts),
         Ok(Judgement::Stands(Standing::Sharded(table))) => {
             let layouts = TableLayouts::clone(table.layouts());

@@ -12,7 +12,7 @@ mod registry;
 mod resolve;
 pub mod rules;
 
-pub use check::{Verdict, check};
+pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, StartError};
 pub use heatsink_layout::{KeyLayout, TableLayouts};
 pub use known::MAX_AGE;

@@ -196,7 +196,7 @@ async fn a_gateway_serves_the_table_at_every_step() {
     let silent = Control::start(Arc::clone(&store), Arc::new(env.clone()), Rules::default()).await.unwrap();
     control.resolve(&["Tasks"]).await.unwrap();
     assert!(control.table("Tasks").is_none(), "the rule waits");
-    let verdicts = check(Arc::clone(&store), Arc::new(env.clone()), &rules(false)).await.unwrap();
+    let verdicts = check(Arc::clone(&store), Arc::new(env.clone()), &rules(false)).await.unwrap().tables;
     assert!(
         matches!(&verdicts[..], [(_, Verdict::Waiting(on_record, indexes))] if on_record.is_empty() && indexes == &["by-status"])
     );

@@ -127,6 +127,12 @@ impl Rules {
         self.rules.iter().find(applies).map_or_else(Reads::default, |rule| rule.reads)
     }
 
+    /// The rules that name a table, by their numbers; with the reason where a rule does not fit it.
+    pub fn naming(&self, schema: &TableSchema) -> impl Iterator<Item = (usize, Result<(), String>)> {
+        let named = self.rules.iter().filter(|rule| rule.table.matches(schema.name.as_bytes()));
+        named.map(|rule| (rule.number, rule.fits(schema)))
+    }
+
     /// What the rules say of a table.
     pub fn wish(&self, schema: &TableSchema) -> Wish {
         let mut layouts: Vec<KeyLayout> = Vec::new();
