@@ -3,7 +3,7 @@
 use heatsink_dynamo::capacity::write_units;
 use serde::Serialize;
 
-use crate::crowding::some_partition_holds;
+use crate::crowding::{at_least, some_partition_holds};
 
 /// What one partition takes: write units a second (PHYSICS §1).
 const PARTITION_WRITES: f64 = 1000.0;
@@ -138,7 +138,11 @@ pub fn advise(asked: Asked) -> Advice {
     let partitions = asked.partitions.unwrap_or_else(|| carrying(peak, &asked)).max(1);
     let row = |shards: u16| row(&asked, units, partitions, shards.clamp(1, MOST_SHARDS));
     let simple = whole(peak / PARTITION_WRITES).max(1);
-    let recommended = (1..=MOST_SHARDS).map(row).find(|row| row.risk <= asked.risk);
+    let bound = |shards: &u16| {
+        let (together, _) = full(&asked, peak, *shards, &costs(&asked, *shards));
+        at_least(*shards, partitions, together) <= asked.risk
+    };
+    let recommended = (1..=MOST_SHARDS).filter(bound).map(row).find(|row| row.risk <= asked.risk);
     let one_less = recommended.as_ref().filter(|row| row.shards > 1).map(|best| row(best.shards - 1));
     let cause = match (&recommended, &one_less) {
         (Some(_), None) => Cause::OnePartition,
@@ -174,7 +178,8 @@ pub fn assess(asked: &Asked, shards: u16) -> Row {
 
 /// What stands in the way of every shard count. Where two bounds do, it is the lower one.
 fn why_none(asked: &Asked, peak: f64, partitions: u32) -> Cause {
-    let (of_table, of_shards) = (f64::from(partitions) * PARTITION_WRITES, f64::from(MOST_SHARDS) * PARTITION_WRITES);
+    let (of_table, of_shards) =
+        (f64::from(partitions) * PARTITION_WRITES, f64::from(MOST_SHARDS) * PARTITION_WRITES);
     if peak >= of_table.min(of_shards) {
         return if of_table <= of_shards { Cause::TableTooSmall } else { Cause::MostShards };
     }
@@ -192,22 +197,26 @@ fn row(asked: &Asked, units: f64, partitions: u32, shards: u16) -> Row {
     let each = f64::from(shards);
     let peak = asked.peak * units;
     let costs = costs(asked, shards);
-    // Shares of a hash are even on average only, so a partition that is just full counts as too full.
-    let fill = |ceiling: f64, load: f64| if load > 0.0 { whole(ceiling / load).max(1) } else { u16::MAX };
-    // Of the whole load, so that shares that fill a partition exactly do so in floating point too.
-    let by_writes = fill(PARTITION_WRITES * each, peak);
-    let by_reads = fill(PARTITION_READS, costs.page_per_shard);
-    let (together, ceiling) =
-        if by_reads < by_writes { (by_reads, Ceiling::Reads) } else { (by_writes, Ceiling::Writes) };
+    let (together, ceiling) = full(asked, peak, shards, &costs);
     Row {
         shards,
         units: asked.writes * units / each,
         peak_units: peak / each,
-        too_many_together: u32::from(together),
+        too_many_together: together,
         ceiling,
-        risk: some_partition_holds(shards, partitions, u32::from(together)),
+        risk: some_partition_holds(shards, partitions, together),
         costs,
     }
+}
+
+/// How many shards on one partition reach its ceiling at a peak of so many write units a second, and which ceiling that is.
+fn full(asked: &Asked, peak: f64, shards: u16, costs: &Costs) -> (u32, Ceiling) {
+    // Shares of a hash are even on average only, so a partition that is just full counts as too full.
+    let fill = |ceiling: f64, load: f64| if load > 0.0 { whole(ceiling / load).max(1) } else { u16::MAX };
+    // Of the whole load, so that shares that fill a partition exactly do so in floating point too.
+    let writes = fill(PARTITION_WRITES * f64::from(shards), peak);
+    let reads = if asked.reads > 0.0 { fill(PARTITION_READS, costs.page_per_shard) } else { u16::MAX };
+    if reads < writes { (u32::from(reads), Ceiling::Reads) } else { (u32::from(writes), Ceiling::Writes) }
 }
 
 fn costs(asked: &Asked, shards: u16) -> Costs {
@@ -284,6 +293,17 @@ mod tests {
         assert!(advice.simple.risk > 0.99, "seven shards of 1,000/s each are all full");
     }
 
+    proptest::proptest! {
+        /// The bound that spares most of the counting changes no answer.
+        #[test]
+        fn it_is_the_smallest_whatever_is_asked(peak in 100.0..15_000.0, reads in 0.0..900.0, partitions in 4_u32..90) {
+            let asked = Asked { reads, risk: 0.05, ..asked(peak, partitions) };
+            let every = (1..=60).map(|shards| row(&asked, 1.0, partitions, shards)).find(|row| row.risk <= asked.risk);
+            let found = advise(asked).recommended.filter(|row| row.shards <= 60);
+            proptest::prop_assert_eq!(found, every);
+        }
+    }
+
     #[test]
     fn large_items_count_by_the_kilobyte() {
         let small = advise(asked(900.0, 60));
@@ -310,7 +330,11 @@ mod tests {
         // 3 × 5,000 / 15 is 1,000, though 1,000 / (5,000 / 15) is above 3 in floating point.
         assert_eq!(row(&asked(5_000.0, 60), 1.0, 60, 15).too_many_together, 3);
         for shards in 1..=1_000 {
-            assert_eq!(row(&asked(f64::from(shards) * 250.0, 60), 1.0, 60, shards).too_many_together, 4, "{shards}");
+            assert_eq!(
+                row(&asked(f64::from(shards) * 250.0, 60), 1.0, 60, shards).too_many_together,
+                4,
+                "{shards}"
+            );
         }
     }
 

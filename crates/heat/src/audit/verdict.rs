@@ -102,7 +102,9 @@ pub(super) fn of(seen: &Seen<'_>) -> Verdict {
         }
         reason += &match shards {
             Some(shards) => {
-                format!(". {shards} shards is what `heatsink shards --writes {writes} --item-bytes {item}` recommends")
+                format!(
+                    ". {shards} shards is what `heatsink shards --writes {writes} --item-bytes {item}` recommends"
+                )
             }
             None => ". No shard count is enough: spread it over several keys of your own".to_owned(),
         };
