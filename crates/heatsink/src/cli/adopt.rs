@@ -9,13 +9,12 @@ use std::time::Duration;
 use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Survey, Watch};
 use heatsink_control::{MAX_AGE, Rules};
 use heatsink_env::{Env, RealEnv};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
-use super::Output;
-use super::open::open_existing;
-use super::serve::read_rules;
-use crate::exit::Exit;
+use super::open::{not_answered, open_existing};
+use super::{Output, print, progress, rules};
+use crate::exit::{Exit, without_numbers};
 
 /// How many items are moved at once. Each is two requests one after the other; an upstream a few milliseconds away then moves some
 /// thousands of items per second, within what one connection pool carries.
@@ -27,9 +26,9 @@ const CONCURRENCY: usize = 32;
 pub struct Args {
     /// The table
     table: String,
-    /// The rules to bring it under
-    #[arg(long, value_name = "FILE", default_value = "heatsink.toml")]
-    rules: PathBuf,
+    /// The rules to bring it under [default: heatsink.toml in the working directory]
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
     /// The table lies in this file
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
@@ -47,14 +46,15 @@ pub struct Args {
     yes: bool,
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t)]
-    output: Output,
+    pub output: Output,
 }
 
-/// Runs it. Exit 0 when it is done, 64 when it cannot be done as asked, 1 when it stopped on the way.
+/// Runs it. Exit 0 when it is done; 64 when it cannot be done as asked; 69 when the store did not answer and nothing was begun; 1 when items
+/// stand in the way or it stopped on the way.
 pub fn run(args: Args) -> Result<(), Exit> {
     let direction = if args.back { Direction::Back } else { Direction::Adopt };
     // The way back is on record; it needs no rules.
-    let rules = if args.back { Rules::default() } else { read_rules(&args.rules)? };
+    let rules = if args.back { Rules::default() } else { rules::need(args.rules.as_deref())?.rules };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(adopt(args, rules, direction))
 }
@@ -63,7 +63,7 @@ async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exi
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
     let prepare = || Adoption::prepare(Arc::clone(&store), Arc::clone(&env), &rules, &args.table, direction);
-    let mut adoption = prepare().await.map_err(exit)?;
+    let mut adoption = prepare().await.map_err(not_begun)?;
     loop {
         step(&args, direction, adoption).await?;
         // The table's own keys come first, those of its indexes after them. Coming back, the rest is another decision: it stops clients.
@@ -78,7 +78,7 @@ async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exi
 }
 
 async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(), Exit> {
-    let bar = Bar::new();
+    let bar = Bar::new(args.output);
     if args.dry_run {
         if adoption.is_done() || adoption.is_resumed() {
             let text = if adoption.is_done() {
@@ -167,30 +167,30 @@ fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
     if args.yes {
         return Ok(());
     }
-    let mut err = std::io::stderr().lock();
     let back = if args.back { "back out of its rules" } else { "under its rules" };
-    if adoption.indexes().is_empty() {
-        writeln!(
-            err,
+    let about = if adoption.indexes().is_empty() {
+        format!(
             "{} table {} {back}: {}.\nNobody else may read or write the table until this is done, neither through Heatsink nor past it.",
             if adoption.is_resumed() { "Going on with" } else { "About to move the items of" },
             args.table,
             adoption.layouts(),
-        )?;
+        )
     } else {
-        writeln!(
-            err,
+        format!(
             "{} {} in the items of table {} {back}: {}.\nClients may go on through Heatsink, and through nothing else.",
             if adoption.is_resumed() { "Going on to rewrite" } else { "About to rewrite" },
             adoption.indexes().join(", "),
             args.table,
             adoption.layouts(),
-        )?;
-    }
+        )
+    };
     if !std::io::stdin().is_terminal() {
-        return Err(Exit::usage("there is no terminal to ask on; say --yes if that is as it should be"));
+        return Err(Exit::usage(format!(
+            "there is no terminal to ask on; say --yes if this is as it should be. {about}"
+        )));
     }
-    write!(err, "Go on? [y/N] ")?;
+    let mut err = std::io::stderr().lock();
+    write!(err, "{about}\nGo on? [y/N] ")?;
     err.flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
@@ -204,25 +204,33 @@ fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
 fn exit(error: AdoptError) -> Exit {
     match error {
         AdoptError::Usage(_) => Exit::usage(error.to_string()),
-        AdoptError::Failed(_) | AdoptError::Store(_) => Exit::failed(error.to_string()),
+        AdoptError::Failed(_) => Exit::failed(error.to_string()),
+        // Run again, it goes on where it stopped.
+        AdoptError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
+    }
+}
+
+/// A store that fails before anything is begun: there is nothing to go on with.
+fn not_begun(error: AdoptError) -> Exit {
+    match error {
+        AdoptError::Store(error) => not_answered("nothing was changed, because the store failed", &error),
+        other => exit(other),
     }
 }
 
 fn say(output: Output, document: &serde_json::Value, text: &str) -> Result<(), Exit> {
-    let mut out = std::io::stdout().lock();
     match output {
-        Output::Json => writeln!(out, "{document}")?,
-        Output::Text => writeln!(out, "{text}")?,
+        Output::Json => print::json(document),
+        Output::Text => print::text(&format!("{text}\n")),
     }
-    Ok(out.flush()?)
 }
 
 /// A bar on stderr, with rate and time left; nothing where stderr is no terminal.
 struct Bar(ProgressBar);
 
 impl Bar {
-    fn new() -> Self {
-        Bar(ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()))
+    fn new(output: Output) -> Self {
+        Bar(progress::bar(output, None, "{msg} {human_pos} items, {per_sec}"))
     }
 
     fn done(&self) {

@@ -1,23 +1,21 @@
 //! `heatsink audit TABLE`: which keys of a table matter, by its items, and what to do about them.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use comfy_table::{CellAlignment, Table, presets::UTF8_BORDERS_ONLY};
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service};
 use heatsink_heat::audit::{Audit, Report};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 
-use super::Output;
-use super::open::open_existing;
+use super::open::{not_answered, not_started, open_existing};
+use super::{Output, print, progress, screen};
 use crate::exit::Exit;
 
 /// Parts of the table that are read in turn, so that a table that is not read whole is read in several places.
@@ -42,7 +40,7 @@ pub struct Args {
     items: u64,
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t)]
-    output: Output,
+    pub output: Output,
 }
 
 /// Runs it. Changes nothing in the store.
@@ -56,19 +54,22 @@ async fn audit(args: Args) -> Result<(), Exit> {
     let opened = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?;
     // A gateway without rules of its own: what is on record as sharded is seen by its logical keys. Behind another gateway there is
     // nothing on record, and the keys are logical already.
-    let control = Control::start(opened.store.clone(), env.clone(), Rules::default())
-        .await
-        .map_err(|error| Exit::unavailable(format!("the store could not be asked: {error}")))?;
+    let control =
+        Control::start(opened.store.clone(), env.clone(), Rules::default()).await.map_err(not_started)?;
     let service = Service::new(opened.store, control, env.clone(), Limits::default(), &opened.region);
     let reader = Reader { service, env, table: &args.table };
 
     let described = reader.call(Operation::DescribeTable, &json!({ "TableName": args.table })).await?;
     let schema = TableSchema::from_description(&described).map_err(unreadable)?;
     let there = read(&described)?["Table"]["ItemCount"].as_u64().unwrap_or(0);
-    let bar = bar(there.min(args.items));
+    let bar = progress::bar(
+        args.output,
+        Some(there.min(args.items)),
+        "reading {bar:30} {human_pos}/{human_len} items, {per_sec}, {eta} left",
+    );
     let (found, whole) = reader.read(&schema, args.items, &bar).await?;
     bar.finish_and_clear();
-    print(&args, &found.report(&args.table), (!whole).then_some(there))
+    shown(&args, &found.report(&args.table), (!whole).then_some(there))
 }
 
 /// Reads a table by its logical keys.
@@ -128,7 +129,7 @@ impl Reader<'_> {
                     pause *= 2;
                 }
                 Err(error) => {
-                    return Err(Exit::failed(format!("table {} could not be read: {error}", self.table)));
+                    return Err(not_answered(&format!("table {} could not be read", self.table), &error));
                 }
             }
         }
@@ -144,32 +145,23 @@ fn unreadable(error: Error) -> Exit {
     Exit::failed(format!("the store's answer cannot be read: {error}"))
 }
 
-/// On stderr, with rate and time left; nothing where stderr is no terminal.
-fn bar(items: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(items), ProgressDrawTarget::stderr());
-    let template = "reading {bar:30} {human_pos}/{human_len} items, {per_sec}, {eta} left";
-    match ProgressStyle::with_template(template) {
-        Ok(style) => bar.with_style(style),
-        Err(_) => bar,
-    }
-}
-
 /// `of` is how many items the table has, where not all were read.
-fn print(args: &Args, report: &Report, of: Option<u64>) -> Result<(), Exit> {
-    let mut out = std::io::stdout().lock();
+fn shown(args: &Args, report: &Report, of: Option<u64>) -> Result<(), Exit> {
     if args.output == Output::Json {
         let mut document = json!(report);
         document["table"] = json!(args.table);
         document["whole"] = json!(of.is_none());
-        writeln!(out, "{document}")?;
-        return Ok(out.flush()?);
+        return print::json(&document);
     }
+    print::text(&text(args, report, of))
+}
+
+fn text(args: &Args, report: &Report, of: Option<u64>) -> String {
     let part = of
         .map_or_else(String::new, |of| format!(" of about {of}: rates and sizes are at least what is shown"));
-    writeln!(out, "table {}: {} items read{part}\n", args.table, report.items)?;
-    let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY);
-    table.set_header(["keys like", "keys", "items", "largest, bytes", "busiest, units/s", "what to do"]);
+    let mut text = format!("table {}: {} items read{part}\n\n", args.table, report.items);
+    let mut table =
+        screen::table(["keys like", "keys", "items", "largest, bytes", "busiest, units/s", "what to do"]);
     for pattern in &report.patterns {
         let peak = pattern.busiest.as_ref().and_then(|key| key.peak_units);
         table.add_row([
@@ -181,25 +173,14 @@ fn print(args: &Args, report: &Report, of: Option<u64>) -> Result<(), Exit> {
             pattern.verdict.action.words().to_owned(),
         ]);
     }
-    for column in table.column_iter_mut().skip(1).take(4) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    writeln!(out, "{table}\n")?;
+    text += &screen::drawn(table, &[1, 2, 3, 4]);
+    text += "\n";
     for pattern in &report.patterns {
-        writeln!(
-            out,
-            "{}: {}, because {}.",
-            pattern.pattern,
-            pattern.verdict.action.words(),
-            pattern.verdict.reason
-        )?;
-        for line in pattern.verdict.rule.iter().flat_map(|rule| rule.lines()) {
-            writeln!(out, "    {line}")?;
+        let verdict = &pattern.verdict;
+        text += &format!("{}: {}, because {}.\n", pattern.pattern, verdict.action.words(), verdict.reason);
+        for line in verdict.rule.iter().flat_map(|rule| rule.lines()) {
+            text += &format!("    {line}\n");
         }
     }
-    writeln!(
-        out,
-        "\nRates are those of items that are still there, by the times in their sort keys. Overwrites, updates, deletes and reads leave no trace."
-    )?;
-    Ok(out.flush()?)
+    text + "\nRates are those of items that are still there, by the times in their sort keys. Overwrites, updates, deletes and reads leave no trace.\n"
 }

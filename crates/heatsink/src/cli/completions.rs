@@ -3,6 +3,7 @@
 use clap::CommandFactory;
 use clap_complete::Shell;
 
+use super::print;
 use crate::exit::Exit;
 
 /// What `completions` takes.
@@ -16,6 +17,5 @@ pub struct Args {
 pub fn run<C: CommandFactory>(args: Args) -> Result<(), Exit> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut C::command(), "heatsink", &mut script);
-    std::io::Write::write_all(&mut std::io::stdout().lock(), &script)?;
-    Ok(())
+    print::as_it_is(&String::from_utf8_lossy(&script))
 }

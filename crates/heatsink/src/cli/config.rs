@@ -3,15 +3,17 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use heatsink_control::rules::Rule;
-use heatsink_control::{Verdict, check};
+use heatsink_control::{Checked, Named, Rules, Verdict, check};
 use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
-use super::Output;
-use super::open::open_existing;
-use super::serve::read_rules;
+use super::open::{not_answered, open_existing};
+use super::rules::{self, Found};
+use super::{Output, print};
 use crate::exit::Exit;
+
+/// Tables of a rule that are listed; the rest is counted. JSON has all of them.
+const LISTED: usize = 8;
 
 /// What `config` takes.
 #[derive(Debug, clap::Args)]
@@ -20,17 +22,25 @@ pub struct Args {
     action: Action,
 }
 
+impl Args {
+    /// How the result is printed.
+    pub const fn output(&self) -> Output {
+        let Action::Check(check) = &self.action;
+        check.output
+    }
+}
+
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Checks the rules and says what they mean; with a store, for each of its tables
+    /// Checks the rules and says what they mean; with a store, for each of its tables, and which rules match none
     Check(Check),
 }
 
 #[derive(Debug, clap::Args)]
 struct Check {
-    /// The rules
-    #[arg(long, value_name = "FILE", default_value = "heatsink.toml")]
-    rules: PathBuf,
+    /// The rules [default: heatsink.toml in the working directory]
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
     /// Compare with the tables in this file
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
@@ -42,51 +52,114 @@ struct Check {
     output: Output,
 }
 
-/// Runs it. Changes nothing in the store.
+/// Runs it. Changes nothing in the store. Exit 64 when a rule is wrong or cannot hold for a table, 1 when a rule matches no table.
 pub fn run(args: Args) -> Result<(), Exit> {
     let Action::Check(args) = args.action;
-    let rules = read_rules(&args.rules)?;
-    let words: Vec<String> = rules.iter().map(Rule::to_string).collect();
-    let verdicts = if args.data.is_some() || args.upstream.is_some() {
+    let found = rules::need(args.rules.as_deref())?;
+    let checked = if args.data.is_some() || args.upstream.is_some() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let env: Arc<dyn Env> = Arc::new(RealEnv);
-        runtime.block_on(async {
-            let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-            check(store, env, &rules)
-                .await
-                .map_err(|error| Exit::unavailable(format!("the store could not be asked: {error}")))
-        })?
+        Some(runtime.block_on(compare(&args, &found.rules))?)
     } else {
-        Vec::new()
+        None
     };
-    let refused = verdicts.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Refused(_))).count();
-    print(args.output, &words, &verdicts)?;
-    match refused {
-        0 => Ok(()),
-        1 => Err(Exit::usage("the rules cannot hold for 1 table")),
-        many => Err(Exit::usage(format!("the rules cannot hold for {many} tables"))),
+    match args.output {
+        Output::Json => print::json(&document(&found, checked.as_ref()))?,
+        Output::Text => print::text(&words(&found.rules, checked.as_ref()))?,
+    }
+    checked.map_or(Ok(()), |checked| judge(&found.rules, &checked))
+}
+
+async fn compare(args: &Check, rules: &Rules) -> Result<Checked, Exit> {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
+    check(store, env, rules).await.map_err(|error| not_answered("the store could not be asked", &error))
+}
+
+/// What is wrong, most serious first.
+fn judge(rules: &Rules, checked: &Checked) -> Result<(), Exit> {
+    let refused = |(_, verdict): &&(String, Verdict)| matches!(verdict, Verdict::Refused(_));
+    match checked.tables.iter().filter(refused).count() {
+        0 => {}
+        1 => return Err(Exit::usage("the rules cannot hold for 1 table")),
+        many => return Err(Exit::usage(format!("the rules cannot hold for {many} tables"))),
+    }
+    let idle: Vec<String> = rules
+        .iter()
+        .zip(&checked.rules)
+        .filter(|(_, named)| named.tables.is_empty())
+        .map(|(rule, _)| {
+            format!("rule {} (line {}, table \"{}\")", rule.number, rule.line, rule.table.text())
+        })
+        .collect();
+    match idle.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Exit::failed(format!("{one} matches no table of the store"))),
+        many => Err(Exit::failed(format!(
+            "{} rules match no table of the store: {}",
+            many.len(),
+            many.join("; ")
+        ))),
     }
 }
 
-fn print(output: Output, words: &[String], verdicts: &[(String, Verdict)]) -> std::io::Result<()> {
-    use std::io::Write;
-    let mut out = std::io::stdout().lock();
-    if output == Output::Json {
-        let tables: Vec<_> = verdicts
-            .iter()
-            .map(|(table, verdict)| json!({ "table": table, "verdict": verdict.name(), "detail": verdict.to_string() }))
-            .collect();
-        writeln!(out, "{}", json!({ "rules": words, "tables": tables }))?;
-        return out.flush();
+fn document(found: &Found, checked: Option<&Checked>) -> serde_json::Value {
+    let rules: Vec<_> = found
+        .rules
+        .iter()
+        .enumerate()
+        .map(|(nth, rule)| {
+            let named = checked.and_then(|checked| checked.rules.get(nth));
+            json!({
+                "rule": rule.number,
+                "line": rule.line,
+                "table": rule.table.text(),
+                "text": rule.to_string(),
+                "tables": named.map(|named| &named.tables),
+                "left_alone": named.map(|named| &named.left_alone),
+            })
+        })
+        .collect();
+    let tables: Vec<_> = checked
+        .iter()
+        .flat_map(|checked| &checked.tables)
+        .map(|(table, verdict)| json!({ "table": table, "verdict": verdict.name(), "detail": verdict.to_string() }))
+        .collect();
+    json!({ "file": found.file, "rules": rules, "tables": tables })
+}
+
+fn words(rules: &Rules, checked: Option<&Checked>) -> String {
+    let mut text = String::new();
+    if rules.is_empty() {
+        text += "no rules: every table is forwarded\n";
     }
-    if words.is_empty() {
-        writeln!(out, "no rules: every table is forwarded")?;
+    for (nth, rule) in rules.iter().enumerate() {
+        text += &format!("{rule}\n");
+        if let Some(named) = checked.and_then(|checked| checked.rules.get(nth)) {
+            text += &format!("  {}\n", tables(named));
+        }
     }
-    for line in words {
-        writeln!(out, "{line}")?;
+    for (table, verdict) in checked.iter().flat_map(|checked| &checked.tables) {
+        text += &format!("table {table}: {verdict}\n");
     }
-    for (table, verdict) in verdicts {
-        writeln!(out, "table {table}: {verdict}")?;
+    text
+}
+
+/// The tables of one rule.
+fn tables(named: &Named) -> String {
+    let mut text = match named.tables.as_slice() {
+        [] => "matches no table".to_owned(),
+        some => format!("matches {}", listed(some)),
+    };
+    if !named.left_alone.is_empty() {
+        text += &format!("; leaves alone {}", listed(&named.left_alone));
     }
-    out.flush()
+    text
+}
+
+fn listed(tables: &[String]) -> String {
+    let (shown, rest) = tables.split_at(tables.len().min(LISTED));
+    match rest.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }

@@ -1,11 +1,10 @@
 //! `heatsink explain`: what a request would become, and at what cost, without sending it.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_BORDERS_ONLY};
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};
@@ -14,10 +13,9 @@ use heatsink_route::{Explanation, Kind};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 
-use super::Output;
-use super::open::open_existing;
-use super::serve::read_rules;
-use crate::exit::Exit;
+use super::open::{not_started, open_existing};
+use super::{Output, print, rules, screen};
+use crate::exit::{Exit, in_words};
 
 /// What `explain` takes.
 #[derive(Debug, clap::Args)]
@@ -31,7 +29,8 @@ pub struct Args {
     /// A CreateTable request for the table; then nothing else is needed but the rules
     #[arg(long, value_name = "FILE", conflicts_with_all = ["data", "upstream"])]
     table: Option<PathBuf>,
-    /// The rules, with --table. A store's own registry says how its tables are laid out
+    /// The rules, with --table [default: heatsink.toml in the working directory, where there is one]. A store's own registry says how its
+    /// tables are laid out
     #[arg(long, value_name = "FILE", requires = "table")]
     rules: Option<PathBuf>,
     /// Ask the registry in this file
@@ -42,7 +41,7 @@ pub struct Args {
     upstream: Option<String>,
     /// How the plan is printed on stdout
     #[arg(long, value_enum, default_value_t)]
-    output: Output,
+    pub output: Output,
 }
 
 fn operation(name: &str) -> Result<Operation, String> {
@@ -55,17 +54,10 @@ pub fn run(args: Args) -> Result<(), Exit> {
     let body = read(&args.request)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let explanation = runtime.block_on(explain(&args, body))?;
-    let mut out = std::io::stdout().lock();
     match args.output {
-        Output::Json => {
-            let json = serde_json::to_string_pretty(&explanation)
-                .map_err(|error| Exit::software(error.to_string()))?;
-            writeln!(out, "{json}")?;
-        }
-        Output::Text => out.write_all(words(&explanation).as_bytes())?,
+        Output::Json => print::pretty_json(&explanation),
+        Output::Text => print::text(&words(&explanation)),
     }
-    out.flush()?;
-    Ok(())
 }
 
 fn read(file: &Path) -> Result<Bytes, Exit> {
@@ -75,7 +67,7 @@ fn read(file: &Path) -> Result<Bytes, Exit> {
     } else {
         std::fs::read(file).map(|read| text = read)
     };
-    read.map_err(|error| Exit::usage(format!("cannot read {}: {error}", file.display())))?;
+    read.map_err(|error| Exit::usage(format!("cannot read {}: {}", file.display(), in_words(&error))))?;
     Ok(Bytes::from(text))
 }
 
@@ -83,7 +75,7 @@ async fn explain(args: &Args, body: Bytes) -> Result<Explanation, Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let service = match &args.table {
         Some(table) => {
-            let rules = args.rules.as_deref().map(read_rules).transpose()?.unwrap_or_default();
+            let rules = rules::find(args.rules.as_deref())?.rules;
             let memory = Embedded::memory().map_err(|error| Exit::software(error.to_string()))?;
             let service = service(Arc::new(memory), &env, rules).await?;
             service.call(Operation::CreateTable, read(table)?).await.map_err(|error| {
@@ -100,9 +92,7 @@ async fn explain(args: &Args, body: Bytes) -> Result<Explanation, Exit> {
 }
 
 async fn service(store: Arc<dyn Store>, env: &Arc<dyn Env>, rules: Rules) -> Result<Service, Exit> {
-    let control = Control::start(store.clone(), env.clone(), rules)
-        .await
-        .map_err(|error| Exit::usage(error.to_string()))?;
+    let control = Control::start(store.clone(), env.clone(), rules).await.map_err(not_started)?;
     Ok(Service::new(store, control, env.clone(), Limits::default(), "us-east-1"))
 }
 
@@ -115,7 +105,7 @@ fn words(explanation: &Explanation) -> String {
     };
     let mut lines = vec![format!("{kind}: {}", explanation.why)];
     if !explanation.calls.is_empty() {
-        lines.push(calls(explanation));
+        lines.push(calls(explanation).trim_end().to_owned());
     }
     let units = explanation.calls.iter().filter_map(|call| call.estimate.as_ref());
     let (read, write) = units
@@ -129,20 +119,17 @@ fn words(explanation: &Explanation) -> String {
 }
 
 fn calls(explanation: &Explanation) -> String {
-    let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY);
-    table.set_header(["operation", "shard", "physical key", "limit", "read units", "write units"]);
+    let mut table =
+        screen::table(["operation", "shard", "physical key", "limit", "read units", "write units"]);
     for call in &explanation.calls {
-        let number =
-            |value: Option<String>| Cell::new(value.unwrap_or_default()).set_alignment(CellAlignment::Right);
-        table.add_row(vec![
-            Cell::new(&call.operation),
-            number(call.shard.map(|shard| shard.to_string())),
-            Cell::new(call.key.as_deref().unwrap_or_default()),
-            number(call.body.get("Limit").map(ToString::to_string)),
-            number(call.estimate.as_ref().map(|units| units.read_units.to_string())),
-            number(call.estimate.as_ref().map(|units| units.write_units.to_string())),
+        table.add_row([
+            call.operation.clone(),
+            call.shard.map(|shard| shard.to_string()).unwrap_or_default(),
+            call.key.clone().unwrap_or_default(),
+            call.body.get("Limit").map(ToString::to_string).unwrap_or_default(),
+            call.estimate.as_ref().map(|units| units.read_units.to_string()).unwrap_or_default(),
+            call.estimate.as_ref().map(|units| units.write_units.to_string()).unwrap_or_default(),
         ]);
     }
-    table.to_string()
+    screen::drawn(table, &[1, 3, 4, 5])
 }

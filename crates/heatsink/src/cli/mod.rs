@@ -1,5 +1,6 @@
 //! The command line: what can be said, one module per subcommand.
 
+mod address;
 mod adopt;
 mod audit;
 mod completions;
@@ -8,6 +9,10 @@ mod demo;
 mod explain;
 mod open;
 mod partitions;
+mod print;
+mod progress;
+mod rules;
+pub mod screen;
 mod serve;
 mod shards;
 #[cfg(feature = "simulate")]
@@ -20,7 +25,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, Kind};
 
 /// Makes hot DynamoDB partition keys disappear.
 #[derive(Debug, Parser)]
@@ -57,13 +62,31 @@ enum Command {
     Completions(completions::Args),
 }
 
-/// How data is printed on stdout.
+impl Command {
+    /// How its result and its errors are printed.
+    const fn output(&self) -> Output {
+        match self {
+            Command::Serve(args) => args.output,
+            Command::Adopt(args) => args.output,
+            Command::Audit(args) => args.output,
+            Command::Config(args) => args.output(),
+            Command::Explain(args) => args.output,
+            Command::Demo(args) => args.output,
+            Command::Partitions(args) => args.output,
+            Command::Shards(args) => args.output,
+            Command::Simulate(args) => args.output,
+            Command::Completions(_) => Output::Text,
+        }
+    }
+}
+
+/// How results are printed on stdout, and errors on stderr.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Output {
     /// For people.
     #[default]
     Text,
-    /// One JSON document.
+    /// One JSON document; errors as one line of JSON.
     Json,
 }
 
@@ -71,13 +94,9 @@ pub enum Output {
 pub fn run() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
-        Err(error) => {
-            // A closed terminal is no reason for another exit code.
-            let _ = error.print();
-            let asked = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-            return if asked { ExitCode::SUCCESS } else { ExitCode::from(64) };
-        }
+        Err(error) => return unparsed(&error),
     };
+    let output = cli.command.as_ref().map_or(cli.serve.output, Command::output);
     log_to_stderr();
     let outcome = match cli.command {
         None => serve::run(cli.serve),
@@ -95,8 +114,31 @@ pub fn run() -> ExitCode {
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(exit) => Exit::report(exit),
+        Err(exit) => exit.report(output),
     }
+}
+
+/// Help and version, which were asked for, or arguments that clap refuses. There is no parsed `--output` then; the words are looked at.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
+        // A closed pipe is no failure.
+        let _ = error.print();
+        return ExitCode::SUCCESS;
+    }
+    if asks_for_json(std::env::args_os().map(|argument| argument.to_string_lossy().into_owned())) {
+        let rendered = error.render().to_string();
+        let message = rendered.split("\n\n").next().unwrap_or_default().trim_start_matches("error: ");
+        return Exit::usage(message.trim()).report(Output::Json);
+    }
+    // A closed terminal is no reason for another exit code.
+    let _ = error.print();
+    ExitCode::from(Kind::Usage.code())
+}
+
+fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
+    let arguments: Vec<String> = arguments.collect();
+    arguments.iter().any(|argument| argument == "--output=json")
+        || arguments.windows(2).any(|pair| pair == ["--output", "json"])
 }
 
 /// Warnings and errors by default; `RUST_LOG` asks for more. The AWS chain warns of every place where it finds no

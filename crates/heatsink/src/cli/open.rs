@@ -1,12 +1,14 @@
-//! Opens the store of a command that works on tables that are there already.
+//! Opens the store of a command that works on tables that are there already, and puts its failures in words.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use heatsink_control::StartError;
+use heatsink_dynamo::Error;
 use heatsink_env::Env;
 
 use super::serve::store::{self, Opened};
-use crate::exit::Exit;
+use crate::exit::{Exit, without_numbers};
 
 /// The file, which must exist, or the endpoint at the URL. Without partitions: the operator's own work is not throttled.
 pub async fn open_existing(
@@ -19,5 +21,21 @@ pub async fn open_existing(
         (Some(file), None) if file.is_file() => store::embedded(Some(file), None, env).await,
         (Some(file), None) => Err(Exit::usage(format!("--data {}: there is no such file", file.display()))),
         (None, None) => Err(Exit::usage("say where the tables are: --data FILE or --upstream URL")),
+    }
+}
+
+/// A store that did not answer: what was asked, and what came back.
+pub fn not_answered(what: &str, error: &Error) -> Exit {
+    let exit = Exit::unavailable(without_numbers(&format!("{what}: {error}")));
+    if error.retryable() { exit.retryable() } else { exit }
+}
+
+/// Why a gateway over the store does not start.
+pub fn not_started(error: StartError) -> Exit {
+    match &error {
+        StartError::Rules(_) => Exit::usage(error.to_string()),
+        StartError::Store(cause) => {
+            not_answered("The store could not be asked for its registry of sharded tables", cause)
+        }
     }
 }

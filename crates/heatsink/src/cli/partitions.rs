@@ -2,13 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::Output;
-use crate::exit::Exit;
+use super::{Output, address, print};
+use crate::exit::{Exit, in_words};
 
 /// Longest wait for the server.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -21,12 +21,12 @@ const FULL: f64 = 15.0;
 pub struct Args {
     /// The table
     table: String,
-    /// Address of the running server, on this machine
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
-    server: SocketAddr,
+    /// Address or endpoint of the running server, on this machine
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
+    server: String,
     /// How they are printed on stdout
     #[arg(long, value_enum, default_value_t)]
-    output: Output,
+    pub output: Output,
 }
 
 #[derive(Debug, Deserialize)]
@@ -57,36 +57,67 @@ struct Partition {
     lag_ms: u64,
 }
 
-/// Asks the server and prints what it says. Exit 69 when there is no server, 1 when it knows no such table or has no
-/// partitions.
-#[allow(clippy::print_stdout, reason = "what was asked for goes to stdout")]
+/// What a server says when it refuses.
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    error: String,
+}
+
+/// Asks the server and prints what it says. Exit 69 when there is no server or it has no partitions, 64 when it knows no such table.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let unreachable = |problem: std::io::Error| {
-        Exit::unavailable(format!(
-            "cannot ask the server at {}: {problem}; is `heatsink serve` running?",
-            args.server
-        ))
-    };
-    let (status, body) = ask(args.server, &args.table).map_err(unreachable)?;
+    let server = args.server.trim_start_matches("http://").trim_end_matches('/');
+    let (status, body) = ask(server, &args.table)?;
     if status != 200 {
-        return Err(Exit::failed(body.trim()));
+        return Err(refused(server, status, &body));
     }
     if args.output == Output::Json {
-        println!("{body}");
-        return Ok(());
+        return print::as_it_is(&format!("{}\n", body.trim_end()));
     }
     let table: Table = serde_json::from_str(&body)
         .map_err(|problem| Exit::failed(format!("the server's answer cannot be read: {problem}")))?;
-    for resource in &table.resources {
-        print!("{}", picture(&args.table, resource));
+    let pictures: Vec<String> =
+        table.resources.iter().map(|resource| picture(&args.table, resource)).collect();
+    print::text(&pictures.concat())
+}
+
+/// A refusal in the server's words, without its JSON.
+fn refused(server: &str, status: u16, body: &str) -> Exit {
+    let said =
+        serde_json::from_str(body).map_or_else(|_| body.trim().to_owned(), |refusal: Refusal| refusal.error);
+    let reason = format!("the server at {server} says: {said}");
+    match (status, said.starts_with("there is no table")) {
+        (404, true) => Exit::usage(reason),
+        (404 | 403, _) => Exit::unavailable(reason),
+        _ => Exit::failed(reason),
     }
-    Ok(())
+}
+
+fn connect(server: &str) -> Result<TcpStream, Exit> {
+    let mut last = None;
+    for address in address::loopback("--server", server)? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(problem) => last = Some(problem),
+        }
+    }
+    Err(unreachable(server, &last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into())))
+}
+
+fn unreachable(server: &str, problem: &std::io::Error) -> Exit {
+    let reason =
+        format!("cannot ask the server at {server}: {}; is `heatsink serve` running?", in_words(problem));
+    Exit::unavailable(reason).retryable()
 }
 
 /// One GET, one answer, the connection closed after it: nothing here needs more of HTTP.
-fn ask(server: SocketAddr, table: &str) -> std::io::Result<(u16, String)> {
-    let mut stream = TcpStream::connect_timeout(&server, PATIENCE)?;
+fn ask(server: &str, table: &str) -> Result<(u16, String), Exit> {
+    let stream = connect(server)?;
+    exchange(stream, server, table).map_err(|problem| unreachable(server, &problem))
+}
+
+fn exchange(mut stream: TcpStream, server: &str, table: &str) -> std::io::Result<(u16, String)> {
     stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
     let table: String = table.bytes().fold(String::new(), |mut text, byte| {
         // Table names are letters, digits, `_`, `-` and `.`; whatever else was typed is escaped.
         if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') {
@@ -123,7 +154,7 @@ fn picture(table: &str, resource: &Resource) -> String {
     for partition in &resource.partitions {
         let sort = match partition.first_sort_key.as_str() {
             "" => String::new(),
-            sort => format!(" from {sort:?}"),
+            sort => format!(" from \"{sort}\""),
         };
         let mut notes = Vec::new();
         if partition.throttled_per_s > 0 {

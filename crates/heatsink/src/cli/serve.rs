@@ -6,25 +6,26 @@ mod signals;
 pub(super) mod store;
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use heatsink_control::{Control, Rules, StartError};
+use heatsink_control::Control;
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service, http};
 use heatsink_physics::Quotas;
 use tokio::net::TcpListener;
 
-use super::Output;
-use crate::exit::Exit;
+use super::rules::Found;
+use super::{Output, address, open, rules};
+use crate::exit::{Exit, in_words};
 
 /// What `serve` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Address to listen on; only loopback addresses, for signatures are not checked yet
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8000")]
-    listen: SocketAddr,
+    /// Address or host name to listen on; only loopback addresses, for signatures are not checked yet
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
+    listen: String,
     /// Keep the data in this file; without it, data lies in memory and goes with the process
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
@@ -35,7 +36,7 @@ pub struct Args {
     /// Kinesis destinations. Clients are not authenticated, so everyone on this machine can then use them
     #[arg(long, requires = "upstream")]
     allow_account_operations: bool,
-    /// Which keys are sharded, and how
+    /// Which keys are sharded, and how [default: heatsink.toml in the working directory, where there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
     /// Whether the embedded store throttles as DynamoDB's partitions do
@@ -47,7 +48,7 @@ pub struct Args {
     quotas: Switch,
     /// How the endpoint is printed on stdout
     #[arg(long, value_enum, default_value_t)]
-    output: Output,
+    pub output: Output,
 }
 
 /// Whether something is there.
@@ -59,28 +60,23 @@ enum Switch {
 
 /// Serves until Ctrl-C or SIGTERM.
 pub fn run(args: Args) -> Result<(), Exit> {
-    if !args.listen.ip().is_loopback() {
-        return Err(Exit::usage(format!(
-            "--listen {}: only loopback addresses are served (127.0.0.1, [::1]), because signatures are not checked yet: \
-             anyone who can reach the port could read and write all data",
-            args.listen
-        )));
-    }
-    let rules = args.rules.as_deref().map(read_rules).transpose()?.unwrap_or_default();
+    let addresses = address::loopback("--listen", &args.listen)?;
+    let rules = rules::find(args.rules.as_deref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let served = runtime.block_on(serve(args, rules));
+    let served = runtime.block_on(serve(args, &addresses, rules));
     // A request that outlived the time to drain must not hold the process.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(args: Args, rules: Rules) -> Result<(), Exit> {
+async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let stop = signals::stop()?;
-    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
+    let listener = TcpListener::bind(addresses).await.map_err(|error| {
         Exit::unavailable(format!(
-            "cannot listen on {}: {error}; choose another address with --listen",
-            args.listen
+            "cannot listen on {}: {}; choose another address with --listen",
+            args.listen,
+            in_words(&error)
         ))
     })?;
     let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };
@@ -90,25 +86,17 @@ async fn serve(args: Args, rules: Rules) -> Result<(), Exit> {
         None => store::embedded(args.data.as_deref(), partitions, &env).await?,
     };
     let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
-    let control = Control::start(store.clone(), env.clone(), rules).await.map_err(|error| match error {
-        StartError::Rules(_) => Exit::usage(error.to_string()),
-        StartError::Store(_) => Exit::unavailable(error.to_string()),
-    })?;
+    let in_force = banner::Rules::of(&found);
+    let control = Control::start(store.clone(), env.clone(), found.rules).await.map_err(open::not_started)?;
     let limits = Limits::default();
     let mut service = Service::new(store, control, env.clone(), limits, &region).with_metrics(recorded);
     if let Some(partitions) = partitions {
         service = service.with_partitions(partitions);
     }
     let service = Arc::new(service);
-    banner::print(listener.local_addr()?, &place, args.output)?;
+    banner::print(listener.local_addr()?, &place, &in_force, args.output)?;
     if !http::serve(listener, service, limits, env, stop).await {
         tracing::warn!("requests were still in flight when the time to finish them ran out");
     }
     Ok(())
-}
-
-pub(super) fn read_rules(file: &Path) -> Result<Rules, Exit> {
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Exit::usage(format!("cannot read the rules in {}: {error}", file.display())))?;
-    Rules::read(&file.display().to_string(), &text).map_err(|error| Exit::usage(error.to_string()))
 }

@@ -1,12 +1,10 @@
 //! `heatsink shards`: how many shards a key needs, and what they cost.
 
-use std::io::Write;
-
-use comfy_table::{CellAlignment, Table, presets::UTF8_BORDERS_ONLY};
-use heatsink_heat::{Advice, Asked, Row, advise};
+use comfy_table::ColumnConstraint;
+use heatsink_heat::{Advice, Asked, Cause, DEFAULT_RISK, Row, advise};
 use serde_json::json;
 
-use super::Output;
+use super::{Output, print, screen};
 use crate::exit::Exit;
 
 /// What `shards` takes.
@@ -31,24 +29,21 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     partitions: Option<u32>,
     /// How likely it may be that some partition is overloaded at the peak, in percent
-    #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
+    #[arg(long, value_name = "PERCENT", default_value_t = DEFAULT_RISK * 100.0)]
     risk: f64,
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t)]
-    output: Output,
+    pub output: Output,
 }
 
 /// Runs it.
 pub fn run(args: Args) -> Result<(), Exit> {
     let asked = asked(&args)?;
     let advice = advise(asked);
-    let mut out = std::io::stdout().lock();
     match args.output {
-        Output::Json => writeln!(out, "{}", json(&advice))?,
-        Output::Text => text(&advice, &mut out)?,
+        Output::Json => print::json(&json(&advice)),
+        Output::Text => print::text(&text(&advice)),
     }
-    out.flush()?;
-    Ok(())
 }
 
 fn asked(args: &Args) -> Result<Asked, Exit> {
@@ -84,81 +79,161 @@ fn json(advice: &Advice) -> serde_json::Value {
 }
 
 fn next_steps(advice: &Advice) -> Vec<String> {
-    match &advice.recommended {
-        Some(row) if row.shards == 1 => vec!["no rule is needed: one partition carries this key".to_owned()],
-        Some(row) => vec![format!("strategy = \"calculated\", shards = {} in heatsink.toml, then heatsink config check", row.shards)],
-        None => vec!["no shard count up to 1,000 is enough on so few partitions: pre-warm the table, or spread over several keys of your own".to_owned()],
-    }
+    let step = match (&advice.recommended, advice.cause) {
+        (Some(row), _) if row.shards == 1 => "no rule is needed: one partition carries this key".to_owned(),
+        (Some(row), _) => {
+            format!(
+                "strategy = \"calculated\", shards = {} in heatsink.toml, then heatsink config check",
+                row.shards
+            )
+        }
+        (None, Cause::TableTooSmall) => {
+            "raise the table's capacity or pre-warm it, so that it has more partitions, and ask again"
+                .to_owned()
+        }
+        (None, Cause::EveryRead) => {
+            "put a cache before the reads, or spread over several keys of your own".to_owned()
+        }
+        (None, Cause::Risk) => "allow more with --risk, or give the table more partitions".to_owned(),
+        (None, _) => "spread over several keys of your own, each with its shards".to_owned(),
+    };
+    vec![step]
 }
 
-fn text(advice: &Advice, out: &mut impl Write) -> std::io::Result<()> {
-    let Asked { writes, peak, partitions, risk, .. } = advice.asked;
-    match &advice.recommended {
+fn text(advice: &Advice) -> String {
+    let Asked { writes, peak, partitions, .. } = advice.asked;
+    let mut text = match &advice.recommended {
         Some(row) if row.shards == 1 => {
-            writeln!(out, "No sharding: one partition carries {peak} writes/s of this size.")?
+            format!("No sharding: one partition carries {peak} writes/s of this size{}.\n", reads(advice))
         }
-        Some(row) => writeln!(
-            out,
-            "{} shards for {writes} writes/s with peaks of {peak}: {:.0} units/s each at the peak.",
-            row.shards, row.peak_units
-        )?,
-        None => writeln!(out, "No shard count up to 1,000 keeps the risk below {:.3} %.", risk * 100.0)?,
-    }
-    writeln!(
-        out,
-        "Each write costs {} units. Reckoned with {} partitions{}.\n",
+        Some(row) => format!(
+            "{} shards for {writes} writes/s with peaks of {peak}{}: {:.0} units/s each at the peak.\n",
+            row.shards,
+            reads(advice),
+            row.peak_units
+        ),
+        None => "No shard count up to 1,000 is enough.\n".to_owned(),
+    };
+    text += &because(advice);
+    text += &format!(
+        "Each write costs {} write unit{}. Reckoned with {} partitions{}.\n\n",
         advice.units_per_write,
+        if advice.units_per_write == 1.0 { "" } else { "s" },
         advice.partitions,
         if partitions.is_some() {
             ""
         } else {
             " (unknown: those of a table that carries four times this key; --partitions says otherwise)"
         }
-    )?;
-    let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY);
-    table.set_header([
+    );
+    text += &rows(advice);
+    let recommended = advice.recommended.as_ref().unwrap_or(&advice.simple);
+    text += &format!(
+        "\nShards are keys that DynamoDB hashes onto partitions: \"key names that throttle\" is for how many of all names so many shards meet on one \
+         partition that it is full at the peak. DynamoDB's own split can part two of them, after minutes of throttling. A page in order costs \
+         {} read units from one key; a full read costs {:.0} per MB over the shards, and 128 from one key.\n",
+        recommended.costs.page_unsharded, recommended.costs.full_read_per_mb
+    );
+    for step in next_steps(advice) {
+        text += &format!("Next: {step}\n");
+    }
+    text
+}
+
+/// The reads that were asked for, if any.
+fn reads(advice: &Advice) -> String {
+    match advice.asked.reads {
+        reads if reads > 0.0 => format!(" and {reads} reads/s"),
+        _ => String::new(),
+    }
+}
+
+/// Why that many, or why none.
+fn because(advice: &Advice) -> String {
+    let peak = advice.asked.peak * advice.units_per_write;
+    let too_few = |ceiling: &str| {
+        let (Some(fewer), allowed) = (&advice.one_less, advice.asked.risk * 100.0) else {
+            return String::new();
+        };
+        let meet = match fewer.too_many_together {
+            1 => "one of them alone reaches".to_owned(),
+            many => format!("{many} of them on one partition reach"),
+        };
+        format!(
+            "{} shards would be too few: {meet} its {ceiling} units/s, for {} of all key names. Allowed is {allowed} %.\n",
+            fewer.shards,
+            percent(fewer.risk)
+        )
+    };
+    match advice.cause {
+        Cause::OnePartition => String::new(),
+        Cause::Writes => too_few("1,000 write"),
+        Cause::Reads => too_few("3,000 read"),
+        Cause::TableTooSmall => format!(
+            "The table's {} partitions take {} write units/s together, and the peak is {peak}.\n",
+            advice.partitions,
+            u64::from(advice.partitions) * 1_000
+        ),
+        Cause::MostShards => format!(
+            "1,000 shards, the most that a rule may have, take 1,000,000 write units/s on a partition each, and the peak is {peak}.\n"
+        ),
+        Cause::EveryRead => format!(
+            "{} reads/s ask every shard for at least half a unit each, and a partition takes 3,000 read units/s.\n",
+            advice.asked.reads
+        ),
+        Cause::Risk => format!(
+            "Every count overloads some partition for more than {} % of all key names.\n",
+            advice.asked.risk * 100.0
+        ),
+    }
+}
+
+/// The counts in order, each once, with what is to be said of it.
+fn rows(advice: &Advice) -> String {
+    let mut rows: Vec<(Vec<&str>, &Row)> = Vec::new();
+    let named = [("peak / 1,000", &advice.simple), ("and a fifth", &advice.simple_with_headroom)];
+    let recommended = advice.recommended.iter().map(|row| ("recommended", row));
+    for (name, row) in named.into_iter().chain(recommended).chain(advice.around.iter().map(|row| ("", row))) {
+        match rows.iter_mut().find(|(_, known)| known.shards == row.shards) {
+            Some((names, _)) => names.push(name),
+            None => rows.push((vec![name], row)),
+        }
+    }
+    rows.sort_by_key(|(_, row)| row.shards);
+    let mut table = screen::table([
         "",
         "shards",
         "units/s each, peak",
-        "too many together",
+        "fill one partition",
         "key names that throttle",
-        "top page, read units",
-        "per shard/s",
-        "counter read",
+        "page, read units",
+        "page, units/s of a shard",
+        "counter, read units",
     ]);
-    let mut rows: Vec<(&str, &Row)> =
-        vec![("peak / 1,000", &advice.simple), ("and a fifth", &advice.simple_with_headroom)];
-    rows.extend(advice.around.iter().map(|row| {
-        let recommended = advice.recommended.as_ref().is_some_and(|best| best.shards == row.shards);
-        (if recommended { "recommended" } else { "" }, row)
-    }));
-    for (name, row) in rows {
+    for (names, row) in rows {
         let costs = &row.costs;
+        let names: Vec<&str> = names.into_iter().filter(|name| !name.is_empty()).collect();
         table.add_row([
-            name.to_owned(),
+            names.join("\n"),
             row.shards.to_string(),
             format!("{:.0}", row.peak_units),
-            row.too_many_together.to_string(),
-            format!("{:.2} %", row.risk * 100.0),
-            format!("{} ({} from one key)", costs.page, costs.page_unsharded),
+            if row.too_many_together > u32::from(row.shards) {
+                "none".to_owned()
+            } else {
+                row.too_many_together.to_string()
+            },
+            percent(row.risk),
+            costs.page.to_string(),
             format!("{:.0}", costs.page_per_shard),
-            format!("{}", costs.counter),
+            costs.counter.to_string(),
         ]);
     }
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
+    if let Some(names) = table.column_mut(0) {
+        names.set_constraint(ColumnConstraint::ContentWidth);
     }
-    writeln!(out, "{table}")?;
-    writeln!(
-        out,
-        "\nShards are keys that DynamoDB hashes onto partitions: \"key names that throttle\" is for how many of all names so many shards meet on one \
-         partition that it is full at the peak. DynamoDB's own split can part two of them, after minutes of throttling. A full read costs {:.0} \
-         read units per MB (128 from one key).",
-        advice.recommended.as_ref().unwrap_or(&advice.simple).costs.full_read_per_mb
-    )?;
-    for step in next_steps(advice) {
-        writeln!(out, "Next: {step}")?;
-    }
-    Ok(())
+    screen::drawn(table, &[1, 2, 3, 4, 5, 6, 7])
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.2} %", share * 100.0)
 }

@@ -2,17 +2,14 @@
 
 mod draw;
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets::UTF8_BORDERS_ONLY};
 use heatsink_simulate::numbers::{grouped, percent};
 use heatsink_simulate::scenario::Loaded;
 use heatsink_simulate::{Report, shipped, simulate};
-use indicatif::{ProgressBar, ProgressStyle};
 
-use super::Output;
-use crate::exit::Exit;
+use super::{Output, print, progress, screen};
+use crate::exit::{Exit, in_words};
 
 /// What `simulate` takes.
 #[derive(Debug, clap::Args)]
@@ -28,7 +25,7 @@ pub struct Args {
     picture: Option<PathBuf>,
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t)]
-    output: Output,
+    pub output: Output,
 }
 
 /// A file name that says what kind of picture it is.
@@ -42,23 +39,16 @@ fn picture(file: &str) -> Result<PathBuf, String> {
 pub fn run(args: Args) -> Result<(), Exit> {
     let Some(scenario) = &args.scenario else { return list(args.output) };
     let loaded = load(scenario, args.skip_bad)?;
-    let bar = progress();
+    let bar = progress::bar(args.output, Some(thousandths(1.0)), "{bar:40} {percent:>3} %  {eta} left");
     let report = simulate(&loaded, &mut |share| bar.set_position(thousandths(share)));
     bar.finish_and_clear();
     if let Some(file) = &args.picture {
         draw::write(&report.svg(), file)?;
     }
-    let mut out = std::io::stdout().lock();
     match args.output {
-        Output::Json => {
-            let json =
-                serde_json::to_string_pretty(&report).map_err(|error| Exit::software(error.to_string()))?;
-            writeln!(out, "{json}")?;
-        }
-        Output::Text => out.write_all(words(&report).as_bytes())?,
+        Output::Json => print::pretty_json(&report),
+        Output::Text => print::text(&words(&report)),
     }
-    out.flush()?;
-    Ok(())
 }
 
 /// A file if there is one of that name or it says `.toml`; else a shipped scenario.
@@ -73,14 +63,13 @@ fn load(scenario: &str, skip_bad: bool) -> Result<Loaded, Exit> {
         };
     }
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Exit::usage(format!("cannot read {scenario}: {error}")))?;
+        .map_err(|error| Exit::usage(format!("cannot read {scenario}: {}", in_words(&error))))?;
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
     let mut open = |name: &str| std::fs::read_to_string(folder.join(name));
     Loaded::read(scenario, &text, &mut open, skip_bad).map_err(|fault| Exit::usage(fault.to_string()))
 }
 
 fn list(output: Output) -> Result<(), Exit> {
-    let mut out = std::io::stdout().lock();
     let mut names = Vec::new();
     for (name, _) in shipped::SHIPPED {
         let about = shipped::shipped(name).and_then(Result::ok).map(|loaded| loaded.scenario.about);
@@ -91,28 +80,14 @@ fn list(output: Output) -> Result<(), Exit> {
             .iter()
             .map(|(name, about)| serde_json::json!({ "scenario": name, "about": about }))
             .collect();
-        writeln!(out, "{}", serde_json::json!(list))?;
-        return Ok(out.flush()?);
+        return print::json(&list);
     }
-    let mut table = table();
+    let mut table = screen::table::<&str>([]);
     for (name, about) in names {
         table.add_row([name.to_owned(), about]);
     }
-    writeln!(
-        out,
-        "{table}\nRun one: heatsink simulate {}",
-        shipped::SHIPPED.first().map_or("NAME", |(name, _)| name)
-    )?;
-    Ok(out.flush()?)
-}
-
-/// On stderr, when that is a terminal.
-fn progress() -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{bar:40} {percent:>3} %  {eta} left");
-    ProgressBar::new(thousandths(1.0)).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    let first = shipped::SHIPPED.first().map_or("NAME", |(name, _)| name);
+    print::text(&format!("{}Run one: heatsink simulate {first}\n", screen::drawn(table, &[])))
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share from 0 to 1")]
@@ -120,42 +95,34 @@ fn thousandths(share: f64) -> u64 {
     (share * 1_000.0) as u64
 }
 
-fn table() -> Table {
-    let mut table = Table::new();
-    table.load_style(UTF8_BORDERS_ONLY);
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table
-}
-
+/// One row for each remedy and load, so that the width does not grow with the loads.
 fn words(report: &Report) -> String {
-    let mut table = table();
-    let loads = report.runs.first().map(|run| run.workloads.as_slice()).unwrap_or_default();
-    let mut header = vec!["remedy".to_owned()];
-    header.extend(
-        loads.iter().flat_map(|load| [format!("{}: throttled", load.name), "p99 (model)".to_owned()]),
-    );
-    header
-        .extend(["write units/s", "read units/s", "$/month", "partitions", "what breaks"].map(str::to_owned));
-    table.set_header(header);
+    let mut table = screen::table([
+        "remedy",
+        "load",
+        "throttled",
+        "p99 (model)",
+        "write units/s",
+        "read units/s",
+        "$/month",
+        "partitions",
+    ]);
     for run in &report.runs {
-        let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
-        let mut row = vec![Cell::new(&run.name)];
-        let p99 = |ms: Option<f64>| ms.map_or_else(String::new, milliseconds);
-        row.extend(
-            run.workloads
-                .iter()
-                .flat_map(|load| [right(percent(load.throttled_share)), right(p99(load.p99_ms))]),
-        );
-        row.extend([
-            right(grouped(run.write_units_per_s)),
-            right(grouped(run.read_units_per_s)),
-            right(grouped(run.usd_per_month)),
-            right(run.partitions.to_string()),
-            Cell::new(&run.breaks),
-        ]);
-        table.add_row(row);
+        for (nth, load) in run.workloads.iter().enumerate() {
+            let of_run = |text: String| if nth == 0 { text } else { String::new() };
+            table.add_row([
+                of_run(run.name.clone()),
+                load.name.clone(),
+                percent(load.throttled_share),
+                load.p99_ms.map_or_else(String::new, milliseconds),
+                of_run(grouped(run.write_units_per_s)),
+                of_run(grouped(run.read_units_per_s)),
+                of_run(grouped(run.usd_per_month)),
+                of_run(run.partitions.to_string()),
+            ]);
+        }
     }
-    let mut text = format!("{}\n{table}\n", report.about);
+    let mut text = format!("{}\n{}", report.about, screen::drawn(table, &[2, 3, 4, 5, 6, 7]));
     let mut told: Vec<(&str, Vec<&str>)> = Vec::new();
     for run in &report.runs {
         match told.iter_mut().find(|(diagnosis, _)| *diagnosis == run.diagnosis) {
@@ -163,8 +130,13 @@ fn words(report: &Report) -> String {
             None => told.push((&run.diagnosis, vec![&run.name])),
         }
     }
+    text.push_str("What each remedy changes, and what it breaks:\n");
+    for run in &report.runs {
+        text.push_str(&format!("  {}: {}\n", run.name, run.breaks));
+    }
+    text.push_str("Where the heat is:\n");
     for (diagnosis, names) in told {
-        text.push_str(&format!("{}: {diagnosis}\n", names.join(", ")));
+        text.push_str(&format!("  {}: {diagnosis}\n", names.join(", ")));
     }
     if report.skipped_lines > 0 {
         text.push_str(&format!(

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use heatsink_env::Env;
 use heatsink_physics::PartitionSnapshot;
-use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::cli::Output;
 
 /// How many partitions are shown.
 const SHOWN: usize = 12;
@@ -19,9 +21,13 @@ pub struct Bars {
 }
 
 impl Bars {
-    /// Bars under a title. `seconds` is how long the phase takes; partitions are drawn up to `ceiling` units per second.
-    pub fn new(title: &str, seconds: u64, ceiling: u64) -> Self {
-        let all = MultiProgress::new();
+    /// Bars under a title. `seconds` is how long the phase takes; partitions are drawn up to `ceiling` units per second. Under JSON
+    /// nothing is drawn.
+    pub fn new(title: &str, seconds: u64, ceiling: u64, output: Output) -> Self {
+        let all = match output {
+            Output::Text => MultiProgress::new(),
+            Output::Json => MultiProgress::with_draw_target(ProgressDrawTarget::hidden()),
+        };
         let style = |template: &str| {
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
         };

@@ -19,46 +19,91 @@ use heatsink_env::Env;
 use heatsink_load::{Rate, Report, Span, Work, open_loop};
 use heatsink_physics::PARTITION_WRITES;
 
+use crate::cli::Output;
 use crate::exit::Exit;
 use bars::Bars;
-use report::{Game, Games, Odds, Phase};
+use report::{Game, Games, Odds, Phase, Settings};
 use stage::Stage;
 use workload::{Background, Readers, Scores};
 
-pub use report::{Settings, Story};
+pub use report::Story;
 
 /// Connections of the put load, of the readers and of the other titles.
 const CONNECTIONS: [usize; 3] = [48, 8, 4];
 /// The title that goes viral.
 const GAME: &str = "game_x";
 
-impl Settings {
-    /// What was asked for, with the other titles' traffic.
-    pub fn new(seconds: u64, writes: u32, shards: u16, games: u32, reads: u32) -> Self {
-        Settings { seconds, writes, shards, games, reads, background: Background::per_second() }
+/// What was asked for. What is left open follows from the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked {
+    /// Seconds of load before and after; a third of it for each further title.
+    pub seconds: u64,
+    /// Puts per second on the viral title.
+    pub writes: u32,
+    /// Its shard count; `None` for the recommended one.
+    pub shards: Option<u16>,
+    /// Further titles.
+    pub games: u32,
+    /// Top-100 Queries per second.
+    pub reads: u32,
+}
+
+impl Asked {
+    /// The settings on a table of `partitions`: the shard count is the one that every command recommends for these rates.
+    fn settings(self, partitions: u32) -> Result<Settings, Exit> {
+        let Asked { seconds, writes, shards, games, reads } = self;
+        let recommended = heatsink_heat::advise(rates(writes, reads, partitions)).recommended;
+        let recommended = recommended.map(|row| row.shards);
+        // Before and after are to differ, whatever is asked for.
+        let shards = shards.or(recommended).map(|shards| shards.max(2)).ok_or_else(|| {
+            Exit::usage(format!(
+                "no shard count carries {writes} puts/s on the demo's table of {partitions} partitions; ask for fewer with --writes, or \
+                 name a count with --shards"
+            ))
+        })?;
+        let background = Background::per_second();
+        Ok(Settings { seconds, writes, shards, recommended, games, reads, background })
+    }
+}
+
+/// The viral title's rates, as `heatsink shards` takes them.
+fn rates(writes: u32, reads: u32, partitions: u32) -> heatsink_heat::Asked {
+    let writes = f64::from(writes);
+    heatsink_heat::Asked {
+        writes,
+        peak: writes,
+        reads: f64::from(reads),
+        item_bytes: workload::ITEM_BYTES,
+        page: workload::PAGE,
+        partitions: Some(partitions),
+        risk: heatsink_heat::DEFAULT_RISK,
     }
 }
 
 /// Runs the whole story.
-pub async fn leaderboard(env: Arc<dyn Env>, settings: Settings) -> Result<Story, Exit> {
-    let seconds = settings.seconds;
+pub async fn leaderboard(env: Arc<dyn Env>, asked: Asked, output: Output) -> Result<Story, Exit> {
+    let seconds = asked.seconds;
     let unsharded = Stage::start(&env, "").await?;
-    let (before, _) = play(&env, &unsharded, &settings, GAME, seconds, "before: one key").await?;
+    let partitions = u32::try_from(unsharded.partitions().len()).unwrap_or(u32::MAX);
+    let settings = asked.settings(partitions)?;
+    let player = Player { env: &env, settings: &settings, output };
+    let (before, _) = player.play(&unsharded, GAME, seconds, "before: one key").await?;
     unsharded.stop().await;
 
     let sharded = Stage::start(&env, &workload::rule(settings.shards)).await?;
     let title = format!("after: {} shards", settings.shards);
-    let (after, after_meetings) = play(&env, &sharded, &settings, GAME, seconds, &title).await?;
+    let (after, after_meetings) = player.play(&sharded, GAME, seconds, &title).await?;
     let mut games = Vec::new();
     for nth in 1..=settings.games {
         let name = format!("game_{nth:02}");
         let title = format!("{name} ({nth} of {})", settings.games);
-        let (phase, meetings) = play(&env, &sharded, &settings, &name, seconds.div_ceil(3), &title).await?;
-        games.push(Game { name, throttled_share: phase.throttled_share, meetings });
+        let (phase, meetings) = player.play(&sharded, &name, seconds.div_ceil(3), &title).await?;
+        let unanswered = phase.unanswered + phase.failed;
+        games.push(Game { name, throttled_share: phase.throttled_share, unanswered, meetings });
     }
-    let partitions = u32::try_from(sharded.partitions().len()).unwrap_or(u32::MAX);
     sharded.stop().await;
-    let shards = u32::from(settings.shards);
+    let expected =
+        heatsink_heat::assess(&rates(settings.writes, settings.reads, partitions), settings.shards);
     Ok(Story {
         before,
         after,
@@ -66,47 +111,57 @@ pub async fn leaderboard(env: Arc<dyn Env>, settings: Settings) -> Result<Story,
         after_games: Games::new(games),
         odds: Odds {
             partitions,
-            two_meet: collide::probability(shards, partitions, 2),
-            three_meet: collide::probability(shards, partitions, 3),
+            two_meet: heatsink_heat::some_partition_holds(settings.shards, partitions, 2),
+            fill_together: expected.too_many_together,
+            fill: expected.risk,
         },
         settings,
     })
 }
 
-/// One load on one title, and which of its shards share a partition.
-async fn play(
-    env: &Arc<dyn Env>,
-    stage: &Stage,
-    settings: &Settings,
-    game: &str,
-    seconds: u64,
-    title: &str,
-) -> Result<(Phase, Vec<Vec<usize>>), Exit> {
-    let offered = u64::from(settings.writes) * seconds;
-    let scores = Arc::new(Scores::new(game, usize::try_from(offered).unwrap_or(usize::MAX)));
-    let readers = Arc::new(Readers::new(game));
-    let span = Duration::from_secs(seconds);
-    let [puts, reads, others] = CONNECTIONS;
-    let bars = Bars::new(title, seconds, PARTITION_WRITES);
-    let load = async {
-        futures::try_join!(
-            drive(env, stage, f64::from(settings.writes), puts, span, scores.clone()),
-            drive(env, stage, f64::from(settings.reads), reads, span, readers.clone()),
-            #[allow(clippy::cast_precision_loss, reason = "a few hundred")]
-            drive(env, stage, settings.background as f64, others, span, Arc::new(Background)),
-        )
-    };
-    let (puts, reads, _) = tokio::select! {
-        reports = load => reports?,
-        () = bars.run(&**env, || stage.partitions()) => return Err(Exit::software("the display ended early")),
-    };
-    drop(bars);
-    let exact = top_is_exact(env, stage, &scores, game).await?;
-    if let Some(failure) = puts.first_failure.as_ref().or(reads.first_failure.as_ref()) {
-        tracing::warn!(game, "a request failed: {failure}");
+/// What all loads have in common.
+struct Player<'a> {
+    env: &'a Arc<dyn Env>,
+    settings: &'a Settings,
+    output: Output,
+}
+
+impl Player<'_> {
+    /// One load on one title, and which of its shards share a partition.
+    async fn play(
+        &self,
+        stage: &Stage,
+        game: &str,
+        seconds: u64,
+        title: &str,
+    ) -> Result<(Phase, Vec<Vec<usize>>), Exit> {
+        let Player { env, settings, output } = *self;
+        let offered = u64::from(settings.writes) * seconds;
+        let scores = Arc::new(Scores::new(game, usize::try_from(offered).unwrap_or(usize::MAX)));
+        let readers = Arc::new(Readers::new(game));
+        let span = Duration::from_secs(seconds);
+        let [puts, reads, others] = CONNECTIONS;
+        let bars = Bars::new(title, seconds, PARTITION_WRITES, output);
+        let load = async {
+            futures::try_join!(
+                drive(env, stage, f64::from(settings.writes), puts, span, scores.clone()),
+                drive(env, stage, f64::from(settings.reads), reads, span, readers.clone()),
+                #[allow(clippy::cast_precision_loss, reason = "a few hundred")]
+                drive(env, stage, settings.background as f64, others, span, Arc::new(Background)),
+            )
+        };
+        let (puts, reads, others) = tokio::select! {
+            reports = load => reports?,
+            () = bars.run(&**env, || stage.partitions()) => return Err(Exit::software("the display ended early")),
+        };
+        drop(bars);
+        let exact = top_is_exact(env, stage, &scores, game).await?;
+        if let Some(failure) = puts.first_failure.as_ref().or(reads.first_failure.as_ref()) {
+            tracing::warn!(game, "a request failed: {failure}");
+        }
+        let meetings = if settings.shards > 1 { meetings(stage, settings.shards, game) } else { Vec::new() };
+        Ok((Phase::new(&puts, &reads, &others, readers.units(), exact), meetings))
     }
-    let meetings = if settings.shards > 1 { meetings(stage, settings.shards, game) } else { Vec::new() };
-    Ok((Phase::new(&puts, &reads, readers.units(), exact), meetings))
 }
 
 async fn drive<W: Work>(

@@ -1,8 +1,9 @@
 //! What the demo found: as a table for people, as JSON for scripts.
 
-use comfy_table::{Cell, CellAlignment, Table, presets::UTF8_BORDERS_ONLY};
 use heatsink_load::Report;
 use serde::Serialize;
+
+use crate::cli::screen;
 
 /// One phase: the same load before or after.
 #[derive(Clone, Debug, Serialize)]
@@ -13,8 +14,16 @@ pub struct Phase {
     pub accepted: u64,
     /// Puts that were throttled.
     pub throttled: u64,
-    /// Puts that failed otherwise, or got no answer in time. Anything but zero makes the run worthless.
+    /// Puts that failed otherwise. Anything but zero makes the run worthless.
     pub failed: u64,
+    /// Puts that were not sent, or got no answer in time. Anything but zero makes the run worthless.
+    pub unanswered: u64,
+    /// Top-100 Queries that were throttled.
+    pub top100_throttled: u64,
+    /// Top-100 Queries that failed otherwise, or got no answer in time.
+    pub top100_unanswered: u64,
+    /// Puts on other titles that failed, or got no answer in time.
+    pub others_unanswered: u64,
     /// Throttled ÷ offered.
     pub throttled_share: f64,
     /// Median latency of accepted puts in milliseconds, from the intended send.
@@ -32,13 +41,17 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Sums up the puts and the reads of a phase.
-    pub fn new(puts: &Report, reads: &Report, top100_rcu: f64, top100_exact: bool) -> Self {
+    /// Sums up the puts, the reads and the other titles' puts of a phase.
+    pub fn new(puts: &Report, reads: &Report, others: &Report, top100_rcu: f64, top100_exact: bool) -> Self {
         Phase {
             offered: puts.offered,
             accepted: puts.accepted,
             throttled: puts.throttled,
-            failed: puts.failed + puts.unanswered,
+            failed: puts.failed,
+            unanswered: puts.unanswered,
+            top100_throttled: reads.throttled,
+            top100_unanswered: reads.failed + reads.unanswered,
+            others_unanswered: others.failed + others.unanswered,
             throttled_share: puts.throttled_share(),
             put_p50_ms: puts.latency.quantile_ms(0.5),
             put_p99_ms: puts.latency.quantile_ms(0.99),
@@ -46,6 +59,19 @@ impl Phase {
             top100_p99_ms: reads.latency.quantile_ms(0.99),
             top100_rcu,
             top100_exact,
+        }
+    }
+
+    /// Puts whose outcome is not known: they may be in the top 100 or not.
+    const fn unknown(&self) -> u64 {
+        self.failed + self.unanswered
+    }
+
+    fn exactness(&self) -> String {
+        match (self.top100_exact, self.unknown()) {
+            (true, _) => "yes".to_owned(),
+            (false, 0) => "NO".to_owned(),
+            (false, unknown) => format!("unknown: {unknown} puts without answer"),
         }
     }
 }
@@ -57,6 +83,8 @@ pub struct Game {
     pub name: String,
     /// Throttled ÷ offered.
     pub throttled_share: f64,
+    /// Puts that failed or got no answer in time.
+    pub unanswered: u64,
     /// Groups of its shards that share a partition.
     pub meetings: Vec<Vec<usize>>,
 }
@@ -91,10 +119,12 @@ impl Games {
 pub struct Odds {
     /// Partitions of the table.
     pub partitions: u32,
-    /// The probability, over all key names, that two shards share a partition: it is at its ceiling then.
+    /// The probability, over all key names, that two shards share a partition.
     pub two_meet: f64,
-    /// The probability that three do: then it throttles.
-    pub three_meet: f64,
+    /// So many shards on one partition reach its ceiling at this rate.
+    pub fill_together: u32,
+    /// The probability, over all key names, that so many share a partition: then it throttles.
+    pub fill: f64,
 }
 
 /// Everything.
@@ -123,6 +153,8 @@ pub struct Settings {
     pub writes: u32,
     /// Shard count.
     pub shards: u16,
+    /// What `heatsink shards` recommends for these rates and this table.
+    pub recommended: Option<u16>,
     /// Further titles.
     pub games: u32,
     /// Top-100 Queries per second.
@@ -145,33 +177,61 @@ fn together(group: &[usize]) -> String {
 }
 
 impl Story {
+    /// Whether every top 100 that can be judged was exact.
+    pub fn holds(&self) -> bool {
+        [&self.before, &self.after].into_iter().all(|phase| phase.top100_exact || phase.unknown() > 0)
+    }
+
+    /// The shard count and where it comes from.
+    fn choice(&self) -> String {
+        let Settings { writes, shards, recommended, reads, .. } = self.settings;
+        let partitions = self.odds.partitions;
+        let command =
+            format!("`heatsink shards --writes {writes} --reads {reads} --partitions {partitions}`");
+        match recommended {
+            Some(best) if best == shards => format!("{shards} shards is what {command} recommends."),
+            Some(best) => format!("{shards} shards, where {command} recommends {best}."),
+            None => format!("{shards} shards, where {command} knows none that is enough."),
+        }
+    }
+
     /// The table and the sentences under it.
     pub fn print(&self) -> String {
-        let Settings { seconds, writes, shards, games, reads, background } = self.settings;
-        let mut table = Table::new();
-        table.load_style(UTF8_BORDERS_ONLY);
-        table.set_header(["", "before: one key", &format!("after: {shards} shards")]);
+        let Settings { seconds, writes, shards, games, reads, background, .. } = self.settings;
+        let mut table = screen::table(["", "before: one key", &format!("after: {shards} shards")]);
         let mut row = |name: &str, value: &dyn Fn(&Phase) -> String| {
-            let cell = |phase: &Phase| Cell::new(value(phase)).set_alignment(CellAlignment::Right);
-            table.add_row(vec![Cell::new(name), cell(&self.before), cell(&self.after)]);
+            table.add_row([name.to_owned(), value(&self.before), value(&self.after)]);
         };
         row("puts offered", &|phase| phase.offered.to_string());
         row("puts accepted", &|phase| phase.accepted.to_string());
         row("puts throttled", &|phase| format!("{} ({})", phase.throttled, percent(phase.throttled_share)));
+        row("puts failed", &|phase| phase.failed.to_string());
+        row("puts unanswered", &|phase| phase.unanswered.to_string());
         row("put p50 / p99", &|phase| format!("{:.1} / {:.1} ms", phase.put_p50_ms, phase.put_p99_ms));
         row("top 100 p50 / p99", &|phase| {
             format!("{:.1} / {:.1} ms", phase.top100_p50_ms, phase.top100_p99_ms)
         });
+        row("top 100 throttled", &|phase| phase.top100_throttled.to_string());
+        row("top 100 failed or unanswered", &|phase| phase.top100_unanswered.to_string());
         row("top 100 read units", &|phase| format!("{:.1}", phase.top100_rcu));
-        row("top 100 exact, in order", &|phase| if phase.top100_exact { "yes".into() } else { "NO".into() });
+        row("top 100 exact, in order", &Phase::exactness);
+        row("other titles' puts failed or unanswered", &|phase| phase.others_unanswered.to_string());
         let mut lines = vec![
             format!(
                 "{writes} puts/s on one title for {seconds} s, {background} on others, {reads} top-100 Queries/s (the account has 2,400); \
                  table of {} partitions.",
                 self.odds.partitions
             ),
-            table.to_string(),
+            screen::drawn(table, &[1, 2]).trim_end().to_owned(),
+            self.choice(),
         ];
+        let unknown = self.before.unknown() + self.after.unknown();
+        if unknown > 0 {
+            lines.push(format!(
+                "{unknown} puts failed or got no answer: this machine is too slow for the load, and the figures say little. Ask for less \
+                 with --writes, or build with --release."
+            ));
+        }
         lines.push(match self.after_meetings.as_slice() {
             [] => "No two shards of this title share a partition.".to_owned(),
             met => format!(
@@ -193,12 +253,17 @@ impl Story {
             {
                 lines.push(format!("The worst is {}: {} share a partition.", worst.name, together(group)));
             }
+            let unanswered: u64 = after.games.iter().map(|game| game.unanswered).sum();
+            if unanswered > 0 {
+                lines.push(format!("Of their puts {unanswered} failed or got no answer."));
+            }
         }
+        let Odds { partitions, two_meet, fill_together, fill } = self.odds;
         lines.push(format!(
-            "Over all key names, two of {shards} shards meet on one of {} partitions with probability {}, three with {}.",
-            self.odds.partitions,
-            percent(self.odds.two_meet),
-            percent(self.odds.three_meet)
+            "Over all key names, two of {shards} shards meet on one of {partitions} partitions with probability {}; {fill_together}, which \
+             fill it at this rate, with {}.",
+            percent(two_meet),
+            percent(fill)
         ));
         lines.join("\n")
     }
@@ -209,7 +274,7 @@ mod tests {
     use super::*;
 
     fn game(throttled_share: f64) -> Game {
-        Game { name: "g".to_owned(), throttled_share, meetings: Vec::new() }
+        Game { name: "g".to_owned(), throttled_share, unanswered: 0, meetings: Vec::new() }
     }
 
     #[test]

@@ -14,6 +14,10 @@ use serde_json::{Value as Json, json};
 pub const TABLE: &str = "Leaderboards";
 /// How many rows a leaderboard shows.
 pub const TOP: usize = 100;
+/// The same, as rates are reckoned with.
+pub const PAGE: u32 = 100;
+/// Bytes of a score: one write unit.
+pub const ITEM_BYTES: u32 = 400;
 /// Cold titles and their writes per second.
 const TITLES: [(&str, u64); 4] = [("title_a", 120), ("title_b", 80), ("title_c", 60), ("title_d", 40)];
 

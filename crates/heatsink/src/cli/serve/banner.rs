@@ -1,11 +1,12 @@
-//! What `serve` prints once it listens: the endpoint, lines to paste, and where the data lies.
+//! What `serve` prints once it listens: the endpoint, lines to paste, where the data lies, and the rules in force.
 
-use std::io::Write;
 use std::net::SocketAddr;
 
 use serde_json::json;
 
-use crate::cli::Output;
+use crate::cli::rules::Found;
+use crate::cli::{Output, print};
+use crate::exit::Exit;
 
 /// Where the data lies.
 pub enum Place {
@@ -18,25 +19,65 @@ pub enum Place {
     Upstream(String),
 }
 
+/// Rules that are printed; of a longer file the rest is counted.
+const SHOWN: usize = 20;
+
+/// The rules in force, in words.
+pub struct Rules {
+    file: Option<String>,
+    words: Vec<String>,
+}
+
+impl Rules {
+    /// Those of a command.
+    pub fn of(found: &Found) -> Self {
+        Rules {
+            file: found.file.as_ref().map(|file| file.display().to_string()),
+            words: found.rules.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn text(&self) -> String {
+        let Some(file) = &self.file else {
+            return "No rules: every request is forwarded as it is, but for tables that are on record as sharded. (./heatsink.toml or --rules FILE)\n".to_owned();
+        };
+        let number = match self.words.len() {
+            0 => "no rules".to_owned(),
+            1 => "1 rule".to_owned(),
+            many => format!("{many} rules"),
+        };
+        let mut text = format!("Rules in force: {number}, from {file}\n");
+        for words in self.words.iter().take(SHOWN) {
+            text.push_str(&format!("  {words}\n"));
+        }
+        if self.words.len() > SHOWN {
+            text.push_str(&format!(
+                "  and {} more; `heatsink config check` shows all\n",
+                self.words.len() - SHOWN
+            ));
+        }
+        text
+    }
+}
+
 /// Prints on stdout.
-pub fn print(address: SocketAddr, place: &Place, output: Output) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+pub fn print(address: SocketAddr, place: &Place, rules: &Rules, output: Output) -> Result<(), Exit> {
     match output {
-        Output::Text => out.write_all(text(address, place).as_bytes())?,
+        // Not wrapped: most of it is to be pasted.
+        Output::Text => print::as_it_is(&(text(address, place) + &rules.text())),
         Output::Json => {
             let (kind, at) = match place {
                 Place::Memory => ("memory", None),
                 Place::File(file) => ("file", Some(file)),
                 Place::Upstream(url) => ("upstream", Some(url)),
             };
-            writeln!(
-                out,
-                "{}",
-                json!({ "endpoint": endpoint(address), "data": { "kind": kind, "at": at } })
-            )?;
+            print::json(&json!({
+                "endpoint": endpoint(address),
+                "data": { "kind": kind, "at": at },
+                "rules": { "file": rules.file, "rules": rules.words },
+            }))
         }
     }
-    out.flush()
 }
 
 fn endpoint(address: SocketAddr) -> String {

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use heatsink_dynamo::Error;
 use heatsink_env::Env;
 use heatsink_gateway::Partitions;
 use heatsink_physics::Quotas;
@@ -35,9 +36,13 @@ pub async fn embedded(
         Some(file) => (Embedded::file(file), Place::File(file.display().to_string())),
         None => (Embedded::memory(), Place::Memory),
     };
-    let cannot = |error| match file {
-        Some(file) => Exit::unavailable(format!("cannot open the data file {}: {error}", file.display())),
-        None => Exit::software(format!("cannot start the embedded store: {error}")),
+    // The message alone: the code is for clients, and there is none yet.
+    let said = |error: Error| error.message.unwrap_or_else(|| error.code.name().to_owned());
+    let cannot = |error: Error| match file {
+        Some(file) => {
+            Exit::unavailable(format!("cannot open the data file {}: {}", file.display(), said(error)))
+        }
+        None => Exit::software(format!("cannot start the embedded store: {}", said(error))),
     };
     let engine = engine.map_err(cannot)?;
     let region = EMBEDDED_REGION.to_owned();

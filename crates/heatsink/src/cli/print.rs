@@ -1,0 +1,41 @@
+//! Writes results on stdout. A reader that closes the pipe early (`heatsink simulate … | head`) is no failure: the rest is dropped in
+//! silence, and the command's own outcome decides the exit code.
+//!
+//! Not here: errors, which go to stderr (`exit`); the width of text and tables (`screen`).
+
+use std::io::{ErrorKind, Write};
+
+use serde::Serialize;
+
+use super::screen;
+use crate::exit::Exit;
+
+/// Text for people. Lines that are longer than the screen are wrapped where its width is known.
+pub fn text(text: &str) -> Result<(), Exit> {
+    as_it_is(&screen::wrapped(text, screen::columns()))
+}
+
+/// Text to paste or to redirect, and text that is wrapped already.
+pub fn as_it_is(text: &str) -> Result<(), Exit> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(Exit::from),
+    }
+}
+
+/// One JSON document on one line.
+pub fn json(document: &impl Serialize) -> Result<(), Exit> {
+    line(serde_json::to_string(document))
+}
+
+/// One JSON document, indented for people.
+pub fn pretty_json(document: &impl Serialize) -> Result<(), Exit> {
+    line(serde_json::to_string_pretty(document))
+}
+
+fn line(document: serde_json::Result<String>) -> Result<(), Exit> {
+    let mut document = document.map_err(|error| Exit::software(error.to_string()))?;
+    document.push('\n');
+    as_it_is(&document)
+}
