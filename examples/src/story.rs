@@ -172,6 +172,9 @@ mod tests {
         story.check("both", &(true, false), &(true, true));
         let shown: Vec<(&str, &str)> =
             story.findings.iter().map(|one| (one.found.as_str(), one.expected.as_str())).collect();
-        assert_eq!(shown, [("0000680388#p003261", "none"), ("OPS_LOG, 1, shard", ""), ("yes, no", "yes, yes")]);
+        assert_eq!(
+            shown,
+            [("0000680388#p003261", "none"), ("OPS_LOG, 1, shard", ""), ("yes, no", "yes, yes")]
+        );
     }
 }

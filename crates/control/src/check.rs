@@ -87,7 +87,8 @@ pub struct Named {
 /// The store's.
 pub async fn check(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &Rules) -> Result<Checked, Error> {
     let registry = Registry::new(store, env);
-    let mut checked = Checked { rules: rules.iter().map(|_| Named::default()).collect(), ..Checked::default() };
+    let mut checked =
+        Checked { rules: rules.iter().map(|_| Named::default()).collect(), ..Checked::default() };
     let mut start = Json::Null;
     loop {
         let body = if start.is_null() { json!({}) } else { json!({ "ExclusiveStartTableName": start }) };

@@ -154,8 +154,10 @@ mod tests {
 
     #[test]
     fn one_bracket_too_few_is_said() {
-        type File = std::collections::BTreeMap<String, Vec<std::collections::BTreeMap<String, Vec<toml::Table>>>>;
-        let said = |text: &str| Fault::read("f", text, &toml::from_str::<File>(text).unwrap_err()).to_string();
+        type File =
+            std::collections::BTreeMap<String, Vec<std::collections::BTreeMap<String, Vec<toml::Table>>>>;
+        let said =
+            |text: &str| Fault::read("f", text, &toml::from_str::<File>(text).unwrap_err()).to_string();
         assert_eq!(
             said("# rules\n[rule]\nindex = []\n"),
             "f:2: rule: expected a list: write [[rule]] with two brackets, not [rule]"

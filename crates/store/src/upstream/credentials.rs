@@ -85,7 +85,10 @@ impl Keys {
                 Current { key: Arc::new(key), renew_at, expires_at }
             }
             (Err(error), Some(old)) if unix_millis < old.expires_at && old.key.holds_at(unix_millis) => {
-                tracing::warn!(error = in_words(&error), "cannot renew the upstream credentials; the old ones hold for now");
+                tracing::warn!(
+                    error = in_words(&error),
+                    "cannot renew the upstream credentials; the old ones hold for now"
+                );
                 Current {
                     key: old.key.clone(),
                     renew_at: unix_millis + AGAIN_MILLIS,
@@ -110,7 +113,9 @@ const INSTANCE: Duration = Duration::from_millis(500);
 
 /// Region and credentials as every AWS SDK finds them: environment, profile files with single sign-on, web identity, container, instance.
 /// An endpoint on this machine has a `local` region, and the instance is not asked for anything.
-pub(super) async fn standard_chain(local: Option<&'static str>) -> (Option<Region>, SharedCredentialsProvider) {
+pub(super) async fn standard_chain(
+    local: Option<&'static str>,
+) -> (Option<Region>, SharedCredentialsProvider) {
     let http = aws_smithy_http_client::Builder::new()
         .tls_provider(tls::Provider::Rustls(tls::rustls_provider::CryptoMode::Ring))
         .build_https();
@@ -127,14 +132,19 @@ pub(super) async fn standard_chain(local: Option<&'static str>) -> (Option<Regio
     let region = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new()).or_else(profile);
     let region = match local {
         Some(local) => region.or_else(Region::new(local)),
-        None => region.or_else(ImdsRegionProvider::builder().configure(&config).imds_client(instance.clone()).build()),
+        None => region
+            .or_else(ImdsRegionProvider::builder().configure(&config).imds_client(instance.clone()).build()),
     };
     let region = region.region().await;
     let config = config.with_region(region.clone());
-    let chain = CredentialsProviderChain::first_try("environment", EnvironmentVariableCredentialsProvider::new())
-        .or_else("profile", ProfileFileCredentialsProvider::builder().configure(&config).build())
-        .or_else("web identity", WebIdentityTokenCredentialsProvider::builder().configure(&config).build())
-        .or_else("container", EcsCredentialsProvider::builder().configure(&config).build());
+    let chain =
+        CredentialsProviderChain::first_try("environment", EnvironmentVariableCredentialsProvider::new())
+            .or_else("profile", ProfileFileCredentialsProvider::builder().configure(&config).build())
+            .or_else(
+                "web identity",
+                WebIdentityTokenCredentialsProvider::builder().configure(&config).build(),
+            )
+            .or_else("container", EcsCredentialsProvider::builder().configure(&config).build());
     let chain = match local {
         Some(_) => chain,
         None => {
