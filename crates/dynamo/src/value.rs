@@ -9,9 +9,11 @@ use bytes::Bytes;
 
 use crate::Number;
 
+mod binary;
 mod read;
 mod write;
 
+pub(crate) use binary::fault as base64_fault;
 pub use read::{MAX_NESTING, read_attributes, read_item};
 pub use write::write_item;
 

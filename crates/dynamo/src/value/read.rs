@@ -3,11 +3,9 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 
-use super::{Item, Value};
+use super::{Item, Value, binary as base64};
 use crate::json::{self, Malformed};
 use crate::{Error, Number};
 
@@ -109,10 +107,7 @@ fn number(raw: &[u8]) -> Result<String, Error> {
 }
 
 fn binary(raw: &[u8]) -> Result<Bytes, Error> {
-    STANDARD
-        .decode(text(raw)?.as_bytes())
-        .map(Bytes::from)
-        .map_err(|_| Error::serialization("Base64 encoded length or content is invalid"))
+    base64::decode(&text(raw)?)
 }
 
 fn boolean(raw: &[u8]) -> Result<bool, Error> {

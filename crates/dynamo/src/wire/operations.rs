@@ -2,7 +2,7 @@
 //!
 //! Members stand in the order in which DynamoDB reports them. Table operations are here for their types only.
 
-use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Whole, Wording};
+use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Total, Whole, Wording};
 use crate::Operation;
 
 use Shape::{Any, Flag, LaterValue, Value};
@@ -16,11 +16,13 @@ const fn list(of: Shape) -> List {
 }
 
 const fn map(of: Shape, class: &'static str) -> Map {
-    Map { of, class, least: 0, most: usize::MAX }
+    Map { of, class, least: 0, most: usize::MAX, total: Total::Any }
 }
 
 const STRING: Shape = Shape::Text(&Text { least: 0, most: usize::MAX, words: &[], named: Named::Plain });
 const TABLE: Shape = Shape::Text(&Text { least: 3, most: 255, words: &[], named: Named::Table });
+/// A PartiQL statement (service model: `PartiQLStatement`). An empty one is refused by who parses it.
+const STATEMENT: Shape = Shape::Text(&Text { least: 0, most: 8192, words: &[], named: Named::Plain });
 const TOKEN: Shape = Shape::Text(&Text { least: 1, most: 36, words: &[], named: Named::Plain });
 const CAPACITY: Shape = Shape::Text(&words(&["INDEXES", "TOTAL", "NONE"]));
 const METRICS: Shape = Shape::Text(&words(&["SIZE", "NONE"]));
@@ -144,6 +146,8 @@ structures! {
     BATCH_GET_ITEM = BatchGetItemInput {
         must RequestItems: Shape::Map(&Map {
             least: 1,
+            most: 100,
+            total: Total::Keys(100),
             ..map(Shape::Structure(&KEYS_AND_ATTRIBUTES), "com.amazonaws.dynamodb.v20120810.KeysAndAttributes")
         }),
         may ReturnConsumedCapacity: STRING,
@@ -154,24 +158,28 @@ structures! {
         may ExpressionAttributeNames: NAMES,
     }
     BATCH_WRITE_ITEM = BatchWriteItemInput {
-        must RequestItems: Shape::Map(&map(
-            Shape::List(&list(Shape::Structure(&WRITE_REQUEST))),
-            "java.util.List<com.amazonaws.dynamodb.v20120810.WriteRequest>",
-        )),
+        must RequestItems: Shape::Map(&Map {
+            most: 25,
+            total: Total::Writes(25),
+            ..map(
+                Shape::List(&list(Shape::Structure(&WRITE_REQUEST))),
+                "java.util.List<com.amazonaws.dynamodb.v20120810.WriteRequest>",
+            )
+        }),
         may ReturnConsumedCapacity: STRING, may ReturnItemCollectionMetrics: STRING,
     }
     WRITE_REQUEST = WriteRequest { may PutRequest: Shape::Structure(&PUT_REQUEST), may DeleteRequest: Shape::Structure(&DELETE_REQUEST) }
     PUT_REQUEST = PutRequest { must Item: ITEM }
     DELETE_REQUEST = DeleteRequest { must Key: ITEM }
     TRANSACT_GET_ITEMS = TransactGetItemsInput {
-        must TransactItems: Shape::List(&List { least: 1, ..list(Shape::Structure(&TRANSACT_GET_ITEM)) }),
+        must TransactItems: Shape::List(&List { least: 1, most: 100, ..list(Shape::Structure(&TRANSACT_GET_ITEM)) }),
         may ReturnConsumedCapacity: STRING,
     }
     TRANSACT_GET_ITEM = TransactGetItem { must Get: Shape::Structure(&GET) }
     GET = Get { must Key: ITEM, must TableName: STRING, may ProjectionExpression: STRING, may ExpressionAttributeNames: NAMES }
     TRANSACT_WRITE_ITEMS = TransactWriteItemsInput {
-        must TransactItems: Shape::List(&List { least: 1, ..list(Shape::Structure(&TRANSACT_WRITE_ITEM)) }),
-        may ReturnConsumedCapacity: STRING, may ReturnItemCollectionMetrics: STRING, may ClientRequestToken: TOKEN,
+        must TransactItems: Shape::List(&List { least: 1, most: 100, ..list(Shape::Structure(&TRANSACT_WRITE_ITEM)) }),
+        may ClientRequestToken: TOKEN, may ReturnConsumedCapacity: CAPACITY, may ReturnItemCollectionMetrics: METRICS,
     }
     TRANSACT_WRITE_ITEM = TransactWriteItem {
         may ConditionCheck: Shape::Structure(&CONDITION_CHECK), may Put: Shape::Structure(&PUT),
@@ -195,22 +203,22 @@ structures! {
         may ReturnValuesOnConditionCheckFailure: ON_FAILURE,
     }
     EXECUTE_STATEMENT = ExecuteStatementInput {
-        must Statement: STRING, may Parameters: Shape::List(&list(Any)), may ConsistentRead: Flag, may NextToken: STRING,
+        must Statement: STATEMENT, may Parameters: Shape::List(&list(Any)), may ConsistentRead: Flag, may NextToken: STRING,
         may ReturnConsumedCapacity: STRING, may Limit: INTEGER, may ReturnValuesOnConditionCheckFailure: STRING,
     }
     BATCH_EXECUTE_STATEMENT = BatchExecuteStatementInput {
-        must Statements: Shape::List(&list(Shape::Structure(&BATCH_STATEMENT_REQUEST))), may ReturnConsumedCapacity: STRING,
+        must Statements: Shape::List(&List { most: 25, ..list(Shape::Structure(&BATCH_STATEMENT_REQUEST)) }), may ReturnConsumedCapacity: STRING,
     }
     BATCH_STATEMENT_REQUEST = BatchStatementRequest {
-        must Statement: STRING, may Parameters: Shape::List(&list(Any)), may ConsistentRead: Flag,
+        must Statement: STATEMENT, may Parameters: Shape::List(&list(Any)), may ConsistentRead: Flag,
         may ReturnValuesOnConditionCheckFailure: STRING,
     }
     EXECUTE_TRANSACTION = ExecuteTransactionInput {
-        must TransactStatements: Shape::List(&list(Shape::Structure(&PARAMETERIZED_STATEMENT))),
+        must TransactStatements: Shape::List(&List { most: 100, ..list(Shape::Structure(&PARAMETERIZED_STATEMENT)) }),
         may ClientRequestToken: STRING, may ReturnConsumedCapacity: STRING,
     }
     PARAMETERIZED_STATEMENT = ParameterizedStatement {
-        must Statement: STRING, may Parameters: Shape::List(&list(Any)), may ReturnValuesOnConditionCheckFailure: STRING,
+        must Statement: STATEMENT, may Parameters: Shape::List(&list(Any)), may ReturnValuesOnConditionCheckFailure: STRING,
     }
     ONE_TABLE = DescribeTableInput { may TableName: STRING }
     LIST_TABLES = ListTablesInput { may ExclusiveStartTableName: STRING, may Limit: INTEGER }

@@ -146,15 +146,25 @@ impl<'a> Scan<'a> {
 
     /// Passes over any value. How deep it nests: 0 for a scalar.
     pub(super) fn skip(&mut self) -> Result<usize, Malformed> {
-        // One entry for each open array or object: its closing byte. No recursion: the text decides the depth.
-        let mut open: Vec<u8> = Vec::new();
+        self.skip_with(|_, _| {})
+    }
+
+    /// [`skip`](Self::skip) that shows every string that is a member or an element of one: the member's name, and the string between
+    /// its quotes, both with escapes as they are.
+    pub(super) fn skip_with(&mut self, mut show: impl FnMut(&[u8], &'a [u8])) -> Result<usize, Malformed> {
+        // One entry for each open array or object: its closing byte, and the name of the member that is read, or that it is. No
+        // recursion: the text decides the depth.
+        let mut open: Vec<(u8, &[u8])> = Vec::new();
         let mut deepest = 0;
         loop {
             let opened = match self.peek()? {
                 b'{' => Some(b'}'),
                 b'[' => Some(b']'),
                 b'"' => {
-                    self.string()?;
+                    let text = self.string()?;
+                    if let Some((_, name)) = open.last() {
+                        show(name, text);
+                    }
                     None
                 }
                 b't' => {
@@ -177,17 +187,26 @@ impl<'a> Scan<'a> {
             let mut first = opened.is_some();
             if let Some(end) = opened {
                 self.at += 1;
-                open.push(end);
+                // Of a list in a list no member is known.
+                let name = open
+                    .last()
+                    .filter(|(around, _)| end == b']' && *around == b'}')
+                    .map_or(&b""[..], |(_, name)| name);
+                open.push((end, name));
                 deepest = deepest.max(open.len());
                 if deepest > DEEPEST {
                     return Err(Malformed);
                 }
             }
             loop {
-                let Some(end) = open.last() else { return Ok(deepest) };
-                if self.more(*end, first)? {
-                    if *end == b'}' {
-                        self.name()?;
+                let Some((end, _)) = open.last() else { return Ok(deepest) };
+                let end = *end;
+                if self.more(end, first)? {
+                    if end == b'}' {
+                        let name = self.name()?;
+                        if let Some((_, of)) = open.last_mut() {
+                            *of = name;
+                        }
                     }
                     break;
                 }

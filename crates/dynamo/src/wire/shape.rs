@@ -59,6 +59,18 @@ pub(super) struct Map {
     pub(super) class: &'static str,
     pub(super) least: usize,
     pub(super) most: usize,
+    pub(super) total: Total,
+}
+
+/// A limit on the elements of all lists of a map together, one list for each member.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Total {
+    /// None.
+    Any,
+    /// BatchGetItem's keys: the longest list is named.
+    Keys(usize),
+    /// BatchWriteItem's requests: the map is named.
+    Writes(usize),
 }
 
 /// How the error about a length begins.

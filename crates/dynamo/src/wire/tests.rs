@@ -245,9 +245,241 @@ fn limits_are_counted_and_listed_in_order() {
             r#"{"TransactItems": [{"Put": {"TableName": "game", "Item": {}, "ReturnValuesOnConditionCheckFailure": "x"}}]}"#,
             "1 validation error detected: Value 'x' at 'transactItems.1.member.put.returnValuesOnConditionCheckFailure' failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, NONE]",
         ),
+        // As on AWS, us-east-1, 2026-10-09 (dynamodb-conformance, `validation-ordering`): the token's error comes first.
+        (
+            Operation::TransactWriteItems,
+            r#"{"ReturnConsumedCapacity": "x", "TransactItems": [{}], "ClientRequestToken": "1234567890123456789012345678901234567"}"#,
+            "2 validation errors detected: Value '1234567890123456789012345678901234567' at 'clientRequestToken' failed to satisfy constraint: Member must have length less than or equal to 36; Value 'x' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]",
+        ),
+        // Likewise: an unknown word is refused whatever else is wrong.
+        (
+            Operation::TransactWriteItems,
+            r#"{"TransactItems": [{}], "ReturnItemCollectionMetrics": "x", "ReturnConsumedCapacity": "y"}"#,
+            "2 validation errors detected: Value 'y' at 'returnConsumedCapacity' failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]; Value 'x' at 'returnItemCollectionMetrics' failed to satisfy constraint: Member must satisfy enum value set: [SIZE, NONE]",
+        ),
     ] {
         validation(operation, body, message);
     }
+}
+
+/// As DynamoDB does ("10 validation errors detected" of a request with 27: tests of the `dynalite` project, `createTable`).
+#[test]
+fn no_more_than_ten_faults_are_told_and_the_first_of_them() {
+    let body = format!(r#"{{"TransactItems": [{}]}}"#, ["{}"; 100].join(","));
+    let (_, message) = verdict(Operation::TransactGetItems, &body).unwrap();
+    assert!(message.starts_with("10 validation errors detected: "), "{message}");
+    assert_eq!(message.matches("must not be null").count(), 10);
+    assert!(
+        message.contains("'transactItems.1.member.get'") && message.contains("'transactItems.10.member.get'")
+    );
+    // Members in their order, whatever the body's.
+    let body = format!(
+        r#"{{"RequestItems": {{"game": [{}]}}, "ReturnConsumedCapacity": 1}}"#,
+        [r#"{"PutRequest": {}}"#; 25].join(",")
+    );
+    assert_eq!(verdict(Operation::BatchWriteItem, &body).unwrap().0, Code::SerializationException);
+    let body =
+        format!(r#"{{"TransactItems": [{}], "ClientRequestToken": ""}}"#, [r#"{"Put": {}}"#; 4].join(","));
+    let (_, message) = verdict(Operation::TransactWriteItems, &body).unwrap();
+    assert!(
+        message.starts_with("9 validation errors detected: ") && message.contains("'clientRequestToken'"),
+        "{message}"
+    );
+}
+
+/// The lengths of the service model 2012-08-10.
+#[test]
+fn lists_have_the_lengths_of_the_service_model() {
+    let of = |element: &str, count: usize| vec![element; count].join(",");
+    let told = |member: &str, most: usize| {
+        format!(
+            "1 validation error detected: Value '[...]' at '{member}' failed to satisfy constraint: Member must have length less than or equal to {most}"
+        )
+    };
+    let get = r#"{"Get": {"TableName": "game", "Key": {}}}"#;
+    for (operation, list, member, element, most) in [
+        (Operation::TransactGetItems, "TransactItems", "transactItems", get, 100),
+        (Operation::TransactWriteItems, "TransactItems", "transactItems", "{}", 100),
+        (
+            Operation::ExecuteTransaction,
+            "TransactStatements",
+            "transactStatements",
+            r#"{"Statement": "x"}"#,
+            100,
+        ),
+        (Operation::BatchExecuteStatement, "Statements", "statements", r#"{"Statement": "x"}"#, 25),
+    ] {
+        assert_eq!(verdict(operation, &format!(r#"{{"{list}": [{}]}}"#, of(element, most))), None);
+        validation(operation, &format!(r#"{{"{list}": [{}]}}"#, of(element, most + 1)), &told(member, most));
+    }
+    // The list's own error comes before those of its elements.
+    let (_, message) =
+        verdict(Operation::TransactGetItems, &format!(r#"{{"TransactItems": [{}]}}"#, of("{}", 101)))
+            .unwrap();
+    assert!(
+        message.starts_with("10 validation errors detected: Value '[...]' at 'transactItems'"),
+        "{message}"
+    );
+
+    let writes = |tables: &[usize]| {
+        let lists =
+            tables.iter().enumerate().map(|(at, count)| format!(r#""game{at}": [{}]"#, of("{}", *count)));
+        format!(r#"{{"RequestItems": {{{}}}}}"#, lists.collect::<Vec<_>>().join(","))
+    };
+    assert_eq!(verdict(Operation::BatchWriteItem, &writes(&[12, 13])), None);
+    validation(
+        Operation::BatchWriteItem,
+        &writes(&[12, 14]),
+        "1 validation error detected: Value '{game1=[...]}' at 'requestItems' failed to satisfy constraint: Map value must satisfy constraint: [Member must have length less than or equal to 25, Member must have length greater than or equal to 1]",
+    );
+    validation(
+        Operation::BatchWriteItem,
+        &writes(&[0; 26]),
+        "1 validation error detected: Value at 'RequestItems' failed to satisfy constraint: Member must have length less than or equal to 25",
+    );
+    let keys = |tables: &[usize]| {
+        let lists = tables.iter().enumerate().map(|(at, count)| {
+            format!(
+                r#""game{at}": {{"Keys": [{}], "AttributesToGet": [{}]}}"#,
+                of("{}", *count),
+                of("\"a\"", 90)
+            )
+        });
+        format!(r#"{{"RequestItems": {{{}}}}}"#, lists.collect::<Vec<_>>().join(","))
+    };
+    assert_eq!(verdict(Operation::BatchGetItem, &keys(&[40, 60])), None);
+    for tables in [&[40, 61][..], &[1, 101]] {
+        validation(
+            Operation::BatchGetItem,
+            &keys(tables),
+            "1 validation error detected: Value at 'RequestItems.game1.member.Keys' failed to satisfy constraint: Member must have length less than or equal to 100",
+        );
+    }
+    validation(
+        Operation::ExecuteStatement,
+        &format!(r#"{{"Statement": "{}"}}"#, "x".repeat(8193)),
+        &format!(
+            "1 validation error detected: Value '{}...' at 'statement' failed to satisfy constraint: Member must have length less than or equal to 8192",
+            "x".repeat(1024)
+        ),
+    );
+}
+
+/// A fault in every element, under a name that is long: what is told stays small whatever is sent.
+#[test]
+fn what_is_told_of_a_body_is_bounded() {
+    let name = "t".repeat(100_000);
+    for (operation, body) in [
+        (
+            Operation::BatchWriteItem,
+            format!(
+                r#"{{"RequestItems": {{"{name}": [{}]}}}}"#,
+                vec![r#"{"PutRequest": {}}"#; 15_000].join(",")
+            ),
+        ),
+        (
+            Operation::BatchGetItem,
+            format!(r#"{{"RequestItems": {{"{name}": {{}}, "{name}": {{"Keys": []}}}}}}"#),
+        ),
+        (
+            Operation::TransactGetItems,
+            format!(r#"{{"TransactItems": [{}]}}"#, vec!["{}"; 1_000_000].join(",")),
+        ),
+        (
+            Operation::TransactGetItems,
+            format!(r#"{{"TransactItems": [{{"Get": {{"TableName": 1, "{name}": 1}}}}]}}"#),
+        ),
+        (
+            Operation::GetItem,
+            format!(r#"{{"TableName": "{name}", "ReturnConsumedCapacity": "{name}", "Key": {{}}}}"#),
+        ),
+        (
+            Operation::TransactWriteItems,
+            format!(
+                r#"{{"TransactItems": [{}], "ClientRequestToken": "{name}"}}"#,
+                vec!["{}"; 1_000_000].join(",")
+            ),
+        ),
+    ] {
+        let (_, message) = verdict(operation, &body).unwrap();
+        assert!(message.len() < 25_000, "{operation:?}: {} bytes", message.len());
+    }
+}
+
+/// The words of DynamoDB, as the tests of the `dynalite` project observed them (`helpers.js`, `Blob`).
+#[test]
+fn binary_values_that_do_not_decode_are_refused_wherever_they_stand() {
+    let length = "Base64 encoded length is expected a multiple of 4 bytes but found: 5";
+    for value in
+        [r#"{"B": "23456"}"#, r#"{"BS": ["AAAA", "23456"]}"#, r#"{"L": [{"M": {"a": {"B": "23456"}}}]}"#]
+    {
+        for (operation, body) in [
+            (Operation::GetItem, format!(r#"{{"TableName": "game", "Key": {{"pk": {value}}}}}"#)),
+            (Operation::PutItem, format!(r#"{{"TableName": "game", "Item": {{"pk": {value}}}}}"#)),
+            (
+                Operation::PutItem,
+                format!(
+                    r#"{{"TableName": "game", "Item": {{}}, "Expected": {{"pk": {{"Value": {value}}}}}}}"#
+                ),
+            ),
+            (
+                Operation::UpdateItem,
+                format!(
+                    r#"{{"TableName": "game", "Key": {{}}, "AttributeUpdates": {{"pk": {{"Value": {value}}}}}}}"#
+                ),
+            ),
+            (Operation::Query, format!(r#"{{"TableName": "game", "ExclusiveStartKey": {{"pk": {value}}}}}"#)),
+            (
+                Operation::Query,
+                format!(r#"{{"TableName": "game", "ExpressionAttributeValues": {{":pk": {value}}}}}"#),
+            ),
+            (
+                Operation::Query,
+                format!(
+                    r#"{{"TableName": "game", "KeyConditions": {{"pk": {{"AttributeValueList": [{value}]}}}}}}"#
+                ),
+            ),
+            (Operation::Scan, format!(r#"{{"TableName": "game", "ExclusiveStartKey": {{"pk": {value}}}}}"#)),
+            (
+                Operation::BatchGetItem,
+                format!(r#"{{"RequestItems": {{"game": {{"Keys": [{{"pk": {value}}}]}}}}}}"#),
+            ),
+            (
+                Operation::BatchWriteItem,
+                format!(
+                    r#"{{"RequestItems": {{"game": [{{"DeleteRequest": {{"Key": {{"pk": {value}}}}}}}]}}}}"#
+                ),
+            ),
+            (
+                Operation::TransactGetItems,
+                format!(
+                    r#"{{"TransactItems": [{{"Get": {{"TableName": "game", "Key": {{"pk": {value}}}}}}}]}}"#
+                ),
+            ),
+            (
+                Operation::TransactWriteItems,
+                format!(
+                    r#"{{"TransactItems": [{{"Put": {{"TableName": "game", "Item": {{"pk": {value}}}}}}}]}}"#
+                ),
+            ),
+            (Operation::ExecuteStatement, format!(r#"{{"Statement": "x", "Parameters": [{value}]}}"#)),
+            (
+                Operation::BatchExecuteStatement,
+                format!(r#"{{"Statements": [{{"Statement": "x", "Parameters": [{{"S": "a"}}, {value}]}}]}}"#),
+            ),
+            (
+                Operation::ExecuteTransaction,
+                format!(r#"{{"TransactStatements": [{{"Statement": "x", "Parameters": [{value}]}}]}}"#),
+            ),
+        ] {
+            serialization(operation, &body, length);
+            let fine = body.replace("23456", "2345");
+            assert!(!matches!(verdict(operation, &fine), Some((Code::SerializationException, _))), "{fine}");
+        }
+    }
+    // An attribute may be called like a type.
+    let body = r#"{"Statement": "x", "Parameters": [{"M": {"B": {"S": "23456"}, "BS": {"L": [{"S": "23456"}]}}}, {"S": "23456"}]}"#;
+    assert_eq!(verdict(Operation::ExecuteStatement, body), None);
 }
 
 #[test]

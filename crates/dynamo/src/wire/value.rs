@@ -1,7 +1,7 @@
 //! Attribute values: one type each, nested no deeper than can be read.
 
 use super::fault::{self, Stop, stop};
-use super::walk::{At, Walk, scalar};
+use super::walk::{At, Walk, decoded, scalar};
 
 /// Levels of lists and maps that DynamoDB takes in an attribute (AWS, "Limits": 32, the attribute itself counted).
 /// A value nested deeper is passed over unread.
@@ -61,7 +61,8 @@ impl Walk<'_> {
             }
             types += 1;
             match name {
-                b"S" | b"N" | b"B" => self.plain()?,
+                b"S" | b"N" => self.plain()?,
+                b"B" => self.binary()?,
                 b"BOOL" | b"NULL" => self.boolean()?,
                 b"SS" | b"NS" | b"BS" => {
                     self.open_list()?;
@@ -70,6 +71,8 @@ impl Walk<'_> {
                         first = false;
                         if self.scan.peek()? == b'n' {
                             self.scan.word("null")?;
+                        } else if name == b"BS" {
+                            self.binary()?;
                         } else {
                             self.plain()?;
                         }
@@ -124,6 +127,14 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// A string that is base64: DynamoDB refuses any other as it reads the body.
+    fn binary(&mut self) -> Result<(), Stop> {
+        if self.scan.peek()? != b'"' {
+            return fault::cannot(&mut self.scan, "String");
+        }
+        not_base64(self.scan.string()?)
+    }
+
     /// `BOOL` and `NULL`: which texts pass for booleans is the value reader's to know.
     fn boolean(&mut self) -> Result<(), Stop> {
         match self.scan.peek()? {
@@ -144,6 +155,20 @@ impl Walk<'_> {
         }
     }
 
+    /// Passes over a value of which nothing is judged here but its binary values.
+    pub(super) fn binaries(&mut self) -> Result<(), Stop> {
+        let mut wrong = None;
+        let depth = self.scan.skip_with(|name, text| {
+            if matches!(name, b"B" | b"BS") && wrong.is_none() {
+                wrong = not_base64(text).err();
+            }
+        })?;
+        if depth > BEYOND_READERS {
+            self.value.get_or_insert(TOO_DEEP);
+        }
+        wrong.map_or(Ok(()), Err)
+    }
+
     /// Passes over a value that nobody here judges.
     pub(super) fn skip(&mut self) -> Result<(), Stop> {
         if self.scan.skip()? > BEYOND_READERS {
@@ -151,4 +176,14 @@ impl Walk<'_> {
         }
         Ok(())
     }
+}
+
+/// Stops at a text, as it stands between its quotes, that is not base64.
+fn not_base64(raw: &[u8]) -> Result<(), Stop> {
+    let found = if raw.contains(&b'\\') {
+        crate::value::base64_fault(decoded(raw).as_bytes())
+    } else {
+        crate::value::base64_fault(raw)
+    };
+    found.map_or(Ok(()), stop)
 }

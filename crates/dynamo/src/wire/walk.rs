@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 
 use super::fault::{self, Stop, stop};
+use super::problems::{Problems, cut};
 use super::scan::Scan;
-use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Whole, Wording};
+use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Total, Whole, Wording};
 use crate::json;
 use crate::{Code, Error};
 
@@ -17,8 +18,14 @@ pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Erro
     if std::str::from_utf8(body).is_err() {
         return Err(malformed());
     }
-    let mut walk =
-        Walk { scan: Scan::new(body), path: Vec::new(), top: 0, value: None, problems: Vec::new() };
+    let mut walk = Walk {
+        scan: Scan::new(body),
+        path: Vec::new(),
+        top: 0,
+        elements: 0,
+        value: None,
+        problems: Problems::default(),
+    };
     match walk.request(request) {
         Ok(()) => walk.verdict(),
         Err(Stop::Malformed) => Err(malformed()),
@@ -38,9 +45,11 @@ pub(super) struct Walk<'a> {
     path: Vec<Step<'a>>,
     /// The request's member that is being read, by its place in the shape.
     top: usize,
+    /// How many elements lists of structures and keys had so far.
+    elements: usize,
     /// The first attribute value that is none.
     pub(super) value: Option<&'static str>,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 /// One step of a member's path.
@@ -50,12 +59,6 @@ enum Step<'a> {
     Key(&'a [u8]),
     /// A list's place, from 1.
     Place(usize),
-}
-
-struct Problem {
-    wording: Wording,
-    top: usize,
-    text: String,
 }
 
 /// Where a value stands decides how a wrong type is worded.
@@ -75,24 +78,11 @@ impl<'a> Walk<'a> {
         Ok(self.scan.end()?)
     }
 
-    fn verdict(mut self) -> Result<(), Error> {
+    fn verdict(self) -> Result<(), Error> {
         if let Some(message) = self.value {
             return Err(Error::validation(message));
         }
-        if self.problems.iter().any(|problem| problem.wording == Wording::Unquoted) {
-            self.problems.retain(|problem| problem.wording == Wording::Unquoted);
-        }
-        self.problems.sort_by_key(|problem| problem.top);
-        let texts: Vec<_> = self.problems.iter().map(|problem| problem.text.as_str()).collect();
-        match texts.as_slice() {
-            [] => Ok(()),
-            [one] => Err(Error::validation(format!("1 validation error detected: {one}"))),
-            more => Err(Error::validation(format!(
-                "{} validation errors detected: {}",
-                more.len(),
-                more.join("; ")
-            ))),
-        }
+        self.problems.verdict()
     }
 
     fn shape(&mut self, shape: Shape, at: At) -> Result<(), Stop> {
@@ -110,7 +100,7 @@ impl<'a> Walk<'a> {
             Shape::List(list) => self.list(list, at),
             Shape::Map(map) => self.map(map, at),
             Shape::Structure(structure) => self.structure(structure, at),
-            Shape::Any => self.skip(),
+            Shape::Any => self.binaries(),
         }
     }
 
@@ -161,11 +151,10 @@ impl<'a> Walk<'a> {
                 self.top = place;
             }
             self.path.push(Step::Member(name));
-            let text = format!(
-                "Value null at '{}' failed to satisfy constraint: Member must not be null",
-                self.path(Wording::Quoted)
-            );
-            self.problem(Wording::Quoted, text);
+            self.problem(Wording::Quoted, |walk| {
+                let path = walk.path(Wording::Quoted);
+                format!("Value null at '{path}' failed to satisfy constraint: Member must not be null")
+            });
             self.path.pop();
         }
         Ok(())
@@ -179,6 +168,7 @@ impl<'a> Walk<'a> {
             _ => return stop(fault::FIELD),
         }
         self.scan.bump();
+        let before = self.problems.place();
         let mut count = 0;
         while self.scan.more(b']', count == 0)? {
             count += 1;
@@ -186,11 +176,16 @@ impl<'a> Walk<'a> {
             self.shape(list.of, At::Element)?;
             self.path.pop();
         }
-        // DynamoDB prints the whole list into the error; only for an empty one is that text known here.
+        if matches!(list.of, Shape::Structure(_) | Shape::Map(_)) {
+            self.elements += count;
+        }
         if count < list.least {
             self.length("[]", list.wording, "greater", list.least);
-        } else if count > list.most && list.wording == Wording::Unquoted {
-            self.length("", list.wording, "less", list.most);
+        } else if count > list.most {
+            // DynamoDB prints the whole list into the error, in words of its own language. It stands before what is wrong with the elements.
+            let after = self.problems.go_back(before);
+            self.length("[...]", list.wording, "less", list.most);
+            self.problems.go_on(after);
         }
         Ok(())
     }
@@ -209,28 +204,55 @@ impl<'a> Walk<'a> {
         }
         self.scan.bump();
         let mut count = 0;
+        let (before, mut longest) = (self.elements, (0, &b""[..]));
         while self.scan.more(b'}', count == 0)? {
             count += 1;
             let key = self.scan.name()?;
+            let so_far = self.elements;
             self.path.push(Step::Key(key));
             self.shape(map.of, At::Element)?;
             self.path.pop();
+            if self.elements - so_far > longest.0 {
+                longest = (self.elements - so_far, key);
+            }
         }
         if count < map.least {
             self.length("", Wording::Unquoted, "greater", map.least);
         } else if count > map.most {
             self.length("", Wording::Unquoted, "less", map.most);
         }
+        match map.total {
+            Total::Keys(most) if self.elements - before > most && longest.0 <= most => {
+                self.path.extend([Step::Key(longest.1), Step::Member("Keys")]);
+                self.length("", Wording::Unquoted, "less", most);
+                self.path.truncate(self.path.len() - 2);
+            }
+            Total::Writes(most) if self.elements - before > most => self.too_many_writes(longest.1, most),
+            _ => {}
+        }
         Ok(())
     }
 
+    /// DynamoDB prints all of the map into this error, in words of its own language.
+    fn too_many_writes(&mut self, table: &[u8], most: usize) {
+        self.problem(Wording::Quoted, |walk| {
+            let (path, table) = (walk.path(Wording::Quoted), decoded(table));
+            format!(
+                "Value '{{{}=[...]}}' at '{path}' failed to satisfy constraint: Map value must satisfy constraint: [Member must have length \
+                 less than or equal to {most}, Member must have length greater than or equal to 1]",
+                cut(&table)
+            )
+        });
+    }
+
     fn length(&mut self, value: &str, wording: Wording, direction: &str, limit: usize) {
-        let path = self.path(wording);
-        let quoted = if wording == Wording::Quoted { format!("'{value}' ") } else { String::new() };
-        let text = format!(
-            "Value {quoted}at '{path}' failed to satisfy constraint: Member must have length {direction} than or equal to {limit}"
-        );
-        self.problem(wording, text);
+        self.problem(wording, |walk| {
+            let path = walk.path(wording);
+            let quoted = if wording == Wording::Quoted { format!("'{value}' ") } else { String::new() };
+            format!(
+                "Value {quoted}at '{path}' failed to satisfy constraint: Member must have length {direction} than or equal to {limit}"
+            )
+        });
     }
 
     fn text(&mut self, text: &'static Text) -> Result<(), Stop> {
@@ -267,14 +289,13 @@ impl<'a> Walk<'a> {
         } else {
             return Ok(());
         };
-        let text = match text.named {
+        self.problem(Wording::Quoted, |walk| match text.named {
             Named::ReturnValues => RETURN_VALUES.to_owned(),
-            _ => format!(
-                "Value '{value}' at '{}' failed to satisfy constraint: {broken}",
-                self.path(Wording::Quoted)
-            ),
-        };
-        self.problem(Wording::Quoted, text);
+            _ => {
+                let (path, value) = (walk.path(Wording::Quoted), cut(&value));
+                format!("Value '{value}' at '{path}' failed to satisfy constraint: {broken}")
+            }
+        });
         Ok(())
     }
 
@@ -288,11 +309,12 @@ impl<'a> Walk<'a> {
             _ if value > whole.most => ("less", whole.most),
             _ => return Ok(()),
         };
-        let path = self.path(Wording::Unquoted);
-        let text = format!(
-            "Value at '{path}' failed to satisfy constraint: Member must have value {direction} than or equal to {limit}"
-        );
-        self.problem(Wording::Unquoted, text);
+        self.problem(Wording::Unquoted, |walk| {
+            let path = walk.path(Wording::Unquoted);
+            format!(
+                "Value at '{path}' failed to satisfy constraint: Member must have value {direction} than or equal to {limit}"
+            )
+        });
         Ok(())
     }
 
@@ -312,8 +334,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn problem(&mut self, wording: Wording, text: String) {
-        self.problems.push(Problem { wording, top: self.top, text });
+    /// Takes note of what is wrong where the walk stands. Its text is made only if it will be told.
+    fn problem(&mut self, wording: Wording, text: impl FnOnce(&Self) -> String) {
+        if let Some(place) = self.problems.admits(wording, self.top) {
+            let text = text(self);
+            self.problems.keep(place, text);
+        }
     }
 
     /// Where the walk stands, as DynamoDB writes it.
@@ -331,7 +357,7 @@ impl<'a> Walk<'a> {
                 }
                 Step::Member(name) => path.push_str(name),
                 Step::Key(key) => {
-                    path.push_str(&decoded(key));
+                    path.push_str(&cut(&decoded(key)));
                     path.push_str(".member");
                 }
                 Step::Place(place) => {
@@ -349,7 +375,7 @@ pub(super) fn scalar<T>(at: At) -> Result<T, Stop> {
 }
 
 /// A string's text from what stands between its quotes.
-fn decoded(raw: &[u8]) -> Cow<'_, str> {
+pub(super) fn decoded(raw: &[u8]) -> Cow<'_, str> {
     if raw.contains(&b'\\') {
         let quoted = [b"\"", raw, b"\""].concat();
         // An escape that is half of a pair has no text; it fits no name and no set either.
