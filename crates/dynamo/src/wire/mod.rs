@@ -13,6 +13,7 @@
 
 mod fault;
 mod operations;
+mod placeholders;
 mod problems;
 mod scan;
 mod shape;

@@ -18,6 +18,16 @@ impl<'a> Scan<'a> {
         Scan { text, at: 0 }
     }
 
+    /// Where the cursor stands.
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
+    /// The text from a place to where the cursor stands.
+    pub(super) fn since(&self, place: usize) -> &'a [u8] {
+        self.text.get(place..self.at).unwrap_or_default()
+    }
+
     /// The first byte of the next token.
     pub(super) fn peek(&mut self) -> Result<u8, Malformed> {
         while let Some(byte) = self.text.get(self.at) {

@@ -406,6 +406,33 @@ fn what_is_told_of_a_body_is_bounded() {
     }
 }
 
+/// AWS Developer Guide, "Constraints": 2 MB of names and values; in the words of DynamoDB Local.
+#[test]
+fn an_expressions_names_and_values_hold_two_megabytes() {
+    const TOO_MUCH: &str =
+        "Combined size of ExpressionAttributeNames and ExpressionAttributeValues exceeds max size";
+    let query = |value: &str| {
+        format!(
+            r##"{{"TableName": "game", "ExpressionAttributeNames": {{"#a": "a"}}, "ExpressionAttributeValues": {{":a": {value}}}}}"##
+        )
+    };
+    let mega = 1024 * 1024;
+    let text = |bytes: usize| format!(r#"{{"S": "{}"}}"#, "x".repeat(bytes));
+    assert_eq!(verdict(Operation::Query, &query(&text(2 * mega - 1))), None);
+    validation(Operation::Query, &query(&text(2 * mega)), TOO_MUCH);
+    // What counts is what is said, not how it is written.
+    let escaped = format!(r#"{{"S": "{}"}}"#, "\\u0041".repeat(mega));
+    assert_eq!(verdict(Operation::Query, &query(&escaped)), None);
+    let binary = format!(r#"{{"B": "{}"}}"#, "AAAA".repeat(mega / 2));
+    assert_eq!(verdict(Operation::Query, &query(&binary)), None);
+    let many = format!(r#"{{"L": [{}]}}"#, vec![text(1000); 2200].join(","));
+    validation(Operation::Query, &query(&many), TOO_MUCH);
+    let update = format!(
+        r#"{{"TransactItems": [{{"Update": {{"TableName": "game", "Key": {{}}, "UpdateExpression": "x", "ExpressionAttributeValues": {{":a": {many}}}}}}}]}}"#
+    );
+    validation(Operation::TransactWriteItems, &update, TOO_MUCH);
+}
+
 /// The words of DynamoDB, as the tests of the `dynalite` project observed them (`helpers.js`, `Blob`).
 #[test]
 fn binary_values_that_do_not_decode_are_refused_wherever_they_stand() {

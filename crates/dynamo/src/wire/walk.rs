@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::fault::{self, Stop, stop};
+use super::placeholders;
 use super::problems::{Problems, cut};
 use super::scan::Scan;
 use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Total, Whole, Wording};
@@ -25,6 +26,7 @@ pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Erro
         elements: 0,
         value: None,
         problems: Problems::default(),
+        oversized: false,
     };
     match walk.request(request) {
         Ok(()) => walk.verdict(),
@@ -50,6 +52,8 @@ pub(super) struct Walk<'a> {
     /// The first attribute value that is none.
     pub(super) value: Option<&'static str>,
     problems: Problems,
+    /// An expression's names and values hold too much.
+    oversized: bool,
 }
 
 /// One step of a member's path.
@@ -82,7 +86,8 @@ impl<'a> Walk<'a> {
         if let Some(message) = self.value {
             return Err(Error::validation(message));
         }
-        self.problems.verdict()
+        self.problems.verdict()?;
+        if self.oversized { Err(Error::validation(placeholders::TOO_MUCH)) } else { Ok(()) }
     }
 
     fn shape(&mut self, shape: Shape, at: At) -> Result<(), Stop> {
@@ -115,6 +120,7 @@ impl<'a> Walk<'a> {
     fn members(&mut self, structure: &'static Structure) -> Result<(), Stop> {
         let mut present = 0u64;
         let mut first = true;
+        let mut bound: Vec<&[u8]> = Vec::new();
         self.scan.bump();
         while self.scan.more(b'}', first)? {
             first = false;
@@ -138,9 +144,14 @@ impl<'a> Walk<'a> {
             }
             present |= 1 << place;
             self.path.push(Step::Member(member.name));
+            let start = self.scan.place();
             self.shape(member.shape, At::Member)?;
             self.path.pop();
+            if matches!(member.name, "ExpressionAttributeNames" | "ExpressionAttributeValues") {
+                bound.push(self.scan.since(start));
+            }
         }
+        self.oversized |= placeholders::exceed(&bound);
         for (place, Member { name, .. }) in structure
             .members
             .iter()
