@@ -1,6 +1,7 @@
 //! The members of a request's body, found once and left as bytes.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, json};
@@ -21,10 +22,9 @@ impl<'a> Request<'a> {
     /// would believe is its own affair, and a rewrite must not guess.
     pub fn read(body: &'a Bytes) -> Result<Self, Error> {
         let members = json::members(body).map_err(|_| malformed())?;
-        for (at, (name, _)) in members.iter().enumerate() {
-            if members.iter().take(at).any(|(earlier, _)| earlier == name) {
-                return Err(Error::serialization(format!("The member {name} occurs more than once")));
-            }
+        if let Some(name) = repeated(&members) {
+            let name: String = name.chars().take(LONGEST_NAME).collect();
+            return Err(Error::serialization(format!("The member {name} occurs more than once")));
         }
         Ok(Request { body, members })
     }
@@ -42,6 +42,20 @@ impl<'a> Request<'a> {
     pub fn string(&self, name: &str) -> Result<Option<Cow<'a, str>>, Error> {
         self.get(name).map(|raw| json::string(raw).map_err(|_| malformed())).transpose()
     }
+}
+
+/// The most characters of a name that an error tells.
+const LONGEST_NAME: usize = 100;
+
+/// A name that occurs more than once.
+fn repeated<'s>(members: &'s [(Cow<'_, str>, &[u8])]) -> Option<&'s str> {
+    // No operation has more than 20 members: they are compared one by one, without a set.
+    if members.len() <= 20 {
+        let earlier = |at: usize, name: &str| members.iter().take(at).any(|(earlier, _)| earlier == name);
+        return members.iter().enumerate().find_map(|(at, (name, _))| earlier(at, name).then_some(&**name));
+    }
+    let mut met = HashSet::with_capacity(members.len());
+    members.iter().find_map(|(name, _)| (!met.insert(&**name)).then_some(&**name))
 }
 
 /// Members to set in a body, or to take out.

@@ -1,6 +1,7 @@
 //! Which tables a request names, found without reading the rest of it.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,17 +25,26 @@ const NAMING: [&str; 12] = [
     "ShardIterator",
 ];
 
-/// The tables that a request names, each once; ARNs are cut down to the table's name. Empty where none is named.
+/// The most tables that a request names, and the most elements of its list: as many as a transaction has actions, or BatchGetItem
+/// keys. The wire check has DynamoDB's words for most requests that have more.
+const MOST: usize = 100;
+
+/// The longest statement, in bytes of JSON: 8,192 characters (service model 2012-08-10), each an escape of two halves at worst.
+const LONGEST_STATEMENT: usize = 8192 * 12;
+
+/// The tables that a request names, each once; ARNs are cut down to the table's name. Empty where none is named. What it costs is linear in
+/// the body.
 ///
 /// # Errors
-/// `SerializationException` if the body is not JSON, or the place of a name holds something else.
+/// `SerializationException` if the body is not JSON, or the place of a name holds something else; `ValidationException` if it names more
+/// than 100 tables, or has a longer list or statement than any operation takes.
 pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>, Error> {
-    let mut found = Vec::with_capacity(1);
+    let mut found = Names::default();
     match operation {
         Operation::BatchGetItem | Operation::BatchWriteItem => {
             for tables in named(body, &["RequestItems"])? {
                 for (name, _) in json::members(tables).map_err(|_| malformed())? {
-                    add(&mut found, name);
+                    found.add(name)?;
                 }
             }
         }
@@ -65,12 +75,12 @@ pub fn tables_of(operation: Operation, body: &[u8]) -> Result<Vec<Cow<'_, str>>,
                 if NAMING.contains(&&*name) && raw != b"null" {
                     let text = json::string(raw).map_err(|_| malformed())?;
                     let of_iterator = || Cow::Owned(iterator_table(&text).into_owned());
-                    add(&mut found, if name == "ShardIterator" { of_iterator() } else { text });
+                    found.add(if name == "ShardIterator" { of_iterator() } else { text })?;
                 }
             }
         }
     }
-    Ok(found)
+    Ok(found.names)
 }
 
 /// The table of a shard iterator, by name or ARN; the iterator itself where it does not say. DynamoDB and DynamoDB Local write the stream's
@@ -93,27 +103,57 @@ pub fn table_name(name_or_arn: &str) -> &str {
     }
 }
 
-fn add<'a>(found: &mut Vec<Cow<'a, str>>, name: Cow<'a, str>) {
-    let name = match name {
-        Cow::Borrowed(name) => Cow::Borrowed(table_name(name)),
-        Cow::Owned(name) => Cow::Owned(table_name(&name).to_owned()),
-    };
-    if !found.contains(&name) {
-        found.push(name);
+/// Up to this many names are compared one by one; most requests name one table.
+const FEW: usize = 8;
+
+/// Names, each once, in the order in which they came.
+#[derive(Default)]
+struct Names<'a> {
+    names: Vec<Cow<'a, str>>,
+    /// The same, once they are more than a few.
+    met: HashSet<Cow<'a, str>>,
+}
+
+impl<'a> Names<'a> {
+    fn add(&mut self, name: Cow<'a, str>) -> Result<(), Error> {
+        let name = match name {
+            Cow::Borrowed(name) => Cow::Borrowed(table_name(name)),
+            Cow::Owned(name) => Cow::Owned(table_name(&name).to_owned()),
+        };
+        let few = self.names.len() <= FEW;
+        if few && self.names.contains(&name) || self.met.contains(&name) {
+            return Ok(());
+        }
+        if self.names.len() == MOST {
+            return Err(too_many("tables"));
+        }
+        self.names.push(name);
+        if self.names.len() > FEW {
+            let unmet = self.names.get(self.met.len()..).unwrap_or_default();
+            self.met.extend(unmet.iter().cloned());
+        }
+        Ok(())
     }
 }
 
-fn add_named<'a>(found: &mut Vec<Cow<'a, str>>, object: &'a [u8], names: &[&str]) -> Result<(), Error> {
+fn too_many(what: &str) -> Error {
+    Error::validation(format!("The request names too many {what}: at most {MOST}"))
+}
+
+fn add_named<'a>(found: &mut Names<'a>, object: &'a [u8], names: &[&str]) -> Result<(), Error> {
     for raw in named(object, names)? {
-        add(found, json::string(raw).map_err(|_| malformed())?);
+        found.add(json::string(raw).map_err(|_| malformed())?)?;
     }
     Ok(())
 }
 
-fn statement_tables(object: &[u8], found: &mut Vec<Cow<'_, str>>) -> Result<(), Error> {
+fn statement_tables(object: &[u8], found: &mut Names<'_>) -> Result<(), Error> {
     for statement in named(object, &["Statement"])? {
+        if statement.len() > LONGEST_STATEMENT {
+            return Err(Error::validation("The statement is longer than 8192 characters"));
+        }
         for name in partiql::tables(&json::string(statement).map_err(|_| malformed())?) {
-            add(found, Cow::Owned(name));
+            found.add(Cow::Owned(name))?;
         }
     }
     Ok(())
@@ -132,7 +172,7 @@ fn elements<'a>(body: &'a [u8], name: &str) -> Result<Vec<&'a [u8]>, Error> {
     for list in named(body, &[name])? {
         found.extend(json::elements(list).map_err(|_| malformed())?);
     }
-    Ok(found)
+    if found.len() > MOST { Err(too_many("items")) } else { Ok(found) }
 }
 
 #[cfg(test)]
@@ -181,5 +221,19 @@ mod tests {
         assert_eq!(of(Operation::ListTables, "{}"), Vec::<String>::new());
         assert!(tables_of(Operation::GetItem, b"{\"TableName\":5}").is_err());
         assert!(tables_of(Operation::GetItem, b"[").is_err());
+    }
+
+    #[test]
+    fn a_request_names_a_hundred_tables_at_most() {
+        let batch = |count: usize| {
+            let tables: Vec<String> = (0..count).map(|at| format!(r#""t{at}":[],"t0":[]"#)).collect();
+            (Operation::BatchWriteItem, format!(r#"{{"RequestItems":{{{}}}}}"#, tables.join(",")))
+        };
+        let (operation, body) = batch(101);
+        assert_eq!(
+            tables_of(operation, body.as_bytes()).unwrap_err().code,
+            heatsink_dynamo::Code::ValidationException
+        );
+        assert_eq!(tables_of(operation, batch(100).1.as_bytes()).unwrap().len(), 100);
     }
 }
