@@ -25,6 +25,8 @@ struct Lane<K, T> {
     end: End<K>,
     /// How often it has been read.
     reads: u32,
+    /// Its rows were forgotten: it is not read on.
+    trimmed: bool,
 }
 
 /// What the merge gives next.
@@ -65,7 +67,7 @@ pub struct Merge<K, T> {
 impl<K: Ord, T> Merge<K, T> {
     /// A merge of `lanes` lanes, none read yet.
     pub fn new(lanes: usize, descending: bool) -> Self {
-        let lane = || Lane { rows: VecDeque::new(), end: End::Unread, reads: 0 };
+        let lane = || Lane { rows: VecDeque::new(), end: End::Unread, reads: 0, trimmed: false };
         Merge {
             lanes: (0..lanes).map(|_| lane()).collect(),
             descending,
@@ -88,7 +90,12 @@ impl<K: Ord, T> Merge<K, T> {
 
     /// Adds a lane behind all others, not read yet; nothing in it comes before `from`, if that is known. Its number.
     pub fn add(&mut self, from: Option<K>) -> usize {
-        self.lanes.push(Lane { rows: VecDeque::new(), end: from.map_or(End::Unread, End::At), reads: 0 });
+        self.lanes.push(Lane {
+            rows: VecDeque::new(),
+            end: from.map_or(End::Unread, End::At),
+            reads: 0,
+            trimmed: false,
+        });
         self.stale = true;
         self.lanes.len() - 1
     }
@@ -125,6 +132,36 @@ impl<K: Ord, T> Merge<K, T> {
         Next::Row(lane, row)
     }
 
+    /// Forgets the rows of lanes that begin behind what will be given: `fills` is shown the rows at hand in order until it says that one is
+    /// the last that is wanted. Gives the rows that were forgotten; their lanes have more, behind all that is given, and are not read on.
+    pub fn trim(&mut self, mut fills: impl FnMut(&T) -> bool) -> Vec<T>
+    where
+        K: Clone,
+    {
+        let mut hand: Vec<(&K, usize, &T)> = self
+            .lanes
+            .iter()
+            .enumerate()
+            .flat_map(|(number, lane)| lane.rows.iter().map(move |(key, row)| (key, number, row)))
+            .collect();
+        hand.sort_by(|(a, a_lane, _), (b, b_lane, _)| self.order(a, *a_lane, b, *b_lane));
+        let last = hand.iter().find(|(_, _, row)| fills(row)).map(|(key, ..)| (*key).clone());
+        let Some(last) = last else { return Vec::new() };
+        let mut forgotten = Vec::new();
+        let descending = self.descending;
+        for lane in &mut self.lanes {
+            let Some((first, _)) = lane.rows.front() else { continue };
+            // Not where the keys are equal: whether the last row is tied is asked later.
+            if if descending { *first < last } else { *first > last } {
+                lane.end = End::At(first.clone());
+                lane.trimmed = true;
+                forgotten.extend(lane.rows.drain(..).map(|(_, row)| row));
+                self.stale = true;
+            }
+        }
+        forgotten
+    }
+
     /// Whether the row that was given last has the key of the one before it, of the one that comes next, or `also`.
     pub fn tied(&self, also: Option<&K>) -> bool {
         let [before, Some(last)] = &self.given else { return false };
@@ -145,7 +182,8 @@ impl<K: Ord, T> Merge<K, T> {
     /// The lanes that must be read on before the next `rows` rows can be given: those that have more and whose last
     /// position lies before the `rows`-th row at hand.
     pub fn wanted(&self, rows: usize) -> Vec<Want> {
-        let open = self.lanes.iter().enumerate().filter(|(_, lane)| !matches!(lane.end, End::Done));
+        let is_open = |lane: &Lane<K, T>| !matches!(lane.end, End::Done) && !lane.trimmed;
+        let open = self.lanes.iter().enumerate().filter(|(_, lane)| is_open(lane));
         open.filter_map(|(number, lane)| {
             let before = match &lane.end {
                 End::Unread | End::Done => 0,

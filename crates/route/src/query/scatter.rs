@@ -23,6 +23,16 @@ use crate::{Execution, PhysicalCall, Step};
 /// Beyond the numbers of all lanes.
 const ENTRIES: usize = usize::MAX / 2;
 
+/// How many bytes the bodies of one round hold, and how many its answers are expected to. What is beyond them waits for the next round.
+const ROUND_BODIES: usize = 16 * 1024 * 1024;
+const ROUND_ANSWERS: f64 = 32.0 * PAGE_BYTES;
+
+/// How many shards are asked at first while nothing is known of the size of the items.
+const PROBED: usize = 32;
+
+/// From this many bytes of pages on, those are let go of which nothing will be in the answer.
+const HELD: usize = 32 * 1024 * 1024;
+
 /// What a gathered Query asks for: enough to read it from its start, as often as needed.
 pub(crate) struct Wanted {
     pub(crate) gathering: Gathering,
@@ -49,6 +59,8 @@ pub(crate) struct Scatter {
     evaluated: f64,
     /// All that was read: bytes and items.
     read: (f64, usize),
+    /// Bytes of the pages in [`Self::collected`].
+    held: usize,
     failed: Option<Error>,
     /// The shards that are left out, and the error of the first.
     missing: Vec<Slot>,
@@ -116,6 +128,7 @@ impl Scatter {
             collected: Collected::default(),
             evaluated: 0.0,
             read: (0.0, 0),
+            held: 0,
             failed: None,
             missing: Vec::new(),
             left_out: None,
@@ -176,13 +189,10 @@ impl Scatter {
                 }
                 Next::End => break,
                 Next::Blocked(lane) => {
-                    let shares = self.shares(Some(lane));
-                    let opens = |(lane, _): &(usize, usize)| self.is_unopened(*lane);
-                    self.opening.rounds += u32::from(shares.iter().any(opens));
-                    let mut calls: Vec<PhysicalCall> = shares
-                        .into_iter()
-                        .filter_map(|(lane, share)| Some(self.call(lane, share)?.1))
-                        .collect();
+                    self.let_go();
+                    let mut calls = self.round(lane);
+                    let opens = |call: &PhysicalCall| self.is_unopened(call.id);
+                    self.opening.rounds += u32::from(calls.iter().any(opens));
                     // A bucket's page is read while the store still looks for others in the directory, and in shard 0 for what has no time.
                     calls.sort_by_key(|call| {
                         self.lanes.get(call.id).is_none_or(|lane| lane.slot.bucket.is_none())
@@ -206,6 +216,49 @@ impl Scatter {
         self.collected.tied =
             shape.marks == Marks::Ties && self.merge.tied(Some(&shape.from).filter(|from| from.is_some()));
         Ok(Progress::Collected(std::mem::take(&mut self.collected)))
+    }
+
+    /// The calls of the next round, as many as its bounds let in. `blocked` is the lane without which the merge cannot go on.
+    fn round(&self, blocked: usize) -> Vec<PhysicalCall> {
+        let mut shares = self.shares(Some(blocked));
+        shares.sort_by_key(|(lane, _)| *lane != blocked);
+        let size = self.item_size();
+        let known = self.read.1 > 0 || self.wanted.sizes.knows(&self.wanted.learned_as);
+        let (mut bodies, mut answers) = (0, 0.0);
+        let mut calls: Vec<PhysicalCall> = Vec::new();
+        for (lane, share) in shares {
+            let full = bodies >= ROUND_BODIES || answers >= ROUND_ANSWERS || !known && calls.len() >= PROBED;
+            if full {
+                break;
+            }
+            let Some((_, call)) = self.call(lane, share) else { continue };
+            bodies += call.body.len();
+            // An item has 400 KB at most, and a page 1 MB.
+            answers += (count(share) * size).min(PAGE_BYTES);
+            calls.push(call);
+        }
+        calls.sort_by_key(|call| call.id);
+        calls
+    }
+
+    /// Lets go of pages of which nothing will be in the answer: the rows at hand before them fill it.
+    fn let_go(&mut self) {
+        if self.held < HELD {
+            return;
+        }
+        let mut rows = self.wanted.limit.map(|limit| limit.saturating_sub(self.collected.rows.len()));
+        let mut bytes = self.evaluated;
+        let forgotten = self.merge.trim(|row: &Row| {
+            bytes += row.size;
+            rows = rows.map(|rows| rows.saturating_sub(1));
+            rows == Some(0) || bytes >= PAGE_BYTES
+        });
+        let kept: std::collections::HashSet<usize> = self.collected.rows.iter().map(|row| row.page).collect();
+        for page in forgotten.into_iter().map(|row| row.page).filter(|page| !kept.contains(page)) {
+            if let Some(page) = self.collected.pages.get_mut(page) {
+                self.held -= std::mem::take(page).len().min(self.held);
+            }
+        }
     }
 
     /// The calls that enter the buckets in which something was found.
@@ -464,6 +517,7 @@ impl Scatter {
             !key.as_ref().is_some_and(|key| dropped.contains(key) || passed.as_ref() == Some(key))
         };
         self.merge.read(number, page.rows.into_iter().filter(wanted), more);
+        self.held += body.len();
         self.collected.pages.push(body);
         Ok(())
     }

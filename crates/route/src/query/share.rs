@@ -64,6 +64,11 @@ impl ItemSizes {
         learned.get(name).copied().unwrap_or(UNKNOWN_ITEM)
     }
 
+    /// Whether anything is known of the items of `name`.
+    pub fn knows(&self, name: &str) -> bool {
+        self.learned.lock().unwrap_or_else(PoisonError::into_inner).contains_key(name)
+    }
+
     /// Takes what one Query saw: `bytes` in `items` items. Few items say nothing, since capacity units are rounded.
     #[allow(clippy::cast_precision_loss, reason = "item counts of one page")]
     pub fn learn(&self, name: &str, bytes: f64, items: usize) {
