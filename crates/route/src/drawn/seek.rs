@@ -114,7 +114,7 @@ struct Look {
 
 impl Planned for Seek {
     fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        let known = self.retry.as_ref().and_then(|retry| self.router.tokens.get(retry));
+        let known = self.retry.as_ref().and_then(|retry| self.router.tokens.get(retry, &self.named));
         let state = match known {
             Some(places) => State::Planning(places),
             None => State::Starting,

@@ -18,8 +18,18 @@ pub(super) struct Named {
     pub(super) identity: Identity,
 }
 
+impl Named {
+    /// Which item it is.
+    pub(super) fn item(&self) -> Item {
+        (self.table.clone(), self.identity.clone())
+    }
+}
+
+/// An item: its table and its logical key.
+pub(super) type Item = (String, Identity);
+
 /// Where items lie; `None` for one that is nowhere.
-pub(super) type Places = HashMap<(String, Identity), Option<Slot>>;
+pub(super) type Places = HashMap<Item, Option<Slot>>;
 
 /// Every item at its home: for reads that ask for all physical keys, of which that is the first.
 pub(super) struct AtHome<'a>(pub(super) &'a dyn LayoutSource);

@@ -1,69 +1,204 @@
 //! Where the items of transactions with a token lay: a transaction that is sent again must be to the store the request it was, though
 //! it has moved what it names.
 //!
-//! What is not known here (another gateway took it first) is looked for, and the store refuses a request that became another one, as
-//! it does for any other use of a token twice: loudly.
+//! Of a request only its digest is kept, and of each item that of its key: so much memory holds many. What is not known here (another
+//! gateway took it first, or it was forgotten for newer ones) is looked for, and the store refuses a request that became another one, as it
+//! does for any other use of a token twice: loudly.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use heatsink_layout::Slot;
+use sha2::{Digest as _, Sha256};
 
-use super::source::Places;
+use super::source::{Named, Places};
 
 /// How long a token is remembered, in milliseconds: a little less than DynamoDB does, ten minutes (AWS API reference,
 /// `TransactWriteItems`). Afterwards it would be a new request, for which places that were found long ago are wrong.
 const REMEMBERED: u64 = 9 * 60 * 1000;
 
-/// The most tokens that are remembered; beyond that all are forgotten.
-const MOST: usize = 10_000;
+/// The most bytes that what is remembered takes, by [`Sent::bytes`]; beyond them the oldest is forgotten. A transaction of 100 items takes
+/// 5 KB.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What is remembered of one: the request, when it was first sent, and where its items lay.
-type Sent = (Bytes, u64, Places);
+/// What the entries of maps cost beside their contents, roughly.
+const OVERHEAD: usize = 160;
+
+/// SHA-256: a client that finds two requests with one digest would have its own writes go astray.
+type Digest = [u8; 32];
+
+/// What is remembered of one transaction.
+#[derive(Clone, Debug)]
+struct Sent {
+    request: Digest,
+    /// When it was first sent.
+    at: u64,
+    /// When it was first sent, among all.
+    order: u64,
+    /// Where each item lay, by the digest of its table and key.
+    places: Vec<(Digest, Option<Slot>)>,
+}
+
+impl Sent {
+    fn bytes(&self, token: &str) -> usize {
+        OVERHEAD + 2 * token.len() + self.places.len() * size_of::<(Digest, Option<Slot>)>()
+    }
+}
+
+#[derive(Debug, Default)]
+struct Remembered {
+    by_token: HashMap<String, Sent>,
+    /// The tokens, oldest first.
+    by_age: BTreeMap<u64, String>,
+    bytes: usize,
+    next: u64,
+}
+
+impl Remembered {
+    fn insert(&mut self, token: &str, mut sent: Sent) {
+        let before = self.remove(token);
+        sent.order = before.filter(|before| before.at == sent.at).map_or(self.next, |before| before.order);
+        self.next += 1;
+        self.bytes += sent.bytes(token);
+        self.by_age.insert(sent.order, token.to_owned());
+        self.by_token.insert(token.to_owned(), sent);
+        while self.bytes > MOST_BYTES
+            && let Some((_, oldest)) = self.by_age.first_key_value()
+        {
+            let oldest = oldest.clone();
+            self.remove(&oldest);
+        }
+    }
+
+    fn remove(&mut self, token: &str) -> Option<Sent> {
+        let sent = self.by_token.remove(token)?;
+        self.by_age.remove(&sent.order);
+        self.bytes -= sent.bytes(token);
+        Some(sent)
+    }
+}
 
 /// The tokens of a process.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tokens(Arc<Mutex<HashMap<String, Sent>>>);
+pub(crate) struct Tokens(Arc<Mutex<Remembered>>);
 
 /// A transaction with a token.
 #[derive(Clone, Debug)]
 pub(super) struct Retry {
     token: String,
-    body: Bytes,
+    request: Digest,
     now: Option<u64>,
 }
 
 impl Retry {
     pub(super) fn new(token: &str, body: &Bytes, now: Option<u64>) -> Self {
-        Retry { token: token.to_owned(), body: body.clone(), now }
+        Retry { token: token.to_owned(), request: Sha256::digest(body).into(), now }
     }
 }
 
 impl Tokens {
     /// Where the items lay when the same request was sent.
-    pub(super) fn get(&self, retry: &Retry) -> Option<Places> {
-        let sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (body, at, places) = sent.get(&retry.token)?;
-        let fresh = retry.now?.saturating_sub(*at) < REMEMBERED;
-        (fresh && *body == retry.body).then(|| places.clone())
+    pub(super) fn get(&self, retry: &Retry, named: &[Named]) -> Option<Places> {
+        let remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let sent = remembered.by_token.get(&retry.token)?;
+        let fresh = retry.now?.saturating_sub(sent.at) < REMEMBERED;
+        if !fresh || sent.request != retry.request {
+            return None;
+        }
+        let places: HashMap<&Digest, Option<Slot>> =
+            sent.places.iter().map(|(item, place)| (item, *place)).collect();
+        named
+            .iter()
+            .map(|one| Some((one.item(), *places.get(&digest(&one.item()))?)))
+            .collect::<Option<Places>>()
     }
 
     /// Takes note of where the items lie as the request is sent.
     pub(super) fn put(&self, retry: &Retry, places: &Places) {
         let Some(now) = retry.now else { return };
-        let mut sent = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sent.len() >= MOST {
-            sent.clear();
-        }
-        let first = sent
+        let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = remembered
+            .by_token
             .get(&retry.token)
-            .filter(|(body, at, _)| *body == retry.body && now.saturating_sub(*at) < REMEMBERED);
-        let at = first.map_or(now, |(_, at, _)| *at);
-        sent.insert(retry.token.clone(), (retry.body.clone(), at, places.clone()));
+            .filter(|sent| sent.request == retry.request && now.saturating_sub(sent.at) < REMEMBERED);
+        let at = first.map_or(now, |sent| sent.at);
+        let places = places.iter().map(|(item, place)| (digest(item), *place)).collect();
+        remembered.insert(&retry.token, Sent { request: retry.request, at, order: 0, places });
     }
 
     /// Forgets a request that was not carried out: it is as good as new.
     pub(super) fn forget(&self, retry: &Retry) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&retry.token);
+    }
+}
+
+/// The digest of an item's table and key.
+fn digest((table, identity): &super::source::Item) -> Digest {
+    let mut hash = Sha256::new();
+    for part in [table.as_bytes(), identity.partition(), identity.sort()] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use heatsink_layout::{Layout, SortKey};
+
+    use super::*;
+    use crate::rows::keys::Identity;
+
+    fn named(key: &str) -> Named {
+        let identity = Identity::of(key.as_bytes(), Some(SortKey::S("s")));
+        Named { table: "t".into(), layout: Arc::new(Layout::none()), key: Vec::new(), identity }
+    }
+
+    fn places(keys: &[Named], shard: u16) -> Places {
+        keys.iter().map(|one| (one.item(), Some(Slot::shard(shard)))).collect()
+    }
+
+    #[test]
+    fn the_same_request_goes_where_it_went_and_no_other() {
+        let tokens = Tokens::default();
+        let keys = [named("a"), named("b")];
+        let (body, other) = (Bytes::from_static(b"{1}"), Bytes::from_static(b"{2}"));
+        let at = |body: &Bytes, now| Retry::new("token", body, Some(now));
+        tokens.put(&at(&body, 0), &places(&keys, 3));
+        assert_eq!(tokens.get(&at(&body, 1), &keys), Some(places(&keys, 3)));
+        assert_eq!(tokens.get(&at(&other, 1), &keys), None);
+        assert_eq!(tokens.get(&at(&body, 1), &[named("c")]), None);
+        // The first time counts.
+        tokens.put(&at(&body, REMEMBERED - 1), &places(&keys, 3));
+        assert_eq!(tokens.get(&at(&body, REMEMBERED), &keys), None);
+        tokens.put(&at(&body, REMEMBERED), &places(&keys, 4));
+        assert_eq!(tokens.get(&at(&body, REMEMBERED), &keys), Some(places(&keys, 4)));
+        tokens.forget(&at(&body, REMEMBERED));
+        assert_eq!(tokens.get(&at(&body, REMEMBERED), &keys), None);
+        assert_eq!(tokens.0.lock().unwrap().bytes, 0);
+    }
+
+    #[test]
+    fn so_many_bytes_are_remembered_and_the_oldest_are_forgotten_first() {
+        let tokens = Tokens::default();
+        let keys: Vec<Named> = (0..100).map(|at| named(&format!("key-{at}"))).collect();
+        // 10 MB: what is kept of it does not depend on its size.
+        let body = Bytes::from(vec![b' '; 10 * 1024 * 1024]);
+        let retry = Retry::new("first", &body, Some(0));
+        tokens.put(&retry, &places(&keys, 1));
+        let each = tokens.0.lock().unwrap().bytes;
+        assert!(each < 8 * 1024, "{each}");
+        let fits = MOST_BYTES / each;
+        let small = |at: usize| Retry::new(&format!("t{at:04}"), &Bytes::from(at.to_string()), Some(1));
+        for at in 0..fits {
+            tokens.put(&small(at), &places(&keys, 2));
+        }
+        let remembered = tokens.0.lock().unwrap();
+        assert!(remembered.bytes <= MOST_BYTES && remembered.by_token.len() == remembered.by_age.len());
+        assert!(remembered.by_token.len() >= fits - 1);
+        drop(remembered);
+        assert_eq!(tokens.get(&retry, &keys), None);
+        assert_eq!(tokens.get(&small(fits - 1), &keys), Some(places(&keys, 2)));
     }
 }

@@ -137,4 +137,9 @@ impl Identity {
     pub(crate) fn partition(&self) -> &[u8] {
         &self.partition
     }
+
+    /// Those of the sort key; none without one.
+    pub(crate) fn sort(&self) -> &[u8] {
+        &self.sort
+    }
 }
