@@ -18,6 +18,10 @@ use crate::refusal::own;
 use crate::request::Request;
 use crate::{Router, query, scan};
 
+/// How many shards the keys of one statement may have together: ten keys of a thousand shards, or fifty (as many as DynamoDB takes in one
+/// `IN`) of two hundred. They are read one key after the other, and each is planned before the first is.
+const MOST_READS: usize = 10_000;
+
 /// A SELECT.
 pub(super) struct Select<'a> {
     pub(super) written: &'a Written<'a>,
@@ -41,11 +45,34 @@ impl Select<'_> {
                 Single::new(Operation::ExecuteStatement, request.body.clone(), Some(finish), why).plan()
             );
         }
+        if let Some(reads) = self.too_many_reads(layouts) {
+            return Err(reads);
+        }
         match self.parts(router, request, layouts) {
             Err(error) => Ok(refused_read(request.body, error, true)),
             Ok(plan) if self.is_plain(request) => Ok(plan),
             Ok(plan) => Ok(asked_first(request.body, plan)),
         }
+    }
+
+    /// The refusal of a statement whose partition keys are spread over too many shards together.
+    fn too_many_reads(&self, layouts: &dyn LayoutSource) -> Option<Error> {
+        let schema = self.schema;
+        if self.written.statement.index.is_some() {
+            return None;
+        }
+        let condition = self.written.statement.condition.as_ref()?;
+        let keys = partitions(condition, &schema.key.partition, &self.written.values)?;
+        let reads: usize =
+            keys.iter().map(|key| usize::from(query::stable(layouts, schema, key).shards.max(1))).sum();
+        (keys.len() > 1 && reads > MOST_READS).then(|| {
+            own(format!(
+                "The statement names {} values of {}, whose shards are {reads} together; a statement reads at most {MOST_READS}. Name fewer \
+                 values at once. Nothing was read",
+                keys.len(),
+                schema.key.partition.name
+            ))
+        })
     }
 
     /// Whether the store can carry out the statement as it is: it reads the whole table, or an index whose collections lie
