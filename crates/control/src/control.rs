@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::Env;
 use heatsink_layout::{DIRECTORY, Layout, LayoutSource, Placement, Reads, Table, TableLayouts};
@@ -38,6 +38,9 @@ pub(crate) struct Inner {
     looking: Mutex<HashMap<String, Look>>,
     whole: Arc<Layout>,
 }
+
+/// How many of one request's tables are looked up at once.
+const LOOKS_AT_ONCE: usize = 8;
 
 /// A look-up under way, which every request that needs it shares.
 type Look = Shared<BoxFuture<'static, Result<(), Error>>>;
@@ -139,10 +142,12 @@ impl Control {
         if self.is_unsharded().await? {
             return Ok(());
         }
-        for name in names {
-            self.resolve_one(name.as_ref()).await?;
+        if let [name] = names {
+            return self.resolve_one(name.as_ref()).await;
         }
-        Ok(())
+        // In their order: the first that cannot be used is the one that is told.
+        let looks: Vec<_> = names.iter().map(|name| self.resolve_one(name.as_ref())).collect();
+        stream::iter(looks).buffered(LOOKS_AT_ONCE).try_collect().await
     }
 
     async fn resolve_one(&self, name: &str) -> Result<(), Error> {

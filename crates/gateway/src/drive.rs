@@ -1,15 +1,17 @@
-//! Drives a plan under way: runs the physical calls that it asks for, all at once, and sends throttled shards again.
+//! Drives a plan under way: runs the physical calls that it asks for, so many at once, and sends throttled shards again.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::stream::FuturesOrdered;
-use heatsink_dynamo::{Code, Error};
+use futures::stream;
+use heatsink_dynamo::{Code, Error, Outcome};
 use heatsink_env::{Env, Moment};
 use heatsink_route::{Execution, PhysicalCall, Step};
 use heatsink_store::Store;
 
+use crate::heavy::heavy;
+use crate::limits::Cost;
 use crate::metrics::Metrics;
 
 /// The mean of the first pause before a throttled shard is asked again; it doubles with each further one. A partition
@@ -25,42 +27,76 @@ pub(crate) struct Driver<'a> {
     pub(crate) metrics: &'a Metrics,
     /// No retry begins after it.
     pub(crate) deadline: Moment,
+    pub(crate) cost: Cost,
 }
 
 impl Driver<'_> {
     /// Runs an execution to its end: its answer, and the shards that this goes without.
     pub(crate) async fn run(&self, mut execution: Box<dyn Execution>) -> (Result<Bytes, Error>, Vec<String>) {
-        let mut sent = 0;
+        let mut spent = Spent::default();
         let answer = loop {
-            match execution.step() {
+            // What was read since the last step is what the next one works on.
+            match heavy(std::mem::take(&mut spent.unread), || execution.step()) {
                 Step::Done(answer) => break answer,
                 Step::Call(calls) if calls.is_empty() => {
                     break Err(Error::internal("A plan asked for nothing and was not done"));
                 }
-                Step::Call(mut calls) if calls.len() == 1 => {
-                    let Some(call) = calls.pop() else { continue };
-                    sent += 1;
-                    let id = call.id;
-                    let answer = self.send(call).await;
-                    execution.answer(id, answer);
-                }
                 Step::Call(calls) => {
-                    sent += calls.len();
-                    let all = calls.into_iter().map(|call| async move { (call.id, self.send(call).await) });
-                    // In their order, so that an answer does not depend on who was faster; and each while the store works on the others.
-                    let mut all: FuturesOrdered<_> = all.collect();
-                    while let Some((id, answer)) = all.next().await {
-                        execution.answer(id, answer);
+                    spent.calls += calls.len();
+                    if let Err(error) = self.round(calls, &mut *execution, &mut spent).await {
+                        self.metrics.too_costly();
+                        break Err(error);
                     }
                 }
             }
         };
+        let sent = spent.calls;
         self.metrics.sent(sent);
         let missing = execution.missing();
         if !missing.is_empty() {
             self.metrics.partial();
         }
         (answer, missing)
+    }
+
+    /// Runs the calls of one step and gives the execution their answers, in the order of the calls, so that an answer does not depend on
+    /// who was faster; and each while the store works on the others.
+    async fn round(
+        &self,
+        mut calls: Vec<PhysicalCall>,
+        execution: &mut dyn Execution,
+        spent: &mut Spent,
+    ) -> Result<(), Error> {
+        if spent.calls > self.cost.calls {
+            return Err(too_many_calls(self.cost.calls));
+        }
+        spent.bytes += calls.iter().map(|call| call.body.len()).sum::<usize>();
+        if spent.bytes > self.cost.bytes {
+            return Err(too_large(self.cost.bytes));
+        }
+        // Most plans are one call.
+        if calls.len() == 1
+            && let Some(call) = calls.pop()
+        {
+            let id = call.id;
+            let answer = self.send(call).await;
+            spent.unread += answer.as_ref().map_or(0, Bytes::len);
+            spent.bytes += spent.unread;
+            heavy(spent.unread, || execution.answer(id, answer));
+            return Ok(());
+        }
+        let all = calls.into_iter().map(|call| async move { (call.id, self.send(call).await) });
+        let mut answers = stream::iter(all).buffered(self.cost.at_once.max(1));
+        while let Some((id, answer)) = answers.next().await {
+            let bytes = answer.as_ref().map_or(0, Bytes::len);
+            spent.bytes += bytes;
+            spent.unread += bytes;
+            if spent.bytes > self.cost.bytes {
+                return Err(too_large(self.cost.bytes));
+            }
+            heavy(bytes, || execution.answer(id, answer));
+        }
+        Ok(())
     }
 
     async fn send(&self, call: PhysicalCall) -> Result<Bytes, Error> {
@@ -83,6 +119,35 @@ impl Driver<'_> {
     }
 }
 
+/// What a request has cost so far.
+#[derive(Default)]
+struct Spent {
+    calls: usize,
+    /// Bytes of calls and answers.
+    bytes: usize,
+    /// Those of answers that came since the last step.
+    unread: usize,
+}
+
+/// Only reads come here: a write is one call, or a few that look for its items.
+fn too_many_calls(most: usize) -> Error {
+    Error::validation(format!(
+        "The request needs more than {most} reads of the store, for the shards that the rules of its table spread its keys over. Ask for \
+         fewer keys at once, or use fewer shards"
+    ))
+}
+
+/// Retryable: by then the sizes of the items are learned, and less is asked for at once.
+fn too_large(most: usize) -> Error {
+    Error::unavailable(
+        format!(
+            "The request takes more than {} MB of requests to its shards and their answers. Repeat it, with a smaller Limit if that fails",
+            most / (1024 * 1024)
+        ),
+        Outcome::NotDone,
+    )
+}
+
 fn nanos(pause: Duration) -> u64 {
     u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX / 2)
 }
@@ -101,7 +166,7 @@ mod tests {
 
     use futures::FutureExt;
     use futures::future::BoxFuture;
-    use heatsink_dynamo::{Operation, Outcome};
+    use heatsink_dynamo::Operation;
     use heatsink_env::{HastyEnv, ManualEnv};
 
     use super::*;
@@ -166,7 +231,7 @@ mod tests {
         let env = HastyEnv(ManualEnv::seeded(3));
         let metrics = Metrics::new();
         let deadline = env.now() + within;
-        let driver = Driver { store, env: &env, metrics: &metrics, deadline };
+        let driver = Driver { store, env: &env, metrics: &metrics, deadline, cost: Cost::default() };
         let execution = Box::new(Together { bodies, retry, answers: Vec::new() });
         driver.run(execution).now_or_never().unwrap().0
     }

@@ -4,11 +4,12 @@
 //! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
 
 mod drive;
+mod heavy;
 pub mod http;
 mod limits;
 mod metrics;
 mod service;
 mod weight;
 
-pub use limits::Limits;
+pub use limits::{Cost, Limits};
 pub use service::{Partitions, Recorded, Service};

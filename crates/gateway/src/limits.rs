@@ -18,6 +18,25 @@ pub struct Limits {
     pub request: Duration,
     /// How long requests in flight may go on after a shutdown was asked for.
     pub drain: Duration,
+    /// What one request may cost the store and this process.
+    pub cost: Cost,
+}
+
+/// How much of the store one request may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// How many of its physical calls are under way at once; at least 1. The others wait.
+    pub at_once: usize,
+    /// How many physical calls it may make in all.
+    pub calls: usize,
+    /// How many bytes these calls and the store's answers may hold in all.
+    pub bytes: usize,
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Cost { at_once: 128, calls: 100_000, bytes: 512 * 1024 * 1024 }
+    }
 }
 
 impl Default for Limits {
@@ -29,6 +48,7 @@ impl Default for Limits {
             body_read: Duration::from_secs(30),
             request: Duration::from_secs(30),
             drain: Duration::from_secs(30),
+            cost: Cost::default(),
         }
     }
 }

@@ -18,6 +18,7 @@ pub(crate) struct Metrics {
     physical_calls: Histogram,
     retries: Counter,
     partial: Counter,
+    too_costly: Counter,
 }
 
 impl Metrics {
@@ -36,6 +37,7 @@ impl Metrics {
             physical_calls: histogram!("heatsink_physical_calls_per_request"),
             retries: counter!("heatsink_throttled_shard_retries_total"),
             partial: counter!("heatsink_partial_answers_total"),
+            too_costly: counter!("heatsink_too_costly_requests_total"),
         }
     }
 
@@ -71,6 +73,11 @@ impl Metrics {
     /// An answer goes without a shard that could not be read.
     pub(crate) fn partial(&self) {
         self.partial.increment(1);
+    }
+
+    /// A request was given up because it asked too much of the store ([`Cost`](crate::limits::Cost)).
+    pub(crate) fn too_costly(&self) {
+        self.too_costly.increment(1);
     }
 
     /// A throttled shard is asked again.

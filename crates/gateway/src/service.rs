@@ -13,6 +13,7 @@ use heatsink_store::Store;
 
 use crate::Limits;
 use crate::drive::Driver;
+use crate::heavy::heavy;
 use crate::metrics::Metrics;
 use crate::weight::Weight;
 
@@ -128,16 +129,17 @@ impl Service {
     ) -> Result<(Vec<Cow<'a, str>>, Plan), Error> {
         // Names are found by a reader that skips over everything else. What it cannot read is wrong, and the checks of
         // the whole request know how DynamoDB says so.
-        let names = match tables_of(operation, body) {
-            Ok(names) => names,
-            Err(unreadable) => return Err(wire::check(operation, body).err().unwrap_or(unreadable)),
-        };
+        let named = heavy(body.len(), || {
+            tables_of(operation, body)
+                .map_err(|unreadable| wire::check(operation, body).err().unwrap_or(unreadable))
+        });
+        let names = named?;
         if operation.touches_items() {
             self.control.resolve(&names).await?;
         } else {
             self.control.before(operation, body)?;
         }
-        match self.router.plan_among(operation, body, &names, &self.control) {
+        match heavy(body.len(), || self.router.plan_among(operation, body, &names, &self.control)) {
             Ok(plan) => Ok((names, plan)),
             Err(error) => Err(name_rules(error, &names, &self.control)),
         }
@@ -152,8 +154,13 @@ impl Service {
             Plan::Forward { operation, body, .. } => (self.store.call(operation, body).await, Vec::new()),
             plan => {
                 let deadline = self.env.now() + self.limits.request;
-                let driver =
-                    Driver { store: &*self.store, env: &*self.env, metrics: &self.metrics, deadline };
+                let driver = Driver {
+                    store: &*self.store,
+                    env: &*self.env,
+                    metrics: &self.metrics,
+                    deadline,
+                    cost: self.limits.cost,
+                };
                 driver.run(plan.execute()).await
             }
         };
