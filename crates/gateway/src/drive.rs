@@ -163,6 +163,7 @@ fn throttled(error: &Error) -> bool {
 mod tests {
     use std::collections::HashMap;
     use std::sync::Mutex;
+    use std::task::Poll;
 
     use futures::FutureExt;
     use futures::future::BoxFuture;
@@ -263,5 +264,63 @@ mod tests {
             Outcome::Unknown
         );
         assert_eq!(store.seen.lock().unwrap()[&b"0a"[..]], 1);
+    }
+
+    /// Answers after it was polled twice, and counts how many calls wait at once.
+    #[derive(Default)]
+    struct Crowded {
+        waiting: Mutex<(usize, usize)>,
+    }
+
+    impl Store for Crowded {
+        fn call(&self, _: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+            async move {
+                {
+                    let mut waiting = self.waiting.lock().unwrap();
+                    waiting.0 += 1;
+                    waiting.1 = waiting.1.max(waiting.0);
+                }
+                let mut polled = false;
+                futures::future::poll_fn(|context| {
+                    context.waker().wake_by_ref();
+                    if std::mem::replace(&mut polled, true) { Poll::Ready(()) } else { Poll::Pending }
+                })
+                .await;
+                self.waiting.lock().unwrap().0 -= 1;
+                Ok(body)
+            }
+            .boxed()
+        }
+    }
+
+    fn run_at(cost: Cost, bodies: usize) -> (Result<Bytes, Error>, usize) {
+        let store = Crowded::default();
+        let env = HastyEnv(ManualEnv::seeded(3));
+        let metrics = Metrics::new();
+        let deadline = env.now() + Duration::from_secs(30);
+        let driver = Driver { store: &store, env: &env, metrics: &metrics, deadline, cost };
+        let execution = Box::new(Together { bodies: vec!["0a"; bodies], retry: true, answers: Vec::new() });
+        let answer = futures::executor::block_on(driver.run(execution)).0;
+        let most = store.waiting.lock().unwrap().1;
+        (answer, most)
+    }
+
+    #[test]
+    fn so_many_calls_are_under_way_at_once_and_no_more() {
+        let (answer, most) = run_at(Cost { at_once: 7, ..Cost::default() }, 100);
+        assert_eq!((answer.unwrap().len(), most), (200, 7));
+        assert_eq!(run_at(Cost { at_once: 0, ..Cost::default() }, 3).1, 1);
+    }
+
+    #[test]
+    fn a_request_that_costs_more_than_it_may_is_refused_whole() {
+        let error = run_at(Cost { calls: 99, ..Cost::default() }, 100).0.unwrap_err();
+        assert_eq!((error.code.clone(), error.retryable()), (Code::ValidationException, false), "{error}");
+        assert!(run_at(Cost { calls: 100, ..Cost::default() }, 100).0.is_ok());
+        // 100 calls of two bytes, and as many answers.
+        let error = run_at(Cost { bytes: 399, ..Cost::default() }, 100).0.unwrap_err();
+        assert_eq!((error.code.clone(), error.retryable()), (Code::ServiceUnavailable, true), "{error}");
+        assert_eq!(error.outcome, Outcome::NotDone);
+        assert!(run_at(Cost { bytes: 400, ..Cost::default() }, 100).0.is_ok());
     }
 }

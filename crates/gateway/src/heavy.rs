@@ -13,3 +13,34 @@ pub(crate) fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
         || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
     if bytes >= HEAVY && movable() { tokio::task::block_in_place(work) } else { work() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_only_worker_goes_on_with_other_tasks_meanwhile() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let met = runtime.block_on(async {
+            let busy = tokio::spawn(async {
+                let (sender, receiver) = mpsc::channel();
+                let other = tokio::spawn(async move { sender.send(()) });
+                let met = heavy(HEAVY, || receiver.recv_timeout(Duration::from_secs(20)).is_ok());
+                let _ = other.await;
+                met
+            });
+            busy.await.unwrap()
+        });
+        assert!(met, "the other task ran while this one worked");
+    }
+
+    #[test]
+    fn where_no_other_worker_is_the_work_is_done_all_the_same() {
+        assert_eq!(heavy(HEAVY, || 1), 1);
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(runtime.block_on(async { heavy(HEAVY, || 2) }), 2);
+    }
+}

@@ -36,6 +36,7 @@ fn limits() -> Limits {
         body_read: Duration::from_millis(300),
         request: Duration::from_secs(2),
         drain: Duration::from_secs(5),
+        ..Limits::default()
     }
 }
 
