@@ -225,3 +225,63 @@ fn plans_explain_themselves() {
     );
     assert!(inverted.why.contains("costs as much as reading all of it"));
 }
+
+#[test]
+fn a_round_holds_so_many_bytes_of_bodies_and_the_answer_is_the_same() {
+    let (shards, items, router) = (Shards(60), collection(600), Router::new());
+    let (plain, sharded) = stores(&items, &shards);
+    let filter = with(ALL, "FilterExpression", br#""score < :long OR score < :n""#);
+    let values =
+        format!(r#"{{":p":{{"S":"game"}},":n":{{"N":"25"}},":long":{{"S":"{}"}}}}"#, "x".repeat(1024 * 1024));
+    let body = with(&filter, "ExpressionAttributeValues", values.as_bytes());
+    let expected = run(&router, &Shards(1), &plain, &body).0.unwrap();
+    let mut execution = router.plan(Operation::Query, &Bytes::from(body), &shards).unwrap().execute();
+    let mut rounds = 0;
+    let found = loop {
+        match execution.step() {
+            Step::Call(calls) => {
+                rounds += 1;
+                let bytes: usize = calls.iter().map(|call| call.body.len()).sum();
+                assert!(bytes < 18 * 1024 * 1024, "{bytes} bytes in round {rounds}");
+                for call in calls {
+                    execution.answer(call.id, sharded.query(&call.body));
+                }
+            }
+            Step::Done(answer) => break page(answer.unwrap()),
+        }
+    };
+    assert_eq!((found.items, found.count, found.last), (expected.items, expected.count, expected.last));
+}
+
+#[test]
+fn items_of_400_kb_are_read_for_the_page_alone_and_their_pages_let_go() {
+    let large = |at: usize| {
+        let mut item = collection(at + 1).pop().unwrap();
+        item.insert("data".into(), text("x".repeat(300_000)));
+        item
+    };
+    let items: Vec<Item> = (0..180).map(large).collect();
+    let (shards, router) = (Shards(150), Router::new());
+    let (plain, sharded) = stores(&items, &shards);
+    for order in [&b"true"[..], b"false"] {
+        let body = with(ALL, "ScanIndexForward", order);
+        // The first time nothing is known of their size, then it is.
+        for _ in 0..2 {
+            let expected = read_all(&router, &Shards(1), &plain, &body);
+            let found = read_all(&router, &shards, &sharded, &body);
+            let rows = |pages: Vec<Page>| pages.into_iter().flat_map(|page| page.items).collect::<Vec<_>>();
+            assert!(rows(found) == rows(expected));
+        }
+        let mut execution = router.plan(Operation::Query, &Bytes::from(body), &shards).unwrap().execute();
+        let mut rounds = 0;
+        while let Step::Call(calls) = execution.step() {
+            rounds += 1;
+            // 32 MB expected, as far as their size is known by then.
+            assert!(calls.len() <= 120, "{} calls in round {rounds}", calls.len());
+            for call in calls {
+                execution.answer(call.id, sharded.query(&call.body));
+            }
+        }
+        assert!(rounds > 1);
+    }
+}

@@ -100,3 +100,40 @@ fn only_lanes_that_ran_dry_before_the_cut_are_asked() {
     merge.close(0);
     assert_eq!((merge.open(), merge.wanted(5)), (1, vec![]));
 }
+
+proptest! {
+    /// Whatever is let go of, the rows up to the one that fills the page are those of the untrimmed merge, and more is known to follow.
+    #[test]
+    fn trimming_forgets_nothing_that_is_given(
+        lanes in prop::collection::vec(prop::collection::vec(0_u8..20, 0..9), 1..8),
+        wanted in 1_usize..20,
+        descending: bool,
+    ) {
+        let filled = || {
+            let mut merge = Merge::new(lanes.len(), descending);
+            for (lane, keys) in lanes.iter().enumerate() {
+                let mut keys = keys.clone();
+                keys.sort_unstable();
+                if descending {
+                    keys.reverse();
+                }
+                merge.read(lane, keys.into_iter().map(|key| (key, (key, lane))), None);
+            }
+            merge
+        };
+        let (mut whole, mut trimmed) = (filled(), filled());
+        let mut seen = 0;
+        let forgotten = trimmed.trim(|_| {
+            seen += 1;
+            seen == wanted
+        });
+        let total: usize = lanes.iter().map(Vec::len).sum();
+        for _ in 0..wanted.min(total) {
+            prop_assert_eq!(trimmed.advance(), whole.advance());
+        }
+        prop_assert_eq!(trimmed.tied(None), whole.tied(None));
+        prop_assert_eq!(trimmed.is_empty(), whole.is_empty());
+        prop_assert!(total >= wanted || forgotten.is_empty());
+        prop_assert!(trimmed.wanted(1000).is_empty(), "what was forgotten is not read again");
+    }
+}
