@@ -12,6 +12,7 @@
 //! belongs to who carries it out; and the table operations' limits, which differ from one table state to the next.
 
 mod fault;
+mod numbers;
 mod operations;
 mod placeholders;
 mod problems;

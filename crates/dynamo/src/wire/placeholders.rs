@@ -19,7 +19,7 @@ pub(super) fn exceed(members: &[&[u8]]) -> bool {
 /// The bytes of the strings in a JSON value, base64 decoded; an escape counts as one.
 fn content(raw: &[u8]) -> usize {
     let mut bytes = 0;
-    let shown = Scan::new(raw).skip_with(|name, text| {
+    let shown = Scan::new(raw).skip_with(|name, text, _| {
         bytes += if matches!(name, b"B" | b"BS") { text.len() / 4 * 3 } else { length(text) };
     });
     // It has been read as JSON before.

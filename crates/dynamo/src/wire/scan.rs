@@ -156,12 +156,15 @@ impl<'a> Scan<'a> {
 
     /// Passes over any value. How deep it nests: 0 for a scalar.
     pub(super) fn skip(&mut self) -> Result<usize, Malformed> {
-        self.skip_with(|_, _| {})
+        self.skip_with(|_, _, _| {})
     }
 
     /// [`skip`](Self::skip) that shows every string that is a member or an element of one: the member's name, and the string between
-    /// its quotes, both with escapes as they are.
-    pub(super) fn skip_with(&mut self, mut show: impl FnMut(&[u8], &'a [u8])) -> Result<usize, Malformed> {
+    /// its quotes, both with escapes as they are, and how deep it stands.
+    pub(super) fn skip_with(
+        &mut self,
+        mut show: impl FnMut(&[u8], &'a [u8], usize),
+    ) -> Result<usize, Malformed> {
         // One entry for each open array or object: its closing byte, and the name of the member that is read, or that it is. No
         // recursion: the text decides the depth.
         let mut open: Vec<(u8, &[u8])> = Vec::new();
@@ -173,7 +176,7 @@ impl<'a> Scan<'a> {
                 b'"' => {
                     let text = self.string()?;
                     if let Some((_, name)) = open.last() {
-                        show(name, text);
+                        show(name, text, open.len());
                     }
                     None
                 }

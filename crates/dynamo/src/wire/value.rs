@@ -1,5 +1,7 @@
 //! Attribute values: one type each, nested no deeper than can be read.
 
+use std::borrow::Cow;
+
 use super::fault::{self, Stop, stop};
 use super::walk::{At, Walk, decoded, scalar};
 
@@ -11,7 +13,7 @@ const BEYOND_READERS: usize = 120;
 /// JSON levels of a value from which DynamoDB's own reader gives up; observed between 2,000 and 5,000 levels of
 /// lists, varying by region.
 const UNREADABLE: usize = 4_001;
-const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
+pub(super) const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
 const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
 const SEVERAL: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
 
@@ -20,7 +22,7 @@ impl Walk<'_> {
         if let Some(message) = self.value_at(at, 0)?
             && (judged || message == TOO_DEEP)
         {
-            self.value.get_or_insert(message);
+            self.value.get_or_insert(Cow::Borrowed(message));
         }
         Ok(())
     }
@@ -61,7 +63,8 @@ impl Walk<'_> {
             }
             types += 1;
             match name {
-                b"S" | b"N" => self.plain()?,
+                b"S" => self.plain()?,
+                b"N" => self.number()?,
                 b"B" => self.binary()?,
                 b"BOOL" | b"NULL" => self.boolean()?,
                 b"SS" | b"NS" | b"BS" => {
@@ -73,6 +76,8 @@ impl Walk<'_> {
                             self.scan.word("null")?;
                         } else if name == b"BS" {
                             self.binary()?;
+                        } else if name == b"NS" {
+                            self.number()?;
                         } else {
                             self.plain()?;
                         }
@@ -127,6 +132,16 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// A string that should be a number.
+    fn number(&mut self) -> Result<(), Stop> {
+        if self.operation != "BatchWriteItemInput" || self.scan.peek()? != b'"' {
+            return self.plain();
+        }
+        let raw = self.scan.string()?;
+        self.numbers.batched(&decoded(raw));
+        Ok(())
+    }
+
     /// A string that is base64: DynamoDB refuses any other as it reads the body.
     fn binary(&mut self) -> Result<(), Stop> {
         if self.scan.peek()? != b'"' {
@@ -158,13 +173,20 @@ impl Walk<'_> {
     /// Passes over a value of which nothing is judged here but its binary values.
     pub(super) fn binaries(&mut self) -> Result<(), Stop> {
         let mut wrong = None;
-        let depth = self.scan.skip_with(|name, text| {
-            if matches!(name, b"B" | b"BS") && wrong.is_none() {
-                wrong = not_base64(text).err();
-            }
+        // Of several statements each has its own answer.
+        let parameters = matches!(self.operation, "ExecuteStatementInput" | "ExecuteTransactionInput");
+        let numbers = &mut self.numbers;
+        let depth = self.scan.skip_with(|name, text, depth| match name {
+            b"B" | b"BS" if wrong.is_none() => wrong = not_base64(text).err(),
+            b"N" | b"NS" if parameters => numbers.parameter(&decoded(text), depth),
+            _ if parameters => numbers.nests(depth),
+            _ => {}
         })?;
+        numbers.nests(depth);
         if depth > BEYOND_READERS {
-            self.value.get_or_insert(TOO_DEEP);
+            // DynamoDB tells which of the two it meets first.
+            let message = numbers.before_the_deep().map_or(Cow::Borrowed(TOO_DEEP), Cow::Owned);
+            self.value.get_or_insert(message);
         }
         wrong.map_or(Ok(()), Err)
     }
@@ -172,7 +194,7 @@ impl Walk<'_> {
     /// Passes over a value that nobody here judges.
     pub(super) fn skip(&mut self) -> Result<(), Stop> {
         if self.scan.skip()? > BEYOND_READERS {
-            self.value.get_or_insert(TOO_DEEP);
+            self.value.get_or_insert(Cow::Borrowed(TOO_DEEP));
         }
         Ok(())
     }

@@ -3,15 +3,20 @@
 use std::borrow::Cow;
 
 use super::fault::{self, Stop, stop};
+use super::numbers::Numbers;
 use super::placeholders;
 use super::problems::{Problems, cut};
 use super::scan::Scan;
 use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Total, Whole, Wording};
+use super::value::TOO_DEEP;
 use crate::json;
 use crate::{Code, Error};
 
 /// As DynamoDB prints it, its slip (`UPDATE_NEW`) included.
 const RETURN_VALUES: &str = "Failed to satisfy constraint: Member must satisfy enum value set: [ALL_OLD, UPDATED_OLD, ALL_NEW, UPDATE_NEW, NONE]";
+
+/// What DynamoDB says of `ReturnValues` that DeleteItem does not take, where values nest too deep; other bodies are the store's to refuse.
+const NOT_HONOURED: &str = "ReturnValues can only be ALL_OLD or NONE";
 
 /// Checks a body against its operation's shape.
 pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Error> {
@@ -27,6 +32,9 @@ pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Erro
         value: None,
         problems: Problems::default(),
         oversized: false,
+        operation: request.name,
+        numbers: Numbers::default(),
+        not_honoured: false,
     };
     match walk.request(request) {
         Ok(()) => walk.verdict(),
@@ -50,10 +58,15 @@ pub(super) struct Walk<'a> {
     /// How many elements lists of structures and keys had so far.
     elements: usize,
     /// The first attribute value that is none.
-    pub(super) value: Option<&'static str>,
+    pub(super) value: Option<Cow<'static, str>>,
     problems: Problems,
     /// An expression's names and values hold too much.
     oversized: bool,
+    /// The name of the request's structure.
+    pub(super) operation: &'static str,
+    pub(super) numbers: Numbers,
+    /// `ReturnValues` is a word of its set that this operation does not take.
+    not_honoured: bool,
 }
 
 /// One step of a member's path.
@@ -84,9 +97,20 @@ impl<'a> Walk<'a> {
 
     fn verdict(self) -> Result<(), Error> {
         if let Some(message) = self.value {
+            if message == TOO_DEEP {
+                // Of a body whose values nest too deep its members are checked first (observed on AWS, us-east-1 and eu-west-2, 2026-10-09,
+                // by the authors of the embedded engine).
+                self.problems.verdict()?;
+                if self.not_honoured {
+                    return Err(Error::validation(NOT_HONOURED));
+                }
+            }
             return Err(Error::validation(message));
         }
         self.problems.verdict()?;
+        if let Some(message) = self.numbers.refused() {
+            return Err(Error::validation(message));
+        }
         if self.oversized { Err(Error::validation(placeholders::TOO_MUCH)) } else { Ok(()) }
     }
 
@@ -286,6 +310,9 @@ impl<'a> Walk<'a> {
         }
         let broken = if !text.words.is_empty() {
             if text.words.contains(&&*value) {
+                self.not_honoured |= text.named == Named::ReturnValues
+                    && self.operation == "DeleteItemInput"
+                    && !matches!(&*value, "ALL_OLD" | "NONE");
                 return Ok(());
             }
             format!("Member must satisfy enum value set: [{}]", text.words.join(", "))
