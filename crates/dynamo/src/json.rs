@@ -52,6 +52,21 @@ pub fn elements(array: &[u8]) -> Result<Vec<&[u8]>, Malformed> {
     Ok(found)
 }
 
+/// [`elements`] of an array that has at most `most`; `None` for a longer one, which is not read to its end.
+///
+/// # Errors
+/// The bytes are not one JSON array, as far as they are read.
+pub fn few_elements(array: &[u8], most: usize) -> Result<Option<Vec<&[u8]>>, Malformed> {
+    let (mut found, mut more) = (Vec::new(), false);
+    let read = each_element(array, |at| {
+        more = found.len() == most;
+        let end = if more { Err(Malformed) } else { skip(array, at) }?;
+        found.push(array.get(at..end).ok_or(Malformed)?);
+        Ok(end)
+    });
+    if more { Ok(None) } else { read.map(|()| Some(found)) }
+}
+
 /// One member of a JSON object; the last where a name is repeated.
 ///
 /// # Errors

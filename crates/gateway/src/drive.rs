@@ -70,9 +70,11 @@ impl Driver<'_> {
         if spent.calls > self.cost.calls {
             return Err(too_many_calls(self.cost.calls));
         }
-        spent.bytes += calls.iter().map(|call| call.body.len()).sum::<usize>();
-        if spent.bytes > self.cost.bytes {
-            return Err(too_large(self.cost.bytes));
+        let bodies: usize = calls.iter().map(|call| call.body.len()).sum();
+        spent.bodies += bodies;
+        spent.bytes += bodies;
+        if spent.bodies > self.cost.bytes {
+            return Err(too_large_bodies(self.cost.bytes));
         }
         // Most plans are one call.
         if calls.len() == 1
@@ -123,6 +125,8 @@ impl Driver<'_> {
 #[derive(Default)]
 struct Spent {
     calls: usize,
+    /// Bytes of calls.
+    bodies: usize,
     /// Bytes of calls and answers.
     bytes: usize,
     /// Those of answers that came since the last step.
@@ -134,6 +138,15 @@ fn too_many_calls(most: usize) -> Error {
     Error::validation(format!(
         "The request needs more than {most} reads of the store, for the shards that the rules of its table spread its keys over. Ask for \
          fewer keys at once, or use fewer shards"
+    ))
+}
+
+/// Not retryable: the next time it is the same.
+fn too_large_bodies(most: usize) -> Error {
+    Error::validation(format!(
+        "The request's expressions and their values go to every shard of its key, which would take more than {} MB. Use smaller values, or \
+         fewer shards",
+        most / (1024 * 1024)
     ))
 }
 
@@ -322,5 +335,7 @@ mod tests {
         assert_eq!((error.code.clone(), error.retryable()), (Code::ServiceUnavailable, true), "{error}");
         assert_eq!(error.outcome, Outcome::NotDone);
         assert!(run_at(Cost { bytes: 400, ..Cost::default() }, 100).0.is_ok());
+        let error = run_at(Cost { bytes: 199, ..Cost::default() }, 100).0.unwrap_err();
+        assert_eq!((error.code.clone(), error.retryable()), (Code::ValidationException, false), "{error}");
     }
 }

@@ -170,9 +170,13 @@ fn named<'a>(object: &'a [u8], names: &[&str]) -> Result<Vec<&'a [u8]>, Error> {
 fn elements<'a>(body: &'a [u8], name: &str) -> Result<Vec<&'a [u8]>, Error> {
     let mut found = Vec::new();
     for list in named(body, &[name])? {
-        found.extend(json::elements(list).map_err(|_| malformed())?);
+        let some = json::few_elements(list, MOST).map_err(|_| malformed())?;
+        found.extend(some.ok_or_else(|| too_many("items"))?);
+        if found.len() > MOST {
+            return Err(too_many("items"));
+        }
     }
-    if found.len() > MOST { Err(too_many("items")) } else { Ok(found) }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -220,6 +220,19 @@ fn a_select_is_read_page_by_page_in_order() {
 }
 
 #[test]
+fn a_statement_names_ten_thousand_shards_at_most() {
+    let planned = |keys: usize, shards| {
+        let listed: Vec<String> = (0..keys).map(|at| format!("'k{at}'")).collect();
+        let body = statement(&format!("SELECT * FROM Tab WHERE pk IN [{}]", listed.join(", ")), &[]);
+        Router::new().plan(Operation::ExecuteStatement, &Bytes::from(body), &Fixed { shards })
+    };
+    assert!(planned(10, 1000).is_ok() && planned(100, 100).is_ok());
+    let error = planned(100, 1000).unwrap_err();
+    assert_eq!((error.code.clone(), error.retryable()), (Code::ValidationException, false));
+    assert!(error.to_string().contains("100 values of pk, whose shards are 100000 together"), "{error}");
+}
+
+#[test]
 fn a_token_is_bound_to_its_statement() {
     let body =
         json!({"Statement": "SELECT * FROM Tab WHERE pk = ?", "Parameters": [{"S": "game"}], "Limit": 2});

@@ -170,3 +170,13 @@ proptest! {
         prop_assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), text);
     }
 }
+
+#[test]
+fn an_array_with_more_elements_than_asked_for_is_not_read_on() {
+    let few = |array: &'static str, most| few_elements(array.as_bytes(), most);
+    assert_eq!(few("[1, 2]", 2), Ok(Some(vec![&b"1"[..], b"2"])));
+    assert_eq!(few("[1, 2, 3", 2), Ok(None));
+    assert_eq!(few("[]", 0), Ok(Some(vec![])));
+    assert_eq!(few("[1, 2", 2), Err(Malformed));
+    assert_eq!(few("{}", 2), Err(Malformed));
+}
