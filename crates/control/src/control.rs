@@ -208,6 +208,11 @@ impl Control {
         };
         let look = look.boxed().shared();
         looking.insert(name.to_owned(), look.clone());
+        // Whoever waits for it may go away: without a task of its own it would stand still until the next one asks, and then answer
+        // with what was true before. Where there is no runtime, whoever waits drives it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(look.clone());
+        }
         look
     }
 

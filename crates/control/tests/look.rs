@@ -1,0 +1,64 @@
+//! A look-up that everyone who waited for it has left comes to its end all the same.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "the store's thread keeps real time")]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use heatsink_control::Control;
+use heatsink_dynamo::{Error, Operation};
+use heatsink_env::ManualEnv;
+use heatsink_layout::LayoutSource;
+use heatsink_store::Store;
+use support::{calculated, call, memory, table};
+use tokio::sync::Semaphore;
+
+/// Lets through as many calls as it has been told to.
+struct Gate {
+    inner: Arc<dyn Store>,
+    open: Semaphore,
+    asked: AtomicUsize,
+}
+
+impl Store for Gate {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        async move {
+            self.open.acquire().await.unwrap().forget();
+            self.inner.call(operation, body).await
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_look_up_goes_on_when_its_only_asker_hangs_up() {
+    let inner = memory();
+    call(&*inner, Operation::CreateTable, table("Board", "S")).await;
+    let gate = Arc::new(Gate { inner, open: Semaphore::new(1000), asked: AtomicUsize::new(0) });
+    let env = Arc::new(ManualEnv::seeded(1));
+    let control = Control::start(gate.clone(), env, calculated("*", "*", 4)).await.unwrap();
+    gate.open.forget_permits(1000);
+    let asked = gate.asked.load(Ordering::SeqCst);
+
+    // Asked once, then forgotten: the client hung up.
+    assert!(control.resolve(&["Board"]).now_or_never().is_none());
+    gate.open.add_permits(1000);
+    for _ in 0..1000 {
+        if control.table("Board").is_some() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert!(control.table("Board").is_some(), "the look-up stands still");
+    let done = gate.asked.load(Ordering::SeqCst);
+    assert!(done > asked + 1, "more than its first call was made");
+    control.resolve(&["Board"]).await.unwrap();
+    assert_eq!(gate.asked.load(Ordering::SeqCst), done, "and nobody has to look again");
+}
