@@ -88,6 +88,30 @@ impl Operation {
         )
     }
 
+    /// Whether it changes nothing, so that nobody misses it when it is not carried out, or carried out twice. Those not named here may
+    /// change something: statements, above all, are known only by their text.
+    pub const fn only_reads(self) -> bool {
+        matches!(
+            self,
+            Operation::BatchGetItem
+                | Operation::DescribeEndpoints
+                | Operation::DescribeLimits
+                | Operation::DescribeStream
+                | Operation::DescribeTable
+                | Operation::DescribeTimeToLive
+                | Operation::GetItem
+                | Operation::GetRecords
+                | Operation::GetShardIterator
+                | Operation::ListStreams
+                | Operation::ListTables
+                | Operation::ListTagsOfResource
+                | Operation::Query
+                | Operation::Scan
+                | Operation::SearchVectors
+                | Operation::TransactGetItems
+        )
+    }
+
     /// Whether requests or answers hold items or keys of tables, or lead to them as a shard iterator does.
     pub const fn touches_items(self) -> bool {
         matches!(

@@ -149,15 +149,18 @@ impl Upstream {
             headers.insert(TOKEN, own(token.to_owned())?);
         }
         let answer =
-            server.connections.send(request, reads(operation)).await.map_err(|failure| match failure {
-                Failure::NotSent(why) => {
-                    Error::unavailable(format!("The upstream cannot be reached: {why}"), Outcome::NotDone)
-                }
-                Failure::Lost(why) => {
-                    let outcome = if reads(operation) { Outcome::NotDone } else { Outcome::Unknown };
-                    Error::unavailable(format!("The upstream's answer was lost: {why}"), outcome)
-                }
-            })?;
+            server.connections.send(request, operation.only_reads()).await.map_err(
+                |failure| match failure {
+                    Failure::NotSent(why) => {
+                        Error::unavailable(format!("The upstream cannot be reached: {why}"), Outcome::NotDone)
+                    }
+                    Failure::Lost(why) => {
+                        let outcome =
+                            if operation.only_reads() { Outcome::NotDone } else { Outcome::Unknown };
+                        Error::unavailable(format!("The upstream's answer was lost: {why}"), outcome)
+                    }
+                },
+            )?;
         whole(&answer.headers, answer.status, &answer.body)?;
         if answer.status == StatusCode::OK {
             Ok(answer.body)
@@ -171,33 +174,6 @@ impl Store for Upstream {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         self.send(operation, body).boxed()
     }
-}
-
-/// Whether an operation changes nothing, so that sending it twice is harmless. Those not named may only do more.
-fn reads(operation: Operation) -> bool {
-    use Operation::{
-        BatchGetItem, DescribeEndpoints, DescribeLimits, DescribeStream, DescribeTable, DescribeTimeToLive,
-        GetItem, GetRecords, GetShardIterator, ListStreams, ListTables, ListTagsOfResource, Query, Scan,
-        TransactGetItems,
-    };
-    matches!(
-        operation,
-        BatchGetItem
-            | DescribeEndpoints
-            | DescribeLimits
-            | DescribeStream
-            | DescribeTable
-            | DescribeTimeToLive
-            | GetItem
-            | GetRecords
-            | GetShardIterator
-            | ListStreams
-            | ListTables
-            | ListTagsOfResource
-            | Query
-            | Scan
-            | TransactGetItems
-    )
 }
 
 /// A header value that takes the text over.
