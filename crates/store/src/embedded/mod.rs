@@ -61,7 +61,12 @@ impl Embedded {
             let request =
                 serde_json::from_slice::<Q>(&body).map_err(|why| refusal::unreadable(operation, &why))?;
             drop(body);
-            let done = self.worker.run(move |database| act(database, request)).await?;
+            let job = move |database: &Database| act(database, request);
+            let done = if operation.only_reads() {
+                self.worker.run_if_awaited(job).await?
+            } else {
+                self.worker.run(job).await?
+            };
             answer::write(&done.map_err(|why| refusal::refused(operation, why))?)
         }
         .boxed()

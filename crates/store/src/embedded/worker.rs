@@ -58,17 +58,41 @@ impl Worker {
         job: impl FnOnce(&Database) -> A + Send + 'static,
     ) -> Result<A, Error> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |database| {
+        self.hand_over(Box::new(move |database| {
             // Nobody waits for it any more: the work is done all the same.
             let _ = answer.send(job(database));
-        });
-        self.jobs.as_ref().ok_or_else(gone)?.send(job).map_err(|_| gone())?;
-        answered.await.map_err(|_| {
-            let mut error = Error::internal("the embedded engine failed on this request");
-            error.outcome = Outcome::Unknown;
-            error
-        })
+        }))?;
+        await_answer(answered).await
     }
+
+    /// Runs `job`, which changes nothing, on the database; not if the caller has stopped waiting before its turn comes.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub(super) async fn run_if_awaited<A: Send + 'static>(
+        &self,
+        job: impl FnOnce(&Database) -> A + Send + 'static,
+    ) -> Result<A, Error> {
+        let (answer, answered) = oneshot::channel();
+        self.hand_over(Box::new(move |database| {
+            if !answer.is_canceled() {
+                let _ = answer.send(job(database));
+            }
+        }))?;
+        await_answer(answered).await
+    }
+
+    fn hand_over(&self, job: Job) -> Result<(), Error> {
+        self.jobs.as_ref().ok_or_else(gone)?.send(job).map_err(|_| gone())
+    }
+}
+
+async fn await_answer<A>(answered: oneshot::Receiver<A>) -> Result<A, Error> {
+    answered.await.map_err(|_| {
+        let mut error = Error::internal("the embedded engine failed on this request");
+        error.outcome = Outcome::Unknown;
+        error
+    })
 }
 
 impl Drop for Worker {
@@ -175,5 +199,26 @@ mod tests {
         }
         drop(worker);
         assert!(seen.try_iter().eq(0..100));
+    }
+
+    #[tokio::test]
+    async fn a_read_that_nobody_waits_for_is_not_begun() {
+        let worker = Worker::start(None).unwrap();
+        let (hold, held) = mpsc::channel::<()>();
+        let (done, seen) = mpsc::channel();
+        let busy = worker.run(move |_| held.recv());
+        let mut busy = std::pin::pin!(busy);
+        assert!(futures::poll!(&mut busy).is_pending());
+        for n in 0..100 {
+            let done = done.clone();
+            let asked = worker.run_if_awaited(move |_| done.send(n));
+            assert!(futures::FutureExt::now_or_never(asked).is_none());
+        }
+        let done = done.clone();
+        let awaited = worker.run_if_awaited(move |_| done.send(100));
+        hold.send(()).unwrap();
+        let (busy, awaited) = futures::join!(busy, awaited);
+        assert!(busy.unwrap().is_ok() && awaited.unwrap().is_ok());
+        assert!(seen.try_iter().eq([100]));
     }
 }
