@@ -35,7 +35,14 @@ async fn serve(rules: &str) -> SocketAddr {
     let service = Arc::new(Service::new(store, control, env.clone(), Limits::default(), "us-east-1"));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    tokio::spawn(http::serve(listener, service, Limits::default(), env, futures::future::pending()));
+    tokio::spawn(http::serve(
+        listener,
+        service,
+        Limits::default(),
+        http::Hosts::loopback(),
+        env,
+        futures::future::pending(),
+    ));
     address
 }
 

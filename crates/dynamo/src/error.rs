@@ -85,6 +85,7 @@ codes! {
     ProvisionedThroughputExceededException => DYNAMODB, 400, true;
     RequestEntityTooLarge => CORAL_SERVICE, 413, false;
     RequestLimitExceeded => DYNAMODB, 400, true;
+    RequestTimeoutException => CORAL_SERVICE, 408, true;
     ResourceInUseException => DYNAMODB, 400, false;
     ResourceNotFoundException => DYNAMODB, 400, false;
     SerializationException => CORAL_SERVICE, 400, false;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Limits on one connection and one request. The defaults are what `heatsink serve` uses.
+/// Limits on connections, requests, and what all of them hold together. The defaults are what `heatsink serve` uses.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// The largest request body in bytes. DynamoDB's own is 16 MB.
@@ -16,6 +16,19 @@ pub struct Limits {
     pub body_read: Duration,
     /// How long a request may take from its last byte to its answer. Retries of throttled shards stay within it.
     pub request: Duration,
+    /// How long a client may take none of an answer that waits for it. One second is all while answers that
+    /// wait fill more than half of `held_answers`.
+    pub answer_read: Duration,
+    /// How many connections are served at once. One more gets `ServiceUnavailable` and is closed.
+    pub connections: usize,
+    /// How many requests are worked on at once, writes included whose clients have gone. One more gets `ThrottlingException`.
+    pub requests: usize,
+    /// How many bytes of request bodies all connections hold together: half-sent, inflated, or worked on. Bodies of up to 64 KB are not
+    /// counted. One that finds no room gets `ThrottlingException`.
+    pub held_bodies: usize,
+    /// How many bytes of answers may wait for clients to take them, all connections together. Answers of up to 64 KB are not counted. A read
+    /// whose answer finds no room gets `ThrottlingException`; the answer of a write is sent all the same.
+    pub held_answers: usize,
     /// How long requests in flight may go on after a shutdown was asked for.
     pub drain: Duration,
     /// What one request may cost the store and this process.
@@ -47,6 +60,11 @@ impl Default for Limits {
             head_read: Duration::from_secs(60),
             body_read: Duration::from_secs(30),
             request: Duration::from_secs(30),
+            answer_read: Duration::from_secs(30),
+            connections: 1000,
+            requests: 500,
+            held_bodies: 256 * 1024 * 1024,
+            held_answers: 256 * 1024 * 1024,
             drain: Duration::from_secs(30),
             cost: Cost::default(),
         }

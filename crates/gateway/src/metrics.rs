@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Fault, Operation};
 use heatsink_route::Plan;
-use metrics::{Counter, Histogram, counter, histogram};
+use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 /// Outcomes of a request, as the label `outcome` names them.
 const OUTCOMES: [&str; 4] = ["ok", "throttled", "client_error", "server_error"];
@@ -83,5 +83,46 @@ impl Metrics {
     /// A throttled shard is asked again.
     pub(crate) fn retried(&self) {
         self.retries.increment(1);
+    }
+}
+
+/// What the HTTP front counts: what is open and held now, and what limits have turned away.
+pub(crate) struct Wire {
+    pub(crate) connections: Gauge,
+    pub(crate) in_flight: Gauge,
+    pub(crate) held_bodies: Gauge,
+    pub(crate) held_answers: Gauge,
+    pub(crate) over_connections: Counter,
+    pub(crate) over_requests: Counter,
+    pub(crate) over_bodies: Counter,
+    pub(crate) over_answers: Counter,
+    pub(crate) foreign_hosts: Counter,
+    pub(crate) late_heads: Counter,
+    pub(crate) late_bodies: Counter,
+    pub(crate) untaken_answers: Counter,
+    pub(crate) reads_cancelled: Counter,
+    pub(crate) writes_alone: Counter,
+}
+
+impl Wire {
+    pub(crate) fn new() -> Self {
+        let refused = |limit: &'static str| counter!("heatsink_refused_total", "limit" => limit);
+        let slow = |what: &'static str| counter!("heatsink_slow_clients_total", "what" => what);
+        Wire {
+            connections: gauge!("heatsink_connections"),
+            in_flight: gauge!("heatsink_requests_in_flight"),
+            held_bodies: gauge!("heatsink_held_bytes", "of" => "requests"),
+            held_answers: gauge!("heatsink_held_bytes", "of" => "answers"),
+            over_connections: refused("connections"),
+            over_requests: refused("requests"),
+            over_bodies: refused("held_bodies"),
+            over_answers: refused("held_answers"),
+            foreign_hosts: refused("host"),
+            late_heads: slow("head"),
+            late_bodies: slow("body"),
+            untaken_answers: slow("answer"),
+            reads_cancelled: counter!("heatsink_cancelled_reads_total"),
+            writes_alone: counter!("heatsink_unawaited_writes_total"),
+        }
     }
 }

@@ -240,8 +240,14 @@ fn a_trace_recorded_over_a_socket_fares_alike() {
         let target = listener.local_addr().unwrap();
         let (stop, stopped) = futures::channel::oneshot::channel::<()>();
         let stopped = stopped.map(|_| ());
-        let server =
-            tokio::spawn(http::serve(listener, Arc::new(service), Limits::default(), env.clone(), stopped));
+        let server = tokio::spawn(http::serve(
+            listener,
+            Arc::new(service),
+            Limits::default(),
+            http::Hosts::loopback(),
+            env.clone(),
+            stopped,
+        ));
         // The item that is updated and read is there from the start.
         let put = Put { key: "hot".to_owned(), sort: ITEM.to_string(), bytes: ITEM };
         Connection::open(target)

@@ -3,12 +3,12 @@
 //! Not part of DynamoDB's protocol, and only for loopback peers.
 
 use bytes::Bytes;
-use http::header::{HOST, ORIGIN};
+use http::StatusCode;
+use http::header::ORIGIN;
 use http::request::Parts;
-use http::uri::Authority;
-use http::{HeaderMap, StatusCode};
 use serde_json::json;
 
+use super::hosts::Hosts;
 use crate::{Partitions, Recorded};
 
 /// The path of what partitions do.
@@ -17,10 +17,15 @@ pub(super) const PARTITIONS: &str = "/_heatsink/partitions";
 pub(super) const METRICS: &str = "/_heatsink/metrics";
 
 /// The metrics in Prometheus' text format; an error is JSON, with one member `error`.
-pub(super) fn metrics(head: &Parts, local: bool, recorded: Option<&Recorded>) -> (StatusCode, Bytes) {
+pub(super) fn metrics(
+    head: &Parts,
+    local: bool,
+    hosts: &Hosts,
+    recorded: Option<&Recorded>,
+) -> (StatusCode, Bytes) {
     let refuse = |status, problem: &str| (status, Bytes::from(json!({ "error": problem }).to_string()));
     match recorded {
-        _ if !local || !from_a_tool(&head.headers) => {
+        _ if !local || !from_a_tool(head, hosts) => {
             refuse(StatusCode::FORBIDDEN, "only tools on this machine may ask")
         }
         None => refuse(StatusCode::NOT_FOUND, "this server records no metrics"),
@@ -29,9 +34,14 @@ pub(super) fn metrics(head: &Parts, local: bool, recorded: Option<&Recorded>) ->
 }
 
 /// The partitions of the table in the query, as JSON; an error is JSON too, with one member `error`.
-pub(super) fn partitions(head: &Parts, local: bool, told: Option<&Partitions>) -> (StatusCode, Bytes) {
+pub(super) fn partitions(
+    head: &Parts,
+    local: bool,
+    hosts: &Hosts,
+    told: Option<&Partitions>,
+) -> (StatusCode, Bytes) {
     let refuse = |status, problem: &str| (status, json!({ "error": problem }));
-    let (status, answer) = if !local || !from_a_tool(&head.headers) {
+    let (status, answer) = if !local || !from_a_tool(head, hosts) {
         refuse(StatusCode::FORBIDDEN, "only tools on this machine may ask")
     } else {
         match (told, table(head.uri.query().unwrap_or_default())) {
@@ -56,24 +66,20 @@ fn table(query: &str) -> Option<&str> {
 }
 
 /// No web page may ask, not even through a name of its own that resolves to this machine.
-fn from_a_tool(headers: &HeaderMap) -> bool {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
-    let local = host.is_some_and(|host| {
-        let name = host.host().trim_start_matches('[').trim_end_matches(']');
-        name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-    });
-    local && !headers.contains_key(ORIGIN)
+fn from_a_tool(head: &Parts, hosts: &Hosts) -> bool {
+    hosts.check(head).is_ok() && !head.headers.contains_key(ORIGIN)
 }
 
 #[cfg(test)]
 mod tests {
     use http::Request;
+    use http::header::HOST;
 
     use super::*;
 
     fn ask(uri: &str, host: &str, local: bool, told: Option<&Partitions>) -> (u16, serde_json::Value) {
         let request = Request::builder().uri(uri).header(HOST, host).body(()).unwrap();
-        let (status, body) = partitions(&request.into_parts().0, local, told);
+        let (status, body) = partitions(&request.into_parts().0, local, &Hosts::loopback(), told);
         (status.as_u16(), serde_json::from_slice(&body).unwrap())
     }
 
@@ -96,7 +102,7 @@ mod tests {
         let recorded: Recorded = Box::new(|| "a 1\n".to_owned());
         let ask = |host: &str, local, recorded| {
             let request = Request::builder().uri(METRICS).header(HOST, host).body(()).unwrap();
-            metrics(&request.into_parts().0, local, recorded)
+            metrics(&request.into_parts().0, local, &Hosts::loopback(), recorded)
         };
         assert_eq!(ask("localhost:8000", true, Some(&recorded)), (StatusCode::OK, Bytes::from("a 1\n")));
         assert_eq!(ask("127.0.0.1", true, None).0, StatusCode::NOT_FOUND);

@@ -6,69 +6,88 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
-/// How reading a body ended.
-#[derive(Debug)]
-pub(super) enum Read {
-    /// All of it.
-    Whole(Bytes),
-    /// It is larger than allowed; nothing of it was kept.
+use super::budget::Held;
+
+/// Why a body is not to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// It is larger than allowed.
     TooLarge,
+    /// The bodies of all connections together take all the memory that they may.
+    NoRoom,
+    /// It did not arrive in time.
+    Late,
+    /// Its framing is not what its head says, or it ends too early.
+    Broken,
+    /// It arrived, and is not what its `Content-Encoding` says.
+    Malformed,
 }
 
-/// The client went away, or took too long: there is nobody to answer.
-#[derive(Debug)]
-pub(super) struct Abandoned;
-
-impl std::fmt::Display for Abandoned {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the request body did not arrive")
-    }
+/// Reads a body of at most `limit` bytes within `patience`. What is kept of it is counted in `held`; of a body that is refused, nothing is.
+pub(super) async fn read(
+    mut body: Incoming,
+    limit: usize,
+    patience: Duration,
+    held: &mut Held,
+) -> Result<Bytes, Unread> {
+    let reading = async {
+        match collect(&mut body, limit, held).await {
+            Err(why @ (Unread::TooLarge | Unread::NoRoom)) => {
+                discard(&mut body, limit).await?;
+                Err(why)
+            }
+            done => done,
+        }
+    };
+    tokio::time::timeout(patience, reading).await.unwrap_or(Err(Unread::Late))
 }
 
-impl std::error::Error for Abandoned {}
-
-/// Reads a body of at most `limit` bytes within `patience`.
-pub(super) async fn read(body: Incoming, limit: usize, patience: Duration) -> Result<Read, Abandoned> {
-    tokio::time::timeout(patience, collect(body, limit)).await.unwrap_or(Err(Abandoned))
+/// Takes in a body that is not wanted, within `patience` and up to twice `limit` bytes.
+pub(super) async fn skip(mut body: Incoming, limit: usize, patience: Duration) {
+    // What is wrong with it changes nothing about the answer.
+    let _ = tokio::time::timeout(patience, discard(&mut body, limit)).await;
 }
 
-async fn collect(mut body: Incoming, limit: usize) -> Result<Read, Abandoned> {
+async fn collect(body: &mut Incoming, limit: usize, held: &mut Held) -> Result<Bytes, Unread> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limit {
-        return discard(body, limit).await;
+        return Err(Unread::TooLarge);
     }
     // Most bodies arrive in one piece and are passed on without a copy.
-    let Some(first) = data(&mut body).await? else { return Ok(Read::Whole(Bytes::new())) };
+    let Some(first) = data(body).await? else { return Ok(Bytes::new()) };
     if body.is_end_stream() && first.len() <= limit {
-        return Ok(Read::Whole(first));
+        return Ok(first);
     }
     // `announced` is the client's word: believe at most 64 KB of it before the bytes are here.
     let mut whole = BytesMut::with_capacity(announced.clamp(first.len(), first.len().max(64 * 1024)));
     whole.extend_from_slice(&first);
+    drop(first);
     while whole.len() <= limit {
-        match data(&mut body).await? {
+        if !held.reach(whole.capacity()) {
+            return Err(Unread::NoRoom);
+        }
+        match data(body).await? {
             Some(more) => whole.extend_from_slice(&more),
-            None => return Ok(Read::Whole(whole.freeze())),
+            None => return Ok(whole.freeze()),
         }
     }
-    drop(whole);
-    discard(body, limit).await
+    Err(Unread::TooLarge)
 }
 
-/// Takes in up to `limit` further bytes and forgets them. Most clients read no answer before they have sent their
+/// Takes in up to twice `limit` further bytes and forgets them. Most clients read no answer before they have sent their
 /// whole body, and closing on unread bytes resets the connection under the answer. What is larger still is cut off.
-async fn discard(mut body: Incoming, limit: usize) -> Result<Read, Abandoned> {
+async fn discard(body: &mut Incoming, limit: usize) -> Result<(), Unread> {
     let mut left = limit.saturating_mul(2);
-    while let Some(piece) = data(&mut body).await? {
+    while let Some(piece) = data(body).await? {
         match left.checked_sub(piece.len()) {
             Some(rest) => left = rest,
             None => break,
         }
     }
-    Ok(Read::TooLarge)
+    Ok(())
 }
 
-async fn data(body: &mut Incoming) -> Result<Option<Bytes>, Abandoned> {
+async fn data(body: &mut Incoming) -> Result<Option<Bytes>, Unread> {
     loop {
         match body.frame().await {
             Some(Ok(frame)) => {
@@ -76,7 +95,7 @@ async fn data(body: &mut Incoming) -> Result<Option<Bytes>, Abandoned> {
                     return Ok(Some(data));
                 }
             }
-            Some(Err(_)) => return Err(Abandoned),
+            Some(Err(_)) => return Err(Unread::Broken),
             None => return Ok(None),
         }
     }

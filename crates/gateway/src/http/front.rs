@@ -1,19 +1,26 @@
-//! One HTTP request to one HTTP answer, in DynamoDB's order of checks: path and method, content type, body, target,
+//! One HTTP request to one HTTP answer, in DynamoDB's order of checks: host, path and method, content type, body, target,
 //! signature, then the operation itself.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_dynamo::{Code, Error, Operation, Outcome, json};
 use heatsink_env::Env;
 use http::header::{CONTENT_TYPE, ORIGIN};
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::Full;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 
-use super::body::{self, Abandoned, Read};
-use super::gzip::{self, Unreadable};
+use super::answer::Body;
+use super::body::{self, Unread};
+use super::budget::{Budget, Held};
+use super::exchange::Exchange;
+use super::gzip;
+use super::hosts::Hosts;
+use super::slots::Slots;
+use super::work::{Alone, Work};
 use super::{admin, authorization, reply};
+use crate::metrics::Wire;
 use crate::{Limits, Service};
 
 const NOT_FOUND: &[u8] = b"<UnknownOperationException/>\n";
@@ -22,71 +29,143 @@ const CONTENT_TYPES: [&str; 2] = ["application/x-amz-json-1.0", "application/jso
 /// What answers requests; shared by all connections.
 pub(super) struct Front {
     service: Arc<Service>,
-    limits: Limits,
-    env: Arc<dyn Env>,
+    hosts: Hosts,
+    pub(super) limits: Limits,
+    pub(super) env: Arc<dyn Env>,
+    pub(super) counts: Wire,
+    /// Requests that are worked on.
+    pub(super) in_flight: Slots,
+    bodies: Arc<Budget>,
+    pub(super) answers: Arc<Budget>,
+}
+
+/// The connection that a request came on.
+pub(super) struct Peer {
+    /// Whether it comes from this machine.
+    pub(super) local: bool,
+    /// Whether it is one too many.
+    pub(super) surplus: bool,
+    pub(super) exchange: Arc<Exchange>,
+}
+
+/// An answer of the service.
+struct Answered {
+    body: Bytes,
+    /// The shards that it goes without.
+    missing: Vec<String>,
+    read_only: bool,
 }
 
 impl Front {
-    pub(super) fn new(service: Arc<Service>, limits: Limits, env: Arc<dyn Env>) -> Self {
-        Front { service, limits, env }
+    pub(super) fn new(service: Arc<Service>, limits: Limits, hosts: Hosts, env: Arc<dyn Env>) -> Self {
+        let counts = Wire::new();
+        Front {
+            in_flight: Slots::new(limits.requests, counts.in_flight.clone()),
+            bodies: Budget::new(limits.held_bodies, counts.held_bodies.clone()),
+            answers: Budget::new(limits.held_answers, counts.held_answers.clone()),
+            service,
+            hosts,
+            limits,
+            env,
+            counts,
+        }
     }
 
-    /// Answers one request, which comes from this machine (`local`) or not; an error ends the connection without an answer.
-    pub(super) async fn answer(
-        &self,
-        request: Request<Incoming>,
-        local: bool,
-    ) -> Result<Response<Full<Bytes>>, Abandoned> {
+    /// Answers one request.
+    pub(super) async fn answer(&self, request: Request<Incoming>, peer: &Peer) -> Response<Body> {
         let (head, body) = request.into_parts();
-        let content_type = content_type(&head.headers);
-        if head.method == Method::GET && head.uri.path() == "/" {
-            let healthy = format!("healthy: dynamodb.{}.amazonaws.com ", self.service.region());
-            return Ok(self.reply(StatusCode::OK, None, Bytes::from(healthy)));
+        if peer.surplus {
+            self.counts.over_connections.increment(1);
+            let message = format!("More than {} connections are open", self.limits.connections);
+            let error = Error::unavailable(message, Outcome::NotDone);
+            return self.turn_away(&head, body, peer, &error).await;
         }
         if head.method == Method::GET && head.uri.path() == admin::PARTITIONS {
-            let (status, body) = admin::partitions(&head, local, self.service.partitions());
+            let (status, body) = admin::partitions(&head, peer.local, &self.hosts, self.service.partitions());
             let content_type = HeaderValue::from_static("application/json");
-            return Ok(self.reply(status, Some(content_type), body));
+            return self.reply(status, Some(content_type), body);
         }
         if head.method == Method::GET && head.uri.path() == admin::METRICS {
-            let (status, body) = admin::metrics(&head, local, self.service.recorded());
+            let (status, body) = admin::metrics(&head, peer.local, &self.hosts, self.service.recorded());
             let content_type = HeaderValue::from_static("text/plain; version=0.0.4");
-            return Ok(self.reply(status, Some(content_type), body));
+            return self.reply(status, Some(content_type), body);
         }
-        let body = match body::read(body, self.limits.body, self.limits.body_read).await? {
-            Read::Whole(body) => gzip::read(&head.headers, body, self.limits.body),
-            Read::TooLarge => Err(Unreadable::TooLarge),
-        };
-        let body = match body {
+        if let Err(error) = self.hosts.check(&head) {
+            self.counts.foreign_hosts.increment(1);
+            return self.turn_away(&head, body, peer, &error).await;
+        }
+        if head.method == Method::GET && head.uri.path() == "/" {
+            let healthy = format!("healthy: dynamodb.{}.amazonaws.com ", self.service.region());
+            return self.reply(StatusCode::OK, None, Bytes::from(healthy));
+        }
+        let mut held = self.bodies.hold();
+        let body = match self.read(&head.headers, body, &mut held).await {
             Ok(body) => body,
-            Err(Unreadable::Malformed) => {
-                return Ok(self.refuse(content_type, &Error::bare(Code::SerializationException)));
-            }
-            Err(Unreadable::TooLarge) => {
-                let message = format!("The request body is larger than {} bytes", self.limits.body);
-                let error = Error::new(Code::RequestEntityTooLarge, message);
-                return Ok(reply::closing(self.refuse(content_type, &error)));
-            }
+            Err(why) => return self.refuse_body(&head, peer, why),
         };
+        let content_type = content_type(&head.headers);
         let Some(content_type) =
             content_type.filter(|_| head.method == Method::POST && head.uri.path() == "/")
         else {
-            return Ok(self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND)));
+            return self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND));
         };
-        Ok(match self.operate(&head.headers, body).await {
-            Ok((body, missing)) => {
-                let reply = match gzip::wanted(&head.headers).then(|| gzip::write(&body)).flatten() {
-                    Some(packed) => reply::packed(self.reply(StatusCode::OK, Some(content_type), packed)),
-                    None => self.reply(StatusCode::OK, Some(content_type), body),
-                };
-                reply::partial(reply, &missing)
-            }
-            Err(error) => self.refuse(Some(content_type), &error),
-        })
+        // HTTP/1.0 has nothing to send before an answer, so nobody asks such a client whether it is still there.
+        let working = (head.version == Version::HTTP_11).then(|| peer.exchange.work());
+        let answered = self.operate(&head.headers, body, held).await;
+        let packed = match &answered {
+            Ok(answered) if gzip::wanted(&head.headers) => gzip::write(&answered.body).await,
+            _ => None,
+        };
+        drop(working);
+        self.send(content_type, answered, packed)
     }
 
-    /// The answer, and the shards that it goes without.
-    async fn operate(&self, headers: &HeaderMap, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
+    /// The body, decompressed.
+    async fn read(&self, headers: &HeaderMap, body: Incoming, held: &mut Held) -> Result<Bytes, Unread> {
+        let body = body::read(body, self.limits.body, self.limits.body_read, held).await?;
+        gzip::read(headers, body, self.limits.body, held).await
+    }
+
+    /// Answers a request whose body is not to be had.
+    fn refuse_body(&self, head: &Parts, peer: &Peer, why: Unread) -> Response<Body> {
+        let error = match why {
+            Unread::TooLarge => Error::new(
+                Code::RequestEntityTooLarge,
+                format!("The request body is larger than {} bytes", self.limits.body),
+            ),
+            Unread::NoRoom => {
+                self.counts.over_bodies.increment(1);
+                Error::new(
+                    Code::ThrottlingException,
+                    format!("The request bodies under way take more than {} bytes", self.limits.held_bodies),
+                )
+            }
+            Unread::Late => {
+                self.counts.late_bodies.increment(1);
+                let seconds = self.limits.body_read.as_secs_f32();
+                Error::new(
+                    Code::RequestTimeoutException,
+                    format!("The request body did not arrive within {seconds} s"),
+                )
+            }
+            Unread::Broken | Unread::Malformed => Error::bare(Code::SerializationException),
+        };
+        let refusal = self.refuse(content_type(&head.headers), &error);
+        if why == Unread::Malformed {
+            return refusal;
+        }
+        peer.exchange.set_cut();
+        reply::closing(refusal)
+    }
+
+    /// Answers a request that is not looked at further, once its body is out of the way.
+    async fn turn_away(&self, head: &Parts, body: Incoming, peer: &Peer, error: &Error) -> Response<Body> {
+        body::skip(body, self.limits.body, self.limits.body_read).await;
+        peer.exchange.set_cut();
+        reply::closing(self.refuse(content_type(&head.headers), error))
+    }
+
+    async fn operate(&self, headers: &HeaderMap, body: Bytes, held: Held) -> Result<Answered, Error> {
         let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
         let checked = target
             .and_then(Operation::from_target)
@@ -103,9 +182,26 @@ impl Front {
             }
             Err(error) => return Err(error),
         };
+        let Some(slot) = self.in_flight.take() else {
+            self.counts.over_requests.increment(1);
+            let message = format!("More than {} requests are worked on", self.limits.requests);
+            return Err(Error::new(Code::ThrottlingException, message));
+        };
+        let read_only = only_reads(operation, &body);
+        let alone = if read_only {
+            Alone::Ends(self.counts.reads_cancelled.clone())
+        } else {
+            Alone::GoesOn(self.counts.writes_alone.clone())
+        };
+        let service = Arc::clone(&self.service);
+        let work = async move {
+            let answer = service.call_marked(operation, body).await;
+            drop((slot, held));
+            answer
+        };
         // Not through Env: a bound on an I/O wait. tokio registers the timer only if the answer is not there at once.
-        match tokio::time::timeout(self.limits.request, self.service.call_marked(operation, body)).await {
-            Ok((answer, missing)) => answer.map(|answer| (answer, missing)),
+        match tokio::time::timeout(self.limits.request, Work::new(work, alone)).await {
+            Ok((answer, missing)) => answer.map(|body| Answered { body, missing, read_only }),
             Err(_) => {
                 let message = format!(
                     "No answer within {} s; the request may have been carried out",
@@ -116,19 +212,52 @@ impl Front {
         }
     }
 
-    fn refuse(&self, content_type: Option<HeaderValue>, error: &Error) -> Response<Full<Bytes>> {
+    /// The HTTP answer for the service's; `packed` is its body in gzip.
+    fn send(
+        &self,
+        content_type: HeaderValue,
+        answered: Result<Answered, Error>,
+        packed: Option<Bytes>,
+    ) -> Response<Body> {
+        let answered = match answered {
+            Ok(answered) => answered,
+            Err(error) => return self.refuse(Some(content_type), &error),
+        };
+        let is_packed = packed.is_some();
+        let body = packed.unwrap_or(answered.body);
+        let mut held = self.answers.hold();
+        if !answered.read_only {
+            held.force(body.len());
+        } else if !held.reach(body.len()) {
+            self.counts.over_answers.increment(1);
+            let message =
+                format!("Answers that clients have not taken hold {} bytes", self.limits.held_answers);
+            return self.refuse(Some(content_type), &Error::new(Code::ThrottlingException, message));
+        }
+        let reply = reply::reply(&*self.env, StatusCode::OK, Some(content_type), body, Some(held));
+        let reply = if is_packed { reply::packed(reply) } else { reply };
+        reply::partial(reply, &answered.missing)
+    }
+
+    fn refuse(&self, content_type: Option<HeaderValue>, error: &Error) -> Response<Body> {
         let status = StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         self.reply(status, content_type, error.body())
     }
 
-    fn reply(
-        &self,
-        status: StatusCode,
-        content_type: Option<HeaderValue>,
-        body: Bytes,
-    ) -> Response<Full<Bytes>> {
-        reply::reply(&*self.env, status, content_type, body)
+    fn reply(&self, status: StatusCode, content_type: Option<HeaderValue>, body: Bytes) -> Response<Body> {
+        reply::reply(&*self.env, status, content_type, body, None)
     }
+}
+
+/// Whether a request changes nothing, so that it may end half-way. A statement does not if it is a SELECT; batches and transactions of statements
+/// are not looked into.
+fn only_reads(operation: Operation, body: &Bytes) -> bool {
+    let selects = || {
+        let statement = json::member(body, "Statement").ok().flatten();
+        let statement = statement.and_then(|statement| json::string(statement).ok()).unwrap_or_default();
+        statement.trim_start().get(..6).is_some_and(|verb| verb.eq_ignore_ascii_case("select"))
+    };
+    operation.only_reads() || operation == Operation::ExecuteStatement && selects()
 }
 
 /// Browsers send `Origin` with every POST, SDKs elsewhere never do. No page may reach the endpoint, not even through a

@@ -7,36 +7,62 @@ use std::io::{Read, Write};
 
 use bytes::Bytes;
 use flate2::Compression;
-use flate2::read::MultiGzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
+
+use super::body::Unread;
+use super::budget::Held;
 
 /// The smallest answer worth compressing, in bytes: a smaller one fits into one packet anyway. DynamoDB's own threshold is not
 /// published.
 const WORTHWHILE: usize = 1024;
 
-/// A request body that could not be had.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Unreadable {
-    /// It is not what its `Content-Encoding` says.
-    Malformed,
-    /// It is larger than allowed once it is decompressed.
-    TooLarge,
-}
+/// How much is inflated or deflated before other tasks have their turn, in bytes of plain text: about a millisecond.
+const STEP: usize = 256 * 1024;
+/// The most members that one gzip body may have. Each costs some microseconds though it may hold nothing, and SDKs send one.
+const MEMBERS: usize = 1000;
 
-/// The body of a request, decompressed if it says that it is gzip, of at most `limit` bytes.
-pub(super) fn read(headers: &HeaderMap, body: Bytes, limit: usize) -> Result<Bytes, Unreadable> {
+/// The body of a request, decompressed if it says that it is gzip, of at most `limit` bytes, which are counted in `held`.
+pub(super) async fn read(
+    headers: &HeaderMap,
+    body: Bytes,
+    limit: usize,
+    held: &mut Held,
+) -> Result<Bytes, Unread> {
     match headers.get(CONTENT_ENCODING).map(|encoding| encoding.as_bytes()) {
         None => return Ok(body),
         Some(encoding) if encoding.eq_ignore_ascii_case(b"identity") => return Ok(body),
         Some(encoding) if encoding.eq_ignore_ascii_case(b"gzip") => {}
-        Some(_) => return Err(Unreadable::Malformed),
+        Some(_) => return Err(Unread::Malformed),
     }
-    let mut plain = Vec::new();
-    let one_more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-    MultiGzDecoder::new(&*body).take(one_more).read_to_end(&mut plain).map_err(|_| Unreadable::Malformed)?;
-    if plain.len() > limit { Err(Unreadable::TooLarge) } else { Ok(Bytes::from(plain)) }
+    let (mut plain, mut rest, mut members) = (Vec::new(), &*body, 0);
+    while !rest.is_empty() || members == 0 {
+        members += 1;
+        if members > MEMBERS {
+            return Err(Unread::Malformed);
+        }
+        let mut member = GzDecoder::new(rest);
+        loop {
+            // One byte more than is allowed shows that there is more.
+            let most = STEP.min(limit.saturating_sub(plain.len()).saturating_add(1));
+            let mut step = (&mut member).take(u64::try_from(most).unwrap_or(u64::MAX));
+            let read = step.read_to_end(&mut plain).map_err(|_| Unread::Malformed)?;
+            if read == 0 {
+                break;
+            }
+            if plain.len() > limit {
+                return Err(Unread::TooLarge);
+            }
+            if !held.reach(body.len().saturating_add(plain.capacity())) {
+                return Err(Unread::NoRoom);
+            }
+            tokio::task::yield_now().await;
+        }
+        rest = member.into_inner();
+    }
+    Ok(Bytes::from(plain))
 }
 
 /// Whether the client takes gzip.
@@ -50,46 +76,92 @@ pub(super) fn wanted(headers: &HeaderMap) -> bool {
 }
 
 /// The body in gzip, if that is worthwhile.
-pub(super) fn write(body: &Bytes) -> Option<Bytes> {
+pub(super) async fn write(body: &Bytes) -> Option<Bytes> {
     if body.len() < WORTHWHILE {
         return None;
     }
     let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
-    encoder.write_all(body).ok()?;
+    for (number, piece) in body.chunks(STEP).enumerate() {
+        if number > 0 {
+            tokio::task::yield_now().await;
+        }
+        encoder.write_all(piece).ok()?;
+    }
     encoder.finish().ok().map(Bytes::from)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use metrics::Gauge;
+
+    use super::super::budget::{Budget, UNCOUNTED};
     use super::*;
 
     fn headers(name: http::HeaderName, value: &str) -> HeaderMap {
         HeaderMap::from_iter([(name, value.parse().unwrap())])
     }
 
-    #[test]
-    fn a_compressed_body_is_read_within_its_limit() {
-        let plain = Bytes::from("a".repeat(5000));
-        let packed = write(&plain).unwrap();
-        assert!(packed.len() < 100);
-        let gzip = headers(CONTENT_ENCODING, "GZip");
-        assert_eq!(read(&gzip, packed.clone(), 5000), Ok(plain.clone()));
-        assert_eq!(read(&gzip, packed.clone(), 4999), Err(Unreadable::TooLarge));
-        assert_eq!(read(&gzip, packed.slice(..packed.len() - 9), 5000), Err(Unreadable::Malformed));
-        assert_eq!(read(&gzip, plain.clone(), 5000), Err(Unreadable::Malformed));
-        assert_eq!(read(&headers(CONTENT_ENCODING, "br"), plain.clone(), 5000), Err(Unreadable::Malformed));
-        assert_eq!(read(&headers(CONTENT_ENCODING, "identity"), plain.clone(), 1), Ok(plain.clone()));
-        assert_eq!(read(&HeaderMap::new(), plain.clone(), 1), Ok(plain));
+    fn budget() -> Arc<Budget> {
+        Budget::new(1 << 30, Gauge::noop())
     }
 
-    #[test]
-    fn gzip_is_sent_to_those_who_take_it() {
+    async fn read(headers: &HeaderMap, body: Bytes, limit: usize) -> Result<Bytes, Unread> {
+        super::read(headers, body, limit, &mut budget().hold()).await
+    }
+
+    #[tokio::test]
+    async fn a_compressed_body_is_read_within_its_limit() {
+        let plain = Bytes::from("a".repeat(5000));
+        let packed = write(&plain).await.unwrap();
+        assert!(packed.len() < 100);
+        let gzip = headers(CONTENT_ENCODING, "GZip");
+        assert_eq!(read(&gzip, packed.clone(), 5000).await, Ok(plain.clone()));
+        assert_eq!(read(&gzip, packed.clone(), 4999).await, Err(Unread::TooLarge));
+        assert_eq!(read(&gzip, packed.slice(..packed.len() - 9), 5000).await, Err(Unread::Malformed));
+        assert_eq!(read(&gzip, plain.clone(), 5000).await, Err(Unread::Malformed));
+        assert_eq!(read(&gzip, Bytes::new(), 5000).await, Err(Unread::Malformed));
+        assert_eq!(read(&headers(CONTENT_ENCODING, "br"), plain.clone(), 5000).await, Err(Unread::Malformed));
+        assert_eq!(read(&headers(CONTENT_ENCODING, "identity"), plain.clone(), 1).await, Ok(plain.clone()));
+        assert_eq!(read(&HeaderMap::new(), plain.clone(), 1).await, Ok(plain));
+    }
+
+    #[tokio::test]
+    async fn a_body_of_several_members_is_read_and_of_very_many_is_not() {
+        let gzip = headers(CONTENT_ENCODING, "gzip");
+        let one = write(&Bytes::from("ab".repeat(1000))).await.unwrap();
+        let three = Bytes::from([&one[..], &one, &one].concat());
+        assert_eq!(read(&gzip, three.clone(), 6000).await, Ok(Bytes::from("ab".repeat(3000))));
+        assert_eq!(read(&gzip, three, 5999).await, Err(Unread::TooLarge));
+        let nothing = GzEncoder::new(Vec::new(), Compression::fast()).finish().unwrap();
+        assert_eq!(read(&gzip, Bytes::from(nothing.repeat(MEMBERS)), 10).await, Ok(Bytes::new()));
+        assert_eq!(read(&gzip, Bytes::from(nothing.repeat(MEMBERS + 1)), 10).await, Err(Unread::Malformed));
+    }
+
+    #[tokio::test]
+    async fn what_a_body_inflates_to_is_counted() {
+        let gzip = headers(CONTENT_ENCODING, "gzip");
+        let bomb = write(&Bytes::from(vec![b' '; 32 * UNCOUNTED])).await.unwrap();
+        assert!(bomb.len() < UNCOUNTED / 4);
+        let small = Budget::new(16 * UNCOUNTED, Gauge::noop());
+        let mut held = small.hold();
+        assert_eq!(super::read(&gzip, bomb.clone(), 64 * UNCOUNTED, &mut held).await, Err(Unread::NoRoom));
+        drop(held);
+        let large = Budget::new(128 * UNCOUNTED, Gauge::noop());
+        let mut held = large.hold();
+        assert!(super::read(&gzip, bomb, 64 * UNCOUNTED, &mut held).await.is_ok());
+        assert!(!large.hold().reach(128 * UNCOUNTED), "it is counted as long as it is held");
+    }
+
+    #[tokio::test]
+    async fn gzip_is_sent_to_those_who_take_it() {
         for (value, takes) in
             [("gzip", true), ("br, GZIP;q=0.5", true), ("identity", false), ("gzip;q=0", false), ("", false)]
         {
             assert_eq!(wanted(&headers(ACCEPT_ENCODING, value)), takes, "{value}");
         }
         assert!(!wanted(&HeaderMap::new()));
-        assert_eq!(write(&Bytes::from("a".repeat(1023))), None);
+        assert_eq!(write(&Bytes::from("a".repeat(1023))).await, None);
     }
 }

@@ -3,11 +3,20 @@
 //! Not here: what a single request is answered with (`front`), TLS.
 
 mod admin;
+mod answer;
 mod authorization;
 mod body;
+mod budget;
+mod connection;
+mod exchange;
 mod front;
 mod gzip;
+mod hangup;
+mod hosts;
 mod reply;
+mod slots;
+mod socket;
+mod work;
 
 use std::future::Future;
 use std::pin::pin;
@@ -17,64 +26,81 @@ use std::time::Duration;
 use futures::future::{Either, select};
 use heatsink_env::Env;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::{TcpListener, TcpStream};
+use hyper_util::rt::TokioTimer;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::{Limits, Service};
 use front::Front;
+pub use hosts::Hosts;
+use slots::Slots;
 
 /// Pause after a failed `accept`: the machine is out of file descriptors, and asking at once would only burn it.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// So many connections above their limit are answered at once. What comes on top of them is closed without a word, which clients
+/// take for a connection that failed, and try again.
+const REFUSED: usize = 64;
+/// How long such an answer may take.
+const REFUSAL: Duration = Duration::from_secs(2);
 
-/// Serves DynamoDB's wire protocol on `listener` until `shutdown` resolves. Then it stops accepting, lets requests in
-/// flight finish within [`Limits::drain`], and returns whether all of them did.
+/// Serves DynamoDB's wire protocol on `listener` until `shutdown` resolves, to requests for `hosts`. Then it stops accepting, lets requests
+/// in flight finish within [`Limits::drain`], and returns whether all of them did.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
     limits: Limits,
+    hosts: Hosts,
     env: Arc<dyn Env>,
     shutdown: impl Future<Output = ()>,
 ) -> bool {
-    let front = Arc::new(Front::new(service, limits, env.clone()));
+    let front = Arc::new(Front::new(service, limits, hosts, env.clone()));
     let mut http = http1::Builder::new();
+    // Answers are flushed one by one: a client that pipelines requests and reads no answer is not read on either.
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.head_read)
         .max_buf_size(limits.head)
-        .pipeline_flush(true);
-    let connections = GracefulShutdown::new();
+        .half_close(true);
+    let http = Arc::new(http);
+    let connections = Slots::new(limits.connections, front.counts.connections.clone());
+    let surplus = Slots::new(REFUSED, metrics::Gauge::noop());
+    let (drain, draining) = watch::channel(());
     let mut shutdown = pin!(shutdown);
     loop {
-        match select(pin!(listener.accept()), &mut shutdown).await {
-            Either::Left((Ok((stream, _)), _)) => spawn(stream, &http, &front, &connections),
+        let stream = match select(pin!(listener.accept()), &mut shutdown).await {
+            Either::Left((Ok((stream, _)), _)) => stream,
             Either::Left((Err(error), _)) => {
                 tracing::warn!(%error, "cannot accept a connection");
                 env.sleep(ACCEPT_PAUSE).await;
+                continue;
             }
             Either::Right(_) => break,
+        };
+        let (http, front, draining) = (Arc::clone(&http), Arc::clone(&front), draining.clone());
+        if let Some(slot) = connections.take() {
+            tokio::spawn(async move {
+                connection::attend(stream, &http, &front, false, draining).await;
+                drop(slot);
+            });
+        } else if let Some(slot) = surplus.take() {
+            tokio::spawn(async move {
+                let refusal = connection::attend(stream, &http, &front, true, draining);
+                // Not through Env: a bound on an I/O wait. Who gets no answer tries again all the same.
+                let _ = tokio::time::timeout(REFUSAL, refusal).await;
+                drop(slot);
+            });
+        } else {
+            front.counts.over_connections.increment(1);
         }
     }
     drop(listener);
-    tracing::info!(connections = connections.count(), "draining");
-    matches!(select(pin!(connections.shutdown()), env.sleep(limits.drain)).await, Either::Left(_))
-}
-
-fn spawn(stream: TcpStream, http: &http1::Builder, front: &Arc<Front>, connections: &GracefulShutdown) {
-    // Answers are one small write each; Nagle would hold them back.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "cannot set TCP_NODELAY");
-    }
-    let front = front.clone();
-    let local = stream.peer_addr().is_ok_and(|peer| peer.ip().is_loopback());
-    let answer = service_fn(move |request| {
-        let front = front.clone();
-        async move { front.answer(request, local).await }
-    });
-    let connection = connections.watch(http.serve_connection(TokioIo::new(stream), answer));
-    tokio::spawn(async move {
-        if let Err(error) = connection.await {
-            tracing::debug!(%error, "connection ended");
-        }
-    });
+    tracing::info!(connections = connections.taken(), "draining");
+    // Nobody left to tell is as good as told.
+    let _ = drain.send(());
+    drop(drain);
+    let finished = async {
+        connections.all_free().await;
+        // Writes whose clients have gone.
+        front.in_flight.all_free().await;
+    };
+    matches!(select(pin!(finished), env.sleep(limits.drain)).await, Either::Left(_))
 }

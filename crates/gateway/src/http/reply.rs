@@ -6,6 +6,9 @@ use http::header::{CONNECTION, CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
+use super::answer::{Body, Data};
+use super::budget::Held;
+
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 /// Which shards a Query could not read, where its rule lets it go without them.
 const PARTIAL: HeaderName = HeaderName::from_static("x-heatsink-partial");
@@ -14,15 +17,17 @@ const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
 /// The length of DynamoDB's request ids, in characters of `0-9A-Z`.
 const ID_LENGTH: usize = 52;
 
-/// An answer with `body`. `content_type` echoes the request's; what is no JSON goes without.
+/// An answer with `body`, which is counted in `held` until the client has taken it. `content_type` echoes the request's; what is no JSON
+/// goes without.
 pub(super) fn reply(
     env: &dyn Env,
     status: StatusCode,
     content_type: Option<HeaderValue>,
     body: Bytes,
-) -> Response<Full<Bytes>> {
+    held: Option<Held>,
+) -> Response<Body> {
     let crc = crc32fast::hash(&body);
-    let mut response = Response::new(Full::new(body));
+    let mut response = Response::new(Full::new(Data::new(body, held)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.reserve(4);
@@ -35,13 +40,13 @@ pub(super) fn reply(
 }
 
 /// The same answer, after which the connection closes.
-pub(super) fn closing(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
+pub(super) fn closing(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
 
 /// The same answer, marked with the shards that it goes without, if any.
-pub(super) fn partial(mut response: Response<Full<Bytes>>, missing: &[String]) -> Response<Full<Bytes>> {
+pub(super) fn partial(mut response: Response<Body>, missing: &[String]) -> Response<Body> {
     if let (false, Ok(shards)) = (missing.is_empty(), HeaderValue::from_str(&missing.join(", "))) {
         response.headers_mut().insert(PARTIAL, shards);
     }
@@ -49,7 +54,7 @@ pub(super) fn partial(mut response: Response<Full<Bytes>>, missing: &[String]) -
 }
 
 /// The same answer, whose body is gzip.
-pub(super) fn packed(mut response: Response<Full<Bytes>>) -> Response<Full<Bytes>> {
+pub(super) fn packed(mut response: Response<Body>) -> Response<Body> {
     response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     response
 }

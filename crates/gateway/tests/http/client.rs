@@ -37,7 +37,7 @@ impl Answer {
 /// The head of a signed request for an operation, with one more header.
 pub fn head(operation: &str, header: &str) -> Vec<u8> {
     format!(
-        "POST / HTTP/1.1\r\nhost: a\r\ncontent-type: application/x-amz-json-1.0\r\nx-amz-target: DynamoDB_20120810.{operation}\r\n\
+        "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-amz-json-1.0\r\nx-amz-target: DynamoDB_20120810.{operation}\r\n\
          x-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request, \
          SignedHeaders=host, Signature=0\r\n{header}\r\n\r\n"
     )
@@ -65,6 +65,49 @@ impl Client {
         self.stream.write_all(request).await.unwrap();
     }
 
+    /// Ends this side of the connection; the other may go on.
+    pub async fn end(&mut self) {
+        self.stream.shutdown().await.unwrap();
+    }
+
+    /// Closes the connection with a reset instead of an end.
+    pub fn reset(self) {
+        self.stream.set_zero_linger().unwrap();
+    }
+
+    /// Takes so many bytes of the answer, or what there is of them within a second.
+    pub async fn take(&mut self, bytes: usize) {
+        let wanted = self.read.len() + bytes;
+        let _ = tokio::time::timeout(Duration::from_secs(1), async {
+            while self.read.len() < wanted {
+                self.more().await;
+            }
+        })
+        .await;
+    }
+
+    /// How many bytes there are until the connection ends, by a reset or not.
+    pub async fn drain(&mut self) -> usize {
+        let mut piece = vec![0; 64 * 1024];
+        let mut count = 0;
+        while let Ok(Ok(read)) =
+            tokio::time::timeout(Duration::from_secs(2), self.stream.read(&mut piece)).await
+        {
+            if read == 0 {
+                break;
+            }
+            count += read;
+        }
+        count
+    }
+
+    /// Everything that comes until the server closes the connection.
+    pub async fn rest(mut self) -> String {
+        let rest = self.stream.read_to_end(&mut self.read);
+        tokio::time::timeout(Duration::from_secs(10), rest).await.unwrap().unwrap();
+        String::from_utf8(self.read).unwrap()
+    }
+
     pub async fn read(&mut self) -> Answer {
         tokio::time::timeout(Duration::from_secs(10), self.answer()).await.unwrap()
     }
@@ -75,7 +118,17 @@ impl Client {
         matches!(tokio::time::timeout(Duration::from_secs(5), self.stream.read(&mut byte)).await, Ok(Ok(0)))
     }
 
+    /// The next answer; `100 Continue` is none.
     async fn answer(&mut self) -> Answer {
+        loop {
+            let answer = self.message().await;
+            if answer.status != 100 {
+                return answer;
+            }
+        }
+    }
+
+    async fn message(&mut self) -> Answer {
         let end = loop {
             if let Some(at) = self.read.windows(4).position(|window| window == b"\r\n\r\n") {
                 break at + 4;
@@ -100,7 +153,7 @@ impl Client {
     }
 
     async fn more(&mut self) {
-        let mut piece = [0; 4096];
+        let mut piece = [0; 16 * 1024];
         let n = self.stream.read(&mut piece).await.unwrap();
         assert!(
             n > 0,

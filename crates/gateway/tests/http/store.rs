@@ -20,12 +20,24 @@ pub struct Double {
 #[derive(Default)]
 struct State {
     calls: Vec<&'static str>,
+    finished: Vec<&'static str>,
     hold: Duration,
+    large: usize,
 }
 
 impl Double {
     pub fn calls(&self, operation: &str) -> usize {
         self.state.lock().unwrap().calls.iter().filter(|name| **name == operation).count()
+    }
+
+    /// How many calls came to their end.
+    pub fn finished(&self, operation: &str) -> usize {
+        self.state.lock().unwrap().finished.iter().filter(|name| **name == operation).count()
+    }
+
+    /// Later answers to a Query or an UpdateItem hold so many bytes of text.
+    pub fn answer_with(&self, bytes: usize) {
+        self.state.lock().unwrap().large = bytes;
     }
 
     /// Later answers come after this time.
@@ -36,16 +48,20 @@ impl Double {
 
 impl Store for Double {
     fn call(&self, operation: Operation, _body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        let hold = {
+        let (hold, large) = {
             let mut state = self.state.lock().unwrap();
             state.calls.push(operation.name());
-            state.hold
+            (state.hold, state.large)
         };
         async move {
             tokio::time::sleep(hold).await;
+            self.state.lock().unwrap().finished.push(operation.name());
             match operation {
                 Operation::DescribeTable => Err(Error::new(Code::ResourceNotFoundException, "no such table")),
                 Operation::Scan => Ok(Bytes::from(LARGE.replace('~', &"x".repeat(2000)))),
+                Operation::Query | Operation::UpdateItem if large > 0 => {
+                    Ok(Bytes::from(LARGE.replace('~', &"x".repeat(large))))
+                }
                 _ => Ok(Bytes::from_static(br#"{"Item":{}}"#)),
             }
         }

@@ -46,6 +46,15 @@ pub struct Args {
     /// per day, number of tables
     #[arg(long, value_enum, default_value = "on")]
     quotas: Switch,
+    /// Also serve requests for this host name or address (Host header); loopback names are always served. Can be given again
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
+    /// Serve at most so many connections at once
+    #[arg(long, value_name = "N", default_value_t = Limits::default().connections)]
+    max_connections: usize,
+    /// Work on at most so many requests at once
+    #[arg(long, value_name = "N", default_value_t = Limits::default().requests)]
+    max_requests: usize,
     /// How the endpoint is printed on stdout
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
@@ -72,6 +81,8 @@ pub fn run(args: Args) -> Result<(), Exit> {
 async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let stop = signals::stop()?;
+    let hosts = http::Hosts::and(&args.allow_host)
+        .map_err(|problem| Exit::usage(format!("--allow-host: {problem}")))?;
     let listener = TcpListener::bind(addresses).await.map_err(|error| {
         Exit::unavailable(format!(
             "cannot listen on {}: {}; choose another address with --listen",
@@ -88,14 +99,15 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
     let in_force = banner::Rules::of(&found);
     let control = Control::start(store.clone(), env.clone(), found.rules).await.map_err(open::not_started)?;
-    let limits = Limits::default();
+    let limits =
+        Limits { connections: args.max_connections, requests: args.max_requests, ..Limits::default() };
     let mut service = Service::new(store, control, env.clone(), limits, &region).with_metrics(recorded);
     if let Some(partitions) = partitions {
         service = service.with_partitions(partitions);
     }
     let service = Arc::new(service);
     banner::print(listener.local_addr()?, &place, &in_force, args.output)?;
-    if !http::serve(listener, service, limits, env, stop).await {
+    if !http::serve(listener, service, limits, hosts, env, stop).await {
         tracing::warn!("requests were still in flight when the time to finish them ran out");
     }
     Ok(())

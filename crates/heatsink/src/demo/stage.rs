@@ -52,10 +52,11 @@ impl Stage {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        let serving = http::serve(listener, service.clone(), limits, env.clone(), async {
-            // Told to stop, or nobody is left to tell: either ends it.
-            let _ = stopped.await;
-        });
+        let serving =
+            http::serve(listener, service.clone(), limits, http::Hosts::loopback(), env.clone(), async {
+                // Told to stop, or nobody is left to tell: either ends it.
+                let _ = stopped.await;
+            });
         let running = tokio::spawn(serving);
         let stage = Stage { address, partitions, service, stop, running };
         stage.call(Operation::CreateTable, &workload::create_table()).await?;

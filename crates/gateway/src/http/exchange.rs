@@ -1,0 +1,60 @@
+//! What the parts of one connection tell each other: the socket, the request under way, and who watches for a client that hangs up.
+//!
+//! All of them run in one task, one after the other; the atomics only make the whole `Send`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[derive(Default)]
+pub(super) struct Exchange {
+    /// A request is worked on, and no byte of its answer is written.
+    working: AtomicBool,
+    /// The last write had to wait for the client.
+    blocked: AtomicBool,
+    /// The client took none of an answer for too long.
+    stalled: AtomicBool,
+    /// An answer was given before the whole request was read.
+    cut: AtomicBool,
+}
+
+/// A request is worked on until this is dropped.
+pub(super) struct Working(Arc<Exchange>);
+
+impl Exchange {
+    /// A request is worked on from now on.
+    pub(super) fn work(self: &Arc<Self>) -> Working {
+        self.working.store(true, Ordering::Relaxed);
+        Working(Arc::clone(self))
+    }
+
+    /// Whether the next bytes that the client gets would stand between two answers.
+    pub(super) fn is_between_answers(&self) -> bool {
+        self.working.load(Ordering::Relaxed) && !self.blocked.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_blocked(&self, blocked: bool) {
+        self.blocked.store(blocked, Ordering::Relaxed);
+    }
+
+    pub(super) fn set_stalled(&self) {
+        self.stalled.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stalled(&self) -> bool {
+        self.stalled.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_cut(&self) {
+        self.cut.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Working {
+    fn drop(&mut self) {
+        self.0.working.store(false, Ordering::Relaxed);
+    }
+}

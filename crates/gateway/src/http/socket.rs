@@ -1,0 +1,140 @@
+//! A connection's socket as hyper reads and writes it: a write waits only so long for a client that takes nothing.
+
+use std::io::{self, IoSlice};
+use std::net::Shutdown;
+use std::os::fd::AsFd;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use heatsink_env::Env;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+use super::budget::Budget;
+use super::exchange::Exchange;
+
+/// How often a write that waits looks at the clock.
+const TICK: Duration = Duration::from_millis(250);
+/// How long a client may take nothing while the answers that wait fill more than half of their budget.
+const PRESSED: Duration = Duration::from_secs(1);
+
+pub(super) struct Socket {
+    stream: Arc<TcpStream>,
+    exchange: Arc<Exchange>,
+    stall: Stall,
+}
+
+/// How long the client has taken nothing.
+struct Stall {
+    env: Arc<dyn Env>,
+    limit: Duration,
+    answers: Arc<Budget>,
+    tick: Option<BoxFuture<'static, ()>>,
+    waited: Duration,
+}
+
+impl Socket {
+    /// A socket whose client may take nothing for `limit`; for less where `answers` is short.
+    pub(super) fn new(
+        stream: Arc<TcpStream>,
+        exchange: Arc<Exchange>,
+        limit: Duration,
+        answers: Arc<Budget>,
+        env: Arc<dyn Env>,
+    ) -> Self {
+        let stall = Stall { env, limit, answers, tick: None, waited: Duration::ZERO };
+        Socket { stream, exchange, stall }
+    }
+
+    fn write(
+        &mut self,
+        cx: &mut Context<'_>,
+        attempt: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            if self.stream.poll_write_ready(cx)?.is_pending() {
+                self.exchange.set_blocked(true);
+                ready!(self.stall.poll(cx));
+                self.exchange.set_stalled();
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            match attempt(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => {
+                    self.exchange.set_blocked(false);
+                    self.stall.end();
+                    return Poll::Ready(done);
+                }
+            }
+        }
+    }
+}
+
+impl Stall {
+    /// Ready once the client has taken nothing for too long.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let step = TICK.min(self.limit);
+        loop {
+            let tick = self.tick.get_or_insert_with(|| self.env.sleep(step));
+            ready!(tick.poll_unpin(cx));
+            self.tick = None;
+            self.waited += step;
+            if self.waited >= self.limit || self.waited >= PRESSED && self.answers.is_pressed() {
+                return Poll::Ready(());
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        self.tick = None;
+        self.waited = Duration::ZERO;
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        loop {
+            ready!(self.stream.poll_read_ready(cx))?;
+            match self.stream.try_read_buf(into) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done.map(|_| ())),
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.write(cx, |stream| stream.try_write(bytes))
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.write(cx, |stream| stream.try_write_vectored(pieces))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(end_writing(&self.stream))
+    }
+}
+
+/// Tells the client that nothing more comes.
+pub(super) fn end_writing(stream: &TcpStream) -> io::Result<()> {
+    // tokio shuts down only a stream that it owns alone; the standard library does it through any descriptor.
+    std::net::TcpStream::from(stream.as_fd().try_clone_to_owned()?).shutdown(Shutdown::Write)
+}

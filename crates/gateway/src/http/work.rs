@@ -1,0 +1,65 @@
+//! The work on a request, and what becomes of it when nobody waits for it any more: a read ends, anything else goes on to its end.
+//!
+//! What a write does in several steps (the parts of a counter's transaction, the directory's row before the item, a look before a write) is
+//! thought through for a store that fails in between, not for one that is never asked again.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use metrics::Counter;
+use tokio::runtime::Handle;
+
+/// What becomes of work that nobody waits for, and what counts that.
+pub(super) enum Alone {
+    /// It ends where it stands.
+    Ends(Counter),
+    /// It goes on, in a task of its own.
+    GoesOn(Counter),
+}
+
+/// Work that is under way.
+pub(super) struct Work<F: Future + Send + 'static> {
+    work: Option<Pin<Box<F>>>,
+    begun: bool,
+    alone: Alone,
+}
+
+impl<F: Future + Send + 'static> Work<F> {
+    pub(super) fn new(work: F, alone: Alone) -> Self {
+        Work { work: Some(Box::pin(work)), begun: false, alone }
+    }
+}
+
+impl<F: Future + Send + 'static> Future for Work<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = &mut *self;
+        let Some(work) = &mut this.work else { return Poll::Pending };
+        this.begun = true;
+        let done = work.as_mut().poll(cx);
+        if done.is_ready() {
+            this.work = None;
+        }
+        done
+    }
+}
+
+impl<F: Future + Send + 'static> Drop for Work<F> {
+    fn drop(&mut self) {
+        let Some(work) = self.work.take().filter(|_| self.begun) else { return };
+        match &self.alone {
+            Alone::Ends(count) => count.increment(1),
+            Alone::GoesOn(count) => {
+                count.increment(1);
+                // Without a runtime the process is ending, and its stores with it.
+                if let Ok(runtime) = Handle::try_current() {
+                    runtime.spawn(async move {
+                        work.await;
+                    });
+                }
+            }
+        }
+    }
+}

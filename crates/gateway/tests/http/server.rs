@@ -1,0 +1,83 @@
+//! A server before the test's store.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use heatsink_control::{Control, Rules};
+use heatsink_env::{Env, RealEnv};
+use heatsink_gateway::{Limits, Service, http};
+use heatsink_store::Store;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::client::{Client, post};
+use crate::store::Double;
+
+pub struct Server {
+    pub address: SocketAddr,
+    pub store: Double,
+    pub stop: oneshot::Sender<()>,
+    /// Whether everything in flight was finished.
+    pub done: JoinHandle<bool>,
+}
+
+/// Short enough for tests; the body limit is small so that bodies over it are cheap.
+pub fn limits() -> Limits {
+    Limits {
+        body: 4096,
+        head: 8192,
+        head_read: Duration::from_millis(300),
+        body_read: Duration::from_millis(300),
+        request: Duration::from_secs(2),
+        drain: Duration::from_secs(5),
+        ..Limits::default()
+    }
+}
+
+pub async fn server(limits: Limits) -> Server {
+    server_for(limits, http::Hosts::loopback()).await
+}
+
+pub async fn server_for(limits: Limits, hosts: http::Hosts) -> Server {
+    let store = Double::default();
+    let (address, stop, done) = start(Arc::new(store.clone()), Rules::default(), limits, hosts).await;
+    Server { address, store, stop, done }
+}
+
+/// Serves a store under rules.
+pub async fn start(
+    store: Arc<dyn Store>,
+    rules: Rules,
+    limits: Limits,
+    hosts: http::Hosts,
+) -> (SocketAddr, oneshot::Sender<()>, JoinHandle<bool>) {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let control = Control::start(store.clone(), env.clone(), rules).await.unwrap();
+    let service = Arc::new(Service::new(store, control, env.clone(), limits, "eu-west-1"));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel::<()>();
+    let done = tokio::spawn(http::serve(listener, service, limits, hosts, env, async move {
+        let _ = stopped.await;
+    }));
+    (address, stop, done)
+}
+
+/// The server still answers.
+pub async fn alive(server: &Server) {
+    let answer = Client::to(server.address).await.send(&post("GetItem", br#"{"TableName":"abc"}"#)).await;
+    assert_eq!((answer.status, answer.body.as_slice()), (200, &br#"{"Item":{}}"#[..]));
+}
+
+/// Waits until it is so.
+pub async fn until(what: &str, so: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if so() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    panic!("{what}: not within 5 s");
+}
