@@ -20,6 +20,8 @@ pub enum Kind {
     Unavailable,
     /// A failure inside Heatsink.
     Software,
+    /// The signal of that number came a second time, before all was finished.
+    Signalled(u8),
 }
 
 impl Kind {
@@ -30,6 +32,7 @@ impl Kind {
             Kind::Usage => 64,
             Kind::Unavailable => 69,
             Kind::Software => 70,
+            Kind::Signalled(number) => 128 + number,
         }
     }
 
@@ -40,6 +43,7 @@ impl Kind {
             Kind::Usage => "usage",
             Kind::Unavailable => "unavailable",
             Kind::Software => "software",
+            Kind::Signalled(_) => "signalled",
         }
     }
 }
@@ -71,6 +75,11 @@ impl Exit {
     /// 70 (`EX_SOFTWARE`): a failure inside Heatsink.
     pub fn software(reason: impl Into<String>) -> Self {
         Exit { kind: Kind::Software, reason: reason.into(), retryable: false }
+    }
+
+    /// 128 and the number of a signal, as shells name the end that the signal makes by itself: 130 for SIGINT, 143 for SIGTERM.
+    pub fn signalled(number: u8, reason: impl Into<String>) -> Self {
+        Exit { kind: Kind::Signalled(number), reason: reason.into(), retryable: false }
     }
 
     /// The same command may succeed later without a change: the store is throttled, or the server is not up yet.
@@ -139,7 +148,14 @@ mod tests {
 
     #[test]
     fn the_documented_codes_are_the_codes() {
-        let kinds = [Kind::Failed, Kind::Usage, Kind::Unavailable, Kind::Software];
+        let kinds = [
+            Kind::Failed,
+            Kind::Usage,
+            Kind::Unavailable,
+            Kind::Software,
+            Kind::Signalled(2),
+            Kind::Signalled(15),
+        ];
         let mut expected = vec![("0".to_owned(), String::new())];
         expected.extend(kinds.map(|kind| (kind.code().to_string(), kind.name().to_owned())));
         assert_eq!(documented(), expected);

@@ -7,18 +7,22 @@ pub(super) mod store;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 
 use clap::ValueEnum;
+use futures::future::{Either, select};
 use heatsink_control::Control;
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service, http};
 use heatsink_physics::Quotas;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 use super::rules::Found;
 use super::{Output, address, open, rules};
 use crate::exit::{Exit, in_words};
+use signals::Signals;
 
 /// What `serve` takes.
 #[derive(Debug, clap::Args)]
@@ -67,7 +71,7 @@ enum Switch {
     Off,
 }
 
-/// Serves until Ctrl-C or SIGTERM.
+/// Serves until Ctrl-C or SIGTERM; a second one ends it without waiting for requests in flight.
 pub fn run(args: Args) -> Result<(), Exit> {
     let addresses = address::loopback("--listen", &args.listen)?;
     let rules = rules::find(args.rules.as_deref())?;
@@ -80,7 +84,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 
 async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let stop = signals::stop()?;
+    let mut signals = Signals::catch()?;
     let hosts = http::Hosts::and(&args.allow_host)
         .map_err(|problem| Exit::usage(format!("--allow-host: {problem}")))?;
     let listener = TcpListener::bind(addresses).await.map_err(|error| {
@@ -107,8 +111,22 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     }
     let service = Arc::new(service);
     banner::print(listener.local_addr()?, &place, &in_force, args.output)?;
-    if !http::serve(listener, service, limits, hosts, env, stop).await {
-        tracing::warn!("requests were still in flight when the time to finish them ran out");
+    let (stop, stopped) = oneshot::channel();
+    let serving = http::serve(listener, service, limits, hosts, env, async {
+        // The sender lives as long as this.
+        let _ = stopped.await;
+    });
+    let told = async {
+        signals.next().await;
+        let _ = stop.send(());
+        signals.next().await
+    };
+    match select(pin!(serving), pin!(told)).await {
+        Either::Left((true, _)) => Ok(()),
+        Either::Left((false, _)) => {
+            tracing::warn!("requests were still in flight when the time to finish them ran out");
+            Ok(())
+        }
+        Either::Right((at_once, _)) => Err(at_once),
     }
-    Ok(())
 }

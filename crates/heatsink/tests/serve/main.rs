@@ -4,6 +4,8 @@
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
 mod bad_input;
+mod ending;
+mod front;
 mod process;
 mod refusals;
 mod upstream;

@@ -82,13 +82,28 @@ impl Server {
         self.endpoint.trim_start_matches("http://").to_owned()
     }
 
-    /// Sends a signal and waits: the exit code and what stood on stderr.
-    pub fn stop(mut self, signal: &str) -> (Option<i32>, String) {
+    /// Sends a signal.
+    pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill")
             .args([&format!("-{signal}"), &self.child.id().to_string()])
             .status()
             .unwrap();
         assert!(sent.success());
+    }
+
+    /// Whether it has not ended yet.
+    pub fn runs(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Sends a signal and waits: the exit code and what stood on stderr.
+    pub fn stop(self, signal: &str) -> (Option<i32>, String) {
+        self.signal(signal);
+        self.wait()
+    }
+
+    /// Waits for its end: the exit code and what stood on stderr.
+    pub fn wait(mut self) -> (Option<i32>, String) {
         let mut stderr = String::new();
         self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
         (self.child.wait().unwrap().code(), stderr)
@@ -113,7 +128,7 @@ pub fn call(endpoint: &str, operation: &str, body: &str) -> (u16, String) {
 /// A signed request.
 pub fn post(target: &str, body: &[u8]) -> Vec<u8> {
     let mut request = format!(
-        "POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-type: application/x-amz-json-1.0\r\nx-amz-target: {target}\r\n\
+        "POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/x-amz-json-1.0\r\nx-amz-target: {target}\r\n\
          x-amz-date: 20260101T000000Z\r\nauthorization: AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request, \
          SignedHeaders=host, Signature=0\r\ncontent-length: {}\r\n\r\n",
         body.len()

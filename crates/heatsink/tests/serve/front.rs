@@ -1,0 +1,62 @@
+//! The flags of the HTTP front, and what it counts.
+
+use crate::process::{Server, run, send};
+
+fn ask(server: &Server, path: &str, host: &str) -> (u16, String) {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    send(&server.address(), request.as_bytes())
+}
+
+#[test]
+fn a_host_is_served_when_it_is_named() {
+    let server = Server::start(&["--allow-host", "heatsink.internal", "--allow-host", "10.0.0.7"]);
+    let port = server.address().rsplit(':').next().unwrap().to_owned();
+    for host in ["heatsink.internal", "10.0.0.7", "localhost", "127.0.0.1", "[::1]"] {
+        for host in [host.to_owned(), format!("{host}:{port}")] {
+            assert_eq!(ask(&server, "/", &host).0, 200, "{host}");
+            assert_eq!(ask(&server, "/_heatsink/metrics", &host).0, 200, "{host}");
+        }
+    }
+    let (status, body) = ask(&server, "/", "evil.example");
+    assert_eq!(status, 400);
+    assert!(body.contains("AccessDeniedException") && body.contains("--allow-host"), "{body}");
+    let (_, metrics) = ask(&server, "/_heatsink/metrics", "localhost");
+    for line in [
+        "heatsink_connections 1\n",
+        "heatsink_requests_in_flight 0\n",
+        "heatsink_held_bytes{of=\"requests\"} 0\n",
+        "heatsink_held_bytes{of=\"answers\"} 0\n",
+        "heatsink_refused_total{limit=\"host\"} 1\n",
+        "heatsink_refused_total{limit=\"connections\"} 0\n",
+        "heatsink_refused_total{limit=\"requests\"} 0\n",
+        "heatsink_refused_total{limit=\"held_bodies\"} 0\n",
+        "heatsink_refused_total{limit=\"held_answers\"} 0\n",
+        "heatsink_slow_clients_total{what=\"head\"} 0\n",
+        "heatsink_slow_clients_total{what=\"body\"} 0\n",
+        "heatsink_slow_clients_total{what=\"answer\"} 0\n",
+        "heatsink_cancelled_reads_total 0\n",
+        "heatsink_unawaited_writes_total 0\n",
+    ] {
+        assert!(metrics.contains(line), "no {line} in {metrics}");
+    }
+    for wrong in ["http://a", "a:80", "a b"] {
+        let refused = run(&["serve", "--listen", "127.0.0.1:0", "--allow-host", wrong]);
+        assert_eq!(refused.status.code(), Some(64), "{wrong}");
+        let stderr = String::from_utf8(refused.stderr).unwrap();
+        assert!(stderr.contains(&format!("--allow-host: {wrong}")), "{stderr}");
+    }
+}
+
+#[test]
+fn connections_are_limited_as_asked() {
+    let server = Server::start(&["--max-connections", "1"]);
+    let held = std::net::TcpStream::connect(server.address()).unwrap();
+    // The server has accepted it.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let (status, body) = ask(&server, "/", "localhost");
+    assert_eq!(status, 503, "{body}");
+    assert!(body.contains("ServiceUnavailable"), "{body}");
+    drop(held);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(ask(&server, "/", "localhost").0, 200);
+}
