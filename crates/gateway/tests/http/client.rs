@@ -153,7 +153,7 @@ impl Client {
     }
 
     async fn more(&mut self) {
-        let mut piece = [0; 16 * 1024];
+        let mut piece = [0; 8 * 1024];
         let n = self.stream.read(&mut piece).await.unwrap();
         assert!(
             n > 0,
