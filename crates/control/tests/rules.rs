@@ -17,6 +17,7 @@ fn schema(name: &str, partition: KeyType, sort: Option<KeyType>) -> TableSchema 
             sort: sort.map(|sort| attribute("sk", sort)),
         },
         indexes: Vec::new(),
+        composite_indexes: Vec::new(),
     }
 }
 

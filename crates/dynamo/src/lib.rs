@@ -21,5 +21,5 @@ pub use error::{Code, Error, Fault, Outcome};
 pub use key::KeyValue;
 pub use number::Number;
 pub use operation::Operation;
-pub use table::{AttributeDefinition, IndexSchema, KeySchema, KeyType, TableSchema};
+pub use table::{AttributeDefinition, CompositeIndex, IndexSchema, KeySchema, KeyType, TableSchema};
 pub use value::{Item, Value};

@@ -59,6 +59,18 @@ pub struct IndexSchema {
     pub included: Vec<String>,
 }
 
+/// A global secondary index whose key has several partition key or several sort key attributes, up to four of each (AWS
+/// Developer Guide, "Multi-attribute keys", November 2025).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CompositeIndex {
+    /// The index's name.
+    pub name: String,
+    /// Its partition key attributes, in order; at least one.
+    pub partition: Vec<AttributeDefinition>,
+    /// Its sort key attributes, in order.
+    pub sort: Vec<AttributeDefinition>,
+}
+
 /// A table's keys and indexes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TableSchema {
@@ -69,8 +81,11 @@ pub struct TableSchema {
     pub id: String,
     /// The primary key.
     pub key: KeySchema,
-    /// Local and global indexes.
+    /// Local and global indexes with at most one attribute of each kind in their keys.
     pub indexes: Vec<IndexSchema>,
+    /// Global indexes with more of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub composite_indexes: Vec<CompositeIndex>,
 }
 
 impl KeySchema {
@@ -85,10 +100,27 @@ impl KeySchema {
     }
 }
 
+impl CompositeIndex {
+    /// The names of the key attributes, those of the partition key first.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.partition.iter().chain(&self.sort).map(|attribute| attribute.name.as_str())
+    }
+
+    /// Whether an attribute of that name is part of the key.
+    pub fn has(&self, name: &str) -> bool {
+        self.names().any(|attribute| attribute == name)
+    }
+}
+
 impl TableSchema {
-    /// The index of that name.
+    /// The index of that name, if its key has at most one attribute of each kind.
     pub fn index(&self, name: &str) -> Option<&IndexSchema> {
         self.indexes.iter().find(|index| index.name == name)
+    }
+
+    /// The index of that name, if its key has several attributes of one kind.
+    pub fn composite_index(&self, name: &str) -> Option<&CompositeIndex> {
+        self.composite_indexes.iter().find(|index| index.name == name)
     }
 }
 
@@ -124,6 +156,24 @@ mod tests {
         assert_eq!(described(r#""TableId":"abc","CreationDateTime":1.5"#).id, "abc");
         assert_eq!(described(r#""CreationDateTime":1.5"#).id, "1.5");
         assert_eq!(described(r#""TableId":"x""#).key, TableSchema::from_create(CREATE).unwrap().key);
+    }
+
+    #[test]
+    fn an_index_can_have_several_attributes_of_a_kind() {
+        let create = std::str::from_utf8(CREATE).unwrap();
+        let single = r#"[{"AttributeName":"g","KeyType":"HASH"}]"#;
+        let several = r#"[{"AttributeName":"g","KeyType":"HASH"},{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]"#;
+        let schema = TableSchema::from_create(create.replace(single, several).as_bytes()).unwrap();
+        assert_eq!((schema.indexes.len(), schema.index("i")), (1, None));
+        let index = schema.composite_index("i").unwrap();
+        assert_eq!(index.names().collect::<Vec<_>>(), ["g", "pk", "sk"]);
+        assert_eq!((index.partition.len(), index.sort[0].key_type), (2, KeyType::N));
+        assert!(index.has("pk") && !index.has("x"));
+        // A table's own key cannot, nor a local index's.
+        for key in ["\"KeySchema\":[", "\"IndexName\":\"l\",\"KeySchema\":["] {
+            let twice = format!("{key}{{\"AttributeName\":\"g\",\"KeyType\":\"HASH\"}},");
+            assert!(TableSchema::from_create(create.replacen(key, &twice, 1).as_bytes()).is_err(), "{key}");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@
 mod answer;
 mod asked;
 mod batch;
+mod composite;
 mod counter;
 mod cursor;
 mod directory;

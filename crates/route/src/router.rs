@@ -13,7 +13,7 @@ use crate::drawn::{self, Tokens};
 use crate::query::share::ItemSizes;
 use crate::refusal::own;
 use crate::request::Request;
-use crate::{Plan, batch, counter, hidden, partiql, point, query, rows, scan, streams, tables_of, transact};
+use crate::{Plan, batch, composite, counter, hidden, partiql, point, query, rows, scan, streams, tables_of, transact};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -120,6 +120,11 @@ impl Router {
         schema: &Arc<Table>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
+        if matches!(operation, Operation::Query | Operation::Scan)
+            && let Some(index) = composite::named(request, schema)?
+        {
+            return composite::plan(operation, request, schema, index, layouts);
+        }
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 let holder = request.get(point::holder(operation)).unwrap_or_default();

@@ -93,12 +93,9 @@ impl Ground {
     /// The longest partition key that the table can hold: an index that has it as its sort key takes fewer bytes.
     pub fn longest_key(&self) -> usize {
         let partition = &self.table.key.partition.name;
-        let in_sort_key = self
-            .table
-            .indexes
-            .iter()
-            .filter_map(|index| index.key.sort.as_ref())
-            .any(|sort| sort.name == *partition);
+        let single = self.table.indexes.iter().filter_map(|index| index.key.sort.as_ref());
+        let composite = self.table.composite_indexes.iter().flat_map(|index| &index.sort);
+        let in_sort_key = single.chain(composite).any(|sort| sort.name == *partition);
         if in_sort_key { MAX_SORT_KEY } else { MAX_PARTITION_KEY }
     }
 }
@@ -219,6 +216,7 @@ mod tests {
             id: "t".to_owned(),
             key: heatsink_dynamo::KeySchema { partition, sort: None },
             indexes: Vec::new(),
+            composite_indexes: Vec::new(),
         };
         Table::new(schema, std::sync::Arc::new(heatsink_layout::TableLayouts::new(Vec::new())))
     }

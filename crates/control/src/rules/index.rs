@@ -14,6 +14,11 @@ pub(super) fn of(rule: &Rule, schema: &TableSchema) -> Option<OfIndex> {
 
 /// Whether the partition key of an index can be spread, or why not.
 pub(super) fn fits(name: &str, schema: &TableSchema) -> Result<(), String> {
+    if schema.composite_index(name).is_some() {
+        return Err(format!(
+            "the index {name} has several attributes of one kind in its key, and a rule cannot spread such a key yet"
+        ));
+    }
     let Some(index) = schema.index(name) else { return Err(format!("it has no index {name}")) };
     if index.local {
         return Err(format!(
@@ -43,6 +48,13 @@ pub(super) fn fits(name: &str, schema: &TableSchema) -> Result<(), String> {
     let sorts = |other: &&heatsink_dynamo::IndexSchema| {
         other.key.sort.as_ref().is_some_and(|sort| sort.name == attribute.name)
     };
+    if let Some(other) = schema.composite_indexes.iter().find(|other| other.has(&attribute.name)) {
+        return Err(format!(
+            "the partition key {} of the index {name} is also in the key of the index {}, which has several attributes of one kind and \
+             could not be read any more; give one of them an attribute of its own",
+            attribute.name, other.name
+        ));
+    }
     match schema.indexes.iter().find(sorts) {
         Some(other) => Err(format!(
             "the partition key {} of the index {name} is the sort key of the index {}, whose order shard suffixes would break; give \

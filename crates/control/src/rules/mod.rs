@@ -299,19 +299,20 @@ fn counter_fits(attributes: &[String], schema: &TableSchema) -> Result<(), Strin
     if let Some(name) = attributes.iter().find(|name| schema.key.has(name)) {
         return Err(format!("{name} is a key attribute, and a key cannot be added to"));
     }
-    for index in &schema.indexes {
-        if let Some(name) = attributes.iter().find(|name| index.key.has(name)) {
+    let single = schema.indexes.iter().map(|index| (&index.name, index.key.names().collect()));
+    let composite = schema.composite_indexes.iter().map(|index| (&index.name, index.names().collect()));
+    for (index, key) in single.chain(composite) {
+        let key: Vec<&str> = key;
+        if let Some(name) = attributes.iter().find(|name| key.contains(&name.as_str())) {
             return Err(format!(
-                "{name} is a key of the index {}, which would hold the parts of each counter and not their sum; leave {name} out of \
-                 `attributes`, or drop the index",
-                index.name
+                "{name} is a key of the index {index}, which would hold the parts of each counter and not their sum; leave {name} out of \
+                 `attributes`, or drop the index"
             ));
         }
-        if index.key.names().all(|name| schema.key.has(name)) {
+        if key.iter().all(|name| schema.key.has(name)) {
             return Err(format!(
-                "the index {} is made of the table's own key attributes, so it would hold every counter once for each shard; drop \
-                 the index, or give it a key that only whole items have",
-                index.name
+                "the index {index} is made of the table's own key attributes, so it would hold every counter once for each shard; drop \
+                 the index, or give it a key that only whole items have"
             ));
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{AttributeDefinition, IndexSchema, KeySchema, KeyType, TableSchema};
+use super::{AttributeDefinition, CompositeIndex, IndexSchema, KeySchema, KeyType, TableSchema};
 use crate::Error;
 
 #[derive(Deserialize)]
@@ -61,8 +61,7 @@ impl TableSchema {
     /// Reads the answer of `DescribeTable` (or of `CreateTable`, `UpdateTable`, `DeleteTable`).
     ///
     /// # Errors
-    /// `InternalServerError` for what is not such an answer, or describes keys that Heatsink does not know:
-    /// several partition key attributes in one index key.
+    /// `InternalServerError` for what is not such an answer.
     pub fn from_description(answer: &[u8]) -> Result<TableSchema, Error> {
         let answer: Answer = serde_json::from_slice(answer).map_err(|error| {
             Error::internal(format!("The store's table description cannot be read: {error}"))
@@ -89,52 +88,81 @@ impl Description {
         let definitions = self.attribute_definitions.unwrap_or_default();
         let local = self.local_secondary_indexes.unwrap_or_default();
         let global = self.global_secondary_indexes.unwrap_or_default();
-        let indexes = local
-            .into_iter()
-            .map(|index| (index, true))
-            .chain(global.into_iter().map(|index| (index, false)));
         let id = self.table_id.or_else(|| self.creation_date_time.map(|time| time.to_string()));
-        Ok(TableSchema {
+        let mut schema = TableSchema {
             name: self.table_name,
             id: id.unwrap_or_default(),
-            key: key(&self.key_schema, &definitions)?,
-            indexes: indexes
-                .map(|(index, local)| index.schema(local, &definitions))
-                .collect::<Result<_, _>>()?,
-        })
+            key: single(&self.key_schema, &definitions)?,
+            indexes: Vec::with_capacity(local.len() + global.len()),
+            composite_indexes: Vec::new(),
+        };
+        for index in local {
+            let key = single(&index.key_schema, &definitions)?;
+            schema.indexes.push(index.schema(true, key));
+        }
+        for index in global {
+            match key(&index.key_schema, &definitions)? {
+                Key::Single(key) => schema.indexes.push(index.schema(false, key)),
+                Key::Composite { partition, sort } => {
+                    schema.composite_indexes.push(CompositeIndex {
+                        name: index.index_name,
+                        partition,
+                        sort,
+                    });
+                }
+            }
+        }
+        Ok(schema)
     }
 }
 
 impl Index {
-    fn schema(self, local: bool, definitions: &[Definition]) -> Result<IndexSchema, String> {
+    fn schema(self, local: bool, key: KeySchema) -> IndexSchema {
         let projected =
             self.projection.unwrap_or(Projected { projection_type: None, non_key_attributes: None });
-        Ok(IndexSchema {
-            key: key(&self.key_schema, definitions)?,
+        IndexSchema {
+            key,
             name: self.index_name,
             local,
             projects_all: projected.projection_type.as_deref() == Some("ALL"),
             included: projected.non_key_attributes.unwrap_or_default(),
-        })
+        }
     }
 }
 
-fn key(elements: &[KeyElement], definitions: &[Definition]) -> Result<KeySchema, String> {
+/// A key as it is defined.
+enum Key {
+    Single(KeySchema),
+    /// Several partition key attributes, or several sort key attributes.
+    Composite {
+        partition: Vec<AttributeDefinition>,
+        sort: Vec<AttributeDefinition>,
+    },
+}
+
+/// The key of a table or a local index: at most one attribute of each kind.
+fn single(elements: &[KeyElement], definitions: &[Definition]) -> Result<KeySchema, String> {
+    match key(elements, definitions)? {
+        Key::Single(key) => Ok(key),
+        Key::Composite { .. } => Err("only a global index can have several HASH or RANGE attributes".to_owned()),
+    }
+}
+
+fn key(elements: &[KeyElement], definitions: &[Definition]) -> Result<Key, String> {
     let find = |kind: &str| {
-        let mut found = elements.iter().filter(|element| element.key_type == kind);
-        let first = found.next();
-        if found.next().is_some() {
-            return Err(format!("keys with several {kind} attributes are not supported"));
-        }
-        let Some(element) = first else { return Ok(None) };
-        let defined = definitions.iter().find(|defined| defined.attribute_name == element.attribute_name);
-        let defined = defined
-            .ok_or_else(|| format!("the key attribute {} has no definition", element.attribute_name))?;
-        Ok(Some(AttributeDefinition {
-            name: defined.attribute_name.clone(),
-            key_type: defined.attribute_type,
-        }))
+        let of_kind = elements.iter().filter(|element| element.key_type == kind);
+        let defined = of_kind.map(|element| {
+            let defined = definitions.iter().find(|one| one.attribute_name == element.attribute_name);
+            let defined = defined
+                .ok_or_else(|| format!("the key attribute {} has no definition", element.attribute_name))?;
+            Ok(AttributeDefinition { name: defined.attribute_name.clone(), key_type: defined.attribute_type })
+        });
+        defined.collect::<Result<Vec<_>, String>>()
     };
-    let partition = find("HASH")?.ok_or("the key has no HASH attribute")?;
-    Ok(KeySchema { partition, sort: find("RANGE")? })
+    let (mut partition, mut sort) = (find("HASH")?, find("RANGE")?);
+    if partition.len() > 1 || sort.len() > 1 {
+        return Ok(Key::Composite { partition, sort });
+    }
+    let partition = partition.pop().ok_or("the key has no HASH attribute")?;
+    Ok(Key::Single(KeySchema { partition, sort: sort.pop() }))
 }

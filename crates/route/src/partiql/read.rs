@@ -16,7 +16,7 @@ use crate::plan::{Plan, Single};
 use crate::query::Key;
 use crate::refusal::own;
 use crate::request::Request;
-use crate::{Router, query, scan};
+use crate::{Router, composite, query, scan};
 
 /// How many shards the keys of one statement may have together: ten keys of a thousand shards, or fifty (as many as DynamoDB takes in one
 /// `IN`) of two hundred. They are read one key after the other, and each is planned before the first is.
@@ -38,6 +38,9 @@ impl Select<'_> {
         request: &Request<'_>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
+        if let Some(error) = self.unsupported_index() {
+            return Ok(refused_read(request.body, error, true));
+        }
         if self.is_the_stores() {
             let why = "the SELECT does not read the partition key, and shards do not matter to it: one physical statement";
             let finish = logical(Arc::clone(self.schema));
@@ -72,6 +75,19 @@ impl Select<'_> {
                 keys.len(),
                 schema.key.partition.name
             ))
+        })
+    }
+
+    /// Why the statement cannot read its index, where that has several key attributes of one kind.
+    fn unsupported_index(&self) -> Option<Error> {
+        let named = self.written.statement.index.as_ref()?;
+        let index = self.schema.composite_index(&named.name)?;
+        let condition = self.written.statement.condition.as_ref();
+        let read = condition.iter().flat_map(|condition| condition.tests()).flat_map(|test| test.paths());
+        let mut paths = read.chain(self.order.iter().map(|order| &order.path));
+        composite::unreadable(self.schema, index).or_else(|| {
+            let hidden = paths.find(|path| composite::suffixed(self.schema).any(|name| name == path.root))?;
+            Some(composite::filter(index, &hidden.root))
         })
     }
 

@@ -34,6 +34,7 @@ pub fn schema() -> TableSchema {
             index("team", "team", score(), false),
             index("inverted", "team", Some(attribute("pk", KeyType::S)), false),
         ],
+        composite_indexes: Vec::new(),
     }
 }
 
