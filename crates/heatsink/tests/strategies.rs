@@ -158,9 +158,35 @@ fn a_table_sharded_by_python_is_read_and_written_beside_it() {
         call(&service, Operation::Query, query("user-2", json!({ "ScanIndexForward": false }))).unwrap();
     assert_eq!(sorts(&both), ["event-67890", "a"]);
 
-    let report = adopt(&store, &rules(MD5), Direction::Back).unwrap();
+    let report = adopt(&store, &rules(MD5), Direction::Release).unwrap();
     assert_eq!(report.moved, 0, "what was sharded by hand stays so");
     assert_eq!(raw_get(&store, "user-1#5", "player_7")["Item"]["v"]["S"], "by hand");
+}
+
+#[test]
+fn a_template_goes_back_to_logical_keys_and_under_another_shard_count() {
+    let store = Watched::new();
+    create(&*store, "S");
+    let with = |shards: u16| rules(&MD5.replace("shards = 10", &format!("shards = {shards}")));
+    let service = gateway(&store, with(10));
+    let mut expected: Vec<String> = (0..50).map(|at| format!("event-{at:02}")).collect();
+    expected.extend(PYTHON.iter().take(5).map(|(event, _)| (*event).to_owned()));
+    expected.sort();
+    expected.iter().for_each(|sort| put(&service, "user-1", json!({ "S": sort }), "v"));
+    let found = |service: &Service| {
+        sorts(&call(service, Operation::Query, query("user-1", json!({ "ConsistentRead": true }))).unwrap())
+    };
+    let back = adopt(&store, &Rules::default(), Direction::Back).unwrap();
+    assert_eq!((back.items, back.moved), (55, 55));
+    assert_eq!(found(&gateway(&store, Rules::default())), expected);
+
+    let again = adopt(&store, &with(5), Direction::Adopt).unwrap();
+    assert_eq!((again.items, again.moved, again.checksum), (55, 55, back.checksum));
+    assert_eq!(found(&gateway(&store, with(5))), expected);
+    for (event, shard) in PYTHON.iter().take(5) {
+        let item = raw_get(&store, &format!("user-1#{}", shard % 5), event);
+        assert_eq!(item["Item"]["v"]["S"], "v", "{event}");
+    }
 }
 
 #[test]

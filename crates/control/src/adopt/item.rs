@@ -54,6 +54,11 @@ impl Ground {
         self.table.layouts().iter().any(|one| one.layout().template().is_some())
     }
 
+    /// Whether no key of another item can be read as this logical key's shard, and it as no other key's.
+    pub fn stands_alone(&self, logical: &[u8]) -> bool {
+        !self.by_hand() || self.table.decode(logical).1.is_none()
+    }
+
     /// The logical key of an item that is found under `key` before an adoption, or after it.
     pub fn logical<'a>(&self, key: &'a [u8], direction: Direction) -> &'a [u8] {
         if direction == Direction::Adopt && !self.by_hand() { key } else { self.table.logical(key) }

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{Bucket, DIRECTORY, Table, TableLayouts};
+use heatsink_layout::{Bucket, DIRECTORY, KeyLayout, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -86,10 +86,14 @@ impl Adoption {
         }
         let record = registry.read(&described.schema.id).await?;
         let (layouts, indexes) = match (direction, &record) {
-            (Direction::Back, None) => {
+            (Direction::Back | Direction::Release, None) => {
                 return usage(format!(
                     "Table {table} is not on record as sharded: there is nothing to bring back"
                 ));
+            }
+            (Direction::Release, Some(record)) => {
+                releasable(record).map_err(AdoptError::Usage)?;
+                (record.layouts.clone(), Vec::new())
             }
             (Direction::Back, Some(record)) => {
                 let indexes = match &record.state {
@@ -145,7 +149,7 @@ impl Adoption {
                 }
             }
         };
-        if indexes.is_empty() && expires(&registry, table).await? {
+        if indexes.is_empty() && direction != Direction::Release && expires(&registry, table).await? {
             return usage(format!(
                 "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
             ));
@@ -231,6 +235,9 @@ impl Adoption {
         if !self.indexes.is_empty() {
             return self.turnover().run(options, watch).await;
         }
+        if self.direction == Direction::Release {
+            return self.release(watch).await;
+        }
         let (mut record, mut progress, tied) = self.claim(watch).await?;
         if !options.settle.is_zero() {
             watch.phase(Phase::Settling, None);
@@ -241,7 +248,7 @@ impl Adoption {
             moved += self.pass(&record, &progress, options.concurrency, watch).await?;
             let next = match self.direction {
                 Direction::Adopt => progress.depth.checked_sub(1),
-                Direction::Back => Some(progress.depth + 1).filter(|depth| *depth <= progress.deepest),
+                _ => Some(progress.depth + 1).filter(|depth| *depth <= progress.deepest),
             };
             let Some(next) = next else { break };
             progress.depth = next;
@@ -252,7 +259,7 @@ impl Adoption {
             Direction::Adopt => {
                 write(&self.registry, &record, State::Active).await?;
             }
-            Direction::Back => {
+            _ => {
                 if !self.registry.remove(&record).await? {
                     return Err(self.taken_over());
                 }
@@ -273,8 +280,31 @@ impl Adoption {
     fn under_way(&self, progress: Progress) -> State {
         match self.direction {
             Direction::Adopt => State::Adopting(progress),
-            Direction::Back => State::Returning(progress),
+            _ => State::Returning(progress),
         }
+    }
+
+    /// Takes a table off the record whose items stay where they are. One conditional delete, so that nothing is half done.
+    async fn release(&self, watch: &dyn Watch) -> Result<Report, AdoptError> {
+        let table = &self.ground.table.name;
+        let survey = self.survey(watch).await?;
+        if survey.refused > 0 {
+            return Err(AdoptError::Failed(survey.refusal(table)));
+        }
+        match &self.record {
+            Some(record) if self.registry.remove(record).await? => {}
+            _ => return Err(self.taken_over()),
+        }
+        Ok(Report {
+            table: table.clone(),
+            direction: self.direction,
+            indexes: Vec::new(),
+            already: false,
+            items: survey.items,
+            moved: 0,
+            tied: survey.tied,
+            checksum: survey.checksum,
+        })
     }
 
     /// Puts on record that this run moves the table: anew, or where an interrupted run stopped, whichever way that one went. Also gives how
@@ -377,7 +407,17 @@ impl Adoption {
                     ))
                 })?
             }
-            // A table that was sharded by hand goes back to the hand as it is.
+            Direction::Back if self.ground.by_hand() => {
+                if !self.ground.stands_alone(logical) {
+                    // There it would be taken for a shard of another key, and be brought to that one.
+                    return Err(AdoptError::Failed(format!(
+                        "The logical key {:?} would be read as a shard of another key. The item is {}",
+                        String::from_utf8_lossy(logical),
+                        shown(&self.ground.primary_key(item))
+                    )));
+                }
+                logical.to_vec()
+            }
             Direction::Back if depth(table, key) > pass && depth(table, logical) == pass => logical.to_vec(),
             _ => return Ok(None),
         };
@@ -411,6 +451,30 @@ impl Adoption {
              Somebody else wrote to the table meanwhile. If that is as it should be, run this again to accept it",
             progress.items, progress.checksum, found.items, found.checksum,
         )))
+    }
+}
+
+/// Whether a table's items can stay where they are when it goes off the record, or why not.
+fn releasable(record: &Record) -> Result<(), String> {
+    let Record { name, layouts, state, .. } = record;
+    let own = layouts.own();
+    let by_hand = |one: &KeyLayout| one.layout().template().is_some();
+    if !own.iter().all(|one| by_hand(one) || one.layout().strategy == Strategy::None) || !own.iter().any(by_hand) {
+        return Err(format!(
+            "Table {name} is laid out by Heatsink's own suffixes ({layouts}), which nobody else reads: bring it back with --back alone"
+        ));
+    }
+    if !layouts.attributes().is_empty() {
+        return Err(format!(
+            "Keys of indexes of table {name} are spread ({}): bring them back first, with --back alone",
+            layouts.attributes().join(", ")
+        ));
+    }
+    match state {
+        State::Active => Ok(()),
+        _ => Err(format!(
+            "Table {name} is in the middle of `heatsink adopt`, so that some of its items have moved and some have not: end that first"
+        )),
     }
 }
 

@@ -69,6 +69,8 @@ pub(super) async fn survey(
     let mut sum = Checksum::default();
     // A hash of every key whose shard was drawn: some twenty bytes each.
     let mut met = HashSet::new();
+    // Where items will lie. Only where a table was sharded by hand can two of them want one place.
+    let mut places = HashSet::new();
     let mut walk = Walk::new(registry, &ground.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
@@ -80,13 +82,28 @@ pub(super) async fn survey(
             }
             found.deepest = found.deepest.max(depth(&ground.table, logical));
             found.escaped += u64::from(ground.table.is_reserved(logical));
-            match ground.home(&key, logical, item)? {
+            let home = ground.home(&key, logical, item)?;
+            if let (true, Ok(home)) = (ground.by_hand(), &home) {
+                let place = if direction == Direction::Back { logical } else { home };
+                if !places.insert(ground.identity(item, place)) {
+                    let place = String::from_utf8_lossy(place);
+                    found.refuse(ground, item, &format!("another item with its sort key goes to {place:?} too"));
+                }
+            }
+            match home {
                 Err(unplaced) => found.refuse(ground, item, &unplaced.to_string()),
-                Ok(home) if direction == Direction::Back => {
+                Ok(home) if direction != Direction::Adopt => {
                     if home != key {
                         found.refuse(ground, item, "it is not at its place: somebody wrote past the gateway");
                     }
-                    found.to_move += u64::from(logical != key && !ground.by_hand());
+                    if direction == Direction::Back {
+                        found.to_move += u64::from(logical != key);
+                        if !ground.stands_alone(logical) {
+                            let logical = String::from_utf8_lossy(logical);
+                            let reason = format!("its logical key {logical:?} would be read as a shard of another key on the way");
+                            found.refuse(ground, item, &reason);
+                        }
+                    }
                     sum.add(&ground.rekeyed(item, logical));
                 }
                 Ok(home) if home != key && logical != key => {
@@ -152,16 +169,18 @@ pub(super) async fn count(
     while let Some(page) = walk.page().await? {
         for item in &page {
             found.items += 1;
-            if direction == Direction::Back && !ground.by_hand() {
+            let key = ground.key(item)?;
+            let at_its_place = if direction == Direction::Back {
                 sum.add(item);
+                ground.stands_alone(&key)
             } else {
-                let key = ground.key(item)?;
                 let logical = ground.table.logical(&key);
                 sum.add(&ground.rekeyed(item, logical));
-                if ground.home(&key, logical, item)?.ok().as_deref() != Some(&key[..]) {
-                    found.misplaced += 1;
-                    found.misplaced_first.get_or_insert_with(|| shown(&ground.primary_key(item)));
-                }
+                ground.home(&key, logical, item)?.ok().as_deref() == Some(&key[..])
+            };
+            if !at_its_place {
+                found.misplaced += 1;
+                found.misplaced_first.get_or_insert_with(|| shown(&ground.primary_key(item)));
             }
             watch.passed(1);
         }

@@ -16,6 +16,8 @@ pub enum Direction {
     Adopt,
     /// From homes to logical keys.
     Back,
+    /// Off the record, every item where it lies: for a table that its own code goes on to shard by hand. Only with templates.
+    Release,
 }
 
 /// How to run.

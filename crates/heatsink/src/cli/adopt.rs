@@ -38,6 +38,10 @@ pub struct Args {
     /// Bring every item back to its logical key and take the table off the record
     #[arg(long)]
     back: bool,
+    /// With --back: take the table off the record and leave every item under its physical key, for code that goes on to shard
+    /// by hand. Only where the rules were templates
+    #[arg(long, requires = "back")]
+    keep_keys: bool,
     /// Say what would be moved; change nothing
     #[arg(long)]
     dry_run: bool,
@@ -52,7 +56,11 @@ pub struct Args {
 /// Runs it. Exit 0 when it is done; 64 when it cannot be done as asked; 69 when the store did not answer and nothing was begun; 1 when items
 /// stand in the way or it stopped on the way.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let direction = if args.back { Direction::Back } else { Direction::Adopt };
+    let direction = match (args.back, args.keep_keys) {
+        (false, _) => Direction::Adopt,
+        (true, false) => Direction::Back,
+        (true, true) => Direction::Release,
+    };
     // The way back is on record; it needs no rules.
     let rules = if args.back { Rules::default() } else { rules::need(args.rules.as_deref())?.rules };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -67,7 +75,7 @@ async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exi
     loop {
         step(&args, direction, adoption).await?;
         // The table's own keys come first, those of its indexes after them. Coming back, the rest is another decision: it stops clients.
-        if direction == Direction::Back || args.dry_run {
+        if direction != Direction::Adopt || args.dry_run {
             return Ok(());
         }
         adoption = prepare().await.map_err(exit)?;
@@ -111,7 +119,7 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
         (false, Direction::Adopt) if !indexes.is_empty() => {
             format!("table {table}: {indexes} is spread, in {} of {} items", report.moved, report.items)
         }
-        (false, Direction::Back) if !indexes.is_empty() => {
+        (false, _) if !indexes.is_empty() => {
             let rest =
                 if rest { ". Its own keys are still spread: run this again to bring them back" } else { "" };
             format!(
@@ -125,6 +133,12 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
                 report.items,
                 report.moved,
                 tied(report.tied)
+            )
+        }
+        (false, Direction::Release) => {
+            format!(
+                "table {table} is out of its rules: {} items, all under their physical keys as its own code wrote them",
+                report.items
             )
         }
         (false, Direction::Back) => {
@@ -168,7 +182,13 @@ fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
         return Ok(());
     }
     let back = if args.back { "back out of its rules" } else { "under its rules" };
-    let about = if adoption.indexes().is_empty() {
+    let about = if args.keep_keys {
+        format!(
+            "About to take table {} off the record ({}). Its items stay under their physical keys, which clients of Heatsink see from then on.",
+            args.table,
+            adoption.layouts(),
+        )
+    } else if adoption.indexes().is_empty() {
         format!(
             "{} table {} {back}: {}.\nNobody else may read or write the table until this is done, neither through Heatsink nor past it.",
             if adoption.is_resumed() { "Going on with" } else { "About to move the items of" },
