@@ -24,6 +24,8 @@ pub enum Verdict {
     Sharded(TableLayouts),
     /// As the first field says it is on record; the rules for these indexes wait for their adoption.
     Waiting(TableLayouts, Vec<String>),
+    /// It is on record, which holds, though some of its rules could not be put on record any more: why. Includes what waits.
+    Outlived(TableLayouts, Vec<String>),
     /// It is empty, and will be put on record when it is first touched.
     Empty(TableLayouts),
     /// Its requests would be refused: why.
@@ -37,6 +39,7 @@ impl Verdict {
             Verdict::Forwarded(_) => "forwarded",
             Verdict::Sharded(_) => "sharded",
             Verdict::Waiting(..) => "waiting",
+            Verdict::Outlived(..) => "outlived",
             Verdict::Empty(_) => "empty",
             Verdict::Refused(_) => "refused",
         }
@@ -56,6 +59,9 @@ impl fmt::Display for Verdict {
                     write!(f, "sharded and on record: {layouts}")?;
                 }
                 write!(f, "; to be adopted: index {}", indexes.join(", "))
+            }
+            Verdict::Outlived(layouts, warnings) => {
+                write!(f, "sharded and on record: {layouts}; warning: {}", warnings.join("; "))
             }
             Verdict::Empty(layouts) => write!(f, "empty; will be sharded from its first use on: {layouts}"),
             Verdict::Refused(reason) => write!(f, "refused: {reason}"),
@@ -121,23 +127,35 @@ async fn verdict(
     rules: &Rules,
     described: &Described,
 ) -> Result<Option<Verdict>, Error> {
-    let waits = |recorded: Option<&TableLayouts>| match rules.wish(&described.schema) {
-        Wish::Sharded(wished) => waiting(&wished, recorded),
-        _ => Vec::new(),
+    let waits = |recorded: Option<&TableLayouts>| {
+        let wish = match recorded {
+            Some(recorded) => rules.wish_recorded(&described.schema, recorded).0,
+            None => rules.wish(&described.schema),
+        };
+        match wish {
+            Wish::Sharded(wished) => waiting(&wished, recorded),
+            _ => Vec::new(),
+        }
     };
     Ok(Some(match judge(registry, rules, described).await {
         Ok(Judgement::Empty(layouts)) => Verdict::Empty(layouts),
-        Ok(Judgement::Stands(Standing::Sharded(table))) => {
+        Ok(Judgement::Stands(Standing::Sharded(table), mut warnings)) => {
             let layouts = TableLayouts::clone(table.layouts());
             match waits(Some(&layouts)) {
+                indexes if !warnings.is_empty() => {
+                    if !indexes.is_empty() {
+                        warnings.push(format!("to be adopted: index {}", indexes.join(", ")));
+                    }
+                    Verdict::Outlived(layouts, warnings)
+                }
                 indexes if indexes.is_empty() => Verdict::Sharded(layouts),
                 indexes => Verdict::Waiting(layouts, indexes),
             }
         }
-        Ok(Judgement::Stands(Standing::Refused { error, .. })) => {
+        Ok(Judgement::Stands(Standing::Refused { error, .. }, _)) => {
             Verdict::Refused(error.message.unwrap_or_default())
         }
-        Ok(Judgement::Stands(Standing::Forward)) => Verdict::Forwarded(match rules.wish(&described.schema) {
+        Ok(Judgement::Stands(Standing::Forward, _)) => Verdict::Forwarded(match rules.wish(&described.schema) {
             Wish::Unmentioned { skipped } => skipped,
             Wish::Sharded(_) => return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None)))),
             _ => vec!["the rules keep its keys whole".to_owned()],

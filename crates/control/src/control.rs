@@ -42,6 +42,10 @@ pub(crate) struct Inner {
 /// How many of one request's tables are looked up at once.
 const LOOKS_AT_ONCE: usize = 8;
 
+/// With more tables named by rules and records than this, the store is asked first which of them it has: a page of `ListTables`
+/// holds 100 names, so that costs no more than the look at one page of them.
+const ASKED_ONE_BY_ONE: usize = 100;
+
 /// A look-up under way, which every request that needs it shares.
 type Look = Shared<BoxFuture<'static, Result<(), Error>>>;
 
@@ -89,6 +93,10 @@ impl Control {
         }
         names.sort();
         names.dedup();
+        if names.len() > ASKED_ONE_BY_ONE {
+            let there = registry.tables().await.map_err(StartError::Store)?;
+            names.retain(|name| there.contains(name));
+        }
         let control = Control {
             inner: Arc::new(Inner {
                 unsharded: AtomicBool::new(rules.is_empty() && !recorded),

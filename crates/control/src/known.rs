@@ -67,6 +67,8 @@ impl Freshness {
 pub(crate) struct Known {
     pub schema: Arc<TableSchema>,
     pub standing: Standing,
+    /// What the log was told of rules that the record has outlived.
+    pub warnings: Vec<String>,
     pub fresh: Freshness,
 }
 

@@ -3,6 +3,7 @@
 //!
 //! Not here: when a table is recorded (`resolve`), what a record means for requests (`control`).
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -98,6 +99,22 @@ impl Registry {
             Ok(answer) => answer.get("Item").map(Record::read).transpose(),
             Err(error) if error.code == Code::ResourceNotFoundException => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// The names of all tables of the store.
+    pub async fn tables(&self) -> Result<HashSet<String>, Error> {
+        let mut found = HashSet::new();
+        let mut start = Json::Null;
+        loop {
+            let body = if start.is_null() { json!({}) } else { json!({ "ExclusiveStartTableName": start }) };
+            let mut page = self.call(Operation::ListTables, body).await?;
+            let names = page["TableNames"].as_array().into_iter().flatten().filter_map(Json::as_str);
+            found.extend(names.map(str::to_owned));
+            start = page["LastEvaluatedTableName"].take();
+            if start.is_null() {
+                return Ok(found);
+            }
         }
     }
 

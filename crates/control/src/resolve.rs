@@ -28,9 +28,10 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
         inner.tables.remove(name);
         return Ok(());
     };
-    let standing = standing(inner, &described).await?;
-    log_once(inner, name, &described.schema, &standing);
-    let known = Known { schema: Arc::new(described.schema), standing, fresh: Freshness::new(checked) };
+    let (standing, warnings) = standing(inner, &described).await?;
+    log_once(inner, name, &described.schema, &standing, &warnings);
+    let schema = Arc::new(described.schema);
+    let known = Known { schema, standing, warnings, fresh: Freshness::new(checked) };
     if inner.changes.load(Ordering::Acquire) != changes {
         known.fresh.expire();
     }
@@ -38,21 +39,22 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-async fn standing(inner: &Inner, described: &Described) -> Result<Standing, Error> {
+async fn standing(inner: &Inner, described: &Described) -> Result<(Standing, Vec<String>), Error> {
     match judge(&inner.registry, &inner.rules, described).await? {
-        Judgement::Stands(standing) => Ok(standing),
+        Judgement::Stands(standing, warnings) => Ok((standing, warnings)),
         Judgement::Empty(layouts) => {
             inner.registry.make_directory(&layouts).await?;
             let record =
                 inner.registry.create(&inner.fresh_record(&described.schema, layouts.clone())).await?;
-            Ok(recorded(&described.schema, &record, &Wish::Sharded(layouts)))
+            Ok((recorded(&described.schema, &record, &Wish::Sharded(layouts)), Vec::new()))
         }
     }
 }
 
 /// How a table stands, as far as that can be told without changing anything.
 pub(crate) enum Judgement {
-    Stands(Standing),
+    /// So, with what an operator should know of rules that what is on record has outlived.
+    Stands(Standing, Vec<String>),
     /// Empty and not on record: it takes these layouts as soon as they are.
     Empty(TableLayouts),
 }
@@ -63,14 +65,15 @@ pub(crate) async fn judge(
     described: &Described,
 ) -> Result<Judgement, Error> {
     let schema = &described.schema;
-    let wish = rules.wish(schema);
+    let stands = |standing| Ok(Judgement::Stands(standing, Vec::new()));
     if let Some(record) = registry.read(&schema.id).await? {
-        return Ok(Judgement::Stands(recorded(schema, &record, &wish)));
+        let (wish, warnings) = rules.wish_recorded(schema, &record.layouts);
+        return Ok(Judgement::Stands(recorded(schema, &record, &wish), warnings));
     }
-    let layouts = match wish {
+    let layouts = match rules.wish(schema) {
         Wish::Sharded(layouts) => layouts,
-        Wish::Whole | Wish::Unmentioned { .. } => return Ok(Judgement::Stands(Standing::Forward)),
-        Wish::Impossible(reason) => return Ok(Judgement::Stands(refused(reason, true))),
+        Wish::Whole | Wish::Unmentioned { .. } => return stands(Standing::Forward),
+        Wish::Impossible(reason) => return stands(refused(reason, true)),
     };
     if described.status == "CREATING" {
         // Whether it will hold items (a restore, an import) is not known yet. The store answers the same.
@@ -81,14 +84,14 @@ pub(crate) async fn judge(
     }
     if layouts.iter().all(|one| one.index().is_some()) {
         // Nothing lies elsewhere than it would without the rule, which holds once the index is brought in.
-        return Ok(Judgement::Stands(Standing::Forward));
+        return stands(Standing::Forward);
     }
     let name = &schema.name;
     let message = format!(
         "Table {name} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). Bring its items under the \
          rules with `heatsink adopt {name}`, or take the table out of the rules"
     );
-    Ok(Judgement::Stands(refused(message, false)))
+    stands(refused(message, false))
 }
 
 /// What a record means for a gateway with that wish. Where no rule speaks of the table, or of an index, the record alone holds. A
@@ -150,11 +153,18 @@ fn refused(message: String, fatal: bool) -> Standing {
 }
 
 /// Says once per table what an operator should know of it.
-fn log_once(inner: &Inner, name: &str, schema: &TableSchema, standing: &Standing) {
+fn log_once(inner: &Inner, name: &str, schema: &TableSchema, standing: &Standing, warnings: &[String]) {
     let before = inner.tables.get(name).filter(|known| known.schema.id == schema.id);
     let same_table = before.is_some();
+    let said = before.as_ref().map_or(&[][..], |known| &known.warnings);
+    for warning in warnings.iter().filter(|warning| !said.contains(warning)) {
+        tracing::warn!(table = schema.name, "{warning}");
+    }
     let refused_before = before.is_some_and(|known| matches!(known.standing, Standing::Refused { .. }));
-    let wish = || inner.rules.wish(schema);
+    let wish = || match standing {
+        Standing::Sharded(table) => inner.rules.wish_recorded(schema, table.layouts()).0,
+        _ => inner.rules.wish(schema),
+    };
     match standing {
         Standing::Refused { error, .. } if !refused_before => tracing::error!(table = schema.name, "{error}"),
         Standing::Forward | Standing::Sharded(_) if !same_table => match wish() {

@@ -44,6 +44,12 @@ impl Glob {
         &self.text
     }
 
+    /// The text before its first wildcard: all that it matches begins so, and so does all that a glob which it covers matches.
+    pub fn literal_prefix(&self) -> &[u8] {
+        let literal = self.tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count();
+        self.text.as_bytes().get(..literal).unwrap_or_default()
+    }
+
     /// Whether it holds no wildcard: it names exactly one thing.
     pub fn is_exact(&self) -> bool {
         self.tokens.iter().all(|token| matches!(token, Token::Byte(_)))

@@ -110,7 +110,11 @@ impl Adoption {
                 (record.layouts.clone(), indexes)
             }
             (Direction::Adopt, record) => {
-                let wished = match rules.wish(&described.schema) {
+                let wish = match record {
+                    Some(record) => rules.wish_recorded(&described.schema, &record.layouts).0,
+                    None => rules.wish(&described.schema),
+                };
+                let wished = match wish {
                     Wish::Sharded(layouts) => layouts,
                     Wish::Impossible(reason) => return usage(reason),
                     Wish::Whole => {

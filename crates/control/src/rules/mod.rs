@@ -3,15 +3,20 @@
 //! A rule is a wish; the registry says how stored data is really laid out. Here a wish is read, checked for sense, put into
 //! words, and turned into the layouts that a given table would have.
 
+mod display;
 mod file;
+mod find;
+mod fits;
 mod index;
 mod read;
 
-use std::fmt;
-
-use heatsink_dynamo::{KeyType, TableSchema};
+use heatsink_dynamo::TableSchema;
 pub use heatsink_layout::Glob;
-use heatsink_layout::{By, Consistency, KeyLayout, Layout, Reads, Strategy, TableLayouts};
+use heatsink_layout::{KeyLayout, Layout, Reads, Strategy, TableLayouts};
+
+use display::{Keys, Tables};
+use find::{Finder, ByPrefix};
+use fits::Unfit;
 
 pub use file::{MAX_SHARDS, json_schema};
 pub use heatsink_fault::Fault as RulesError;
@@ -20,6 +25,8 @@ pub use heatsink_fault::Fault as RulesError;
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
+    /// Which of them can name a table and a key.
+    finder: Finder,
 }
 
 /// One rule.
@@ -80,14 +87,17 @@ impl Rules {
     pub fn read(file: &str, text: &str) -> Result<Self, RulesError> {
         let raw: file::File = toml::from_str(text).map_err(|error| RulesError::read(file, text, &error))?;
         let mut rules: Vec<Rule> = Vec::with_capacity(raw.rule.len());
+        let mut finder = Finder::default();
+        let breaks: Vec<usize> =
+            text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
         for (at, raw) in raw.rule.into_iter().enumerate() {
             // A rule's own span reaches from its [[rule]] heading, so its end may lie in front of its fields.
             let heading = raw.span().start..raw.span().start;
             let fault = |span, problem: String| RulesError::at(file, text, span, problem);
             let rule = read::rule(at + 1, raw, &fault)?;
-            let line = RulesError::at(file, text, heading.clone(), "").line;
-            let rule = Rule { line, ..rule };
-            if let Some(earlier) = rules.iter().find(|earlier| earlier.leaves_nothing_to(&rule)) {
+            let rule = Rule { line: 1 + breaks.partition_point(|at| *at < heading.start), ..rule };
+            let mut before = finder.before(&rule).into_iter().filter_map(|at| rules.get(at));
+            if let Some(earlier) = before.find(|earlier| earlier.leaves_nothing_to(&rule)) {
                 let problem = format!(
                     "rule {} can never match: rule {} (line {}) comes first and already takes {} of {}; put the narrower rule first, or remove one",
                     rule.number,
@@ -101,9 +111,10 @@ impl Rules {
                     ..fault(heading, problem)
                 });
             }
+            finder.add(&rule, at);
             rules.push(rule);
         }
-        Ok(Rules { rules })
+        Ok(Rules { rules, finder })
     }
 
     /// The rules, in order.
@@ -124,44 +135,78 @@ impl Rules {
                 && rule.keys.matches(key)
                 && rule.fits(schema).is_ok()
         };
-        self.rules.iter().find(applies).map_or_else(Reads::default, |rule| rule.reads)
+        let named = self.finder.named(schema.name.as_bytes(), key);
+        let mut rules = named.into_iter().filter_map(|at| self.rules.get(at));
+        rules.find(applies).map_or_else(Reads::default, |rule| rule.reads)
     }
 
     /// The rules that name a table, by their numbers; with the reason where a rule does not fit it.
     pub fn naming(&self, schema: &TableSchema) -> impl Iterator<Item = (usize, Result<(), String>)> {
-        let named = self.rules.iter().filter(|rule| rule.table.matches(schema.name.as_bytes()));
-        named.map(|rule| (rule.number, rule.fits(schema)))
+        let named = self.finder.of_table(schema.name.as_bytes()).into_iter().filter_map(|at| self.rules.get(at));
+        let named = named.filter(|rule| rule.table.matches(schema.name.as_bytes()));
+        named.map(|rule| (rule.number, rule.fits(schema).map_err(|unfit| unfit.reason().to_owned())))
     }
 
-    /// What the rules say of a table.
+    /// What the rules say of a table that is not on record.
     pub fn wish(&self, schema: &TableSchema) -> Wish {
-        let mut layouts: Vec<KeyLayout> = Vec::new();
+        self.wish_with(schema, None, &mut Vec::new())
+    }
+
+    /// What the rules say of a table that is on record, and warnings. What was recorded while its indexes were others goes on to
+    /// hold: an index that a rule names may be gone by now, and one may stand in the way that was not there.
+    pub fn wish_recorded(&self, schema: &TableSchema, recorded: &TableLayouts) -> (Wish, Vec<String>) {
+        let mut warnings = Vec::new();
+        let wish = self.wish_with(schema, Some(recorded), &mut warnings);
+        (wish, warnings)
+    }
+
+    fn wish_with(
+        &self,
+        schema: &TableSchema,
+        recorded: Option<&TableLayouts>,
+        warnings: &mut Vec<String>,
+    ) -> Wish {
+        let mut chosen = Chosen::default();
         let mut skipped = Vec::new();
         let mut applied = false;
-        for rule in self.rules.iter().filter(|rule| rule.table.matches(schema.name.as_bytes())) {
-            if let Err(reason) = rule.fits(schema) {
-                if rule.table.is_exact() {
-                    return Wish::Impossible(format!(
-                        "rule {} (line {}) cannot hold for table {}: {reason}",
-                        rule.number, rule.line, schema.name
-                    ));
-                }
-                skipped.push(format!(
-                    "rule {} (line {}) leaves table {} alone: {reason}",
-                    rule.number, rule.line, schema.name
-                ));
+        for at in self.finder.of_table(schema.name.as_bytes()) {
+            let Some(rule) = self.rules.get(at).filter(|rule| rule.table.matches(schema.name.as_bytes())) else {
                 continue;
-            }
-            applied = true;
-            let layout = match index::of(rule, schema) {
-                None => KeyLayout::new(rule.keys.clone(), rule.layout()),
-                Some(index) => KeyLayout::of_index(index, rule.keys.clone(), rule.layout()),
             };
-            let same = |earlier: &&KeyLayout| earlier.attribute() == layout.attribute();
-            if !layouts.iter().filter(same).any(|earlier| earlier.keys().covers(&rule.keys)) {
-                layouts.push(layout);
-            }
+            let says = |what: &str, reason: &str| {
+                format!("rule {} (line {}) {what} table {}: {reason}", rule.number, rule.line, schema.name)
+            };
+            let layout = match rule.fits(schema) {
+                Ok(()) => match index::of(rule, schema) {
+                    None => Some(KeyLayout::new(rule.keys.clone(), rule.layout())),
+                    Some(index) => Some(KeyLayout::of_index(index, rule.keys.clone(), rule.layout())),
+                },
+                Err(unfit) => match (&unfit, recorded.map(|recorded| rule.held(recorded))) {
+                    (Unfit::Indexes(reason), Some(Some(held))) => {
+                        let why = format!("{reason}. What is on record goes on to hold");
+                        warnings.push(says("could not be put on record any more for", &why));
+                        Some(held)
+                    }
+                    (Unfit::Indexes(reason), Some(None)) if rule.index.is_some() => {
+                        warnings.push(says("is left aside for", reason));
+                        None
+                    }
+                    _ if rule.table.is_exact() => {
+                        return Wish::Impossible(says("cannot hold for", unfit.reason()));
+                    }
+                    _ => {
+                        skipped.push(
+                            format!("rule {} (line {}) leaves table {} alone: {}", rule.number, rule.line, schema.name, unfit.reason()),
+                        );
+                        None
+                    }
+                },
+            };
+            let Some(layout) = layout else { continue };
+            applied = true;
+            chosen.add(layout);
         }
+        let mut layouts = chosen.layouts;
         // The table's own first: what is on record does not depend on how the two are mixed.
         layouts.sort_by_key(|one| one.index().is_some());
         // Keys that nothing names stay whole, so a last rule that leaves keys whole says nothing.
@@ -169,25 +214,8 @@ impl Rules {
         let own: Vec<bool> = own.map(|one| one.layout().strategy == Strategy::None).collect();
         let silent = own.iter().rev().take_while(|whole| **whole).count();
         layouts.drain(own.len() - silent..own.len());
-        let by_hand = |one: &KeyLayout| one.layout().template().is_some();
-        let own = |one: &KeyLayout| {
-            !by_hand(one) && one.index().is_none() && one.layout().strategy != Strategy::None
-        };
-        if layouts.iter().any(by_hand) && layouts.iter().any(own) {
-            return Wish::Impossible(format!(
-                "the rules cannot hold for table {}: some shard by a template and some by Heatsink's own suffixes, and the keys of the \
-                 one could be read as the other's. Give all of them templates, such as template = \"{{pk}}#{{shard}}\", or none",
-                schema.name
-            ));
-        }
-        if layouts.iter().any(|one| one.layout().counted().is_some())
-            && let Some(index) = layouts.iter().find_map(KeyLayout::index)
-        {
-            return Wish::Impossible(format!(
-                "the rules cannot hold for table {}: some of its keys hold counters, and the keys of index {} are spread. Keep counters in \
-                 a table of their own",
-                schema.name, index.name
-            ));
+        if let Some(reason) = clash(&layouts, &schema.name) {
+            return Wish::Impossible(reason);
         }
         match (layouts.is_empty(), applied) {
             (false, _) => Wish::Sharded(TableLayouts::new(layouts)),
@@ -195,6 +223,53 @@ impl Rules {
             (true, false) => Wish::Unmentioned { skipped },
         }
     }
+}
+
+/// The layouts of a table so far: what an earlier one takes whole is not repeated.
+#[derive(Default)]
+struct Chosen {
+    layouts: Vec<KeyLayout>,
+    /// By their keys.
+    found: ByPrefix<Vec<usize>>,
+}
+
+impl Chosen {
+    fn add(&mut self, layout: KeyLayout) {
+        let prefix = layout.keys().literal_prefix().to_vec();
+        let covers = |at: &usize| {
+            self.layouts.get(*at).is_some_and(|earlier| {
+                earlier.attribute() == layout.attribute() && earlier.keys().covers(layout.keys())
+            })
+        };
+        if !self.found.along(&prefix).flatten().any(covers) {
+            self.found.at(&prefix).push(self.layouts.len());
+            self.layouts.push(layout);
+        }
+    }
+}
+
+/// Why layouts cannot be those of one table.
+fn clash(layouts: &[KeyLayout], table: &str) -> Option<String> {
+    let by_hand = |one: &KeyLayout| one.layout().template().is_some();
+    let own = |one: &KeyLayout| {
+        !by_hand(one) && one.index().is_none() && one.layout().strategy != Strategy::None
+    };
+    if layouts.iter().any(by_hand) && layouts.iter().any(own) {
+        return Some(format!(
+            "the rules cannot hold for table {table}: some shard by a template and some by Heatsink's own suffixes, and the keys of the \
+             one could be read as the other's. Give all of them templates, such as template = \"{{pk}}#{{shard}}\", or none"
+        ));
+    }
+    if layouts.iter().any(|one| one.layout().counted().is_some())
+        && let Some(index) = layouts.iter().find_map(KeyLayout::index)
+    {
+        return Some(format!(
+            "the rules cannot hold for table {table}: some of its keys hold counters, and the keys of index {} are spread. Keep counters in \
+             a table of their own",
+            index.name
+        ));
+    }
+    None
 }
 
 impl Rule {
@@ -206,60 +281,18 @@ impl Rule {
         }
     }
 
-    /// Whether the rule can hold for a table, or why not.
-    fn fits(&self, schema: &TableSchema) -> Result<(), String> {
-        let Spread::Sharded { layout, part_of } = &self.spread else { return Ok(()) };
-        if let Some(index) = &self.index {
-            return index::fits(index, schema);
-        }
-        let partition = &schema.key.partition;
-        if partition.key_type == KeyType::N {
-            return Err(format!(
-                "its partition key {} is a number, and a number has no room for a shard",
-                partition.name
-            ));
-        }
-        if let Some(attributes) = layout.counted() {
-            return counter_fits(attributes, schema);
-        }
-        let Some(sort) = &schema.key.sort else {
-            return Err("it has no sort key, so every key holds one item and there is nothing to spread; a table with a sort key can \
-                        hold that item's parts as several items"
-                .to_owned());
+    /// This rule's layout for a table whose record has one for the same index, or for the same counters. Whether the two are equal is
+    /// for the comparison of rules and record to say.
+    fn held(&self, recorded: &TableLayouts) -> Option<KeyLayout> {
+        let same = |one: &&KeyLayout| match (&self.index, one.index()) {
+            (Some(name), Some(index)) => *name == index.name,
+            (None, None) => one.layout().counted().is_some() && *one.keys() == self.keys,
+            _ => false,
         };
-        if let Some(attribute) = part_of {
-            if *attribute != sort.name {
-                return Err(format!(
-                    "`by` names the attribute {attribute}, but the table's sort key is {}; an attribute outside the primary key \
-                     cannot decide: a request by primary key could not be routed. Where other code took the shard from it, strategy = \"template\" with \
-                     hash = \"random\" finds items in any shard",
-                    sort.name
-                ));
-            }
-            if sort.key_type != KeyType::S {
-                return Err(format!(
-                    "`by` takes a part of the sort key {}, which is not a string",
-                    sort.name
-                ));
-            }
-        }
-        if let Some(name) = layout.attribute().filter(|name| schema.key.has(name)) {
-            return Err(format!(
-                "`by` declares {name} immutable, but it is a key attribute: by = \"sort_key\" takes the sort key"
-            ));
-        }
-        if let Some(time) = layout.time() {
-            if sort.key_type == KeyType::B {
-                return Err(format!(
-                    "the bucket comes from the time in the sort key, and {} is binary",
-                    sort.name
-                ));
-            }
-            if sort.key_type == KeyType::N && !time.prefix.is_empty() {
-                return Err(format!("`time.prefix` is for string sort keys, and {} is a number", sort.name));
-            }
-        }
-        Ok(())
+        Some(match recorded.iter().find(same)?.index() {
+            Some(index) => KeyLayout::of_index(index.clone(), self.keys.clone(), self.layout()),
+            None => KeyLayout::new(self.keys.clone(), self.layout()),
+        })
     }
 
     /// Whether every key that `later` matches is taken by this rule already. A glob passes over tables that it does not fit, so
@@ -294,95 +327,3 @@ impl Rule {
     }
 }
 
-/// Whether a table can have counters of those attributes, or why not.
-fn counter_fits(attributes: &[String], schema: &TableSchema) -> Result<(), String> {
-    if let Some(name) = attributes.iter().find(|name| schema.key.has(name)) {
-        return Err(format!("{name} is a key attribute, and a key cannot be added to"));
-    }
-    let single = schema.indexes.iter().map(|index| (&index.name, index.key.names().collect()));
-    let composite = schema.composite_indexes.iter().map(|index| (&index.name, index.names().collect()));
-    for (index, key) in single.chain(composite) {
-        let key: Vec<&str> = key;
-        if let Some(name) = attributes.iter().find(|name| key.contains(&name.as_str())) {
-            return Err(format!(
-                "{name} is a key of the index {index}, which would hold the parts of each counter and not their sum; leave {name} out of \
-                 `attributes`, or drop the index"
-            ));
-        }
-        if key.iter().all(|name| schema.key.has(name)) {
-            return Err(format!(
-                "the index {index} is made of the table's own key attributes, so it would hold every counter once for each shard; drop \
-                 the index, or give it a key that only whole items have"
-            ));
-        }
-    }
-    Ok(())
-}
-
-struct Keys<'a>(&'a Glob);
-struct Tables<'a>(&'a Glob);
-
-impl fmt::Display for Keys<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            glob if glob.is_any() => f.write_str("all keys"),
-            glob if glob.is_exact() => write!(f, "the key {:?}", glob.text()),
-            glob => write!(f, "the keys like {:?}", glob.text()),
-        }
-    }
-}
-
-impl fmt::Display for Tables<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            glob if glob.is_any() => f.write_str("every table with a sort key"),
-            glob if glob.is_exact() => write!(f, "table {}", glob.text()),
-            glob => write!(f, "the tables like {:?}", glob.text()),
-        }
-    }
-}
-
-impl fmt::Display for Rule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "rule {} (line {}): {} of {}: ",
-            self.number,
-            self.line,
-            Keys(&self.keys),
-            Tables(&self.table)
-        )?;
-        let Spread::Sharded { layout, part_of } = &self.spread else { return f.write_str("not spread") };
-        if let Some(index) = &self.index {
-            return write!(
-                f,
-                "as values of the partition key of index {index}: spread over {} by a hash of the primary key",
-                layout.shards
-            );
-        }
-        match (&layout.strategy, part_of) {
-            (Strategy::Calculated { by: By::Part { separator, part } }, Some(attribute)) => write!(
-                f,
-                "spread over {} by a hash of part {part} of the sort key {attribute}, split at {separator:?}",
-                layout.shards
-            ),
-            (Strategy::Calculated { .. }, _) => {
-                write!(f, "spread over {} by a hash of the sort key", layout.shards)
-            }
-            _ => write!(f, "{layout}"),
-        }?;
-        // Never in silence: an open Query knows only the buckets that the directory does.
-        if layout.template().is_some() && layout.time().is_some() {
-            f.write_str(
-                "; buckets that other writers begin are seen only by Queries whose range spans at most 8 of them, until Heatsink writes to them",
-            )?;
-        }
-        if self.reads.consistency == Consistency::Strong {
-            f.write_str(", seen as they were at one moment")?;
-        }
-        if self.reads.partial {
-            f.write_str("; a Query is answered without shards that cannot be read")?;
-        }
-        Ok(())
-    }
-}

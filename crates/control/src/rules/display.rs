@@ -1,0 +1,75 @@
+//! Rules in words, for `heatsink config check` and for faults.
+
+use std::fmt;
+
+use heatsink_layout::{By, Consistency, Glob, Strategy};
+
+use super::{Rule, Spread};
+
+pub(super) struct Keys<'a>(pub &'a Glob);
+pub(super) struct Tables<'a>(pub &'a Glob);
+
+impl fmt::Display for Keys<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            glob if glob.is_any() => f.write_str("all keys"),
+            glob if glob.is_exact() => write!(f, "the key {:?}", glob.text()),
+            glob => write!(f, "the keys like {:?}", glob.text()),
+        }
+    }
+}
+
+impl fmt::Display for Tables<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            glob if glob.is_any() => f.write_str("every table with a sort key"),
+            glob if glob.is_exact() => write!(f, "table {}", glob.text()),
+            glob => write!(f, "the tables like {:?}", glob.text()),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "rule {} (line {}): {} of {}: ",
+            self.number,
+            self.line,
+            Keys(&self.keys),
+            Tables(&self.table)
+        )?;
+        let Spread::Sharded { layout, part_of } = &self.spread else { return f.write_str("not spread") };
+        if let Some(index) = &self.index {
+            return write!(
+                f,
+                "as values of the partition key of index {index}: spread over {} by a hash of the primary key",
+                layout.shards
+            );
+        }
+        match (&layout.strategy, part_of) {
+            (Strategy::Calculated { by: By::Part { separator, part } }, Some(attribute)) => write!(
+                f,
+                "spread over {} by a hash of part {part} of the sort key {attribute}, split at {separator:?}",
+                layout.shards
+            ),
+            (Strategy::Calculated { .. }, _) => {
+                write!(f, "spread over {} by a hash of the sort key", layout.shards)
+            }
+            _ => write!(f, "{layout}"),
+        }?;
+        // Never in silence: an open Query knows only the buckets that the directory does.
+        if layout.template().is_some() && layout.time().is_some() {
+            f.write_str(
+                "; buckets that other writers begin are seen only by Queries whose range spans at most 8 of them, until Heatsink writes to them",
+            )?;
+        }
+        if self.reads.consistency == Consistency::Strong {
+            f.write_str(", seen as they were at one moment")?;
+        }
+        if self.reads.partial {
+            f.write_str("; a Query is answered without shards that cannot be read")?;
+        }
+        Ok(())
+    }
+}

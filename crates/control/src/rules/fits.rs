@@ -1,0 +1,121 @@
+//! Whether a rule can hold for a table: its key, its sort key, its indexes.
+//!
+//! Not here: the partition key of an index as such (`index`).
+
+use heatsink_dynamo::{KeyType, TableSchema};
+use heatsink_layout::Layout;
+
+use super::{Rule, Spread, index};
+
+/// Why a rule cannot hold for a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// Because of its primary key, which is what it is for ever.
+    Key(String),
+    /// Because of its indexes, which come and go while the table is in use.
+    Indexes(String),
+}
+
+impl Unfit {
+    /// The reason, in words.
+    pub fn reason(&self) -> &str {
+        match self {
+            Unfit::Key(reason) | Unfit::Indexes(reason) => reason,
+        }
+    }
+}
+
+impl Rule {
+    /// Whether the rule can hold for a table, or why not.
+    pub(super) fn fits(&self, schema: &TableSchema) -> Result<(), Unfit> {
+        let Spread::Sharded { layout, part_of } = &self.spread else { return Ok(()) };
+        if let Some(index) = &self.index {
+            return index::fits(index, schema).map_err(Unfit::Indexes);
+        }
+        match layout.counted() {
+            Some(attributes) => {
+                self.fits_key(layout, part_of.as_deref(), schema).map_err(Unfit::Key)?;
+                counter_fits(attributes, schema)
+            }
+            None => self.fits_key(layout, part_of.as_deref(), schema).map_err(Unfit::Key),
+        }
+    }
+
+    /// Whether it can hold for the table's own key, which never changes.
+    fn fits_key(&self, layout: &Layout, part_of: Option<&str>, schema: &TableSchema) -> Result<(), String> {
+        let partition = &schema.key.partition;
+        if partition.key_type == KeyType::N {
+            return Err(format!(
+                "its partition key {} is a number, and a number has no room for a shard",
+                partition.name
+            ));
+        }
+        if let Some(attributes) = layout.counted() {
+            return match attributes.iter().find(|name| schema.key.has(name)) {
+                Some(name) => Err(format!("{name} is a key attribute, and a key cannot be added to")),
+                None => Ok(()),
+            };
+        }
+        let Some(sort) = &schema.key.sort else {
+            return Err("it has no sort key, so every key holds one item and there is nothing to spread; a table with a sort key can \
+                        hold that item's parts as several items"
+                .to_owned());
+        };
+        if let Some(attribute) = part_of {
+            if attribute != sort.name {
+                return Err(format!(
+                    "`by` names the attribute {attribute}, but the table's sort key is {}; an attribute outside the primary key \
+                     cannot decide: a request by primary key could not be routed. Where other code took the shard from it, strategy = \"template\" with \
+                     hash = \"random\" finds items in any shard",
+                    sort.name
+                ));
+            }
+            if sort.key_type != KeyType::S {
+                return Err(format!(
+                    "`by` takes a part of the sort key {}, which is not a string",
+                    sort.name
+                ));
+            }
+        }
+        if let Some(name) = layout.attribute().filter(|name| schema.key.has(name)) {
+            return Err(format!(
+                "`by` declares {name} immutable, but it is a key attribute: by = \"sort_key\" takes the sort key"
+            ));
+        }
+        if let Some(time) = layout.time() {
+            if sort.key_type == KeyType::B {
+                return Err(format!(
+                    "the bucket comes from the time in the sort key, and {} is binary",
+                    sort.name
+                ));
+            }
+            if sort.key_type == KeyType::N && !time.prefix.is_empty() {
+                return Err(format!("`time.prefix` is for string sort keys, and {} is a number", sort.name));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether the indexes of a table allow counters of those attributes, or why not.
+fn counter_fits(attributes: &[String], schema: &TableSchema) -> Result<(), Unfit> {
+    let single = schema.indexes.iter().map(|index| (&index.name, index.key.names().collect()));
+    let composite = schema.composite_indexes.iter().map(|index| (&index.name, index.names().collect()));
+    for (index, key) in single.chain(composite) {
+        let key: Vec<&str> = key;
+        if let Some(name) = attributes.iter().find(|name| key.contains(&name.as_str())) {
+            return Err(Unfit::Indexes(format!(
+                "{name} is a key of the index {index}, which would hold the parts of each counter and not their sum; leave {name} out of \
+                 `attributes`, or drop the index"
+            )));
+        }
+        if key.iter().all(|name| schema.key.has(name)) {
+            return Err(Unfit::Indexes(format!(
+                "the index {index} is made of the table's own key attributes, so it would hold every counter once for each shard; drop \
+                 the index, or give it a key that only whole items have"
+            )));
+        }
+    }
+    Ok(())
+}
+
