@@ -150,7 +150,7 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
         (fault("rule = 3"), "heatsink.toml:1: rule: invalid type: integer `3`, expected a sequence"),
         (
             rule("colour = 1"),
-            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `index`, `strategy`, `attributes`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `on_shard_error`",
+            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `index`, `strategy`, `attributes`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `hex_digits`, `on_shard_error`",
         ),
         (
             rule("keys = 4\nstrategy = \"none\""),
@@ -295,11 +295,11 @@ fn a_fault_of_a_strategy_says_what_would_be_right() {
         ),
         (
             rule("strategy = \"bucket\""),
-            "heatsink.toml:1: rule[1]: strategy = \"bucket\" needs the field `bucket`: \"hour\", \"day\" or \"month\"",
+            "heatsink.toml:1: rule[1]: strategy = \"bucket\" needs the field `bucket`: \"hour\", \"day\", \"week\" or \"month\"",
         ),
         (
-            rule("strategy = \"bucket\"\nbucket = \"week\""),
-            "heatsink.toml:4: rule[1].bucket: unknown variant `week`, expected one of `hour`, `day`, `month`",
+            rule("strategy = \"bucket\"\nbucket = \"year\""),
+            "heatsink.toml:4: rule[1].bucket: unknown variant `year`, expected one of `hour`, `day`, `week`, `month`",
         ),
         (
             rule("strategy = \"calculated\"\nshards = 4\nbucket = \"day\""),
@@ -311,13 +311,14 @@ fn a_fault_of_a_strategy_says_what_would_be_right() {
         ),
         (
             template("shards = 4\nhash = \"md5\"\ntemplate = \"{pk}{shard}\""),
-            "heatsink.toml:6: rule[1].template: expected a separator that does not end in a digit before every placeholder, such as the # of \
-             \"{pk}#{shard}\": without it \"a1\" in shard 1 and \"a\" in shard 11 would be one key",
+            "heatsink.toml:6: rule[1].template: expected a separator between the key and every placeholder, without a digit beside the placeholder, \
+             such as the # of \"{pk}#{shard}\": without it \"a1\" in shard 1 and \"a\" in shard 11 would be one key",
         ),
         (
             template("shards = 4\ntemplate = \"{pk}#{shard}\""),
             "heatsink.toml:1: rule[1]: strategy = \"template\" needs the field `hash`, as the code that sharded the table computes it: \"md5\", \
-             \"sha256\", \"fnv1a32\", \"fnv1a64\", \"modulo\" or \"jump\"; or \"random\", if it draws it or takes it from an attribute",
+             \"sha1\", \"sha256\", \"crc32\", \"fnv1a32\", \"fnv1a64\", \"java\", \"java_abs\", \"java_mask\", \"java_objects\", \"modulo\" \
+             or \"jump\"; or \"random\", if it draws it or takes it from an attribute",
         ),
         (
             template("template = \"{pk}#{shard}\"\nshards = 4\nhash = \"random\"\nby = \"sort_key\""),
@@ -325,8 +326,16 @@ fn a_fault_of_a_strategy_says_what_would_be_right() {
         ),
         (
             template("template = \"{pk}#{bucket}\""),
-            "heatsink.toml:1: rule[1]: strategy = \"template\" needs the field `bucket`, since its template has {bucket}: \"hour\", \"day\" or \
+            "heatsink.toml:1: rule[1]: strategy = \"template\" needs the field `bucket`, since its template has {bucket}: \"hour\", \"day\", \"week\" or \
              \"month\"",
+        ),
+        (
+            template("template = \"{pk}#{shard}\"\nshards = 4\nhash = \"crc32\"\nhex_digits = 8"),
+            "heatsink.toml:7: rule[1].hex_digits: has no meaning but with hash = \"md5\", \"sha1\" or \"sha256\"; remove it",
+        ),
+        (
+            template("template = \"{pk}#{shard}\"\nshards = 4\nhash = \"sha1\"\nhex_digits = 41"),
+            "heatsink.toml:7: rule[1].hex_digits: expected from 1 to 40 digits, or from -1 to -40 for those at the end, found 41",
         ),
         (
             template("template = \"{pk}#{bucket:%Y%m}\"\nbucket = \"day\""),

@@ -44,7 +44,8 @@ pub struct Decoded<'a> {
 }
 
 /// The lengths of buckets that are known, longest first: an hour's text ends in no day's.
-const GRANULARITIES: [Granularity; 3] = [Granularity::Hour, Granularity::Day, Granularity::Month];
+const GRANULARITIES: [Granularity; 4] =
+    [Granularity::Hour, Granularity::Day, Granularity::Week, Granularity::Month];
 
 /// [`suffix`] for any slot of a table that has buckets.
 pub fn bucket_suffix(logical: &[u8], slot: Slot) -> String {

@@ -2,8 +2,11 @@
 //!
 //! All are pinned by golden vectors for ever: an item is found again only where its hash puts it.
 
-use sha2::{Digest, Sha256};
+use sha1::{Digest as _, Sha1};
+use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::Digest;
 
 /// The shard of a key among `shards` (0 counts as 1): jump consistent hash over xxh3-64, seed 0. Growing `shards` moves keys
 /// only into new shards.
@@ -13,12 +16,65 @@ pub fn jump_xxh3(canonical: &[u8], shards: u16) -> u16 {
 
 /// The MD5 digest as one big number, modulo `shards`: Python's `int(md5(text).hexdigest(), 16) % shards`.
 pub fn md5(bytes: &[u8], shards: u16) -> u16 {
-    remainder(&md5::compute(bytes).0, shards)
+    digest(Digest::Md5, 0, bytes, shards)
 }
 
 /// The SHA-256 digest as one big number, modulo `shards`.
 pub fn sha256(bytes: &[u8], shards: u16) -> u16 {
-    remainder(&Sha256::digest(bytes), shards)
+    digest(Digest::Sha256, 0, bytes, shards)
+}
+
+/// A digest in hexadecimal, or so many digits from its start (from its end, where `digits` is negative; all for 0), as one number, modulo
+/// `shards`: Python's `int(md5(text).hexdigest()[:8], 16) % shards`.
+pub fn digest(digest: Digest, digits: i8, bytes: &[u8], shards: u16) -> u16 {
+    let nibbles = |bytes: &[u8]| bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).collect::<Vec<u8>>();
+    let nibbles = match digest {
+        Digest::Md5 => nibbles(&md5::compute(bytes).0),
+        Digest::Sha1 => nibbles(&Sha1::digest(bytes)),
+        Digest::Sha256 => nibbles(&Sha256::digest(bytes)),
+    };
+    let wanted = usize::from(digits.unsigned_abs()).min(nibbles.len());
+    let taken = match digits {
+        0 => &nibbles[..],
+        1.. => nibbles.get(..wanted).unwrap_or_default(),
+        _ => nibbles.get(nibbles.len() - wanted..).unwrap_or_default(),
+    };
+    let shards = u32::from(shards.max(1));
+    let left = taken.iter().fold(0, |left, nibble| (left * 16 + u32::from(*nibble)) % shards);
+    u16::try_from(left).unwrap_or(0)
+}
+
+/// CRC-32 as zlib, PNG and Ethernet have it, modulo `shards`: Python's `zlib.crc32(text) % shards`.
+pub fn crc32(bytes: &[u8], shards: u16) -> u16 {
+    u16::try_from(crc32fast::hash(bytes) % u32::from(shards.max(1))).unwrap_or(0)
+}
+
+/// Java's `String.hashCode()`: of UTF-16 units, and signed.
+fn java_hash_code(text: &str) -> i32 {
+    text.encode_utf16().fold(0_i32, |hash, unit| hash.wrapping_mul(31).wrapping_add(i32::from(unit)))
+}
+
+/// `Math.floorMod(text.hashCode(), shards)`.
+pub fn java(text: &str, shards: u16) -> u16 {
+    let left = i64::from(java_hash_code(text)).rem_euclid(i64::from(shards.max(1)));
+    u16::try_from(left).unwrap_or(0)
+}
+
+/// `Math.floorMod(Objects.hash(text), shards)`.
+pub fn java_objects(text: &str, shards: u16) -> u16 {
+    let hash = 31_i32.wrapping_add(java_hash_code(text));
+    u16::try_from(i64::from(hash).rem_euclid(i64::from(shards.max(1)))).unwrap_or(0)
+}
+
+/// `Math.abs(text.hashCode() % shards)`, and `Math.abs(text.hashCode()) % shards` but for the one hash code that has no absolute value.
+pub fn java_abs(text: &str, shards: u16) -> u16 {
+    u16::try_from(java_hash_code(text).unsigned_abs() % u32::from(shards.max(1))).unwrap_or(0)
+}
+
+/// `(text.hashCode() & 0x7fffffff) % shards`.
+pub fn java_mask(text: &str, shards: u16) -> u16 {
+    let masked = java_hash_code(text) & i32::MAX;
+    u16::try_from(masked.unsigned_abs() % u32::from(shards.max(1))).unwrap_or(0)
 }
 
 /// FNV-1a of 32 bits, modulo `shards`.
@@ -43,13 +99,6 @@ pub fn modulo(text: &[u8], shards: u16) -> Option<u16> {
         left = (left * 10 + u32::from(digit.is_ascii_digit().then(|| digit - b'0')?)) % shards;
     }
     if text.is_empty() { None } else { u16::try_from(left).ok() }
-}
-
-/// A big-endian number modulo `shards` (0 counts as 1).
-fn remainder(number: &[u8], shards: u16) -> u16 {
-    let shards = u32::from(shards.max(1));
-    let left = number.iter().fold(0, |left, byte| (left * 256 + u32::from(*byte)) % shards);
-    u16::try_from(left).unwrap_or(0)
 }
 
 /// Jump consistent hash (Lamping and Veach, "A Fast, Minimal Memory, Consistent Hash Algorithm", 2014, figure 1).

@@ -61,6 +61,28 @@ pub enum Strategy {
     },
 }
 
+/// A digest of which a part can be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Digest {
+    /// MD5, 32 hexadecimal digits.
+    Md5,
+    /// SHA-1, 40 hexadecimal digits.
+    Sha1,
+    /// SHA-256, 64 hexadecimal digits.
+    Sha256,
+}
+
+impl Digest {
+    /// How many hexadecimal digits it has.
+    pub const fn digits(self) -> i8 {
+        match self {
+            Digest::Md5 => 32,
+            Digest::Sha1 => 40,
+            Digest::Sha256 => 64,
+        }
+    }
+}
+
 /// How what decides a shard becomes its number. All but the first are for templates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Hash {
@@ -70,6 +92,25 @@ pub enum Hash {
     Md5,
     /// SHA-256 as one big number, modulo the shard count.
     Sha256,
+    /// SHA-1 as one big number, modulo the shard count.
+    Sha1,
+    /// Some hexadecimal digits of a digest as one number, modulo the shard count.
+    Slice {
+        /// The digest.
+        digest: Digest,
+        /// How many digits, from its start; from its end where negative. Not 0.
+        digits: i8,
+    },
+    /// CRC-32 as zlib has it, modulo the shard count.
+    Crc32,
+    /// Java's `Math.floorMod(key.hashCode(), shards)` of text.
+    Java,
+    /// Java's `Math.abs(key.hashCode() % shards)` of text.
+    JavaAbs,
+    /// Java's `(key.hashCode() & 0x7fffffff) % shards` of text.
+    JavaMask,
+    /// Java's `Math.floorMod(Objects.hash(key), shards)` of text.
+    JavaObjects,
     /// FNV-1a of 32 bits, modulo the shard count.
     Fnv1a32,
     /// FNV-1a of 64 bits, modulo the shard count.

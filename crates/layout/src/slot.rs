@@ -46,6 +46,9 @@ pub enum Unplaced {
     /// `modulo` was given something that is no whole number.
     #[error("The table's rule takes the shard from a whole number (hash = \"modulo\"), and {0:?} is none")]
     NoNumber(String),
+    /// `hashCode` of text was given something that is none.
+    #[error("The table's rule takes the shard from Java's hashCode of a text, and this sort key is no text")]
+    NoText,
     /// A template with a bucket was given a sort key without a time.
     #[error(
         "The table's rule takes the bucket from the time in the sort key, and this sort key holds none: {0}"

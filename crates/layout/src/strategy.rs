@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use heatsink_dynamo::Number;
 
-use crate::{Bucket, By, Hash, Layout, Slot, Strategy, Unplaced, hash};
+use crate::{Bucket, By, Digest, Hash, Layout, Slot, Strategy, Unplaced, hash};
 
 /// The value of a sort key attribute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +121,15 @@ impl Layout {
             Some(part) => Cow::Borrowed(part.as_bytes()),
             None => from.plain(),
         };
+        let text = || std::str::from_utf8(&plain).map_err(|_| Unplaced::NoText);
         Ok(match self.hash {
+            Hash::Sha1 => hash::digest(Digest::Sha1, 0, &plain, self.shards),
+            Hash::Slice { digest, digits } => hash::digest(digest, digits, &plain, self.shards),
+            Hash::Crc32 => hash::crc32(&plain, self.shards),
+            Hash::Java => hash::java(text()?, self.shards),
+            Hash::JavaAbs => hash::java_abs(text()?, self.shards),
+            Hash::JavaMask => hash::java_mask(text()?, self.shards),
+            Hash::JavaObjects => hash::java_objects(text()?, self.shards),
             Hash::Md5 => hash::md5(&plain, self.shards),
             Hash::Sha256 => hash::sha256(&plain, self.shards),
             Hash::Fnv1a32 => hash::fnv1a32(&plain, self.shards),

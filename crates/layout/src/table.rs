@@ -18,6 +18,36 @@ pub struct Table {
     index_keys: Vec<IndexKey>,
 }
 
+/// What stands around a logical key in a physical one: text without quotes, backslashes or control characters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Affixes {
+    /// Before it; templates only.
+    pub before: String,
+    /// Behind it.
+    pub after: String,
+}
+
+impl Affixes {
+    fn suffix(after: String) -> Self {
+        Affixes { before: String::new(), after }
+    }
+
+    /// How many bytes they have.
+    pub fn len(&self) -> usize {
+        self.before.len() + self.after.len()
+    }
+
+    /// Whether the physical key is the logical one.
+    pub fn is_empty(&self) -> bool {
+        self.before.is_empty() && self.after.is_empty()
+    }
+
+    /// The physical key.
+    pub fn around(&self, logical: &[u8]) -> Vec<u8> {
+        [self.before.as_bytes(), logical, self.after.as_bytes()].concat()
+    }
+}
+
 /// How the physical keys of a table are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
@@ -113,77 +143,82 @@ impl Table {
         if !self.has_drawn() {
             return None;
         }
-        let (length, slot) = self.decode(physical);
-        let layout = self.layouts.of(physical.get(..length)?)?;
+        let (logical, slot) = self.decode(physical);
+        let layout = self.layouts.of(logical)?;
         slot.filter(|_| layout.is_drawn())
     }
 
     /// Whether a stored item, with that physical key, is a part of a counter that does not count as an item.
     pub fn is_part(&self, physical: &[u8]) -> bool {
-        let (length, slot) = self.decode(physical);
+        let (logical, slot) = self.decode(physical);
         slot.is_some_and(|slot| slot != Slot::default())
-            && physical
-                .get(..length)
-                .and_then(|logical| self.layouts.of(logical))
-                .is_some_and(|layout| layout.counted().is_some())
+            && self.layouts.of(logical).is_some_and(|layout| layout.counted().is_some())
     }
 
-    /// What has to be appended to a logical key, laid out so, to make it the physical key of a slot.
+    /// What has to be put around a logical key, laid out so, to make it the physical key of a slot.
     ///
     /// # Errors
     /// [`Unplaced`] for a key that this makes too long, or that a template would give the physical key of another one.
-    pub fn suffix(&self, logical: &[u8], layout: &Layout, slot: Slot) -> Result<String, Unplaced> {
-        let suffix = match self.form {
-            Form::Suffix => codec::suffix(logical, slot.shard),
-            Form::Buckets => codec::bucket_suffix(logical, slot),
-            Form::Templates => layout.template().map_or_else(String::new, |template| template.suffix(slot)),
-            Form::Whole => String::new(),
+    pub fn affixes(&self, logical: &[u8], layout: &Layout, slot: Slot) -> Result<Affixes, Unplaced> {
+        let affixes = match self.form {
+            Form::Suffix => Affixes::suffix(codec::suffix(logical, slot.shard)),
+            Form::Buckets => Affixes::suffix(codec::bucket_suffix(logical, slot)),
+            Form::Templates => layout.template().map(|template| template.affixes(slot)).unwrap_or_default(),
+            Form::Whole => Affixes::default(),
         };
-        if !suffix.is_empty() && logical.len() + suffix.len() > MAX_PARTITION_KEY {
-            return Err(KeyTooLong { logical: logical.len(), suffix: suffix.len() }.into());
+        if !affixes.is_empty() && logical.len() + affixes.len() > MAX_PARTITION_KEY {
+            return Err(KeyTooLong { logical: logical.len(), suffix: affixes.len() }.into());
         }
         if self.form == Form::Templates {
             // Two keys never share a physical key, since it is read as one of them only: the other is refused.
-            let physical = [logical, suffix.as_bytes()].concat();
-            if self.decode(&physical) != (logical.len(), layout.template().map(|_| slot)) {
+            let physical = affixes.around(logical);
+            if self.decode(&physical) != (logical, layout.template().map(|_| slot)) {
                 let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                 return Err(Unplaced::Collides { logical: text(logical), physical: text(&physical) });
             }
         }
-        Ok(suffix)
+        Ok(affixes)
     }
 
-    /// Reads a physical key: the length of the logical key that it begins with, and its slot. What no logical key is written as
+    /// The physical key of a logical key, laid out so, in a slot.
+    ///
+    /// # Errors
+    /// As [`affixes`](Self::affixes).
+    pub fn physical(&self, logical: &[u8], layout: &Layout, slot: Slot) -> Result<Vec<u8>, Unplaced> {
+        Ok(self.affixes(logical, layout, slot)?.around(logical))
+    }
+
+    /// Reads a physical key: the logical key, a part of it, and its slot. What no logical key is written as
     /// (an unescaped key of before the table was adopted; in a table with templates also every key that none of them is for) is
     /// its own logical key; in a table with templates it has no slot.
-    pub fn decode(&self, physical: &[u8]) -> (usize, Option<Slot>) {
+    pub fn decode<'a>(&self, physical: &'a [u8]) -> (&'a [u8], Option<Slot>) {
         match self.form {
-            Form::Whole => (physical.len(), Some(Slot::default())),
+            Form::Whole => (physical, Some(Slot::default())),
             Form::Suffix => {
                 let decoded = codec::decode(physical);
-                (decoded.logical.len(), Some(Slot::shard(decoded.shard)))
+                (decoded.logical, Some(Slot::shard(decoded.shard)))
             }
             Form::Buckets => {
                 let (length, slot) = codec::bucket_decode(physical);
-                (length, Some(slot))
+                (physical.get(..length).unwrap_or(physical), Some(slot))
             }
             Form::Templates => {
                 let read = |one: &KeyLayout| {
                     let Strategy::Template { template, time, .. } = &one.layout.strategy else { return None };
                     let granularity = time.as_ref().map(|time| time.granularity);
-                    let (length, slot) = template.decode(physical, granularity)?;
-                    let own = self.layouts.of(physical.get(..length)?)?;
+                    let (logical, slot) = template.decode(physical, granularity)?;
+                    let own = self.layouts.of(logical)?;
                     (slot.shard < one.layout.shards && Arc::ptr_eq(own, &one.layout))
-                        .then_some((length, Some(slot)))
+                        .then_some((logical, Some(slot)))
                 };
-                self.layouts.iter().find_map(read).unwrap_or((physical.len(), None))
+                self.layouts.iter().find_map(read).unwrap_or((physical, None))
             }
         }
     }
 
     /// The logical key of a physical one.
     pub fn logical<'a>(&self, physical: &'a [u8]) -> &'a [u8] {
-        physical.get(..self.decode(physical).0).unwrap_or(physical)
+        self.decode(physical).0
     }
 
     /// Whether a logical key ends in the reserved form, and so is stored escaped.

@@ -1,100 +1,98 @@
 //! Templates: how tables that were sharded by hand write their physical keys.
 //!
-//! A template only appends to the logical key: `{pk}#{shard}`, `{pk}.{shard+1}`, `{pk}#{bucket}#{shard}`. So a physical key
-//! is read from its end. Whether what was read is a key that the rule is for is the table's to say ([`Table`](crate::Table)).
+//! A template puts text around the logical key: `{pk}#{shard}`, `{pk}.{shard+1}`, `{shard:02}#{pk}`, `{pk}#{bucket}#{shard}`. A physical
+//! key is read from both ends; what is left between is the logical key. Templates that could not be read back are refused here. Whether what
+//! was read is a key that the rule is for is the table's to say ([`Table`](crate::Table)).
+
+mod read;
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::width;
-use crate::{Bucket, Granularity, Slot};
+use crate::{Affixes, Bucket, Granularity, Slot};
+pub use read::TemplateError;
 
 /// How a physical key is made of a logical one and a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Template {
     text: String,
-    /// What follows the logical key.
-    pieces: Vec<Piece>,
+    /// What stands before the logical key.
+    before: Vec<Piece>,
+    /// What follows it.
+    after: Vec<Piece>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Literal(String),
-    /// The shard, counted from this number.
-    Shard(u16),
+    Shard(Number),
     /// The bucket, in this format; `None` for the granularity's own.
     Bucket(Option<String>),
 }
 
-/// What is wrong with a template.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
-    /// It does not begin with the logical key.
-    #[error(
-        "expected a template that begins with {{pk}}, such as \"{{pk}}#{{shard}}\"; only what follows the logical key can differ from shard to shard"
-    )]
-    Begin,
-    /// A placeholder that is not known.
-    #[error("expected {{shard}}, {{shard+1}}, {{bucket}} or {{bucket:%Y%m%d}} between braces, found {0:?}")]
-    Placeholder(String),
-    /// A placeholder stands twice, or none stands there.
-    #[error(
-        "expected {{shard}} or {{bucket}} once each at most, and at least one of them, such as \"{{pk}}#{{shard}}\""
-    )]
-    Count,
-    /// A placeholder follows upon another, or a number upon a digit, so that where it begins could not be told.
-    #[error(
-        "expected a separator that does not end in a digit before every placeholder, such as the # of \"{{pk}}#{{shard}}\": without it \"a1\" in shard 1 and \"a\" in shard 11 would be one key"
-    )]
-    Separator,
+/// How a shard's number is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Number {
+    /// The number of shard 0.
+    from: u16,
+    /// How many digits it has at least, with zeros in front; 1 for none.
+    width: usize,
+}
+
+/// The most digits of a shard's number.
+const MAX_DIGITS: usize = 5;
+
+impl Number {
+    fn write(self, shard: u16) -> String {
+        format!("{:0width$}", u32::from(shard) + u32::from(self.from), width = self.width)
+    }
+
+    /// The shard of a number, if it is written as [`write`](Self::write) does.
+    fn read(self, digits: &[u8]) -> Option<u16> {
+        if digits.is_empty() || digits.len() > MAX_DIGITS {
+            return None;
+        }
+        let number = digits.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
+        let shard = u16::try_from(number.checked_sub(u32::from(self.from))?).ok()?;
+        (self.write(shard).as_bytes() == digits).then_some(shard)
+    }
+}
+
+/// At which end of a key its pieces are read.
+#[derive(Clone, Copy)]
+enum End {
+    Front,
+    Back,
+}
+
+impl End {
+    /// Splits `length` bytes off this end: those, and the rest.
+    fn split(self, text: &[u8], length: usize) -> Option<(&[u8], &[u8])> {
+        match self {
+            End::Front => text.split_at_checked(length),
+            End::Back => {
+                let (rest, taken) = text.split_at_checked(text.len().checked_sub(length)?)?;
+                Some((taken, rest))
+            }
+        }
+    }
+
+    /// How many digits stand at this end, as far as it matters.
+    fn digits(self, text: &[u8]) -> usize {
+        let count = |digits: &mut dyn Iterator<Item = &u8>| {
+            digits.take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_digit()).count()
+        };
+        match self {
+            End::Front => count(&mut text.iter()),
+            End::Back => count(&mut text.iter().rev()),
+        }
+    }
 }
 
 impl Template {
-    /// Reads a template.
-    ///
-    /// # Errors
-    /// [`TemplateError`], which says what was expected.
-    pub fn read(text: &str) -> Result<Self, TemplateError> {
-        let mut rest = text.strip_prefix("{pk}").ok_or(TemplateError::Begin)?;
-        let mut pieces: Vec<Piece> = Vec::new();
-        while !rest.is_empty() {
-            let Some(inside) = rest.strip_prefix('{') else {
-                let end = rest.find('{').unwrap_or(rest.len());
-                let (literal, after) = rest.split_at(end);
-                pieces.push(Piece::Literal(literal.to_owned()));
-                rest = after;
-                continue;
-            };
-            let (name, after) =
-                inside.split_once('}').ok_or_else(|| TemplateError::Placeholder(inside.to_owned()))?;
-            rest = after;
-            let unknown = || TemplateError::Placeholder(name.to_owned());
-            let piece = match (name.strip_prefix("shard"), name.strip_prefix("bucket")) {
-                (Some(""), _) => Piece::Shard(0),
-                (Some(from), _) => {
-                    let from = from.strip_prefix('+').and_then(|from| from.parse::<u16>().ok());
-                    Piece::Shard(from.filter(|from| *from <= 1_000).ok_or_else(unknown)?)
-                }
-                (_, Some("")) => Piece::Bucket(None),
-                (_, Some(format)) => {
-                    Piece::Bucket(Some(format.strip_prefix(':').ok_or_else(unknown)?.to_owned()))
-                }
-                _ => return Err(unknown()),
-            };
-            match pieces.last() {
-                Some(Piece::Literal(literal)) if !literal.ends_with(|c: char| c.is_ascii_digit()) => {}
-                _ => return Err(TemplateError::Separator),
-            }
-            pieces.push(piece);
-        }
-        let template = Template { text: text.to_owned(), pieces };
-        let count = |wanted: fn(&Piece) -> bool| template.pieces.iter().filter(|piece| wanted(piece)).count();
-        let shards = count(|piece| matches!(piece, Piece::Shard(_)));
-        let buckets = count(|piece| matches!(piece, Piece::Bucket(_)));
-        if shards > 1 || buckets > 1 || shards + buckets == 0 {
-            return Err(TemplateError::Count);
-        }
-        Ok(template)
+    fn pieces(&self) -> impl Iterator<Item = &Piece> {
+        self.before.iter().chain(&self.after)
     }
 
     /// The template as it was written.
@@ -104,17 +102,17 @@ impl Template {
 
     /// Whether it has a `{shard}`.
     pub fn has_shard(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Shard(_)))
+        self.pieces().any(|piece| matches!(piece, Piece::Shard(_)))
     }
 
     /// Whether it has a `{bucket}`.
     pub fn has_bucket(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece, Piece::Bucket(_)))
+        self.pieces().any(|piece| matches!(piece, Piece::Bucket(_)))
     }
 
     /// Whether its bucket, if it has one, says all that buckets of that length need, and no more.
     pub fn fits(&self, granularity: Granularity) -> bool {
-        self.pieces.iter().all(|piece| match piece {
+        self.pieces().all(|piece| match piece {
             Piece::Bucket(Some(format)) => {
                 let fields = |format: &str| {
                     let mut fields: Vec<char> =
@@ -128,50 +126,51 @@ impl Template {
         })
     }
 
-    /// What follows the logical key in a slot.
-    pub fn suffix(&self, slot: Slot) -> String {
-        let mut suffix = String::new();
-        for piece in &self.pieces {
-            match (piece, slot.bucket) {
-                (Piece::Literal(text), _) => suffix.push_str(text),
-                (Piece::Shard(from), _) => {
-                    suffix.push_str(&(u32::from(slot.shard) + u32::from(*from)).to_string())
+    /// What stands around the logical key in a slot.
+    pub fn affixes(&self, slot: Slot) -> Affixes {
+        let write = |pieces: &[Piece]| {
+            let mut text = String::new();
+            for piece in pieces {
+                match (piece, slot.bucket) {
+                    (Piece::Literal(literal), _) => text.push_str(literal),
+                    (Piece::Shard(number), _) => text.push_str(&number.write(slot.shard)),
+                    (Piece::Bucket(Some(format)), Some(bucket)) => text.push_str(&bucket.write(format)),
+                    (Piece::Bucket(None), Some(bucket)) => text.push_str(&bucket.to_string()),
+                    (Piece::Bucket(_), None) => {}
                 }
-                (Piece::Bucket(Some(format)), Some(bucket)) => suffix.push_str(&bucket.write(format)),
-                (Piece::Bucket(None), Some(bucket)) => suffix.push_str(&bucket.to_string()),
-                (Piece::Bucket(_), None) => {}
             }
-        }
-        suffix
+            text
+        };
+        Affixes { before: write(&self.before), after: write(&self.after) }
     }
 
-    /// Reads a physical key: the length of its logical key, and its slot. `None` if it is not so written.
-    pub fn decode(&self, physical: &[u8], granularity: Option<Granularity>) -> Option<(usize, Slot)> {
-        let mut rest = physical;
+    /// Reads a physical key: its logical key, and its slot. `None` if it is not so written.
+    pub fn decode<'a>(
+        &self,
+        physical: &'a [u8],
+        granularity: Option<Granularity>,
+    ) -> Option<(&'a [u8], Slot)> {
         let mut slot = Slot::default();
-        for piece in self.pieces.iter().rev() {
+        let mut rest = physical;
+        let front = self.before.iter().map(|piece| (piece, End::Front));
+        for (piece, end) in front.chain(self.after.iter().rev().map(|piece| (piece, End::Back))) {
+            let length = match piece {
+                Piece::Literal(text) => text.len(),
+                Piece::Shard(_) => end.digits(rest),
+                Piece::Bucket(format) => width(format.as_deref().unwrap_or(granularity?.format())),
+            };
+            let (taken, left) = end.split(rest, length)?;
             match piece {
-                Piece::Literal(text) => rest = rest.strip_suffix(text.as_bytes())?,
-                Piece::Shard(from) => {
-                    let digits = rest.iter().rev().take(6).take_while(|byte| byte.is_ascii_digit()).count();
-                    let (head, number) = rest.split_at(rest.len() - digits);
-                    if digits == 0 || digits > 5 || (digits > 1 && number.first() == Some(&b'0')) {
-                        return None;
-                    }
-                    let number = number.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
-                    slot.shard = u16::try_from(number.checked_sub(u32::from(*from))?).ok()?;
-                    rest = head;
-                }
+                Piece::Literal(text) => (taken == text.as_bytes()).then_some(())?,
+                Piece::Shard(number) => slot.shard = number.read(taken)?,
                 Piece::Bucket(format) => {
-                    let granularity = granularity?;
-                    let format = format.as_deref().unwrap_or(granularity.format());
-                    let (head, text) = rest.split_at_checked(rest.len().checked_sub(width(format))?)?;
-                    slot.bucket = Some(Bucket::read(text, granularity, format)?);
-                    rest = head;
+                    let format = format.as_deref().unwrap_or(granularity?.format());
+                    slot.bucket = Some(Bucket::read(taken, granularity?, format)?);
                 }
             }
+            rest = left;
         }
-        (!rest.is_empty()).then_some((rest.len(), slot))
+        (!rest.is_empty()).then_some((rest, slot))
     }
 }
 

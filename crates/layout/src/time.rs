@@ -1,4 +1,4 @@
-//! Buckets of time: which hour, day or month a sort key falls into, in UTC, and how a bucket is written.
+//! Buckets of time: which hour, day, week or month a sort key falls into, in UTC, and how a bucket is written.
 //!
 //! A string sort key is read by the ISO-8601 text that it begins with (`2026-06-22T01`), taken as it stands: no zone is
 //! converted, so that buckets lie in the order in which the store sorts the keys. A numeric one is a Unix time.
@@ -17,6 +17,8 @@ pub enum Granularity {
     Day,
     /// A calendar month.
     Month,
+    /// A week from Monday to Sunday, numbered as ISO 8601 does: the first of a year is the one that holds its first Thursday.
+    Week,
 }
 
 /// The unit of numeric sort keys.
@@ -39,7 +41,7 @@ pub struct Time {
     pub epoch: Epoch,
 }
 
-/// One bucket: an hour, day or month between the years 0 and 9999.
+/// One bucket: an hour, day, week or month between the years 0 and 9999.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Bucket {
     granularity: Granularity,
@@ -52,6 +54,8 @@ pub struct Bucket {
 pub enum Span {
     /// String sort keys: exactly those that begin with this text.
     BeginsWith(String),
+    /// String sort keys: from the first text on, below the second. Sort keys without a time can lie there too.
+    Within(String, String),
     /// Numeric sort keys: from the first number on, below the second.
     Between(u64, u64),
 }
@@ -76,6 +80,15 @@ impl Granularity {
             Granularity::Hour => "%Y-%m-%dT%H",
             Granularity::Day => "%Y-%m-%d",
             Granularity::Month => "%Y-%m",
+            Granularity::Week => "%G-W%V",
+        }
+    }
+
+    /// What a string sort key begins with, which is what its bucket is read from.
+    const fn of_sort_key(self) -> &'static str {
+        match self {
+            Granularity::Week => Granularity::Day.format(),
+            other => other.format(),
         }
     }
 
@@ -85,6 +98,7 @@ impl Granularity {
             Granularity::Hour => "hour",
             Granularity::Day => "day",
             Granularity::Month => "month",
+            Granularity::Week => "week",
         }
     }
 }
@@ -95,8 +109,8 @@ impl Time {
         match sort {
             SortKey::S(text) => {
                 let time = text.strip_prefix(self.prefix.as_str())?;
-                let length = width(self.granularity.format());
-                Bucket::read(time.as_bytes().get(..length)?, self.granularity, self.granularity.format())
+                let format = self.granularity.of_sort_key();
+                Bucket::read(time.as_bytes().get(..width(format))?, self.granularity, format)
             }
             SortKey::N(text) => {
                 let plain = Number::parse(text).ok()?.to_string();
@@ -117,12 +131,27 @@ impl Time {
 
     /// Between which sort keys a bucket's items lie; `numeric` says of which type they are.
     pub fn span(&self, bucket: Bucket, numeric: bool) -> Span {
+        if !numeric && bucket.granularity == Granularity::Week {
+            return Span::Within(self.day(bucket), self.day(bucket.next()));
+        }
         if !numeric {
             return Span::BeginsWith(format!("{}{bucket}", self.prefix));
         }
         let unit = if self.epoch == Epoch::Milliseconds { 1000 } else { 1 };
         let at = |bucket: Bucket| u64::try_from(bucket.start()).unwrap_or(0).saturating_mul(unit);
         Span::Between(at(bucket), at(bucket.next()))
+    }
+
+    /// What sort keys begin with on the first day of a bucket.
+    fn day(&self, bucket: Bucket) -> String {
+        let days = bucket.start().div_euclid(86_400);
+        let (year, month, day) = civil(days);
+        match year {
+            // The colon sorts after every digit.
+            10_000.. => format!("{}:", self.prefix),
+            0.. => format!("{}{year:04}-{month:02}-{day:02}", self.prefix),
+            _ => self.prefix.clone(),
+        }
     }
 }
 
@@ -140,6 +169,7 @@ impl Bucket {
                 let (year, month, _) = civil(seconds.div_euclid(86_400));
                 (year - 1970) * 12 + month - 1
             }
+            Granularity::Week => week_of(seconds.div_euclid(86_400)),
         };
         Some(Bucket { granularity, number: i32::try_from(number).ok()? })
     }
@@ -150,6 +180,7 @@ impl Bucket {
             return None;
         }
         let (mut year, mut month, mut day, mut hour) = (None, None, 1, 0);
+        let (mut week_year, mut week) = (None, None);
         let mut rest = text;
         let mut pattern = format.chars();
         while let Some(c) = pattern.next() {
@@ -158,19 +189,27 @@ impl Bucket {
                 continue;
             }
             let field = pattern.next()?;
-            let (digits, after) = rest.split_at_checked(if field == 'Y' { 4 } else { 2 })?;
+            let (digits, after) = rest.split_at_checked(if matches!(field, 'Y' | 'G') { 4 } else { 2 })?;
             let mut value = 0_i64;
             for digit in digits {
                 value = value * 10 + i64::from(digit.is_ascii_digit().then(|| digit - b'0')?);
             }
             rest = after;
             match field {
+                'G' => week_year = Some(value),
+                'V' => week = Some(value),
                 'Y' => year = Some(value),
                 'm' => month = Some(value),
                 'd' => day = value,
                 'H' => hour = value,
                 _ => return None,
             }
+        }
+        if let (Some(year), Some(week), Granularity::Week) = (week_year, week, granularity) {
+            // The first Thursday of the year, and of the week.
+            let thursday = (days(year, 1, 1) + 6).div_euclid(7) + week - 1;
+            let is_one = week >= 1 && civil(thursday * 7).0 == year;
+            return is_one.then_some(Bucket { granularity, number: i32::try_from(thursday).ok()? });
         }
         let (year, month) = (year?, month?);
         if !(1..=12).contains(&month) || hour > 23 {
@@ -184,11 +223,13 @@ impl Bucket {
             Granularity::Hour => days * 24 + hour,
             Granularity::Day => days,
             Granularity::Month => (year - 1970) * 12 + month - 1,
+            // The first day of the year 0 lies in a week of the year before.
+            Granularity::Week => Some(week_of(days)).filter(|week| civil(week * 7).0 >= 0)?,
         };
         Some(Bucket { granularity, number: i32::try_from(number).ok()? })
     }
 
-    /// Writes it as `format` says: `%Y`, `%m`, `%d`, `%H`; all else stands for itself.
+    /// Writes it as `format` says: `%Y`, `%m`, `%d`, `%H`, and of weeks `%G` and `%V`; all else stands for itself.
     pub fn write(self, format: &str) -> String {
         let (days, hour) = match self.granularity {
             Granularity::Hour => {
@@ -199,12 +240,18 @@ impl Bucket {
                 let months = i64::from(self.number) + 1970 * 12;
                 (days(months.div_euclid(12), months.rem_euclid(12) + 1, 1), 0)
             }
+            Granularity::Week => (i64::from(self.number) * 7 - TO_THURSDAY, 0),
         };
         let (year, month, day) = civil(days);
+        let thursday = week_of(days) * 7;
+        let week_year = civil(thursday).0;
+        let week = (thursday - self::days(week_year, 1, 1)).div_euclid(7) + 1;
         let mut out = String::with_capacity(format.len() + 4);
         let mut pattern = format.chars();
         while let Some(c) = pattern.next() {
             match (c, if c == '%' { pattern.next() } else { None }) {
+                ('%', Some('G')) => out.push_str(&format!("{week_year:04}")),
+                ('%', Some('V')) => out.push_str(&format!("{week:02}")),
                 ('%', Some('Y')) => out.push_str(&format!("{year:04}")),
                 ('%', Some('m')) => out.push_str(&format!("{month:02}")),
                 ('%', Some('d')) => out.push_str(&format!("{day:02}")),
@@ -245,6 +292,7 @@ impl Bucket {
                 let months = i64::from(self.number) + 1970 * 12;
                 days(months.div_euclid(12), months.rem_euclid(12) + 1, 1) * 86_400
             }
+            Granularity::Week => (i64::from(self.number) * 7 - TO_THURSDAY) * 86_400,
         }
     }
 }
@@ -255,9 +303,17 @@ impl std::fmt::Display for Bucket {
     }
 }
 
-/// How many bytes a format writes: `%Y` stands for four digits, every other field for two.
+/// How many bytes a format writes: `%Y` and `%G` stand for four digits, every other field for two.
 pub(crate) fn width(format: &str) -> usize {
-    format.len() + 2 * format.matches("%Y").count()
+    format.len() + 2 * (format.matches("%Y").count() + format.matches("%G").count())
+}
+
+/// How many days after its Monday the Thursday of a week is, which decides to which year the week belongs. 1970-01-01 was one.
+const TO_THURSDAY: i64 = 3;
+
+/// The week of a day: how many weeks after that of 1970-01-01.
+fn week_of(days: i64) -> i64 {
+    (days + TO_THURSDAY).div_euclid(7)
 }
 
 /// Days since 1970-01-01 of a date of the proleptic Gregorian calendar (Howard Hinnant, "chrono-Compatible Low-Level Date

@@ -1,6 +1,6 @@
 //! Layouts in words, for messages and listings.
 
-use crate::{By, Epoch, Hash, Layout, Strategy, TableLayouts, Time};
+use crate::{By, Digest, Epoch, Hash, Layout, Strategy, TableLayouts, Time};
 
 impl std::fmt::Display for TableLayouts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -38,7 +38,7 @@ impl std::fmt::Display for Layout {
                 match self.hash {
                     _ if shards <= 1 => Ok(()),
                     Hash::Random => write!(f, ", {shards} shards drawn at random"),
-                    hash => write!(f, ", {shards} shards by {} of {by}", hash.name()),
+                    hash => write!(f, ", {shards} shards by {hash} of {by}"),
                 }
             }
         }
@@ -69,13 +69,33 @@ impl std::fmt::Display for Time {
     }
 }
 
+impl std::fmt::Display for Hash {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Hash::Slice { digits: digits @ 1.., .. } => {
+                write!(f, "the first {digits} hexadecimal digits of {}", self.name())
+            }
+            Hash::Slice { digits, .. } => {
+                write!(f, "the last {} hexadecimal digits of {}", digits.unsigned_abs(), self.name())
+            }
+            _ => f.write_str(self.name()),
+        }
+    }
+}
+
 impl Hash {
     /// Its name, as rules have it.
     pub const fn name(self) -> &'static str {
         match self {
             Hash::JumpXxh3 => "jump",
-            Hash::Md5 => "md5",
-            Hash::Sha256 => "sha256",
+            Hash::Md5 | Hash::Slice { digest: Digest::Md5, .. } => "md5",
+            Hash::Sha1 | Hash::Slice { digest: Digest::Sha1, .. } => "sha1",
+            Hash::Sha256 | Hash::Slice { digest: Digest::Sha256, .. } => "sha256",
+            Hash::Crc32 => "crc32",
+            Hash::Java => "java",
+            Hash::JavaAbs => "java_abs",
+            Hash::JavaMask => "java_mask",
+            Hash::JavaObjects => "java_objects",
             Hash::Fnv1a32 => "fnv1a32",
             Hash::Fnv1a64 => "fnv1a64",
             Hash::Modulo => "modulo",

@@ -131,10 +131,9 @@ fn table(layouts: Vec<(&str, Layout)>) -> Table {
 fn physical(keys: &str, layout: &Layout, logical: &str, sort: SortKey<'_>) -> Result<String, Unplaced> {
     let table = table(vec![(keys, layout.clone())]);
     let slot = layout.slot_of(Some(sort))?;
-    let suffix = table.suffix(logical.as_bytes(), layout, slot)?;
-    let physical = format!("{logical}{suffix}");
-    assert_eq!(table.decode(physical.as_bytes()), (logical.len(), Some(slot)), "{physical}");
-    Ok(physical)
+    let physical = table.physical(logical.as_bytes(), layout, slot)?;
+    assert_eq!(table.decode(&physical), (logical.as_bytes(), Some(slot)), "{physical:?}");
+    Ok(String::from_utf8(physical).unwrap())
 }
 
 /// Keys as Python, Go and JavaScript write them; computed by hand from the golden hashes above.
@@ -160,6 +159,16 @@ fn golden_keys() {
     let both = template("{pk}#{bucket:%Y%m%d}#{shard}", By::SortKey, Hash::Md5, 5, day());
     assert_eq!(key(&both, SortKey::N("1718000000")), "user-12345#20240610#2");
     assert!(matches!(bucket.slot_of(Some(SortKey::S("x"))), Err(Unplaced::NoTime(_))));
+    assert_eq!(key(&by_sort("{shard}#{pk}", Hash::Md5, 10), event), "9#user-12345");
+    assert_eq!(key(&by_sort("{shard:02}.{pk}", Hash::Md5, 10), event), "09.user-12345");
+    assert_eq!(key(&by_sort("s{shard+1:03d}/{pk}/x", Hash::Fnv1a32, 1000), event), "s191/user-12345/x");
+    assert_eq!(key(&by_sort("{pk}#{shard:02}", Hash::Sha256, 100), event), "user-12345#90");
+    assert_eq!(key(&by_sort("{pk}#{shard+1:02}", Hash::Md5, 10), SortKey::N("1718000000")), "user-12345#03");
+    assert_eq!(key(&by_sort("{pk}#{shard:02}", Hash::Fnv1a32, 1000), event), "user-12345#190");
+    let week = Some(Time { granularity: Granularity::Week, prefix: String::new(), epoch: Epoch::Seconds });
+    let weekly = |text| template(text, By::SortKey, Hash::Md5, 5, week.clone());
+    assert_eq!(key(&weekly("{bucket}#{pk}#{shard}"), SortKey::S("2024-12-30T07")), "2025-W01#user-12345#1");
+    assert_eq!(key(&weekly("{pk}-{bucket:%GW%V}-{shard}"), SortKey::N("1718000000")), "user-12345-2024W24-2");
 }
 
 #[test]
@@ -183,7 +192,17 @@ fn templates_that_cannot_be_read_back_are_refused() {
     use TemplateError::{Begin, Count, Placeholder, Separator};
     for (text, error) in [
         ("", Begin),
-        ("{shard}#{pk}", Begin),
+        ("#{shard}", Begin),
+        ("{pk}#{pk}#{shard}", Begin),
+        ("{shard}{pk}", Separator),
+        ("{shard}1#{pk}", Separator),
+        ("{shard}{bucket}#{pk}", Separator),
+        ("{shard}#{pk}#{shard}", Count),
+        ("{pk}#{shard:2}", Placeholder("shard:2".into())),
+        ("{pk}#{shard:06}", Placeholder("shard:06".into())),
+        ("{pk}\"{shard}", TemplateError::Literal('"')),
+        ("{pk}\\{shard}", TemplateError::Literal('\\')),
+        ("{pk}\n{shard}", TemplateError::Literal('\n')),
         ("{pk}", Count),
         ("{pk}#x", Count),
         ("{pk}{shard}", Separator),
@@ -198,6 +217,8 @@ fn templates_that_cannot_be_read_back_are_refused() {
     }
     assert!(Template::read("{pk}#{bucket:%Y%m}").unwrap().fits(Granularity::Month));
     assert!(!Template::read("{pk}#{bucket:%Y%m}").unwrap().fits(Granularity::Day));
+    assert!(Template::read("{bucket:%G%V}#{pk}").unwrap().fits(Granularity::Week));
+    assert!(!Template::read("{bucket:%Y%V}#{pk}").unwrap().fits(Granularity::Week));
 }
 
 #[test]
@@ -206,29 +227,36 @@ fn keys_that_would_collide_are_refused_and_all_others_are_not() {
     let table = table(vec![("user-*", rule.clone())]);
     let whole = Layout::none();
     let slot = Slot::shard(3);
-    assert_eq!(table.suffix(b"user-1", &rule, slot).unwrap(), "#3");
+    let suffix = |key: &[u8], layout: &Layout, slot| table.affixes(key, layout, slot).unwrap().after;
+    assert_eq!(suffix(b"user-1", &rule, slot), "#3");
     // Itself matched by the rule, it lies one level deeper.
-    assert_eq!(table.suffix(b"user-1#3", &rule, slot).unwrap(), "#3");
-    assert_eq!(table.suffix(b"config", &whole, Slot::default()).unwrap(), "");
-    assert_eq!(table.suffix(b"config#3", &whole, Slot::default()).unwrap(), "");
-    assert_eq!(table.decode(b"user-1#10"), (9, None));
+    assert_eq!(suffix(b"user-1#3", &rule, slot), "#3");
+    assert_eq!(suffix(b"config", &whole, Slot::default()), "");
+    assert_eq!(suffix(b"config#3", &whole, Slot::default()), "");
+    assert_eq!(table.decode(b"user-1#10"), (&b"user-1#10"[..], None));
     let narrow = self::table(vec![("user-1#3", whole.clone()), ("user-*", rule.clone())]);
-    let error = narrow.suffix(b"user-1#3", &whole, Slot::default()).unwrap_err();
+    let error = narrow.affixes(b"user-1#3", &whole, Slot::default()).unwrap_err();
     assert!(matches!(error, Unplaced::Collides { .. }), "{error}");
 }
 
 /// Keys made of the pieces that templates write.
 fn tricky() -> impl Strategy<Value = String> {
-    let pieces = ["a", "b", "#", "#0", "#1", "#12", ".", ".3", "#2026-06-22", "2026", "#~1", "9"];
+    let pieces =
+        ["a", "b", "#", "#0", "#1", "#12", ".", ".3", "#2026-06-22", "2026", "#~1", "9", "0#", "12#", "01.", "#03"];
     prop::collection::vec(prop::sample::select(pieces.to_vec()), 1..6).prop_map(|pieces| pieces.concat())
 }
 
 fn layouts() -> impl Strategy<Value = Vec<(&'static str, Layout)>> {
-    let layout = (0..5_usize, 1..14_u16).prop_map(|(kind, shards)| match kind {
+    let layout = (0..10_usize, 1..14_u16).prop_map(|(kind, shards)| match kind {
         0 => template("{pk}#{shard}", By::SortKey, Hash::Md5, shards, None),
         1 => template("{pk}.{shard+1}", By::SortKey, Hash::Md5, shards, None),
         2 => template("{pk}#{bucket}#{shard}", By::SortKey, Hash::Md5, shards, day()),
         3 => template("{pk}#{bucket}", By::SortKey, Hash::Md5, 1, day()),
+        4 => template("{shard}#{pk}", By::SortKey, Hash::Md5, shards, None),
+        5 => template("{shard+1:02}.{pk}", By::SortKey, Hash::Md5, shards, None),
+        6 => template("{pk}#{shard:02}", By::SortKey, Hash::Md5, shards, None),
+        7 => template("{bucket}#{pk}#{shard}", By::SortKey, Hash::Md5, shards, day()),
+        8 => template("a{shard}#{pk}#", By::SortKey, Hash::Md5, shards, None),
         _ => Layout::none(),
     });
     let keys = prop::sample::select(vec!["*", "a*", "*#1", "b?*", "a#1*"]);
@@ -239,8 +267,26 @@ fn layouts() -> impl Strategy<Value = Vec<(&'static str, Layout)>> {
     })
 }
 
+/// Texts that may be templates.
+fn texts() -> impl Strategy<Value = String> {
+    let pieces = ["{pk}", "{shard}", "{shard+1}", "{shard:02}", "{shard+9:03}", "#", "1", "a", "0#", "#0", "."];
+    prop::collection::vec(prop::sample::select(pieces.to_vec()), 1..6).prop_map(|pieces| pieces.concat())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
+
+    /// A template that is not refused gives two keys, or two shards of one, never the same physical key.
+    #[test]
+    fn templates_that_are_taken_are_injective(
+        text in texts(), a in tricky(), b in tricky(), shards in (0..1_200_u16, 0..1_200_u16),
+    ) {
+        let Ok(template) = Template::read(&text) else { return Ok(()) };
+        let physical = |key: &str, shard| template.affixes(Slot::shard(shard)).around(key.as_bytes());
+        let (one, other) = (physical(&a, shards.0), physical(&b, shards.1));
+        prop_assert_eq!(one == other, (&a, shards.0) == (&b, shards.1), "{}", text);
+        prop_assert_eq!(template.decode(&one, None), Some((a.as_bytes(), Slot::shard(shards.0))), "{}", text);
+    }
 
     /// Two items of one physical key are items of one logical key, in one slot.
     #[test]
@@ -254,12 +300,12 @@ proptest! {
             let layout = table.layouts().of(key.as_bytes()).map_or(&whole, |layout| layout);
             let bucket = layout.time().and_then(|_| Bucket::at((20_000 + day) * 86_400, Granularity::Day));
             let slot = Slot { bucket, shard: shard % layout.shards };
-            let suffix = table.suffix(key.as_bytes(), layout, slot).ok()?;
-            Some((key.to_owned(), layout.template().map(|_| slot), format!("{key}{suffix}")))
+            let physical = table.physical(key.as_bytes(), layout, slot).ok()?;
+            Some((key.to_owned(), layout.template().map(|_| slot), physical))
         };
         let (one, other) = (written(&a, days.0, shards.0), written(&b, days.1, shards.1));
         for (key, slot, physical) in [&one, &other].into_iter().flatten() {
-            prop_assert_eq!(table.decode(physical.as_bytes()), (key.len(), *slot));
+            prop_assert_eq!(table.decode(physical), (key.as_bytes(), *slot));
         }
         if let (Some(one), Some(other)) = (one, other) {
             prop_assert_eq!(one.2 == other.2, (one.0, one.1) == (other.0, other.1));

@@ -40,6 +40,38 @@ fn golden_buckets() {
     }
 }
 
+/// Computed by Python's `datetime.fromtimestamp(t, timezone.utc).isocalendar()`; years that begin and end within a week, and one of 53.
+#[test]
+fn golden_weeks() {
+    for (seconds, date, week) in [
+        (0, "1970-01-01", "1970-W01"),
+        (951_782_400, "2000-02-29", "2000-W09"),
+        (1_230_768_000, "2009-01-01", "2009-W01"),
+        (1_609_459_200, "2021-01-01", "2020-W53"),
+        (1_718_000_000, "2024-06-10", "2024-W24"),
+        (1_735_430_400, "2024-12-29", "2024-W52"),
+        (1_735_516_800, "2024-12-30", "2025-W01"),
+        (1_782_090_000, "2026-06-22", "2026-W26"),
+        (253_402_300_799, "9999-12-31", "9999-W52"),
+    ] {
+        let bucket = Bucket::at(seconds, Granularity::Week).unwrap();
+        assert_eq!(bucket.to_string(), week, "{seconds}");
+        assert_eq!(Bucket::read(week.as_bytes(), Granularity::Week, "%G-W%V"), Some(bucket));
+        let weekly = time(Granularity::Week, "", Epoch::Seconds);
+        assert_eq!(weekly.bucket_of(SortKey::S(&format!("{date}T01:00"))), Some(bucket), "{date}");
+    }
+    for none in ["2026-W00", "2026-W53", "2020-W54", "2026-W2", "2026-26"] {
+        assert_eq!(Bucket::read(none.as_bytes(), Granularity::Week, "%G-W%V"), None, "{none}");
+    }
+    assert!(Bucket::read(b"2020-W53", Granularity::Week, "%G-W%V").is_some());
+    // It lies in a week of the year before 0, which four digits cannot say.
+    let weekly = time(Granularity::Week, "", Epoch::Seconds);
+    assert_eq!(weekly.bucket_of(SortKey::S("0000-01-01")), None);
+    let written = |text: &str| weekly.bucket_of(SortKey::S(text)).map(|bucket| bucket.to_string());
+    assert_eq!(written("0000-01-03").as_deref(), Some("0000-W01"));
+    assert_eq!(weekly.span(Bucket::at(1_782_090_000, Granularity::Week).unwrap(), false), Span::Within("2026-06-22".into(), "2026-06-29".into()));
+}
+
 #[test]
 fn a_sort_key_begins_with_its_time_or_holds_none() {
     let day = time(Granularity::Day, "", Epoch::Seconds);
@@ -86,12 +118,15 @@ fn golden_codec() {
     let day = Bucket::read(b"2026-06-22", Granularity::Day, "%Y-%m-%d");
     let month = Bucket::read(b"2026-06", Granularity::Month, "%Y-%m");
     let hour = Bucket::read(b"2026-06-22T01", Granularity::Hour, "%Y-%m-%dT%H");
+    let week = Bucket::read(b"2026-W26", Granularity::Week, "%G-W%V");
     for (logical, bucket, shard, physical) in [
         ("OPS_LOG", None, 0, "OPS_LOG"),
         ("OPS_LOG", day, 0, "OPS_LOG#~2026-06-22"),
         ("OPS_LOG", day, 3, "OPS_LOG#~2026-06-22#~3"),
         ("OPS_LOG", month, 0, "OPS_LOG#~2026-06"),
         ("OPS_LOG", hour, 12, "OPS_LOG#~2026-06-22T01#~12"),
+        ("OPS_LOG", week, 2, "OPS_LOG#~2026-W26#~2"),
+        ("x#~2026-W26", None, 0, "x#~2026-W26#~0"),
         ("x#~2026-06-22", None, 0, "x#~2026-06-22#~0"),
         ("x#~2026-06-22", day, 1, "x#~2026-06-22#~0#~2026-06-22#~1"),
         ("x#~3", day, 0, "x#~3#~0#~2026-06-22"),
@@ -154,6 +189,16 @@ proptest! {
         let (first, second) = (key(a), key(b));
         prop_assert!(first <= second);
         let of = |key: &str| text.bucket_of(SortKey::S(key)).unwrap();
+        let weekly = time(Granularity::Week, "p#", Epoch::Seconds);
+        let of_week = |key: &str| weekly.bucket_of(SortKey::S(key)).unwrap();
+        let Span::Within(from, to) = weekly.span(of_week(&first), false) else { panic!("text") };
+        prop_assert!((&from..&to).contains(&&first), "{} {}", from, to);
+        prop_assert_eq!((&from..&to).contains(&&second), of_week(&first) == of_week(&second));
+        prop_assert!(of_week(&first) <= of_week(&second));
+        let numbers = time(Granularity::Week, "", Epoch::Milliseconds);
+        prop_assert_eq!(numbers.bucket_of(SortKey::N(&a.to_string())), Some(of_week(&first)));
+        prop_assert_eq!(of_week(&first).next().back(1), of_week(&first));
+        prop_assert_eq!(Bucket::read(of_week(&first).to_string().as_bytes(), Granularity::Week, "%G-W%V"), Some(of_week(&first)));
         let Span::BeginsWith(prefix) = text.span(of(&first), false) else { panic!("text") };
         prop_assert!(first.starts_with(&prefix));
         prop_assert_eq!(second.starts_with(&prefix), of(&first) == of(&second));

@@ -41,7 +41,7 @@ pub(crate) fn rewrite(
     table: &Table,
     located: &Located<'_>,
 ) -> Result<Rewritten, Error> {
-    if located.suffix.is_empty() && table.index_keys().is_empty() {
+    if located.affixes.is_empty() && table.index_keys().is_empty() {
         return Ok(Rewritten::Unchanged);
     }
     let partition = &table.key.partition;

@@ -8,7 +8,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, json};
 use heatsink_layout::{
-    IndexKey, LayoutSource, MAX_PARTITION_KEY, Placement, PrimaryKey, Slot, SortKey, Table, Unplaced,
+    Affixes, IndexKey, LayoutSource, MAX_PARTITION_KEY, Placement, PrimaryKey, Slot, SortKey, Table, Unplaced,
 };
 
 use crate::refusal::own;
@@ -48,6 +48,21 @@ impl<'a> KeyText<'a> {
         })
     }
 
+    /// Puts what makes a key physical around it where it stands.
+    pub(crate) fn wrap(&self, affixes: &Affixes, splice: &mut Splice<'_>) {
+        match self.kind {
+            _ if affixes.before.is_empty() => self.append(&affixes.after, splice),
+            // Both are text that JSON does not escape: they go within the quotes, whatever stands there.
+            KeyType::S | KeyType::N => {
+                splice.insert(self.raw, self.raw.len() - 1, affixes.before.as_str());
+                self.append(&affixes.after, splice);
+            }
+            KeyType::B => {
+                splice.replace(self.raw, format!("\"{}\"", STANDARD.encode(affixes.around(&self.bytes))));
+            }
+        }
+    }
+
     /// Appends a suffix to the key where it stands.
     pub(crate) fn append(&self, suffix: &str, splice: &mut Splice<'_>) {
         if suffix.is_empty() {
@@ -68,15 +83,18 @@ impl<'a> KeyText<'a> {
         splice.replace(self.raw, "\"\"");
     }
 
-    /// Takes the suffix off a physical key where it stands, so that `logical` is left.
+    /// Takes off a physical key, where it stands, what is around `logical`, a part of it.
     fn strip_to(&self, logical: &[u8], splice: &mut Splice<'_>) {
         let suffix = self.bytes.len() - logical.len();
         if suffix == 0 {
             return;
         }
+        let leads = self.bytes.starts_with(logical);
         match self.kind {
             KeyType::B => splice.replace(self.raw, format!("\"{}\"", STANDARD.encode(logical))),
-            KeyType::S | KeyType::N if !self.raw.contains(&b'\\') => splice.remove(self.raw, 1, suffix),
+            KeyType::S | KeyType::N if leads && !self.raw.contains(&b'\\') => {
+                splice.remove(self.raw, 1, suffix);
+            }
             KeyType::S | KeyType::N => {
                 let mut text = Vec::with_capacity(self.raw.len());
                 json::write_string(&mut text, &String::from_utf8_lossy(logical));
@@ -94,7 +112,7 @@ pub(crate) struct Located<'a> {
     /// Which of its physical keys holds it.
     pub(crate) slot: Slot,
     /// What makes the logical key physical.
-    pub(crate) suffix: String,
+    pub(crate) affixes: Affixes,
     /// Whether it was found elsewhere than where it would be put: a write must not make it there, should it be gone.
     pub(crate) astray: bool,
     sort: Option<KeyText<'a>>,
@@ -161,8 +179,8 @@ pub(crate) fn locate<'a>(
     if let Some(bucket) = slot.bucket {
         layouts.note(table, &partition.bytes, bucket);
     }
-    let suffix = table.suffix(&partition.bytes, &layout, slot).map_err(Lost::unplaced)?;
-    Ok(Located { partition, slot, suffix, astray, sort })
+    let affixes = table.affixes(&partition.bytes, &layout, slot).map_err(Lost::unplaced)?;
+    Ok(Located { partition, slot, affixes, astray, sort })
 }
 
 /// Makes a raw key or item physical: its partition key, and what it holds of the spread keys of indexes.
@@ -173,7 +191,7 @@ pub(crate) fn place<'a>(
     splice: &mut Splice<'_>,
 ) -> Result<Located<'a>, Lost> {
     let located = locate(table, layouts, object)?;
-    located.partition.append(&located.suffix, splice);
+    located.partition.wrap(&located.affixes, splice);
     for key in table.index_keys() {
         spread(key, object, &located, splice)?;
     }

@@ -166,7 +166,7 @@ pub(crate) fn expected(
     let Some(conditions) = request.get("Expected") else { return Ok(Expected::Unchanged) };
     let partition = &table.key.partition;
     let mut changed = None;
-    if !located.suffix.is_empty() {
+    if !located.affixes.is_empty() {
         match compares(conditions, &partition.name) {
             Ok(false) => {}
             Ok(true) => match replaced(conditions, partition, located) {
@@ -209,7 +209,7 @@ fn replaced(
     located: &Located<'_>,
 ) -> Result<Vec<u8>, Unreadable> {
     let logical = literal(partition.key_type, &located.partition.bytes);
-    let physical = [&*located.partition.bytes, located.suffix.as_bytes()].concat();
+    let physical = located.affixes.around(&located.partition.bytes);
     let mut changed = Object::new();
     for (attribute, condition) in json::members(conditions)? {
         if attribute != partition.name {

@@ -78,11 +78,11 @@ impl Planned for Point {
 /// What to make of the answer. A key without a suffix is its own physical key, and its answers hold no other: they stay as
 /// they are.
 pub(crate) fn finish(operation: Operation, schema: &Arc<Table>, located: &Located<'_>) -> Option<Finish> {
-    if located.suffix.is_empty() && schema.index_keys().is_empty() {
+    if located.affixes.is_empty() && schema.index_keys().is_empty() {
         return None;
     }
     let schema = Arc::clone(schema);
-    let suffix = located.suffix.len();
+    let suffix = located.affixes.len();
     Some(Box::new(move |answer| match answer {
         Ok(body) => answer::logical(operation, &schema, &body),
         Err(error) => Err(too_large(answer::logical_error(&schema, error), suffix)),

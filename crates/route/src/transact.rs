@@ -68,7 +68,7 @@ pub(crate) fn plan(
                 if body != whole {
                     splice.replace(&whole, body.to_vec());
                 }
-                located.suffix.len()
+                located.affixes.len()
             }
             Physical::Meaningless { body, error } => {
                 splice.replace(&whole, body.to_vec());

@@ -89,10 +89,7 @@ impl Ground {
             }
             _ => layout.slot_of_item(sort, attribute.as_ref().map(Scalar::key)),
         };
-        Ok(slot.and_then(|slot| {
-            let suffix = self.table.suffix(logical, layout, slot)?;
-            Ok([logical, suffix.as_bytes()].concat())
-        }))
+        Ok(slot.and_then(|slot| self.table.physical(logical, layout, slot)))
     }
 
     /// The longest partition key that the table can hold: an index that has it as its sort key takes fewer bytes.

@@ -40,7 +40,7 @@ pub(crate) struct Rule {
     #[schemars(with = "Option<String>")]
     pub index: Option<Spanned<String>>,
     /// "calculated": an item's shard is a hash of its sort key. "random": the same, of the whole sort key. "bucket": an item lies in
-    /// the hour, day or month of its sort key, within it as calculated. "counter": numbers that are added to are kept as parts in all
+    /// the hour, day, week or month of its sort key, within it as calculated. "counter": numbers that are added to are kept as parts in all
     /// shards and summed when they are read. "template": as the table was sharded by hand. "none": the
     /// keys stay whole.
     pub strategy: StrategyName,
@@ -64,12 +64,17 @@ pub(crate) struct Rule {
     /// Where the time stands in the sort key. By default a string begins with it, in ISO-8601, and a number is in seconds.
     #[schemars(with = "Option<TimePlace>")]
     pub time: Option<Spanned<TimePlace>>,
-    /// How physical keys are written: {pk}, then {shard} (from 0), {shard+1} (from 1), {bucket}, {bucket:%Y%m%d}, and separators.
+    /// How physical keys are written: {pk}, and before or behind it {shard} (from 0), {shard+1} (from 1), {shard:02} (at least two digits),
+    /// {bucket}, {bucket:%Y%m%d}, and separators.
     #[schemars(with = "Option<String>")]
     pub template: Option<Spanned<String>>,
     /// How the shard is computed from what is hashed; "random" where the code that writes draws it. For "template" only.
     #[schemars(with = "Option<HashName>")]
     pub hash: Option<Spanned<HashName>>,
+    /// Of "md5", "sha1" or "sha256": how many hexadecimal digits from the start of the digest are taken as a number, or from its end where
+    /// negative; two digits are a byte. Default: all.
+    #[schemars(with = "Option<HexDigits>")]
+    pub hex_digits: Option<Spanned<HexDigits>>,
     /// What becomes of a Query when a shard cannot be read: "fail" (the default), or "partial", which answers with the other shards
     /// and says so in the header x-heatsink-partial.
     #[schemars(with = "Option<OnShardError>")]
@@ -99,6 +104,7 @@ pub(crate) enum StrategyName {
 pub(crate) enum BucketName {
     Hour,
     Day,
+    Week,
     Month,
 }
 
@@ -107,9 +113,15 @@ pub(crate) enum BucketName {
 pub(crate) enum HashName {
     Jump,
     Md5,
+    Sha1,
     Sha256,
+    Crc32,
     Fnv1a32,
     Fnv1a64,
+    Java,
+    JavaAbs,
+    JavaMask,
+    JavaObjects,
     Modulo,
     Random,
 }
@@ -170,6 +182,10 @@ pub(crate) struct Part {
 
 #[derive(Clone, Copy, Debug, JsonSchema)]
 pub(crate) struct Shards(#[schemars(range(min = 1, max = 1000))] pub u16);
+
+/// How many hexadecimal digits of a digest are taken.
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+pub(crate) struct HexDigits(#[schemars(range(min = -64, max = 64))] pub i8);
 
 #[derive(Clone, Copy, Debug, JsonSchema)]
 pub(crate) struct PartNumber(#[schemars(range(min = 0, max = 1023))] pub u16);

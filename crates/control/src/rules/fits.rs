@@ -3,7 +3,7 @@
 //! Not here: the partition key of an index as such (`index`).
 
 use heatsink_dynamo::{KeyType, TableSchema};
-use heatsink_layout::Layout;
+use heatsink_layout::{Hash, Layout};
 
 use super::{Rule, Spread, index};
 
@@ -81,6 +81,10 @@ impl Rule {
             return Err(format!(
                 "`by` declares {name} immutable, but it is a key attribute: by = \"sort_key\" takes the sort key"
             ));
+        }
+        let of_text = [Hash::Java, Hash::JavaAbs, Hash::JavaMask, Hash::JavaObjects].contains(&layout.hash);
+        if of_text && sort.key_type == KeyType::B {
+            return Err(format!("hash = \"{}\" is of text, and the sort key {} is binary", layout.hash.name(), sort.name));
         }
         if let Some(time) = layout.time() {
             if sort.key_type == KeyType::B {

@@ -7,6 +7,7 @@ mod display;
 mod file;
 mod find;
 mod fits;
+mod hash;
 mod index;
 mod read;
 

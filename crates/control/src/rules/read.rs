@@ -10,10 +10,10 @@ use toml::Spanned;
 use super::file::{
     self, BucketName, ConsistencyName, EpochName, HashName, MAX_SHARDS, OnShardError, StrategyName,
 };
-use super::{Rule, RulesError, Spread};
+use super::{Rule, RulesError, Spread, hash};
 
 /// Makes a fault of a place and what is wrong there.
-type Fault<'a> = &'a dyn Fn(Range<usize>, String) -> RulesError;
+pub(super) type Fault<'a> = &'a dyn Fn(Range<usize>, String) -> RulesError;
 
 /// Checks rule `number` of a file.
 pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) -> Result<Rule, RulesError> {
@@ -106,6 +106,7 @@ fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
         (raw.time.as_ref().map(Spanned::span), &[Bucket, Template]),
         (raw.template.as_ref().map(Spanned::span), &[Template]),
         (raw.hash.as_ref().map(Spanned::span), &[Template]),
+        (raw.hex_digits.as_ref().map(Spanned::span), &[Template]),
         (raw.consistency.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
         (raw.on_shard_error.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
     ];
@@ -151,13 +152,13 @@ fn spread(
     let shards_span = raw.shards.as_ref().map(Spanned::span);
     let shards = raw.shards.map(|shards| shards.into_inner().0);
     let example = format!("`shards`: a whole number from 1 to {MAX_SHARDS}");
-    let mut hash = Hash::JumpXxh3;
+    let mut of_rule = Hash::JumpXxh3;
     let (strategy, shards) = match strategy {
         StrategyName::Calculated | StrategyName::Random => {
             (Strategy::Calculated { by }, shards.ok_or_else(|| needs(&example))?)
         }
         StrategyName::Bucket => {
-            let time = time.ok_or_else(|| needs("`bucket`: \"hour\", \"day\" or \"month\""))?;
+            let time = time.ok_or_else(|| needs("`bucket`: \"hour\", \"day\", \"week\" or \"month\""))?;
             (Strategy::Bucket { time, by }, shards.unwrap_or(1))
         }
         StrategyName::Counter => {
@@ -179,7 +180,7 @@ fn spread(
                         fault(span, "has no {bucket}, but the field `bucket` says how long one is".to_owned())
                     }
                     None => {
-                        needs("`bucket`, since its template has {bucket}: \"hour\", \"day\" or \"month\"")
+                        needs("`bucket`, since its template has {bucket}: \"hour\", \"day\", \"week\" or \"month\"")
                     }
                 });
             }
@@ -198,12 +199,13 @@ fn spread(
                     return Err(fault(span, "has no {shard}, but `shards` is more than 1".to_owned()));
                 }
             };
-            hash = match raw.hash {
-                Some(hash) => self::hash(hash.into_inner()),
+            of_rule = match raw.hash {
+                Some(hash) => hash::of(hash.into_inner(), raw.hex_digits, fault)?,
+                None if raw.hex_digits.is_some() => return Err(needs("`hash`, since it has `hex_digits`")),
                 None if template.has_shard() => {
                     return Err(needs(
-                        "`hash`, as the code that sharded the table computes it: \"md5\", \"sha256\", \"fnv1a32\", \"fnv1a64\", \
-                         \"modulo\" or \"jump\"; or \"random\", if it draws it or takes it from an attribute",
+                        "`hash`, as the code that sharded the table computes it: \"md5\", \"sha1\", \"sha256\", \"crc32\", \"fnv1a32\", \
+                         \"fnv1a64\", \"java\", \"java_abs\", \"java_mask\", \"java_objects\", \"modulo\" or \"jump\"; or \"random\", if it draws it or takes it from an attribute",
                     ));
                 }
                 None => Hash::JumpXxh3,
@@ -211,7 +213,7 @@ fn spread(
             (Strategy::Template { template, by, time }, shards)
         }
     };
-    Ok(Spread::Sharded { layout: Layout { strategy, shards, hash, version: 1 }, part_of })
+    Ok(Spread::Sharded { layout: Layout { strategy, shards, hash: of_rule, version: 1 }, part_of })
 }
 
 /// A transaction over all rows of a counter sets or deletes it, and DynamoDB's transactions have at most that many actions (AWS
@@ -271,6 +273,7 @@ fn time(bucket: BucketName, place: file::TimePlace) -> Time {
         granularity: match bucket {
             BucketName::Hour => Granularity::Hour,
             BucketName::Day => Granularity::Day,
+            BucketName::Week => Granularity::Week,
             BucketName::Month => Granularity::Month,
         },
         prefix: place.prefix.unwrap_or_default(),
@@ -278,17 +281,5 @@ fn time(bucket: BucketName, place: file::TimePlace) -> Time {
             Some(EpochName::Milliseconds) => Epoch::Milliseconds,
             Some(EpochName::Seconds) | None => Epoch::Seconds,
         },
-    }
-}
-
-fn hash(name: HashName) -> Hash {
-    match name {
-        HashName::Jump => Hash::JumpXxh3,
-        HashName::Md5 => Hash::Md5,
-        HashName::Sha256 => Hash::Sha256,
-        HashName::Fnv1a32 => Hash::Fnv1a32,
-        HashName::Fnv1a64 => Hash::Fnv1a64,
-        HashName::Modulo => Hash::Modulo,
-        HashName::Random => Hash::Random,
     }
 }

@@ -59,8 +59,7 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         let sort = sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind));
         let slots = layout.slots_of(sort).expect("it has a slot");
         let slot = slots[rng.usize(..slots.len())];
-        let Ok(suffix) = schema.suffix(&logical, &layout, slot) else { continue };
-        let moved = [&*logical, suffix.as_bytes()].concat();
+        let Ok(moved) = schema.physical(&logical, &layout, slot) else { continue };
         if moved == physical {
             continue;
         }

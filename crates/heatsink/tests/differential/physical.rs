@@ -45,9 +45,9 @@ fn misplaced_in(table: &Table, plain: &dyn Store, sharded: &World) -> Option<Str
                 Some(slot) if layout.slots_of(of_sort).is_ok_and(|slots| slots.contains(&slot)) => Ok(slot),
                 _ => layout.slot_of(of_sort),
             };
-            let suffix = home.and_then(|home| schema.suffix(logical, &layout, home));
-            if suffix.as_ref().map(String::as_bytes) != Ok(&physical[logical.len()..]) {
-                return Some(format!("an item of {} is not at its home {suffix:?}: {item}", table.name));
+            let home = home.and_then(|home| schema.physical(logical, &layout, home));
+            if home.as_ref() != Ok(&physical) {
+                return Some(format!("an item of {} is not at its home {home:?}: {item}", table.name));
             }
             let (logical, partition) = (value(logical, kind), logical.to_vec());
             for key in schema.index_keys() {

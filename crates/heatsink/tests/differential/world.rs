@@ -43,6 +43,14 @@ pub const RULES: &[&str] = &[
         { table = "*", keys = "game*", strategy = "template", template = "{pk}.{shard+1}", hash = "fnv1a32", shards = 3 },
         { table = "S*", keys = "a*", strategy = "template", template = "{pk}#~{shard}", hash = "sha256", shards = 2, by = { attribute = "sk", separator = "#", part = 1 } },
     ]"##,
+    r#"rule = [{ table = "*", strategy = "bucket", bucket = "week", shards = 2 }]"#,
+    r##"rule = [{ table = "*", strategy = "template", template = "{shard:02}#{pk}", hash = "crc32", shards = 4 }]"##,
+    r##"rule = [
+        { table = "S*", keys = "game*", strategy = "template", template = "{shard+1}.{pk}", hash = "java_abs", shards = 3 },
+        { table = "*", keys = "a*", strategy = "template", template = "{pk}#{shard:02}", hash = "sha1", hex_digits = 8, shards = 12 },
+    ]"##,
+    r##"rule = [{ table = "Times", strategy = "template", template = "{bucket}/{pk}#{shard}", bucket = "week", hash = "md5", hex_digits = -4, shards = 2 }]"##,
+    r##"rule = [{ table = "*", strategy = "template", template = "{shard}#{pk}", hash = "random", shards = 3 }]"##,
     r#"rule = [{ table = "*", strategy = "counter", attributes = ["c"], shards = 4 }]"#,
     r#"rule = [{ table = "*", strategy = "counter", attributes = ["c", "unused"], shards = 13 }]"#,
     r#"rule = [

@@ -63,7 +63,7 @@ pub(crate) fn plan(
         }
     };
     let longest = keys.last().map_or(0, Bytes::len) - keys.first().map_or(0, Bytes::len);
-    let suffix = located.suffix.len() + longest;
+    let suffix = located.affixes.len() + longest;
     match write {
         Write::Whole => {
             let why = "the write does not only add to the counter: one physical request on row 0, which holds the item. Such writes are not spread";

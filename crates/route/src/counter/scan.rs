@@ -101,7 +101,7 @@ fn read(
     let mut body = Splice::new(request.body);
     if let Some(start) = request.get("ExclusiveStartKey") {
         match locate(table, layouts, start) {
-            Ok(located) => located.partition.append(&located.suffix, &mut body),
+            Ok(located) => located.partition.wrap(&located.affixes, &mut body),
             Err(Lost::Invalid) => return Err(Unplanned::Invalid),
             Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),
         }

@@ -178,6 +178,17 @@ impl Buckets {
                         _ => true,
                     }
             }
+            Span::Within(first, end) => {
+                let after = match &range.lower {
+                    Included(KeyValue::S(from)) | Excluded(KeyValue::S(from)) => **from < *end,
+                    _ => true,
+                };
+                after
+                    && match &range.upper {
+                        Included(KeyValue::S(to)) | Excluded(KeyValue::S(to)) => *first <= **to,
+                        _ => true,
+                    }
+            }
             Span::Between(first, end) => {
                 let (first, end) = (KeyValue::N(Number::from(first)), KeyValue::N(Number::from(end)));
                 let after = match &range.lower {
@@ -201,13 +212,14 @@ impl Buckets {
             (Span::Between(first, end), _) => {
                 KeyValue::N(Number::from(if self.descending { end } else { first }))
             }
+            (Span::Within(first, end), _) => KeyValue::S(if self.descending { end } else { first }.into()),
             (Span::BeginsWith(prefix), _) if !self.descending => KeyValue::S(prefix.into()),
             // After the year 9999 comes one more digit, which sorts before; the colon sorts after every digit.
             (Span::BeginsWith(prefix), Span::BeginsWith(next)) if next.len() > prefix.len() => {
                 KeyValue::S(format!("{}:", self.time.prefix).into())
             }
             (_, Span::BeginsWith(next)) => KeyValue::S(next.into()),
-            (Span::BeginsWith(prefix), Span::Between(..)) => KeyValue::S(prefix.into()),
+            (Span::BeginsWith(prefix), Span::Within(..) | Span::Between(..)) => KeyValue::S(prefix.into()),
         })
     }
 
@@ -216,7 +228,7 @@ impl Buckets {
         self.range.as_ref()?;
         let next = if self.descending { bucket } else { bucket.next() };
         Some(match self.time.span(next, self.numeric) {
-            Span::BeginsWith(prefix) => KeyValue::S(prefix.into()),
+            Span::BeginsWith(first) | Span::Within(first, _) => KeyValue::S(first.into()),
             Span::Between(first, _) => KeyValue::N(Number::from(first)),
         })
     }

@@ -239,8 +239,8 @@ impl Inverted {
         let slot = self.schema.drawn(&stored.canonical_bytes()).unwrap_or_default();
         let logical = match stored {
             Key::S(text) => {
-                let length = self.schema.decode(text.as_bytes()).0;
-                Key::S(text.get(..length).unwrap_or(&text).to_owned().into())
+                let logical = self.schema.logical(text.as_bytes());
+                Key::S(std::str::from_utf8(logical).unwrap_or(&text).to_owned().into())
             }
             Key::B(bytes) => Key::B(self.schema.logical(&bytes).to_vec().into()),
             Key::N(number) => Key::N(number),

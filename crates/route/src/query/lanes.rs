@@ -56,10 +56,13 @@ impl Lane {
 
 /// The physical key of a logical key in a slot; numbers are never sharded.
 pub(crate) fn physical(table: &Table, layout: &Layout, logical: &Key, slot: Slot) -> Result<Key, Unplaced> {
-    let suffix = |bytes: &[u8]| table.suffix(bytes, layout, slot);
+    let affixes = |bytes: &[u8]| table.affixes(bytes, layout, slot);
     Ok(match logical {
-        KeyValue::S(text) => KeyValue::S(format!("{text}{}", suffix(text.as_bytes())?).into()),
-        KeyValue::B(bytes) => KeyValue::B([bytes, suffix(bytes)?.as_bytes()].concat().into()),
+        KeyValue::S(text) => {
+            let affixes = affixes(text.as_bytes())?;
+            KeyValue::S(format!("{}{text}{}", affixes.before, affixes.after).into())
+        }
+        KeyValue::B(bytes) => KeyValue::B(affixes(bytes)?.around(bytes).into()),
         KeyValue::N(number) => KeyValue::N(*number),
     })
 }

@@ -77,7 +77,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
                 None => {
                     let raw = body.slice_ref(key);
                     let mut splice = crate::splice::Splice::new(&raw);
-                    located.partition.append(&located.suffix, &mut splice);
+                    located.partition.wrap(&located.affixes, &mut splice);
                     vec![splice.finish(&raw)]
                 }
             };

@@ -21,9 +21,9 @@ pub(crate) fn keys(table: &Table, layout: &Layout, object: &[u8]) -> Result<Vec<
     let text = KeyText::read(value, partition.key_type).ok_or_else(unreadable)?;
     let refused = |unplaced: Unplaced| refusal::own(unplaced.to_string());
     let row = |slot| {
-        let suffix = table.suffix(&text.bytes, layout, slot).map_err(refused)?;
+        let affixes = table.affixes(&text.bytes, layout, slot).map_err(refused)?;
         let mut splice = Splice::new(&own);
-        text.append(&suffix, &mut splice);
+        text.wrap(&affixes, &mut splice);
         Ok(splice.finish(&own))
     };
     if layout.counted().is_some() {
@@ -95,8 +95,8 @@ pub(crate) fn stored(table: &Table, row: &[u8]) -> Result<(Identity, Slot), Malf
         KeyValue::read(raw, attribute).map(|key| key.canonical_bytes().into_owned()).map_err(|_| Malformed)
     };
     let physical = read(&table.key.partition)?;
-    let (length, slot) = table.decode(&physical);
-    let partition = physical.get(..length).ok_or(Malformed)?.to_vec();
+    let (logical, slot) = table.decode(&physical);
+    let partition = logical.to_vec();
     let sort = table.key.sort.as_ref().map_or(Ok(Vec::new()), read)?;
     Ok((Identity { partition, sort }, slot.unwrap_or_default()))
 }

@@ -29,7 +29,7 @@ impl Drawn {
         let table = self.table();
         let item = |(sort, shard): &(u8, u16)| {
             let slot = Slot::shard(shard % self.0);
-            let suffix = table.suffix(b"game", &self.layout(), slot).unwrap();
+            let suffix = table.affixes(b"game", &self.layout(), slot).unwrap().after;
             Item::from([
                 ("pk".to_owned(), text(format!("game{suffix}"))),
                 ("sk".to_owned(), text(format!("{sort:02}"))),
