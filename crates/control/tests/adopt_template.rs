@@ -25,8 +25,13 @@ impl Watch for Quiet {
 const OPTIONS: Options = Options { concurrency: 1, settle: Duration::ZERO };
 const TABLE: &str = "Events";
 
+/// What Python's `zlib.crc32(f"e-{at}".encode()) % 10` gave.
+const PYTHON_CRC32: [u16; 34] =
+    [2, 6, 0, 0, 3, 9, 5, 7, 0, 4, 2, 0, 0, 4, 9, 1, 1, 5, 2, 6, 9, 3, 7, 1, 4, 6, 2, 6, 5, 7, 2, 2, 0, 0];
+
 /// What Python's `int(hashlib.md5(event.encode()).hexdigest(), 16) % 10` gave for these; modulo 5 and 2 follow from it.
-const PYTHON: [(&str, u16); 5] = [("event-67890", 9), ("player_7", 5), ("a", 7), ("1718000000", 2), ("12.5", 3)];
+const PYTHON: [(&str, u16); 5] =
+    [("event-67890", 9), ("player_7", 5), ("a", 7), ("1718000000", 2), ("12.5", 3)];
 
 fn rules(hash: &str, shards: u16) -> Rules {
     let text = format!(
@@ -41,7 +46,8 @@ async fn adopt(store: &Arc<dyn Store>, rules: &Rules, direction: Direction) -> R
 }
 
 async fn put(store: &Arc<dyn Store>, pk: &str, sk: &str) {
-    let item = json!({ "pk": { "S": pk }, "sk": { "S": sk }, "of": { "S": pk }, "tags": { "SS": ["a", "b"] } });
+    let item =
+        json!({ "pk": { "S": pk }, "sk": { "S": sk }, "of": { "S": pk }, "tags": { "SS": ["a", "b"] } });
     call(store, Operation::PutItem, json!({ "TableName": TABLE, "Item": item })).await;
 }
 
@@ -126,7 +132,9 @@ async fn what_cannot_go_back_is_found_before_anything_moves() {
         }
         put(&store, pk, sk).await;
         let before = items(&store, TABLE).await;
-        let Err(AdoptError::Failed(said)) = adopt(&store, &rules, Direction::Back).await else { panic!("moved") };
+        let Err(AdoptError::Failed(said)) = adopt(&store, &rules, Direction::Back).await else {
+            panic!("moved")
+        };
         assert!(said.contains(why) && said.contains("nothing was moved"), "{said}");
         assert_eq!(items(&store, TABLE).await, before);
     }
@@ -143,6 +151,27 @@ async fn two_items_for_one_place_are_found_before_anything_moves() {
     };
     assert!(said.contains("another item with its sort key goes to \"user-1#7\" too"), "{said}");
     assert_eq!(items(&store, TABLE).await, before);
+}
+
+/// Shards that are said to be drawn and are computed after all: the recipe is named, with what it was seen on; not where one item contradicts,
+/// nor where there are too few.
+#[tokio::test]
+async fn shards_that_are_not_drawn_are_found_out() {
+    for (items, contradicts, found) in [(34, false, true), (34, true, false), (29, false, false)] {
+        let store = memory();
+        call(&store, Operation::CreateTable, table(TABLE, "S")).await;
+        for (at, shard) in PYTHON_CRC32.iter().enumerate().take(items) {
+            put(&store, &format!("user-1#{shard}"), &format!("e-{at}")).await;
+        }
+        if contradicts {
+            put(&store, "user-1#0", "e-40").await;
+        }
+        let said = adopt(&store, &rules("random", 10), Direction::Adopt).await.unwrap().recipe;
+        assert_eq!(said.is_some(), found, "{said:?}");
+        if let Some(said) = said {
+            assert!(said.contains("hash = \"crc32\"") && said.contains("each of 34 items"), "{said}");
+        }
+    }
 }
 
 /// With a hash that follows from the sort key.

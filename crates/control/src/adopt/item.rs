@@ -73,10 +73,7 @@ impl Ground {
     ) -> Result<Result<Vec<u8>, Unplaced>, NoKey> {
         let whole = Layout::none();
         let layout = self.table.layouts().of(logical).map_or(&whole, |layout| layout);
-        let sort = match &self.table.key.sort {
-            None => None,
-            Some(sort) => Some(Scalar::of(item.get(&sort.name).ok_or(NoKey)?).ok_or(NoKey)?),
-        };
+        let sort = self.sort(item)?;
         let sort = sort.as_ref().map(Scalar::key);
         let attribute = layout.attribute().and_then(|name| Scalar::of(item.get(name)?));
         let slot = match self.table.decode(key).1 {
@@ -90,6 +87,14 @@ impl Ground {
             _ => layout.slot_of_item(sort, attribute.as_ref().map(Scalar::key)),
         };
         Ok(slot.and_then(|slot| self.table.physical(logical, layout, slot)))
+    }
+
+    /// The value of an item's sort key.
+    pub fn sort(&self, item: &Attributes) -> Result<Option<Scalar>, NoKey> {
+        match &self.table.key.sort {
+            None => Ok(None),
+            Some(sort) => Scalar::of(item.get(&sort.name).ok_or(NoKey)?).ok_or(NoKey).map(Some),
+        }
     }
 
     /// The longest partition key that the table can hold: an index that has it as its sort key takes fewer bytes.
@@ -124,7 +129,7 @@ pub(super) fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
 }
 
 /// A value that a shard can be taken from.
-pub(super) enum Scalar {
+pub(crate) enum Scalar {
     S(String),
     N(String),
     B(Vec<u8>),

@@ -15,6 +15,7 @@
 
 mod item;
 mod mover;
+mod recipe;
 mod survey;
 mod terms;
 mod turn;
@@ -233,6 +234,7 @@ impl Adoption {
                 items: 0,
                 moved: 0,
                 tied: 0,
+                recipe: None,
                 checksum: String::new(),
             });
         }
@@ -242,7 +244,7 @@ impl Adoption {
         if self.direction == Direction::Release {
             return self.release(watch).await;
         }
-        let (mut record, mut progress, tied) = self.claim(watch).await?;
+        let (mut record, mut progress, said) = self.claim(watch).await?;
         if !options.settle.is_zero() {
             watch.phase(Phase::Settling, None);
             self.registry.env().sleep(options.settle).await;
@@ -276,7 +278,8 @@ impl Adoption {
             already: false,
             items: progress.items,
             moved,
-            tied,
+            tied: said.tied,
+            recipe: said.recipe,
             checksum: progress.checksum,
         })
     }
@@ -307,19 +310,24 @@ impl Adoption {
             items: survey.items,
             moved: 0,
             tied: survey.tied,
+            recipe: survey.recipe,
             checksum: survey.checksum,
         })
     }
 
-    /// Puts on record that this run moves the table: anew, or where an interrupted run stopped, whichever way that one went. Also gives how
-    /// many primary keys it has met more than once.
-    async fn claim(&self, watch: &dyn Watch) -> Result<(Record, Progress, u64), AdoptError> {
+    /// Puts on record that this run moves the table: anew, or where an interrupted run stopped, whichever way that one went. Also gives
+    /// what it has seen on the way, if it looked.
+    async fn claim(&self, watch: &dyn Watch) -> Result<(Record, Progress, Said), AdoptError> {
         let run = self.registry.env().random();
         if let Some(record) = &self.record
             && let State::Adopting(progress) | State::Returning(progress) = &record.state
         {
             let progress = Progress { run, ..progress.clone() };
-            return Ok((write(&self.registry, record, self.under_way(progress.clone())).await?, progress, 0));
+            return Ok((
+                write(&self.registry, record, self.under_way(progress.clone())).await?,
+                progress,
+                Said::default(),
+            ));
         }
         let survey = self.survey(watch).await?;
         if survey.refused > 0 {
@@ -328,9 +336,10 @@ impl Adoption {
         let depth = if self.direction == Direction::Adopt { survey.deepest } else { 0 };
         let progress =
             Progress { depth, deepest: survey.deepest, items: survey.items, checksum: survey.checksum, run };
+        let said = Said { tied: survey.tied, recipe: survey.recipe };
         let state = self.under_way(progress.clone());
         if let Some(record) = &self.record {
-            return Ok((write(&self.registry, record, state).await?, progress, survey.tied));
+            return Ok((write(&self.registry, record, state).await?, progress, said));
         }
         let schema = &self.ground.table;
         let (id, name) = (schema.id.clone(), schema.name.clone());
@@ -341,7 +350,7 @@ impl Adoption {
         if self.registry.create(&record).await? != record {
             return Err(self.taken_over());
         }
-        Ok((record, progress, survey.tied))
+        Ok((record, progress, said))
     }
 
     fn taken_over(&self) -> AdoptError {
@@ -458,12 +467,21 @@ impl Adoption {
     }
 }
 
+/// What a survey tells an operator besides.
+#[derive(Default)]
+struct Said {
+    tied: u64,
+    recipe: Option<String>,
+}
+
 /// Whether a table's items can stay where they are when it goes off the record, or why not.
 fn releasable(record: &Record) -> Result<(), String> {
     let Record { name, layouts, state, .. } = record;
     let own = layouts.own();
     let by_hand = |one: &KeyLayout| one.layout().template().is_some();
-    if !own.iter().all(|one| by_hand(one) || one.layout().strategy == Strategy::None) || !own.iter().any(by_hand) {
+    if !own.iter().all(|one| by_hand(one) || one.layout().strategy == Strategy::None)
+        || !own.iter().any(by_hand)
+    {
         return Err(format!(
             "Table {name} is laid out by Heatsink's own suffixes ({layouts}), which nobody else reads: bring it back with --back alone"
         ));

@@ -8,7 +8,8 @@ use heatsink_dynamo::value::read_item;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::item::{Attributes, Checksum, Ground, depth};
+use super::item::{Attributes, Checksum, Ground, Scalar, depth};
+use super::recipe::Trial;
 use super::walk::Walk;
 use super::{AdoptError, Direction, Watch, shown};
 use crate::registry::Registry;
@@ -30,6 +31,9 @@ pub struct Survey {
     /// Items whose shard was drawn and whose primary key another item has too, in another shard: Queries show them all, and requests that name
     /// one by its key are refused.
     pub tied: u64,
+    /// Where shards are said to be drawn at random and follow from the sort key: by which recipe, and on how many items that was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<String>,
     /// The checksum over all items under their logical keys.
     pub checksum: String,
     /// Items that cannot be moved, or are not where they should be.
@@ -71,12 +75,17 @@ pub(super) async fn survey(
     let mut met = HashSet::new();
     // Where items will lie. Only where a table was sharded by hand can two of them want one place.
     let mut places = HashSet::new();
+    let mut trial = Trial::default();
     let mut walk = Walk::new(registry, &ground.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
             let key = ground.key(item)?;
             let logical = ground.logical(&key, direction);
             found.items += 1;
+            if let (Some(slot), Some(layout)) = (ground.table.drawn(&key), ground.table.layouts().of(logical))
+            {
+                trial.see(layout, ground.sort(item)?.as_ref().map(Scalar::key), slot);
+            }
             if ground.table.drawn(&key).is_some() && !met.insert(ground.identity(item, logical)) {
                 found.tied += 1;
             }
@@ -87,7 +96,11 @@ pub(super) async fn survey(
                 let place = if direction == Direction::Back { logical } else { home };
                 if !places.insert(ground.identity(item, place)) {
                     let place = String::from_utf8_lossy(place);
-                    found.refuse(ground, item, &format!("another item with its sort key goes to {place:?} too"));
+                    found.refuse(
+                        ground,
+                        item,
+                        &format!("another item with its sort key goes to {place:?} too"),
+                    );
                 }
             }
             match home {
@@ -100,7 +113,9 @@ pub(super) async fn survey(
                         found.to_move += u64::from(logical != key);
                         if !ground.stands_alone(logical) {
                             let logical = String::from_utf8_lossy(logical);
-                            let reason = format!("its logical key {logical:?} would be read as a shard of another key on the way");
+                            let reason = format!(
+                                "its logical key {logical:?} would be read as a shard of another key on the way"
+                            );
                             found.refuse(ground, item, &reason);
                         }
                     }
@@ -125,6 +140,7 @@ pub(super) async fn survey(
         }
     }
     found.checksum = sum.text();
+    found.recipe = trial.advice();
     Ok(found)
 }
 

@@ -69,6 +69,9 @@ pub struct Report {
     pub moved: u64,
     /// Items whose primary key another item has too, in another shard that was drawn; as far as this run has looked.
     pub tied: u64,
+    /// Where shards are said to be drawn at random and follow from the sort key: by which recipe, and on how many items that was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<String>,
     /// The checksum over all items, equal before and after; none for keys of indexes, since clients go on.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub checksum: String,

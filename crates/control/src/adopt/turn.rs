@@ -96,6 +96,7 @@ impl Turnover<'_> {
             items: turning.items,
             moved: rewritten,
             tied: 0,
+            recipe: None,
             checksum: String::new(),
         })
     }

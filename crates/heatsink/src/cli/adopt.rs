@@ -129,10 +129,11 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
         }
         (false, Direction::Adopt) => {
             format!(
-                "table {table} is under its rules: {} items, {} of them moved, all found at their place, none lost{}",
+                "table {table} is under its rules: {} items, {} of them moved, all found at their place, none lost{}{}",
                 report.items,
                 report.moved,
-                tied(report.tied)
+                tied(report.tied),
+                recipe(report.recipe.as_deref())
             )
         }
         (false, Direction::Release) => {
@@ -154,12 +155,13 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
 fn dry_run(args: &Args, survey: &Survey) -> Result<(), Exit> {
     let document = serde_json::to_value(survey).map_err(|error| Exit::software(error.to_string()))?;
     let text = format!(
-        "table {}: {} items, {} would move, {} have keys in the reserved form that would be escaped{}",
+        "table {}: {} items, {} would move, {} have keys in the reserved form that would be escaped{}{}",
         args.table,
         survey.items,
         survey.to_move,
         survey.escaped,
-        tied(survey.tied)
+        tied(survey.tied),
+        recipe(survey.recipe.as_deref())
     );
     say(args.output, &document, &text)?;
     if survey.refused > 0 { Err(Exit::failed(survey.refusal(&args.table))) } else { Ok(()) }
@@ -174,6 +176,11 @@ fn tied(items: u64) -> String {
              name one by its key are refused"
         ),
     }
+}
+
+/// A warning of a rule that looks for what could be computed.
+fn recipe(found: Option<&str>) -> String {
+    found.map_or_else(String::new, |found| format!("\nwarning: {found}"))
 }
 
 /// Says what is about to happen and asks, if there is somebody to ask.

@@ -1,0 +1,109 @@
+//! Whether shards that are said to be drawn at random follow from the sort key after all: then a rule with that hash reads and writes each item
+//! by one request, and looks nothing up.
+//!
+//! Every recipe that rules know is tried on every item, and dropped at the first that it would put elsewhere.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use heatsink_layout::{By, Digest, Hash, Layout, Slot, SortKey, Strategy};
+
+/// So many different sort keys in one recipe's shards are no accident. Some 600 recipes are tried: of two shards that are really drawn one of them
+/// fits so many by chance in one table of two million, of more shards in fewer.
+const ENOUGH: usize = 30;
+
+/// The recipes: those of whole sort keys, and those of a part that ends at one of the usual separators.
+fn recipes(layout: &Layout) -> Vec<Layout> {
+    let mut hashes = vec![
+        Hash::Md5,
+        Hash::Sha1,
+        Hash::Sha256,
+        Hash::Crc32,
+        Hash::Fnv1a32,
+        Hash::Fnv1a64,
+        Hash::Java,
+        Hash::JavaAbs,
+        Hash::JavaMask,
+        Hash::JavaObjects,
+        Hash::Modulo,
+        Hash::JumpXxh3,
+    ];
+    for digest in [Digest::Md5, Digest::Sha1, Digest::Sha256] {
+        hashes.extend([8, 4, 2, 15, 16, -8, -4, -2].map(|digits| Hash::Slice { digest, digits }));
+    }
+    let mut bys = vec![By::SortKey];
+    for separator in ["#", "_", ":", "|", "/"] {
+        bys.extend((0..3).map(|part| By::Part { separator: separator.to_owned(), part }));
+    }
+    let Strategy::Template { template, time, .. } = &layout.strategy else { return Vec::new() };
+    let of = |by: &By, hash| {
+        let strategy = Strategy::Template { template: template.clone(), by: by.clone(), time: time.clone() };
+        Layout { strategy, hash, ..layout.clone() }
+    };
+    bys.iter().flat_map(|by| hashes.iter().map(|hash| of(by, *hash)).collect::<Vec<_>>()).collect()
+}
+
+/// What was found of one layout whose shards are said to be drawn.
+struct Drawn {
+    layout: Arc<Layout>,
+    left: Vec<Layout>,
+    items: u64,
+    shards: BTreeSet<u16>,
+    /// Different sort keys, as far as they matter.
+    sorts: BTreeSet<String>,
+}
+
+/// Recipes under trial.
+#[derive(Default)]
+pub(super) struct Trial(Vec<Drawn>);
+
+impl Trial {
+    /// Takes in where an item lies.
+    pub fn see(&mut self, layout: &Arc<Layout>, sort: Option<SortKey<'_>>, slot: Slot) {
+        let at = self.0.iter().position(|drawn| Arc::ptr_eq(&drawn.layout, layout));
+        let at = at.unwrap_or_else(|| {
+            let left = recipes(layout);
+            let (shards, sorts) = (BTreeSet::new(), BTreeSet::new());
+            self.0.push(Drawn { layout: Arc::clone(layout), left, items: 0, shards, sorts });
+            self.0.len() - 1
+        });
+        let Some(drawn) = self.0.get_mut(at) else { return };
+        drawn.items += 1;
+        drawn.shards.insert(slot.shard);
+        if let (Some(sort), true) = (sort, drawn.sorts.len() < ENOUGH) {
+            drawn.sorts.insert(sort.to_string());
+        }
+        drawn.left.retain(|recipe| recipe.slot_of(sort) == Ok(slot));
+    }
+
+    /// What an operator should know, if a recipe fits.
+    pub fn advice(&self) -> Option<String> {
+        let found = |drawn: &Drawn| {
+            // Where several fit, as all do for sort keys without separators, the plainest is first.
+            let recipe = drawn.left.first()?;
+            let by = match &recipe.strategy {
+                Strategy::Template { by: By::Part { separator, part }, .. } => {
+                    format!(", by = {{ attribute = \"…\", separator = \"{separator}\", part = {part} }}")
+                }
+                _ => String::new(),
+            };
+            let digits = match recipe.hash {
+                Hash::Slice { digits, .. } => format!(", hex_digits = {digits}"),
+                _ => String::new(),
+            };
+            (drawn.sorts.len() >= ENOUGH && drawn.shards.len() > 1).then(|| {
+                format!(
+                    "the rule says that shards are drawn at random (hash = \"random\"), and each of {} items, in {} of {} shards, lies where hash = \
+                     \"{}\"{digits}{by} puts it. With that hash a request for an item would look into one shard and not into {}",
+                    drawn.items,
+                    drawn.shards.len(),
+                    drawn.layout.shards,
+                    recipe.hash.name(),
+                    drawn.layout.shards,
+                )
+            })
+        };
+        let found: Vec<String> = self.0.iter().filter_map(found).collect();
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+}
