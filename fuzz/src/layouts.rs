@@ -47,7 +47,13 @@ pub fn schema(name: &str) -> Option<TableSchema> {
         "B" => (key(attribute("pk", KeyType::B), attribute("sk", KeyType::N)), Vec::new()),
         _ => return None,
     };
-    Some(TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes, composite_indexes: Vec::new() })
+    Some(TableSchema {
+        name: name.to_owned(),
+        id: name.to_owned(),
+        key,
+        indexes,
+        composite_indexes: Vec::new(),
+    })
 }
 
 impl LayoutSource for Tables {

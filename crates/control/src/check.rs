@@ -155,11 +155,13 @@ async fn verdict(
         Ok(Judgement::Stands(Standing::Refused { error, .. }, _)) => {
             Verdict::Refused(error.message.unwrap_or_default())
         }
-        Ok(Judgement::Stands(Standing::Forward, _)) => Verdict::Forwarded(match rules.wish(&described.schema) {
-            Wish::Unmentioned { skipped } => skipped,
-            Wish::Sharded(_) => return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None)))),
-            _ => vec!["the rules keep its keys whole".to_owned()],
-        }),
+        Ok(Judgement::Stands(Standing::Forward, _)) => {
+            Verdict::Forwarded(match rules.wish(&described.schema) {
+                Wish::Unmentioned { skipped } => skipped,
+                Wish::Sharded(_) => return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None)))),
+                _ => vec!["the rules keep its keys whole".to_owned()],
+            })
+        }
         Err(error) if error.code == Code::ResourceNotFoundException => return Ok(None),
         Err(error) => return Err(error),
     }))

@@ -11,13 +11,14 @@ use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::Env;
-use heatsink_layout::{DIRECTORY, Layout, LayoutSource, Placement, Reads, Table, TableLayouts};
+use heatsink_layout::{DIRECTORY, Layout, LayoutSource, PhysicalKeys, Placement, Reads, Table, TableLayouts};
 use heatsink_store::Store;
 
 use crate::known::{Freshness, Standing, Tables, Trust};
 use crate::record::{Record, State};
 use crate::registry::{REGISTRY, Registry};
 use crate::rules::{Rules, Wish};
+use crate::suspect::Suspects;
 use crate::{describe, resolve};
 
 /// Knows which layout is in force for every key. One per gateway; clones share it.
@@ -37,6 +38,7 @@ pub(crate) struct Inner {
     registry_seen: Mutex<Arc<Freshness>>,
     looking: Mutex<HashMap<String, Look>>,
     whole: Arc<Layout>,
+    suspects: Suspects,
 }
 
 /// How many of one request's tables are looked up at once.
@@ -107,6 +109,7 @@ impl Control {
                 registry_seen: Mutex::new(Arc::new(Freshness::new(now))),
                 looking: Mutex::new(HashMap::new()),
                 whole: Arc::new(Layout::none()),
+                suspects: Suspects::new(),
             }),
         };
         for name in names {
@@ -351,7 +354,11 @@ impl LayoutSource for Control {
     }
 
     fn placement(&self, table: &Table, key: &[u8]) -> Placement {
-        Placement::Stable(Arc::clone(table.layouts().of(key).unwrap_or(&self.inner.whole)))
+        let inner = &self.inner;
+        if inner.suspects.see(table, key, inner.registry.env().now()) == Some(PhysicalKeys::AsShard) {
+            return Placement::Stable(Arc::clone(&inner.whole));
+        }
+        Placement::Stable(Arc::clone(table.layouts().of(key).unwrap_or(&inner.whole)))
     }
 
     fn reads(&self, table: &Table, key: &[u8]) -> Reads {

@@ -11,6 +11,7 @@ mod record;
 mod registry;
 mod resolve;
 pub mod rules;
+mod suspect;
 
 pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, StartError};

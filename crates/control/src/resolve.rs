@@ -46,7 +46,7 @@ async fn standing(inner: &Inner, described: &Described) -> Result<(Standing, Vec
             inner.registry.make_directory(&layouts).await?;
             let record =
                 inner.registry.create(&inner.fresh_record(&described.schema, layouts.clone())).await?;
-            Ok((recorded(&described.schema, &record, &Wish::Sharded(layouts)), Vec::new()))
+            Ok((recorded(&inner.rules, &described.schema, &record, &Wish::Sharded(layouts)), Vec::new()))
         }
     }
 }
@@ -68,7 +68,7 @@ pub(crate) async fn judge(
     let stands = |standing| Ok(Judgement::Stands(standing, Vec::new()));
     if let Some(record) = registry.read(&schema.id).await? {
         let (wish, warnings) = rules.wish_recorded(schema, &record.layouts);
-        return Ok(Judgement::Stands(recorded(schema, &record, &wish), warnings));
+        return Ok(Judgement::Stands(recorded(rules, schema, &record, &wish), warnings));
     }
     let layouts = match rules.wish(schema) {
         Wish::Sharded(layouts) => layouts,
@@ -96,7 +96,7 @@ pub(crate) async fn judge(
 
 /// What a record means for a gateway with that wish. Where no rule speaks of the table, or of an index, the record alone holds. A
 /// rule for an index that is not on record yet waits for its adoption.
-fn recorded(schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
+fn recorded(rules: &Rules, schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
     let contradiction = |wished: &dyn std::fmt::Display| {
         refused(
             format!(
@@ -113,7 +113,10 @@ fn recorded(schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
         Wish::Sharded(wished) if !agree(wished, &record.layouts) => return contradiction(wished),
         Wish::Sharded(_) | Wish::Unmentioned { .. } => {}
     }
-    let table = || Table::new(schema.clone(), Arc::new(TableLayouts::clone(&record.layouts)));
+    let table = || {
+        let taken = rules.physical_keys(&schema.name, &record.layouts);
+        Table::new(schema.clone(), Arc::new(record.layouts.clone())).with_physical_keys(taken)
+    };
     let under_way = match &record.state {
         State::Active => return Standing::Sharded(Arc::new(table())),
         State::Turning(turning) => {

@@ -29,8 +29,12 @@ fn attributes() -> Json {
 
 async fn store(indexes: &[Json]) -> Arc<dyn Store> {
     let store = memory();
-    let used = |name: &Json| ["pk", "sk"].contains(&name["AttributeName"].as_str().unwrap()) || indexes.iter().any(|index| index.to_string().contains(&name["AttributeName"].to_string()));
-    let defined: Vec<Json> = attributes().as_array().unwrap().iter().filter(|name| used(name)).cloned().collect();
+    let used = |name: &Json| {
+        ["pk", "sk"].contains(&name["AttributeName"].as_str().unwrap())
+            || indexes.iter().any(|index| index.to_string().contains(&name["AttributeName"].to_string()))
+    };
+    let defined: Vec<Json> =
+        attributes().as_array().unwrap().iter().filter(|name| used(name)).cloned().collect();
     let mut create = json!({
         "TableName": TABLE, "BillingMode": "PAY_PER_REQUEST", "AttributeDefinitions": defined,
         "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
@@ -42,7 +46,8 @@ async fn store(indexes: &[Json]) -> Arc<dyn Store> {
     store
 }
 
-const INDEX: &str = "[[rule]]\ntable = \"Tasks\"\nindex = \"by-status\"\nstrategy = \"calculated\"\nshards = 3\n";
+const INDEX: &str =
+    "[[rule]]\ntable = \"Tasks\"\nindex = \"by-status\"\nstrategy = \"calculated\"\nshards = 3\n";
 const OWN: &str = "[[rule]]\ntable = \"Tasks\"\nstrategy = \"calculated\"\nshards = 2\n";
 const COUNTER: &str = "[[rule]]\ntable = \"Tasks\"\nkeys = \"c*\"\nstrategy = \"counter\"\nattributes = [\"votes\"]\nshards = 3\n";
 
@@ -62,8 +67,18 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for glob in [false, true] {
         let all = |text: String| if glob { text.replace("\"Tasks\"", "\"Ta*\"") } else { text };
-        cases.push(Case { rules: all(INDEX.to_owned()), indexes: by_status(), update: dropped.clone(), warned: "no index by-status" });
-        cases.push(Case { rules: all(format!("{OWN}{INDEX}")), indexes: by_status(), update: dropped.clone(), warned: "no index by-status" });
+        cases.push(Case {
+            rules: all(INDEX.to_owned()),
+            indexes: by_status(),
+            update: dropped.clone(),
+            warned: "no index by-status",
+        });
+        cases.push(Case {
+            rules: all(format!("{OWN}{INDEX}")),
+            indexes: by_status(),
+            update: dropped.clone(),
+            warned: "no index by-status",
+        });
         cases.push(Case {
             rules: all(COUNTER.to_owned()),
             indexes: Vec::new(),
@@ -141,6 +156,9 @@ async fn rules_that_contradict_the_record_are_refused_still() {
                 error.message.unwrap()
             }
         };
-        assert!(refused.contains("shards = 4") || refused.contains("4 shards") || refused.contains("cannot hold"), "{refused}");
+        assert!(
+            refused.contains("shards = 4") || refused.contains("4 shards") || refused.contains("cannot hold"),
+            "{refused}"
+        );
     }
 }

@@ -21,19 +21,19 @@ fn quickest<T>(mut run: impl FnMut() -> T) -> Duration {
 }
 
 /// Rules of many tables, of many tables' globs, of many keys of one table.
-const FORMS: [(&str, &str); 4] = [
-    ("game-{}", "*"),
-    ("team-{}-*", "*"),
-    ("*", "user-{}-*"),
-    ("Leaderboards", "game_{}"),
-];
+const FORMS: [(&str, &str); 4] =
+    [("game-{}", "*"), ("team-{}-*", "*"), ("*", "user-{}-*"), ("Leaderboards", "game_{}")];
 
 fn file(form: (&str, &str), rules: usize) -> String {
     let mut text = String::new();
     for at in 0..rules {
         let of = |pattern: &str| pattern.replace("{}", &at.to_string());
         let (table, keys) = (of(form.0), of(form.1));
-        writeln!(text, "[[rule]]\ntable = \"{table}\"\nkeys = \"{keys}\"\nstrategy = \"calculated\"\nshards = 10\n").unwrap();
+        writeln!(
+            text,
+            "[[rule]]\ntable = \"{table}\"\nkeys = \"{keys}\"\nstrategy = \"calculated\"\nshards = 10\n"
+        )
+        .unwrap();
     }
     text
 }
@@ -41,7 +41,13 @@ fn file(form: (&str, &str), rules: usize) -> String {
 fn schema(name: &str) -> TableSchema {
     let attribute = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };
     let key = KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) };
-    TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes: Vec::new(), composite_indexes: Vec::new() }
+    TableSchema {
+        name: name.to_owned(),
+        id: name.to_owned(),
+        key,
+        indexes: Vec::new(),
+        composite_indexes: Vec::new(),
+    }
 }
 
 #[test]
@@ -58,14 +64,21 @@ fn twenty_thousand_rules_are_read_in_time_that_grows_with_their_number() {
 
 #[test]
 fn a_table_is_found_among_twenty_thousand_rules_without_a_look_at_each() {
-    for (form, name) in FORMS.into_iter().zip(["game-1999", "team-1999-x", "Other", "Other"]).filter(|(form, _)| form.0 != "*") {
+    for (form, name) in FORMS
+        .into_iter()
+        .zip(["game-1999", "team-1999-x", "Other", "Other"])
+        .filter(|(form, _)| form.0 != "*")
+    {
         let ask = |rules: usize| {
             let rules = Rules::read("rules", &file(form, rules)).unwrap();
             let schema = schema(name);
             quickest(|| (0..100).for_each(|_| drop(black_box(rules.wish(&schema)))))
         };
         let (few, many) = (ask(2_000), ask(20_000));
-        assert!(many < few * 5 + Duration::from_micros(200), "{form:?}: {few:?} among 2,000 rules, {many:?} among 20,000");
+        assert!(
+            many < few * 5 + Duration::from_micros(200),
+            "{form:?}: {few:?} among 2,000 rules, {many:?} among 20,000"
+        );
     }
 }
 
@@ -94,9 +107,15 @@ fn the_first_that_matches_holds_however_they_are_found() {
         let Wish::Sharded(layouts) = rules.wish(&schema(table)) else { panic!("{table}") };
         layouts.of(key.as_bytes()).unwrap().shards
     };
-    for (table, key, expected) in
-        [("abc", "xy", 2), ("abc", "zy", 3), ("abc", "z", 4), ("abd", "x", 2), ("abd", "y", 5), ("axc", "y", 3), ("q", "x", 5)]
-    {
+    for (table, key, expected) in [
+        ("abc", "xy", 2),
+        ("abc", "zy", 3),
+        ("abc", "z", 4),
+        ("abd", "x", 2),
+        ("abd", "y", 5),
+        ("axc", "y", 3),
+        ("q", "x", 5),
+    ] {
         assert_eq!(shards(table, key), expected, "{table} {key}");
     }
     // Whatever is covered is found to be, by whichever rule comes first.

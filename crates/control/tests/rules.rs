@@ -150,7 +150,7 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
         (fault("rule = 3"), "heatsink.toml:1: rule: invalid type: integer `3`, expected a sequence"),
         (
             rule("colour = 1"),
-            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `index`, `strategy`, `attributes`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `hex_digits`, `on_shard_error`",
+            "heatsink.toml:4: rule[1].colour: unknown field `colour`, expected one of `table`, `keys`, `index`, `strategy`, `attributes`, `by`, `shards`, `consistency`, `bucket`, `time`, `template`, `hash`, `hex_digits`, `physical_keys`, `on_shard_error`",
         ),
         (
             rule("keys = 4\nstrategy = \"none\""),

@@ -36,9 +36,9 @@ fn create() -> Json {
     let define = |name: &str| json!({ "AttributeName": name, "AttributeType": "S" });
     let key = |name: &str, kind: &str| json!({ "AttributeName": name, "KeyType": kind });
     let index = |name: &str, keys: Vec<Json>| json!({ "IndexName": name, "KeySchema": keys, "Projection": { "ProjectionType": "ALL" } });
+    let attributes: Vec<Json> = ["pk", "sk", "team", "region", "due"].map(define).into();
     json!({
-        "TableName": "Tasks", "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": ["pk", "sk", "team", "region", "due"].map(define),
+        "TableName": "Tasks", "BillingMode": "PAY_PER_REQUEST", "AttributeDefinitions": attributes,
         "KeySchema": [key("pk", "HASH"), key("sk", "RANGE")],
         "GlobalSecondaryIndexes": [
             index("by-team", vec![key("team", "HASH"), key("region", "HASH"), key("due", "RANGE"), key("sk", "RANGE")]),
@@ -50,9 +50,10 @@ fn create() -> Json {
 fn fill(service: &Service) {
     call(service, Operation::CreateTable, &create()).unwrap();
     for at in 0..24 {
+        let region = ["north", "south"][at % 3 % 2];
         let item = json!({
             "pk": { "S": format!("user-{}", at % 2) }, "sk": { "S": format!("{at:03}") }, "team": { "S": "a" },
-            "region": { "S": ["north", "south"][at % 3 % 2] }, "due": { "S": format!("{:02}", 23 - at) },
+            "region": { "S": region }, "due": { "S": format!("{:02}", 23 - at) },
         });
         call(service, Operation::PutItem, &json!({ "TableName": "Tasks", "Item": item })).unwrap();
     }
@@ -164,8 +165,11 @@ fn a_rule_for_such_an_index_is_refused_with_the_reason() {
     let service = gateway(&format!("[[rule]]\nindex = \"by-team\"\n{}", &SHARDED["[[rule]]\n".len()..]));
     let error = call(&service, Operation::CreateTable, &create()).unwrap_err();
     assert_eq!(error.code, Code::ValidationException);
-    assert!(error.message.unwrap().contains("the index by-team has several attributes of one kind in its key"));
-    let counters = "[[rule]]\ntable = \"Tasks\"\nstrategy = \"counter\"\nattributes = [\"due\"]\nshards = 4\n";
+    assert!(
+        error.message.unwrap().contains("the index by-team has several attributes of one kind in its key")
+    );
+    let counters =
+        "[[rule]]\ntable = \"Tasks\"\nstrategy = \"counter\"\nattributes = [\"due\"]\nshards = 4\n";
     let error = call(&gateway(counters), Operation::CreateTable, &create()).unwrap_err();
     assert!(error.message.unwrap().contains("due is a key of the index by-team"));
 }

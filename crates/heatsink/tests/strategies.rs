@@ -190,6 +190,59 @@ fn a_template_goes_back_to_logical_keys_and_under_another_shard_count() {
 }
 
 #[test]
+fn keys_of_code_that_still_shards_by_hand_are_what_the_rule_says() {
+    let with = |physical_keys: &str| rules(&format!("{MD5}\nphysical_keys = \"{physical_keys}\""));
+    let item = |pk: &str| json!({ "pk": { "S": pk }, "sk": { "S": "event-67890" }, "v": { "S": pk } });
+    let write = |service: &Service, pk: &str| {
+        call(service, Operation::PutItem, json!({ "TableName": "Tab", "Item": item(pk) }))
+    };
+    let read = |service: &Service, pk: &str| {
+        let key = json!({ "pk": { "S": pk }, "sk": { "S": "event-67890" } });
+        call(service, Operation::GetItem, json!({ "TableName": "Tab", "Key": key })).unwrap()["Item"].take()
+    };
+
+    // By default it is a key of its own, which `user-1` does not show.
+    let store = Watched::new();
+    create(&*store, "S");
+    let service = gateway(&store, rules(MD5));
+    write(&service, "user-1#9").unwrap();
+    assert_eq!(raw_get(&store, "user-1#9#9", "event-67890")["Item"]["v"]["S"], "user-1#9");
+    assert!(read(&service, "user-1").is_null());
+    assert_eq!(read(&gateway(&store, with("accept")), "user-1#9"), item("user-1#9"));
+
+    let refusing = gateway(&store, with("refuse"));
+    for error in [
+        write(&refusing, "user-1#9").unwrap_err(),
+        call(&refusing, Operation::Query, query("user-1#9", json!({}))).unwrap_err(),
+    ] {
+        assert_eq!(error.code, Code::ValidationException);
+        assert!(error.message.unwrap().contains("a shard of the key \"user-1\""));
+    }
+    write(&refusing, "user-1#77").unwrap();
+    write(&refusing, "config#9").unwrap();
+
+    let store = Watched::new();
+    create(&*store, "S");
+    let service = gateway(&store, with("as_shard"));
+    write(&service, "user-1#9").unwrap();
+    assert_eq!(raw_get(&store, "user-1#9", "event-67890")["Item"]["v"]["S"], "user-1#9");
+    assert_eq!(
+        (read(&service, "user-1#9"), read(&service, "user-1")["v"].take()),
+        (item("user-1#9"), json!({ "S": "user-1#9" }))
+    );
+    let error = write(&service, "user-1#8").unwrap_err();
+    assert!(error.message.unwrap().contains("belongs to shard 9"));
+    put(&service, "user-1", json!({ "S": "a" }), "logical");
+    for (pk, found) in
+        [("user-1#9", vec!["event-67890"]), ("user-1#7", vec!["a"]), ("user-1", vec!["a", "event-67890"])]
+    {
+        let page = call(&service, Operation::Query, query(pk, json!({}))).unwrap();
+        assert_eq!(sorts(&page), found);
+        assert!(page["Items"].as_array().unwrap().iter().all(|item| item["pk"]["S"] == pk), "{page}");
+    }
+}
+
+#[test]
 fn a_rule_with_another_hash_than_the_data_is_not_adopted() {
     let store = Watched::new();
     create(&*store, "S");

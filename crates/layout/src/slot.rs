@@ -46,6 +46,28 @@ pub enum Unplaced {
     /// `modulo` was given something that is no whole number.
     #[error("The table's rule takes the shard from a whole number (hash = \"modulo\"), and {0:?} is none")]
     NoNumber(String),
+    /// A client's key is written like a physical one, and the rule refuses such keys.
+    #[error(
+        "The key {key:?} is written like a shard of the key {logical:?}, and the table's rule refuses such keys (physical_keys = \"refuse\"): \
+         send the logical key, and the rule finds the shard"
+    )]
+    Physical {
+        /// The key.
+        key: String,
+        /// The logical key of which it would be a shard.
+        logical: String,
+    },
+    /// A client's key is taken as the shard that it names, and the item belongs to another one.
+    #[error(
+        "The key {key:?} is taken as the shard that it names (physical_keys = \"as_shard\"), and by the table's rule the item with this sort key \
+         belongs to {slots}"
+    )]
+    OtherShard {
+        /// The key.
+        key: String,
+        /// Where the item belongs.
+        slots: String,
+    },
     /// `hashCode` of text was given something that is none.
     #[error("The table's rule takes the shard from Java's hashCode of a text, and this sort key is no text")]
     NoText,

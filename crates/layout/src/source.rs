@@ -56,6 +56,9 @@ pub trait LayoutSource: Send + Sync {
         key: &[u8],
         sort: Option<SortKey<'_>>,
     ) -> Result<Slot, Unplaced> {
+        if let Some(named) = table.as_shard(key, sort) {
+            return named.map(|()| Slot::default());
+        }
         if layout.is_drawn() { self.drawn_slot(table, layout, key, sort) } else { layout.slot_of(sort) }
     }
 

@@ -7,7 +7,7 @@ use heatsink_dynamo::{AttributeDefinition, TableSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, MAX_PARTITION_KEY};
-use crate::{Glob, IndexKey, KeyTooLong, Layout, Slot, Strategy, Turn, Unplaced};
+use crate::{Glob, IndexKey, KeyTooLong, Layout, PhysicalKeys, Slot, Strategy, Turn, Unplaced};
 
 /// A table that is on record as sharded: its schema, and how its keys are laid out.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub struct Table {
     layouts: Arc<TableLayouts>,
     form: Form,
     index_keys: Vec<IndexKey>,
+    /// What becomes of clients' keys that are written like physical ones, for each layout.
+    pub(crate) physical_keys: Vec<PhysicalKeys>,
 }
 
 /// What stands around a logical key in a physical one: text without quotes, backslashes or control characters.
@@ -91,7 +93,7 @@ impl Table {
                 key.add(one.clone());
             }
         }
-        Table { schema, layouts, form, index_keys }
+        Table { schema, layouts, form, index_keys, physical_keys: Vec::new() }
     }
 
     /// The same table while the index keys of those names are turning.
@@ -105,6 +107,11 @@ impl Table {
     /// The attributes that are stored spread because they are the partition keys of indexes; never a key of the table.
     pub fn index_keys(&self) -> &[IndexKey] {
         &self.index_keys
+    }
+
+    /// Whether some of its keys are written by templates.
+    pub(crate) fn has_templates(&self) -> bool {
+        self.form == Form::Templates
     }
 
     /// Whether every partition key of the table is stored as it is.
@@ -170,6 +177,10 @@ impl Table {
             return Err(KeyTooLong { logical: logical.len(), suffix: affixes.len() }.into());
         }
         if self.form == Form::Templates {
+            self.admit(logical)?;
+            if affixes.is_empty() && self.written_as_physical(logical) == Some(PhysicalKeys::AsShard) {
+                return Ok(affixes);
+            }
             // Two keys never share a physical key, since it is read as one of them only: the other is refused.
             let physical = affixes.around(logical);
             if self.decode(&physical) != (logical, layout.template().map(|_| slot)) {

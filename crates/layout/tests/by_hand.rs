@@ -22,8 +22,8 @@ use std::sync::Arc;
 
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, TableSchema};
 use heatsink_layout::{
-    Bucket, By, Epoch, Glob, Granularity, Hash, KeyLayout, Layout, Slot, SortKey, Strategy as Spread, Table,
-    TableLayouts, Template, TemplateError, Time, Unplaced, hash,
+    Bucket, By, Epoch, Glob, Granularity, Hash, KeyLayout, Layout, PhysicalKeys, Slot, SortKey,
+    Strategy as Spread, Table, TableLayouts, Template, TemplateError, Time, Unplaced, hash,
 };
 use proptest::prelude::*;
 
@@ -122,7 +122,13 @@ fn day() -> Option<Time> {
 fn table(layouts: Vec<(&str, Layout)>) -> Table {
     let attribute = |name: &str| AttributeDefinition { name: name.into(), key_type: KeyType::S };
     let key = KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) };
-    let schema = TableSchema { name: "T".into(), id: "t".into(), key, indexes: Vec::new(), composite_indexes: Vec::new() };
+    let schema = TableSchema {
+        name: "T".into(),
+        id: "t".into(),
+        key,
+        indexes: Vec::new(),
+        composite_indexes: Vec::new(),
+    };
     let layouts = layouts.into_iter().map(|(keys, layout)| KeyLayout::new(Glob::new(keys), layout));
     Table::new(schema, Arc::new(TableLayouts::new(layouts.collect())))
 }
@@ -241,8 +247,24 @@ fn keys_that_would_collide_are_refused_and_all_others_are_not() {
 
 /// Keys made of the pieces that templates write.
 fn tricky() -> impl Strategy<Value = String> {
-    let pieces =
-        ["a", "b", "#", "#0", "#1", "#12", ".", ".3", "#2026-06-22", "2026", "#~1", "9", "0#", "12#", "01.", "#03"];
+    let pieces = [
+        "a",
+        "b",
+        "#",
+        "#0",
+        "#1",
+        "#12",
+        ".",
+        ".3",
+        "#2026-06-22",
+        "2026",
+        "#~1",
+        "9",
+        "0#",
+        "12#",
+        "01.",
+        "#03",
+    ];
     prop::collection::vec(prop::sample::select(pieces.to_vec()), 1..6).prop_map(|pieces| pieces.concat())
 }
 
@@ -269,7 +291,8 @@ fn layouts() -> impl Strategy<Value = Vec<(&'static str, Layout)>> {
 
 /// Texts that may be templates.
 fn texts() -> impl Strategy<Value = String> {
-    let pieces = ["{pk}", "{shard}", "{shard+1}", "{shard:02}", "{shard+9:03}", "#", "1", "a", "0#", "#0", "."];
+    let pieces =
+        ["{pk}", "{shard}", "{shard+1}", "{shard:02}", "{shard+9:03}", "#", "1", "a", "0#", "#0", "."];
     prop::collection::vec(prop::sample::select(pieces.to_vec()), 1..6).prop_map(|pieces| pieces.concat())
 }
 
@@ -286,6 +309,28 @@ proptest! {
         let (one, other) = (physical(&a, shards.0), physical(&b, shards.1));
         prop_assert_eq!(one == other, (&a, shards.0) == (&b, shards.1), "{}", text);
         prop_assert_eq!(template.decode(&one, None), Some((a.as_bytes(), Slot::shard(shards.0))), "{}", text);
+    }
+
+    /// A key is taken as a shard where the item with that sort key belongs to it, and nowhere else; and then it is that item's physical key.
+    #[test]
+    fn a_key_taken_as_a_shard_is_its_items_physical_key(
+        layouts in layouts(), key in tricky(), shard in 0..14_u16, sort in "[a-z]{0,3}",
+    ) {
+        let table = table(layouts);
+        let all = vec![PhysicalKeys::AsShard; table.layouts().iter().count()];
+        let Some(layout) = table.layouts().of(key.as_bytes()).cloned() else { return Ok(()) };
+        let sort = Some(SortKey::S(&sort));
+        let (Ok(own), None) = (layout.slot_of(sort), layout.time()) else { return Ok(()) };
+        let slot = Slot::shard(shard % layout.shards);
+        let Ok(physical) = table.physical(key.as_bytes(), &layout, slot) else { return Ok(()) };
+        let table = table.with_physical_keys(all);
+        if layout.template().is_some() {
+            let taken = table.as_shard(&physical, sort).expect("it is written so");
+            prop_assert_eq!(taken.is_ok(), own == slot);
+            prop_assert_eq!(table.physical(&physical, &Layout::none(), Slot::default()), Ok(physical));
+        } else {
+            prop_assert!(table.as_shard(&physical, sort).is_none());
+        }
     }
 
     /// Two items of one physical key are items of one logical key, in one slot.

@@ -25,7 +25,10 @@ use crate::splice::Splice;
 ///
 /// # Errors
 /// `SerializationException` where `IndexName` is no string.
-pub(crate) fn named<'a>(request: &Request<'_>, table: &'a Table) -> Result<Option<&'a CompositeIndex>, Error> {
+pub(crate) fn named<'a>(
+    request: &Request<'_>,
+    table: &'a Table,
+) -> Result<Option<&'a CompositeIndex>, Error> {
     if table.composite_indexes.is_empty() {
         return Ok(None);
     }

@@ -13,7 +13,9 @@ use crate::drawn::{self, Tokens};
 use crate::query::share::ItemSizes;
 use crate::refusal::own;
 use crate::request::Request;
-use crate::{Plan, batch, composite, counter, hidden, partiql, point, query, rows, scan, streams, tables_of, transact};
+use crate::{
+    Plan, batch, composite, counter, hidden, partiql, point, query, rows, scan, streams, tables_of, transact,
+};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use heatsink_layout::{By, Consistency, Glob, Strategy};
+use heatsink_layout::{By, Consistency, Glob, PhysicalKeys, Strategy};
 
 use super::{Rule, Spread};
 
@@ -66,6 +66,15 @@ impl fmt::Display for Rule {
         }
         if self.reads.consistency == Consistency::Strong {
             f.write_str(", seen as they were at one moment")?;
+        }
+        match self.physical_keys {
+            PhysicalKeys::Accept => {}
+            PhysicalKeys::Refuse => f.write_str("; keys that are written like physical ones are refused")?,
+            PhysicalKeys::AsShard => {
+                f.write_str(
+                    "; keys that are written like physical ones are taken as the shards that they name",
+                )?;
+            }
         }
         if self.reads.partial {
             f.write_str("; a Query is answered without shards that cannot be read")?;

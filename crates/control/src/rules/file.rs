@@ -75,6 +75,11 @@ pub(crate) struct Rule {
     /// negative; two digits are a byte. Default: all.
     #[schemars(with = "Option<HexDigits>")]
     pub hex_digits: Option<Spanned<HexDigits>>,
+    /// What becomes of a client's key that is written like a physical one, such as `game_x#2` of code that still shards `game_x` by hand.
+    /// "accept" (the default): it is a logical key of its own. "refuse": it is refused. "as_shard": it is the shard that it names. For
+    /// "template" only. Not recorded: it can be changed at any time.
+    #[schemars(with = "Option<PhysicalKeysName>")]
+    pub physical_keys: Option<Spanned<PhysicalKeysName>>,
     /// What becomes of a Query when a shard cannot be read: "fail" (the default), or "partial", which answers with the other shards
     /// and says so in the header x-heatsink-partial.
     #[schemars(with = "Option<OnShardError>")]
@@ -124,6 +129,14 @@ pub(crate) enum HashName {
     JavaObjects,
     Modulo,
     Random,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PhysicalKeysName {
+    Accept,
+    Refuse,
+    AsShard,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

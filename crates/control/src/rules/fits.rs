@@ -84,7 +84,11 @@ impl Rule {
         }
         let of_text = [Hash::Java, Hash::JavaAbs, Hash::JavaMask, Hash::JavaObjects].contains(&layout.hash);
         if of_text && sort.key_type == KeyType::B {
-            return Err(format!("hash = \"{}\" is of text, and the sort key {} is binary", layout.hash.name(), sort.name));
+            return Err(format!(
+                "hash = \"{}\" is of text, and the sort key {} is binary",
+                layout.hash.name(),
+                sort.name
+            ));
         }
         if let Some(time) = layout.time() {
             if sort.key_type == KeyType::B {
@@ -122,4 +126,3 @@ fn counter_fits(attributes: &[String], schema: &TableSchema) -> Result<(), Unfit
     }
     Ok(())
 }
-

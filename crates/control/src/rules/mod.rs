@@ -13,10 +13,10 @@ mod read;
 
 use heatsink_dynamo::TableSchema;
 pub use heatsink_layout::Glob;
-use heatsink_layout::{KeyLayout, Layout, Reads, Strategy, TableLayouts};
+use heatsink_layout::{KeyLayout, Layout, PhysicalKeys, Reads, Strategy, TableLayouts};
 
 use display::{Keys, Tables};
-use find::{Finder, ByPrefix};
+use find::{ByPrefix, Finder};
 use fits::Unfit;
 
 pub use file::{MAX_SHARDS, json_schema};
@@ -47,6 +47,8 @@ pub struct Rule {
     pub spread: Spread,
     /// How Queries over their shards are gathered.
     pub reads: Reads,
+    /// What becomes of clients' keys that are written like physical ones.
+    pub physical_keys: PhysicalKeys,
 }
 
 /// What a rule does with a key.
@@ -148,6 +150,19 @@ impl Rules {
         named.map(|rule| (rule.number, rule.fits(schema).map_err(|unfit| unfit.reason().to_owned())))
     }
 
+    /// What becomes of clients' keys that are written like physical ones, for each layout that a table has on record.
+    pub fn physical_keys(&self, table: &str, recorded: &TableLayouts) -> Vec<PhysicalKeys> {
+        let named = self.finder.of_table(table.as_bytes());
+        let of = |one: &KeyLayout| {
+            let mut rules = named.iter().filter_map(|at| self.rules.get(*at));
+            let same = |rule: &&Rule| {
+                rule.index.is_none() && rule.keys == *one.keys() && rule.table.matches(table.as_bytes())
+            };
+            rules.find(same).map_or_else(PhysicalKeys::default, |rule| rule.physical_keys)
+        };
+        recorded.iter().map(of).collect()
+    }
+
     /// What the rules say of a table that is not on record.
     pub fn wish(&self, schema: &TableSchema) -> Wish {
         self.wish_with(schema, None, &mut Vec::new())
@@ -171,7 +186,8 @@ impl Rules {
         let mut skipped = Vec::new();
         let mut applied = false;
         for at in self.finder.of_table(schema.name.as_bytes()) {
-            let Some(rule) = self.rules.get(at).filter(|rule| rule.table.matches(schema.name.as_bytes())) else {
+            let Some(rule) = self.rules.get(at).filter(|rule| rule.table.matches(schema.name.as_bytes()))
+            else {
                 continue;
             };
             let says = |what: &str, reason: &str| {
@@ -196,9 +212,13 @@ impl Rules {
                         return Wish::Impossible(says("cannot hold for", unfit.reason()));
                     }
                     _ => {
-                        skipped.push(
-                            format!("rule {} (line {}) leaves table {} alone: {}", rule.number, rule.line, schema.name, unfit.reason()),
-                        );
+                        skipped.push(format!(
+                            "rule {} (line {}) leaves table {} alone: {}",
+                            rule.number,
+                            rule.line,
+                            schema.name,
+                            unfit.reason()
+                        ));
                         None
                     }
                 },
@@ -252,9 +272,8 @@ impl Chosen {
 /// Why layouts cannot be those of one table.
 fn clash(layouts: &[KeyLayout], table: &str) -> Option<String> {
     let by_hand = |one: &KeyLayout| one.layout().template().is_some();
-    let own = |one: &KeyLayout| {
-        !by_hand(one) && one.index().is_none() && one.layout().strategy != Strategy::None
-    };
+    let own =
+        |one: &KeyLayout| !by_hand(one) && one.index().is_none() && one.layout().strategy != Strategy::None;
     if layouts.iter().any(by_hand) && layouts.iter().any(own) {
         return Some(format!(
             "the rules cannot hold for table {table}: some shard by a template and some by Heatsink's own suffixes, and the keys of the \
@@ -327,4 +346,3 @@ impl Rule {
             && self.keys.covers(&later.keys)
     }
 }
-

@@ -3,12 +3,13 @@
 use std::ops::Range;
 
 use heatsink_layout::{
-    By, Consistency, Epoch, Glob, Granularity, Hash, Layout, Reads, Strategy, Template, Time,
+    By, Consistency, Epoch, Glob, Granularity, Hash, Layout, PhysicalKeys, Reads, Strategy, Template, Time,
 };
 use toml::Spanned;
 
 use super::file::{
-    self, BucketName, ConsistencyName, EpochName, HashName, MAX_SHARDS, OnShardError, StrategyName,
+    self, BucketName, ConsistencyName, EpochName, HashName, MAX_SHARDS, OnShardError, PhysicalKeysName,
+    StrategyName,
 };
 use super::{Rule, RulesError, Spread, hash};
 
@@ -45,6 +46,11 @@ pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) ->
         None | Some(ConsistencyName::Shard) => Consistency::Shard,
         Some(ConsistencyName::Strong) => Consistency::Strong,
     };
+    let physical_keys = match raw.physical_keys.as_ref().map(Spanned::as_ref) {
+        None | Some(PhysicalKeysName::Accept) => PhysicalKeys::Accept,
+        Some(PhysicalKeysName::Refuse) => PhysicalKeys::Refuse,
+        Some(PhysicalKeysName::AsShard) => PhysicalKeys::AsShard,
+    };
     if let (Consistency::Strong, true, Some(on)) = (consistency, partial, &raw.on_shard_error) {
         let problem = "has no meaning with consistency = \"strong\": what is missing was not seen at any moment; remove one of them";
         return Err(fault(on.span(), problem.to_owned()));
@@ -57,7 +63,16 @@ pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) ->
     if let (Some(_), Spread::Sharded { layout, .. }) = (&index, &mut spread) {
         layout.strategy = Strategy::Calculated { by: By::PrimaryKey };
     }
-    Ok(Rule { number, line: 0, table, index, keys, spread, reads: Reads { consistency, partial } })
+    Ok(Rule {
+        number,
+        line: 0,
+        table,
+        index,
+        keys,
+        spread,
+        reads: Reads { consistency, partial },
+        physical_keys,
+    })
 }
 
 fn name(strategy: StrategyName) -> &'static str {
@@ -107,6 +122,7 @@ fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
         (raw.template.as_ref().map(Spanned::span), &[Template]),
         (raw.hash.as_ref().map(Spanned::span), &[Template]),
         (raw.hex_digits.as_ref().map(Spanned::span), &[Template]),
+        (raw.physical_keys.as_ref().map(Spanned::span), &[Template]),
         (raw.consistency.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
         (raw.on_shard_error.as_ref().map(Spanned::span), &[Calculated, Random, Bucket, Template]),
     ];
@@ -179,9 +195,9 @@ fn spread(
                     Some(_) => {
                         fault(span, "has no {bucket}, but the field `bucket` says how long one is".to_owned())
                     }
-                    None => {
-                        needs("`bucket`, since its template has {bucket}: \"hour\", \"day\", \"week\" or \"month\"")
-                    }
+                    None => needs(
+                        "`bucket`, since its template has {bucket}: \"hour\", \"day\", \"week\" or \"month\"",
+                    ),
                 });
             }
             if let Some(time) = time.as_ref().filter(|time| !template.fits(time.granularity)) {

@@ -104,11 +104,7 @@ impl Description {
             match key(&index.key_schema, &definitions)? {
                 Key::Single(key) => schema.indexes.push(index.schema(false, key)),
                 Key::Composite { partition, sort } => {
-                    schema.composite_indexes.push(CompositeIndex {
-                        name: index.index_name,
-                        partition,
-                        sort,
-                    });
+                    schema.composite_indexes.push(CompositeIndex { name: index.index_name, partition, sort });
                 }
             }
         }
@@ -144,7 +140,9 @@ enum Key {
 fn single(elements: &[KeyElement], definitions: &[Definition]) -> Result<KeySchema, String> {
     match key(elements, definitions)? {
         Key::Single(key) => Ok(key),
-        Key::Composite { .. } => Err("only a global index can have several HASH or RANGE attributes".to_owned()),
+        Key::Composite { .. } => {
+            Err("only a global index can have several HASH or RANGE attributes".to_owned())
+        }
     }
 }
 

@@ -47,7 +47,9 @@ impl Template {
         };
         // Keys are read from both ends towards the middle, so each placeholder needs its separator on the side of the key.
         for (at, piece) in before.iter().enumerate() {
-            if !matches!(piece, Piece::Literal(_)) && !is_apart(before.get(at + 1), |text| text.chars().next()) {
+            if !matches!(piece, Piece::Literal(_))
+                && !is_apart(before.get(at + 1), |text| text.chars().next())
+            {
                 return Err(TemplateError::Separator);
             }
         }

@@ -85,6 +85,7 @@ impl Buckets {
         time: &Time,
         now: Option<u64>,
     ) -> Result<Self, Unplanned> {
+        query.schema.admit(&query.partition.canonical_bytes())?;
         // A key that leaves no room for a suffix is refused as its writes were.
         physical(query.schema, layout, &query.partition, Slot::default()).or_else(|unplaced| {
             if layout.template().is_some() { Ok(query.partition.clone()) } else { Err(unplaced) }

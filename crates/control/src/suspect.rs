@@ -1,0 +1,62 @@
+//! Counts clients' keys that are written like physical ones, and warns of one a minute: code that shards by hand comes through the gateway,
+//! and its items are not where readers of the logical key look for them.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use heatsink_env::Moment;
+use heatsink_layout::{PhysicalKeys, Table};
+use metrics::{Counter, counter};
+
+/// One warning in the log for so long.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// What was seen of such keys.
+pub(crate) struct Suspects {
+    accepted: Counter,
+    refused: Counter,
+    as_shard: Counter,
+    warned: Mutex<Option<Moment>>,
+}
+
+impl Suspects {
+    pub fn new() -> Self {
+        let of = |taken: &'static str| counter!("heatsink_physical_keys_total", "taken" => taken);
+        Suspects {
+            accepted: of("accept"),
+            refused: of("refuse"),
+            as_shard: of("as_shard"),
+            warned: Mutex::default(),
+        }
+    }
+
+    /// Looks at a client's key, and says what becomes of it if it is one of them.
+    pub fn see(&self, table: &Table, key: &[u8], now: Moment) -> Option<PhysicalKeys> {
+        let taken = table.written_as_physical(key)?;
+        let (counter, what) = match taken {
+            PhysicalKeys::Accept => (&self.accepted, "it is taken as a logical key of its own"),
+            PhysicalKeys::Refuse => (&self.refused, "it is refused"),
+            PhysicalKeys::AsShard => (&self.as_shard, "it is taken as that shard"),
+        };
+        counter.increment(1);
+        if self.is_due(now) {
+            tracing::warn!(
+                table = table.name,
+                "a client sends the key {:?}, which is written like a shard of {:?}: {what}. Code that still shards by hand should send \
+                 logical keys; `physical_keys` in the rule says what becomes of the others",
+                String::from_utf8_lossy(key),
+                String::from_utf8_lossy(table.logical(key)),
+            );
+        }
+        Some(taken)
+    }
+
+    fn is_due(&self, now: Moment) -> bool {
+        let Ok(mut last) = self.warned.lock() else { return false };
+        let due = last.is_none_or(|last| now.since(last) >= QUIET);
+        if due {
+            *last = Some(now);
+        }
+        due
+    }
+}
