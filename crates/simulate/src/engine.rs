@@ -220,7 +220,9 @@ impl Engine {
         let mut offer = |asks: &[Demand]| {
             count.offered += 1;
             let accepted = model.admit(now, asks);
-            count.accepted += u64::from(accepted);
+            if accepted {
+                count.accepted += 1;
+            }
             accepted
         };
         waiting.retain(|asks| !offer(asks));

@@ -69,7 +69,9 @@ impl<'t, 'b> Parser<'t, 'b> {
     /// Takes a symbol if it comes next.
     pub(super) fn takes(&mut self, symbol: &str) -> bool {
         let found = self.peek().is_some_and(|next| next.token == Token::Symbol && next.text == symbol);
-        self.at += usize::from(found);
+        if found {
+            self.at += 1;
+        }
         found
     }
 
@@ -84,7 +86,9 @@ impl<'t, 'b> Parser<'t, 'b> {
 
     pub(super) fn takes_word(&mut self, word: &str) -> bool {
         let found = self.at_word(word);
-        self.at += usize::from(found);
+        if found {
+            self.at += 1;
+        }
         found
     }
 

@@ -40,7 +40,9 @@ impl Parser {
 
     pub(super) fn next(&mut self) -> Option<(Token, Span)> {
         let found = self.tokens.get(self.at).cloned();
-        self.at += usize::from(found.is_some());
+        if found.is_some() {
+            self.at += 1;
+        }
         found
     }
 
@@ -70,14 +72,18 @@ impl Parser {
     /// Takes a symbol, if it comes next.
     pub(super) fn take(&mut self, symbol: &str) -> bool {
         let found = self.is_symbol(0, symbol);
-        self.at += usize::from(found);
+        if found {
+            self.at += 1;
+        }
         found
     }
 
     /// Takes a keyword, if it comes next.
     pub(super) fn take_word(&mut self, word: &str) -> bool {
         let found = self.is_word(0, word);
-        self.at += usize::from(found);
+        if found {
+            self.at += 1;
+        }
         found
     }
 

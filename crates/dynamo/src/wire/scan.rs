@@ -108,7 +108,9 @@ impl<'a> Scan<'a> {
 
     fn take(&mut self, any: &[u8]) -> bool {
         let found = self.text.get(self.at).is_some_and(|byte| any.contains(byte));
-        self.at += usize::from(found);
+        if found {
+            self.at += 1;
+        }
         found
     }
 
