@@ -125,27 +125,24 @@ impl Resource {
 
     /// Adds the partitions that an on-demand table's or a warmed table's capacity needs.
     pub(crate) fn grow(&mut self, now: u64, events: &mut Events) {
-        let (from, needed) = (self.ranges.all.len(), self.capacity.partitions());
-        while self.ranges.all.len() < needed && self.ranges.split_widest(now) {}
-        self.grown(now, from, events);
+        self.add(now, self.capacity.partitions(), false, events);
     }
 
     /// Changes the mode or the capacity. A raise beyond what the partitions carry doubles their number, as often as need
     /// be (PHYSICS §2.3, 2.4); nothing ever takes partitions away.
     pub(crate) fn change(&mut self, now: u64, mode: crate::mode::Mode, events: &mut Events) {
         self.capacity.change(now, mode);
-        let from = self.ranges.all.len();
         if mode.provisioned() {
-            let needed = usize::try_from(mode.partitions()).unwrap_or(usize::MAX);
-            let mut before = 0;
-            while self.ranges.all.len() < needed && self.ranges.all.len() > before {
-                before = self.ranges.all.len();
-                self.ranges.double(now);
-            }
-            self.grown(now, from, events);
+            self.add(now, usize::try_from(mode.partitions()).unwrap_or(usize::MAX), true, events);
         } else {
             self.grow(now, events);
         }
+    }
+
+    fn add(&mut self, now: u64, needed: usize, halves: bool, events: &mut Events) {
+        let from = self.ranges.all.len();
+        self.ranges.grow(now, needed, halves);
+        self.grown(now, from, events);
     }
 
     fn grown(&mut self, now: u64, from: usize, events: &mut Events) {

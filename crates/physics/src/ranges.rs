@@ -123,28 +123,30 @@ impl Ranges {
         self.splits(at, point).then_some(point)
     }
 
-    /// Splits every partition that holds more than one position, as a raise of provisioned capacity did (PHYSICS §2.3).
-    pub(crate) fn double(&mut self, now: u64) {
+    /// Splits every range that is wider than its share of `needed` equal ones into equal parts, as few as will do. Then no range
+    /// is asked for more than its ceiling by traffic that is spread evenly over the keys. `halves`: by halving only.
+    pub(crate) fn grow(&mut self, now: u64, needed: usize, halves: bool) {
         for at in (0..self.all.len()).rev() {
-            self.split_even(now, at);
+            let (from, last) = self.bounds(at);
+            // How many shares of the line this range holds, rounded up; less one position, by which equal ranges differ.
+            let shares = (u128::from(last - from.position) * needed.max(1) as u128) >> 64;
+            let parts = u64::try_from(shares).unwrap_or(u64::MAX).saturating_add(1);
+            let parts = if halves { parts.next_power_of_two() } else { parts };
+            self.cut(now, at, parts);
         }
     }
 
-    /// Splits the widest partition; false if none can be split.
-    pub(crate) fn split_widest(&mut self, now: u64) -> bool {
-        let width = |at: usize| {
-            let (from, last) = self.bounds(at);
-            last - from.position
-        };
-        // Of equal ones the first.
-        let widest = (0..self.all.len()).max_by_key(|at| (width(*at), std::cmp::Reverse(*at)));
-        widest.is_some_and(|at| self.split_even(now, at))
-    }
-
-    fn split_even(&mut self, now: u64, at: usize) -> bool {
+    /// Cuts a partition into so many equal ranges, from the last to the first. Item collections stay whole.
+    fn cut(&mut self, now: u64, at: usize, parts: u64) {
         let (from, last) = self.bounds(at);
-        let middle = self.middle(at).filter(|_| from.position < last && !self.full());
-        middle.map(|point| self.split(now, at, point)).is_some()
+        let width = u128::from(last - from.position) + 1;
+        for part in (1..parts).rev() {
+            let offset = u64::try_from(width * u128::from(part) / u128::from(parts)).unwrap_or(u64::MAX);
+            let point = Point::first(from.position.saturating_add(offset));
+            if self.splits(at, point) && !self.full() {
+                self.split(now, at, point);
+            }
+        }
     }
 }
 

@@ -4,7 +4,8 @@ mod support;
 
 use heatsink_dynamo::capacity::{Consistency, read_units, write_units};
 use heatsink_physics::{
-    CollectionFull, Happening, Mode, PARTITION_BYTES, Place, Point, Quotas, Rules, SortKey, Tables, Units,
+    CollectionFull, Happening, Mode, PARTITION_BYTES, Place, Point, Quotas, ResourceId, Rules, SortKey,
+    Tables, Units,
 };
 use support::{MINUTE, SECOND, eventual, load, mean, on_demand, shuffled, steady, strong, write};
 
@@ -64,6 +65,64 @@ fn s2_3_and_s2_4_raising_doubles_and_lowering_keeps() {
         tables.snapshot(0, "table").unwrap()[0].partitions.len()
     };
     assert_eq!([3_200, 3_600, 6_000, 5_000].map(&mut count), [4, 4, 8, 8]);
+}
+
+/// Seconds of uniform traffic at exactly `rate` writes/s; the share throttled.
+fn uniform(tables: &mut Tables, id: ResourceId, from: u64, rate: u64) -> f64 {
+    let seconds = 30;
+    let key = |nth: u64| Place::key(shuffled(from ^ nth));
+    let admitted: u64 = load(tables, from, seconds, rate, |nth| write(id, key(nth))).into_iter().sum();
+    1.0 - admitted as f64 / (seconds * rate) as f64
+}
+
+#[test]
+fn s7_3_a_table_at_its_warm_rate_over_uniform_keys_is_not_throttled() {
+    for rate in [4_000, 4_100, 4_900, 5_000, 6_500, 7_000, 9_000, 13_000, 29_000] {
+        // Warmed from the start, grown by use, switched to on-demand, and raised while it is provisioned.
+        let rules = || Rules { quotas: Quotas::NONE, splits: false, ..Rules::default() };
+        let mut warmed = Tables::new(rules());
+        let id = warmed.create(0, "table".into(), Mode::ON_DEMAND);
+        warmed.warm_up(0, id, 0, rate);
+        let mut raised = Tables::new(rules());
+        raised.create(0, "table".into(), Mode::Provisioned { read: 1, write: 3_200 });
+        raised.update(0, id, Mode::Provisioned { read: 1, write: rate });
+        let mut switched = Tables::new(rules());
+        switched.create(0, "table".into(), Mode::Provisioned { read: 1, write: 1 });
+        switched.update(0, id, Mode::ON_DEMAND);
+        switched.warm_up(0, id, 0, rate);
+        let mut grown = Tables::new(rules());
+        grown.create(0, "table".into(), Mode::ON_DEMAND);
+        let half = heatsink_physics::Demand { units: Units::whole(rate / 2), ..write(id, Place::Even) };
+        for second in 0..40 * 60 {
+            let _ = grown.offer(second * SECOND, &[half]);
+        }
+        for (how, tables) in [
+            ("warmed", &mut warmed),
+            ("raised", &mut raised),
+            ("switched", &mut switched),
+            ("grown", &mut grown),
+        ] {
+            let from = 41 * MINUTE;
+            let served = tables.snapshot(from, "table").unwrap()[0].writes.min(rate);
+            let share = uniform(tables, id, from, served);
+            assert!(share < 0.002, "{how} to {rate}/s, {served} served: {share} throttled");
+        }
+    }
+}
+
+#[test]
+fn a_table_that_was_split_for_heat_still_carries_what_it_is_raised_to() {
+    let mut tables = Tables::new(Rules { quotas: Quotas::NONE, ..Rules::default() });
+    let id = tables.create(0, "table".into(), Mode::Provisioned { read: 1, write: 4_000 });
+    // One key with random sort keys is split again and again: many partitions, three of them as wide as before.
+    load(&mut tables, 0, 1_500, 3_500, |nth| {
+        write(id, Place::At(Point::new(7, SortKey::ordinal(shuffled(nth)))))
+    });
+    let now = 1_500 * SECOND;
+    assert!(tables.snapshot(now, "table").unwrap()[0].partitions.len() > 5);
+    tables.update(now, id, Mode::Provisioned { read: 1, write: 8_000 });
+    let share = uniform(&mut tables, id, now, 8_000);
+    assert!(share < 0.002, "{share}");
 }
 
 #[test]
