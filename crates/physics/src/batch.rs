@@ -106,7 +106,7 @@ impl Tables {
             count = count.min(alike.max(1));
             if let Err(cause) = verdict {
                 let last = now.saturating_add(step.saturating_mul(count - 1));
-                resource.refuse(last, at, demand.access, point, demand.units, count);
+                resource.refuse(last, at, demand.access, point, demand.units, (cause, count));
                 tally.refuse(cause, resource.index.is_some(), count);
                 return count;
             }

@@ -18,11 +18,11 @@ impl Default for ResourceId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// A strongly consistent read: only the leader of a partition's three replicas answers it (PHYSICS §1.5).
-    Strong,
+    Strong = 0,
     /// An eventually consistent read: any of the three replicas answers it, at half a unit per 4 KB.
-    Eventual,
+    Eventual = 1,
     /// A write.
-    Write,
+    Write = 2,
 }
 
 impl Access {

@@ -28,6 +28,7 @@
 //! Not here: what a request touches and what it cost (the store knows), error bodies.
 
 mod alike;
+mod asked;
 mod batch;
 mod bucket;
 mod capacity;
@@ -53,6 +54,7 @@ mod stored;
 mod tables;
 mod units;
 
+pub use asked::Asked;
 pub use batch::{Batch, Tally};
 pub use demand::{Access, Cause, Demand, ResourceId, Throttle};
 pub use entry::{Entry, EntryWrite};

@@ -1,5 +1,6 @@
 //! One partition, the second gate: a ceiling for writes, and one for reads on each of three replicas.
 
+use crate::asked::{Asked, Tallied};
 use crate::bucket::Bucket;
 use crate::demand::Access;
 use crate::heat::{Heat, work};
@@ -51,6 +52,7 @@ pub(crate) struct Partition {
     pub id: u64,
     buckets: [Bucket; 3],
     meter: Meter,
+    asked: Tallied,
     pub heat: Heat,
     pub health: Health,
     /// Where it will be split, while it is splitting.
@@ -70,6 +72,7 @@ impl Partition {
                 if index { writes.with_queue(QUEUE_MILLISECONDS) } else { writes },
             ],
             meter: Meter::default(),
+            asked: Tallied::default(),
             heat: Heat::new(),
             health: Health::Calm,
             point: Point::MIN,
@@ -109,6 +112,7 @@ impl Partition {
     pub(crate) fn pay(&mut self, now: u64, lane: Lane, access: Access, units: Units, linear: bool) {
         self.buckets[lane as usize].pay(load(access, units, linear));
         self.meter.add(now, counted(access), units.billionths());
+        self.asked.take(access, units.billionths());
     }
 
     /// What a request cost beyond its lower bound, open or not.
@@ -121,11 +125,20 @@ impl Partition {
     pub(crate) fn refund(&mut self, now: u64, access: Access, units: Units, linear: bool) {
         self.buckets[home(access, linear) as usize].refund(load(access, units, linear));
         self.meter.take_back(now, counted(access), units.billionths());
+        self.asked.take_back(access, units.billionths());
     }
 
+    /// Counts requests aimed at this partition and refused by its table's or index's bucket.
     #[inline]
     pub(crate) fn throttled(&mut self, now: u64, count: u64) {
         self.meter.add(now, THROTTLES, count);
+    }
+
+    /// Counts requests refused because this partition is at its ceiling.
+    #[inline]
+    pub(crate) fn refused(&mut self, now: u64, access: Access, units: Units, count: u64) {
+        self.throttled(now, count);
+        self.asked.refuse(access, units, count);
     }
 
     // For requests at even distances, the first of which comes now.
@@ -158,7 +171,9 @@ impl Partition {
         let Run { now, step, count, access, units } = run;
         self.buckets[lane as usize].pay_each(step, count, load(access, units, linear));
         let last = now.saturating_add(step.saturating_mul(count.saturating_sub(1)));
-        self.meter.add(last, counted(access), units.billionths().saturating_mul(count));
+        let billionths = units.billionths().saturating_mul(count);
+        self.meter.add(last, counted(access), billionths);
+        self.asked.take(access, billionths);
     }
 
     /// The lane that takes `count` requests at one moment, if one has room for them all.
@@ -181,7 +196,9 @@ impl Partition {
         let mut admitted = 0;
         if let Some(lane) = self.covering(now, access, units, count, linear) {
             self.buckets[lane as usize].pay(load(access, units, linear).times(count));
-            self.meter.add(now, counted(access), units.billionths().saturating_mul(count));
+            let billionths = units.billionths().saturating_mul(count);
+            self.meter.add(now, counted(access), billionths);
+            self.asked.take(access, billionths);
             admitted = count;
         }
         let mut left = count - admitted;
@@ -193,7 +210,7 @@ impl Partition {
                 self.pay_each(lane, Run { count: some, ..*run }, linear);
                 admitted += some;
             } else {
-                self.throttled(now, some);
+                self.refused(now, access, units, some);
             }
         }
         self.heat.add(work(access, units, linear).saturating_mul(admitted));
@@ -217,6 +234,7 @@ impl Partition {
             reads: self.meter.total(READS) as f64 / 1e9,
             writes: self.meter.total(WRITES) as f64 / 1e9,
             throttles: self.meter.total(THROTTLES),
+            asked: self.asked.asked(),
         }
     }
 }
@@ -286,6 +304,8 @@ pub struct PartitionSnapshot {
     pub reads: f64,
     /// Write units charged since the start.
     pub writes: f64,
-    /// Refusals since the start.
+    /// Refusals since the start of requests aimed at this partition, for whatever reason.
     pub throttles: u64,
+    /// What was asked of the partition since the start: taken, or refused at its own ceiling.
+    pub asked: Asked,
 }

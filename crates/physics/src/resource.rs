@@ -113,10 +113,14 @@ impl Resource {
         access: Access,
         point: Point,
         units: Units,
-        count: u64,
+        (cause, count): (Cause, u64),
     ) {
         let partition = &mut self.ranges.all[at];
-        partition.throttled(now, count);
+        if cause == Cause::KeyRange {
+            partition.refused(now, access, units, count);
+        } else {
+            partition.throttled(now, count);
+        }
         let work = work(access, units, self.linear);
         partition.heat.see(point, access.writes(), work, count, &mut self.random);
     }
@@ -165,11 +169,18 @@ impl Resource {
         let Demand { access, place, units, .. } = *demand;
         if let Place::At(point) = place {
             let at = self.ranges.find(&point);
-            return self.refuse(now, at, access, point, units, 1);
+            let open = self.ranges.all[at].lane(now, access, self.linear).is_some();
+            let cause = if open { self.capacity.cause(access) } else { Cause::KeyRange };
+            return self.refuse(now, at, access, point, units, (cause, 1));
         }
         let range = self.ranges.touched(&place);
-        for partition in &mut self.ranges.all[range] {
-            partition.throttled(now, 1);
+        let count = range.len();
+        for (nth, partition) in self.ranges.all[range].iter_mut().enumerate() {
+            if partition.lane(now, access, self.linear).is_some() {
+                partition.throttled(now, 1);
+            } else {
+                partition.refused(now, access, units.share(nth, count), 1);
+            }
         }
     }
 

@@ -149,7 +149,7 @@ impl Tables {
                     Ok(())
                 }
                 Err(cause) => {
-                    resource.refuse(now, at, demand.access, point, demand.units, 1);
+                    resource.refuse(now, at, demand.access, point, demand.units, (cause, 1));
                     Err(throttle(0, demand, resource, cause))
                 }
             };
