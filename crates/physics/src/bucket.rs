@@ -35,9 +35,12 @@ impl Bucket {
         Bucket { floor: -of_rate(self.rate, milliseconds), ..self }
     }
 
-    /// The same, holding nothing.
-    pub(crate) fn emptied(self) -> Self {
-        Bucket { tokens: 0, ..self }
+    /// Gives half of what it holds to a new bucket of its kind; a debt stays here.
+    pub(crate) fn halve(&mut self, now: u64) -> Self {
+        self.fill(now);
+        let half = self.tokens.max(0) / 2;
+        self.tokens -= half;
+        Bucket { tokens: half, ..*self }
     }
 
     /// Changes rate and cap from `now` on. What is held stays, up to the new cap.

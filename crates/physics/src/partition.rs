@@ -80,12 +80,12 @@ impl Partition {
         }
     }
 
-    /// Splits off the other half of what is stored. What was counted so far, and any debt, stay with this one; the new one
-    /// starts empty, so that no split mints a burst.
+    /// Splits off the other half of what is stored and of what its buckets hold, so that a split neither mints a burst nor throttles
+    /// what was not throttled before. What was counted so far, and any debt, stay with this one.
     pub(crate) fn split_off(&mut self, now: u64, ids: [u64; 2], index: bool) -> Partition {
         let [left, right] = ids;
         let mut other = Partition::new(now, right, index);
-        other.buckets = other.buckets.map(Bucket::emptied);
+        other.buckets = self.buckets.each_mut().map(|bucket| bucket.halve(now));
         other.bytes = self.bytes / 2;
         self.bytes -= other.bytes;
         self.id = left;

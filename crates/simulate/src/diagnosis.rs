@@ -11,7 +11,8 @@ struct Total {
     first: Place,
     reads: f64,
     writes: f64,
-    throttles: f64,
+    /// At its own ceiling.
+    refused: f64,
 }
 
 /// Of all tables and indexes the one with the most throttles is spoken of; without throttles, the busiest.
@@ -29,7 +30,7 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
     let seconds = map.ends.last().copied().unwrap_or(1.0);
     let totals = totals(map);
     let Some(top) = totals.iter().max_by(|a, b| {
-        let weigh = |total: &Total| total.throttles * 1e6 + total.writes * 3.0 + total.reads;
+        let weigh = |total: &Total| total.refused * 1e6 + total.writes * 3.0 + total.reads;
         weigh(a).total_cmp(&weigh(b))
     }) else {
         return String::new();
@@ -50,11 +51,17 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
     if throttled_share < 0.000_5 {
         return format!("Nothing to speak of is throttled: the busiest of {of} takes {load}.{split}");
     }
-    let throttles: f64 = totals.iter().map(|total| total.throttles).sum();
+    let refused: f64 = totals.iter().map(|total| total.refused).sum();
+    let throttles: f64 = map.steps.iter().flatten().map(|heat| f64::from(heat.throttles)).sum();
     let moves = moves(map);
-    let closed = totals.iter().filter(|total| total.throttles > 0.1 * top.throttles).count();
+    let closed = totals.iter().filter(|total| total.refused > 0.1 * top.refused).count();
     let share = percent(throttled_share);
-    let sentence = if top.throttles > 0.9 * throttles {
+    let sentence = if refused < 0.1 * throttles {
+        let what = if map.index { "index" } else { "table" };
+        format!(
+            "The {what}'s own capacity is spent; none of {of} is the limit. {share} of all requests are throttled."
+        )
+    } else if top.refused > 0.9 * refused {
         format!(
             "One of {of} takes {load} and refuses what comes above; the others have room. {share} of all requests are throttled."
         )
@@ -67,9 +74,7 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
             "{closed} of {of} refuse requests, the busiest takes {load}. {share} of all requests are throttled."
         )
     } else {
-        format!(
-            "All of {of} refuse requests alike: it is the table's capacity that is spent, or every key is hot. {share} of all requests are throttled."
-        )
+        format!("All of {of} are at their ceilings. {share} of all requests are throttled.")
     };
     let last = series.last().map_or(0.0, |point| point.throttled / point.offered.max(1.0));
     let healed =
@@ -80,24 +85,24 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
 /// By the first place of each partition; a split's upper half counts by itself.
 fn totals(map: &Map) -> Vec<Total> {
     let mut totals: Vec<Total> = Vec::new();
-    for Heat { first, reads, writes, throttles } in map.steps.iter().flatten() {
+    for Heat { first, reads, writes, refused, .. } in map.steps.iter().flatten() {
         let at = totals.partition_point(|total| total.first < *first);
         if totals.get(at).is_none_or(|total| total.first != *first) {
-            totals.insert(at, Total { first: *first, reads: 0.0, writes: 0.0, throttles: 0.0 });
+            totals.insert(at, Total { first: *first, reads: 0.0, writes: 0.0, refused: 0.0 });
         }
         let total = &mut totals[at];
         total.reads += f64::from(*reads);
         total.writes += f64::from(*writes);
-        total.throttles += f64::from(*throttles);
+        total.refused += f64::from(*refused);
     }
     totals
 }
 
-/// How often another partition became the one with the most throttles.
+/// How often another partition became the one that refused the most.
 fn moves(map: &Map) -> usize {
     let top = |step: &Vec<Heat>| {
-        let top = step.iter().max_by(|a, b| a.throttles.total_cmp(&b.throttles))?;
-        (top.throttles > 0.0).then_some(top.first)
+        let top = step.iter().max_by(|a, b| a.refused.total_cmp(&b.refused))?;
+        (top.refused > 0.0).then_some(top.first)
     };
     let tops: Vec<Place> = map.steps.iter().filter_map(top).collect();
     tops.windows(2).filter(|two| two[0] != two[1]).count()

@@ -14,16 +14,19 @@ mod engine;
 mod latency;
 mod model;
 pub mod numbers;
+mod offer;
 mod picker;
 mod picture;
 mod record;
 mod report;
+mod retries;
 pub mod scenario;
 mod schedule;
 pub mod shipped;
 #[cfg(test)]
 mod tests;
 pub mod trace;
+mod turns;
 mod words;
 
 pub use report::{Load, Point, Report, Run, simulate};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use heatsink_physics::{Batch, Demand, Mode, Place, Point, ResourceId, Rules, Tables};
+use heatsink_physics::{Asked, Batch, Demand, Mode, Place, Point, ResourceId, Rules, Tables};
 
 /// A table or index as a run sets it up.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +25,9 @@ pub(crate) struct Seen {
     pub from: Point,
     pub reads: f64,
     pub writes: f64,
+    /// Refusals for whatever reason.
     pub throttles: u64,
+    pub asked: Asked,
 }
 
 pub(crate) struct Model {
@@ -100,6 +102,7 @@ impl Model {
             reads: partition.reads,
             writes: partition.writes,
             throttles: partition.throttles,
+            asked: partition.asked,
         };
         partitions.iter().map(seen).collect()
     }

@@ -4,7 +4,7 @@ use crate::compile::Stream;
 use crate::engine::Count;
 use crate::latency::Attempts;
 use crate::model::{Model, Seen};
-use heatsink_physics::Point;
+use heatsink_physics::{Asked, Point};
 
 /// A partition in one step: what went through it in that step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -12,7 +12,12 @@ pub(crate) struct Heat {
     pub first: Point,
     pub reads: f32,
     pub writes: f32,
+    /// Refusals for whatever reason of requests aimed at it.
     pub throttles: f32,
+    /// Of those, the refusals at its own ceiling.
+    pub refused: f32,
+    /// What was asked of it, as a share of its ceiling: 1 is full. Without what the table's or index's own bucket refused.
+    pub asked: f32,
 }
 
 /// One step.
@@ -51,10 +56,12 @@ impl Recorder {
     }
 
     pub(crate) fn step(&mut self, now: u64, model: &mut Model, counts: &mut Vec<Count>) {
+        let start = self.steps.last().map_or(0, |step| step.end);
+        let seconds = now.saturating_sub(start) as f64 / 1e9;
         let mut heat = Vec::with_capacity(self.resources);
         for (on, before) in self.before.iter_mut().enumerate() {
             let seen = model.partitions(now, on);
-            heat.push(seen.iter().map(|seen| since(seen, before)).collect());
+            heat.push(seen.iter().map(|seen| since(seen, before, seconds)).collect());
             *before = seen;
         }
         let counts = std::mem::replace(counts, vec![Count::default(); self.streams]);
@@ -67,17 +74,20 @@ impl Recorder {
 }
 
 /// What went through a partition since it was last seen. A partition that was not there starts from nothing.
-fn since(seen: &Seen, before: &[Seen]) -> Heat {
+fn since(seen: &Seen, before: &[Seen], seconds: f64) -> Heat {
     let last = before.iter().find(|last| last.from == seen.from);
     let less = |now: f64, then: Option<f64>| {
         #[allow(clippy::cast_possible_truncation, reason = "for display and sums of a step")]
         let less = (now - then.unwrap_or(0.0)).max(0.0) as f32;
         less
     };
+    let asked = seen.asked.since(&last.map_or_else(Asked::default, |last| last.asked));
     Heat {
         first: seen.from,
         reads: less(seen.reads, last.map(|last| last.reads)),
         writes: less(seen.writes, last.map(|last| last.writes)),
         throttles: less(seen.throttles as f64, last.map(|last| last.throttles as f64)),
+        refused: less(asked.refused as f64, None),
+        asked: less(asked.of_ceiling(seconds), None),
     }
 }

@@ -78,7 +78,7 @@ fn b5_three_replicas_answer_eventual_reads() {
 
 #[test]
 fn s1_s2_filling_then_reading() {
-    // A split's new half starts with an empty bucket, which costs a handful.
+    // A split's halves share what the bucket held, which may cost a handful.
     assert!(only("stone-s1").throttled_share < 0.000_1);
     let run = only("stone-s2");
     assert!(run.workloads[1].throttled_share < 0.03, "{:?}", run.workloads[1]);

@@ -35,6 +35,8 @@ pub(crate) struct Run {
 
 /// Requests of one workload in one run.
 pub(crate) struct Stream {
+    /// The workload's name, and the day where its keys change by day: seeds what is random in it.
+    pub name: String,
     /// The workload's number.
     pub workload: usize,
     pub operation: Operation,
@@ -158,7 +160,8 @@ fn stream(
             Source::Each { schedule, each: Box::new(each), alike }
         }
     };
-    Stream { workload: nth, operation, source, scatter, cache, loader }
+    let name = if day == 0 { workload.name.clone() } else { format!("{}/{day}", workload.name) };
+    Stream { name, workload: nth, operation, source, scatter, cache, loader }
 }
 
 /// Average bytes of a workload's items.

@@ -344,6 +344,7 @@ pub(super) fn trace(loaded: &Loaded, nth: usize, workload: &Workload, own: Own<'
     let requests: Vec<_> = recorded.map(|trace| trace.iter().map(request).collect()).unwrap_or_default();
     let operation = recorded.and_then(|trace| trace.first()).map_or(Operation::Put, |first| first.operation);
     Stream {
+        name: workload.name.clone(),
         workload: nth,
         operation,
         source: Source::Trace { requests, next: 0 },

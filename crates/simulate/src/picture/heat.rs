@@ -1,14 +1,11 @@
-//! Partitions over time: each a row in the order of the key space, brighter the more is asked of it. Neighbours that stay cold are
+//! Partitions over time: each a row in the order of the key space, darker the more is asked of it. Neighbours that stay cold are
 //! one thin row.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use heatsink_physics::{PARTITION_READS, PARTITION_WRITES};
-
 use super::frame::Frame;
 use super::svg::{Anchor, Svg};
-use crate::record::Heat;
 use crate::report::Map;
 
 /// Below this share of a ceiling at all times a row is cold.
@@ -55,7 +52,7 @@ pub(crate) fn heat(svg: &mut Svg, frame: &Frame, map: &Map) {
         }
         let middle = y + height / 2.0 + 3.0;
         if row.cold && row.count > 1 && middle - labelled > 9.0 {
-            svg.text((frame.left - 5.0, middle), 8.5, "#8b939e", Anchor::End, &format!("{} cold", row.count));
+            svg.text((frame.left - 5.0, middle), 8.5, INK, Anchor::End, &format!("{} cold", row.count));
             labelled = middle;
         }
         top += weight(row);
@@ -67,7 +64,7 @@ pub(crate) fn heat(svg: &mut Svg, frame: &Frame, map: &Map) {
     let what = if map.index { "index " } else { "" };
     let words =
         format!("partitions of {what}{}, in the order of the key space: {count} at the end", map.name);
-    svg.text((frame.left + 4.0, frame.top - 4.0), 10.5, "#5b6470", Anchor::Start, &words);
+    svg.text((frame.left + 4.0, frame.top - 4.0), 10.5, INK, Anchor::Start, &words);
 }
 
 /// One row for each stretch of key space that was ever a partition's own.
@@ -76,32 +73,18 @@ fn rows(map: &Map) -> Vec<Row> {
     firsts.sort_unstable();
     firsts.dedup();
     let mut rows: Vec<Row> = firsts.iter().map(|_| Row { count: 1, cold: true, heat: Vec::new() }).collect();
-    let mut start = 0.0;
-    for (step, end) in map.steps.iter().zip(&map.ends) {
+    for step in &map.steps {
         let mut at = 0;
         for (row, first) in rows.iter_mut().zip(&firsts) {
             while step.get(at + 1).is_some_and(|next| next.first <= *first) {
                 at += 1;
             }
-            let asked = step.get(at).map_or(0.0, |heat| asked(heat, end - start));
+            let asked = step.get(at).map_or(0.0, |heat| f64::from(heat.asked));
             row.cold &= asked < COLD;
             row.heat.push(asked);
         }
-        start = *end;
     }
     rows
-}
-
-/// What is asked of a partition per second over what it can give: 1 is its ceiling. A throttled request counts as one unit.
-fn asked(heat: &Heat, seconds: f64) -> f64 {
-    let rate = |units: f32| f64::from(units) / seconds;
-    let ceiling =
-        (rate(heat.writes) / PARTITION_WRITES as f64).max(rate(heat.reads) / PARTITION_READS as f64);
-    if heat.throttles > 0.0 {
-        ceiling.max(0.9) + rate(heat.throttles) / PARTITION_WRITES as f64
-    } else {
-        ceiling
-    }
 }
 
 fn merge(rows: Vec<Row>) -> Vec<Row> {
@@ -120,14 +103,18 @@ fn merge(rows: Vec<Row>) -> Vec<Row> {
     merged
 }
 
-/// From idle over the ceiling (the ninth) to five times as much.
+/// From idle over the ceiling ([`CEILING`]) to [`MOST`] times as much: ever darker, so that the hottest stands out from idle and from
+/// the page.
 const COLOURS: [&str; 14] = [
-    "#14101f", "#24123d", "#3a1259", "#521569", "#6b186e", "#84206b", "#9d2964", "#b63458", "#cc4248",
-    "#e35933", "#f37819", "#fb9e14", "#f8c93a", "#fdfbd0",
+    "#f0f3f6", "#fbe9b9", "#fde3a4", "#fdd57f", "#fdc463", "#fdb04e", "#fb9840", "#f57e34", "#e95f2b",
+    "#d73a1f", "#ad1a1b", "#820c24", "#560a26", "#26061a",
 ];
 
 /// The colour of the ceiling.
 const CEILING: usize = 9;
+
+/// So many times the ceiling have the last colour, as has all above.
+const MOST: usize = COLOURS.len() - CEILING;
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded by the palette")]
 fn colour(asked: f64) -> usize {
@@ -135,16 +122,60 @@ fn colour(asked: f64) -> usize {
     (place.round().max(0.0) as usize).min(COLOURS.len() - 1)
 }
 
-/// What the colours mean, from `x` on, 12 pixels high.
-pub(crate) fn legend(svg: &mut Svg, x: f64, y: f64) -> f64 {
+/// What the colours mean, from `x` on: each word below the colour that it names.
+pub(crate) fn legend(svg: &mut Svg, x: f64, y: f64) {
     let cell = 14.0;
     for (nth, colour) in COLOURS.iter().enumerate() {
         svg.rect(x + nth as f64 * cell, y, cell, 9.0, colour);
     }
-    let words = [(0.0, "idle"), (CEILING as f64 + 0.5, "at the ceiling"), (15.2, "5 × over")];
-    for (at, word) in words {
-        let anchor = if at > 0.0 { Anchor::Middle } else { Anchor::Start };
-        svg.text((x + at * cell, y + 19.0), 9.5, "#5b6470", anchor, word);
+    let most = format!("{MOST} × the ceiling or more");
+    for (at, word) in [(0, "idle"), (CEILING, "at the ceiling")] {
+        svg.text((x + (at as f64 + 0.5) * cell, y + 19.0), 9.5, INK, Anchor::Middle, word);
     }
-    x + COLOURS.len() as f64 * cell
+    let end = x + COLOURS.len() as f64 * cell;
+    svg.text((end + 5.0, y + 8.0), 9.5, INK, Anchor::Start, &most);
+}
+
+const INK: &str = "#5b6470";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Relative luminance, as WCAG 2.1 defines it.
+    fn luminance(colour: &str) -> f64 {
+        let channel = |at: usize| {
+            let share = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+            if share <= 0.040_45 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
+    }
+
+    fn contrast(a: &str, b: &str) -> f64 {
+        let (a, b) = (luminance(a), luminance(b));
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    #[test]
+    fn hotter_is_darker_and_the_ceiling_stands_out_from_idle_and_from_the_page() {
+        assert!(COLOURS.windows(2).all(|two| luminance(two[0]) > luminance(two[1])), "{COLOURS:?}");
+        for hot in &COLOURS[CEILING..] {
+            for ground in [COLOURS[0], "#ffffff"] {
+                assert!(contrast(hot, ground) >= 3.0, "{hot} on {ground}: {}", contrast(hot, ground));
+            }
+        }
+        assert!(contrast(INK, "#ffffff") >= 4.5);
+    }
+
+    #[test]
+    fn colours_and_their_words_agree() {
+        assert_eq!([0.0, 1.0, 2.0, 5.0, 50.0].map(colour), [0, CEILING, CEILING + 1, 13, 13]);
+        assert_eq!((MOST, colour(MOST as f64), colour(MOST as f64 - 1.0)), (5, 13, 12));
+        let mut svg = Svg::default();
+        legend(&mut svg, 100.0, 0.0);
+        let text = svg.finish(400.0, 30.0);
+        // Centres of the first cell and of the ceiling's.
+        assert!(text.contains("x=\"107.0\"") && text.contains("x=\"233.0\""), "{text}");
+        assert!(text.contains(">5 × the ceiling or more<"), "{text}");
+    }
 }
