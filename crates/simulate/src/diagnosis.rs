@@ -44,7 +44,8 @@ pub(crate) fn diagnosis(maps: &[Map], series: &[Point], throttled_share: f64) ->
         format!("{} read units/s", grouped(top.reads / seconds))
     };
     let split = if count > at_first {
-        format!(" DynamoDB split {at_first} partitions into {count} on the way.")
+        let s = if at_first == 1 { "" } else { "s" };
+        format!(" DynamoDB split {at_first} partition{s} into {count} on the way.")
     } else {
         String::new()
     };

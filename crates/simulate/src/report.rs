@@ -24,8 +24,10 @@ pub struct Report {
     pub source: Option<String>,
     /// Virtual seconds of each run.
     pub seconds: f64,
-    /// Lines of traces that were left out.
+    /// Lines of traces that were left out because they cannot be read.
     pub skipped_lines: usize,
+    /// Lines of traces that come after the end of the run and were not offered.
+    pub late_lines: usize,
     /// One for each remedy.
     pub runs: Vec<Run>,
 }
@@ -145,12 +147,13 @@ pub fn simulate(loaded: &Loaded, progress: &mut dyn FnMut(f64)) -> Report {
         source: scenario.source.clone(),
         seconds: scenario.duration.as_seconds(),
         skipped_lines: loaded.skipped,
+        late_lines: loaded.late,
         runs: runs.collect(),
     }
 }
 
 /// Length of a step: as the scenario has it, else about a hundredth of the run in whole seconds.
-fn step(loaded: &Loaded) -> u64 {
+pub(crate) fn step(loaded: &Loaded) -> u64 {
     const SECOND: u64 = 1_000_000_000;
     let duration = loaded.scenario.duration.0;
     loaded.scenario.step.map_or_else(|| duration.div_ceil(100 * SECOND) * SECOND, |step| step.0)

@@ -138,6 +138,79 @@ fn faults_name_line_and_field() {
 }
 
 #[test]
+fn what_takes_too_much_is_refused_with_the_figure_and_the_way_out() {
+    let many = "key = { uniform = { prefix = \"k\", keys = 10_000_000 } }";
+    let sharded = format!("{many}\n[[remedy]]\nkind = \"write-sharding\"\nshards = 1000");
+    let found = with("key = \"k\"", &sharded);
+    assert_eq!(
+        found,
+        "s.toml:16: remedy[1].shards: that takes about 81 GB of memory; expected at most 4.0 GB: fewer shards or fewer keys"
+    );
+    // Ten million keys alone are fine, and so are a thousand shards of some.
+    assert_eq!(with("key = \"k\"", many), "no fault");
+    assert_eq!(with("key = \"k\"", &sharded.replace("10_000_000", "100_000")), "no fault");
+    let parts = format!("{many}\npart = {{ uniform = {{ prefix = \"p\", keys = 10_000_000 }} }}");
+    let copies = (0..5).map(|nth| {
+        format!("[[workload]]\nname = \"w{nth}\"\ntable = \"T\"\noperation = \"put\"\nrate = 1\n{parts}\n")
+    });
+    let found = with("key = \"k\"", &format!("{parts}\n{}", copies.collect::<String>()));
+    assert!(found.contains("of memory; expected at most 4.0 GB: fewer keys, parts"), "{found}");
+    let wide = "[[table]]\nname = \"U\"\nmode = \"provisioned\"\nread = 10_000_000\nwrite = 10_000_000\n[[workload]]";
+    let steps = GOOD.replace("\"10s\"", "\"200s\"\nstep = \"100ms\"").replace("[[workload]]", wide);
+    let remedies = "[[remedy]]\nkind = \"adaptive-capacity\"\n".repeat(4);
+    let found = fault(&format!("{steps}{remedies}"));
+    assert!(found.starts_with("s.toml:3: step: that takes about"), "{found}");
+    let long = GOOD.replace("\"10s\"", "\"31d\"").replace("rate = 100\n", "rate = 1_000_000\n");
+    let found = fault(&long.replace("key = \"k\"", many));
+    let expected =
+        "s.toml:12: workload[1].rate: all runs together would draw about 2,678 billion requests one by one";
+    assert!(found.starts_with(expected), "{found}");
+    // The same rate on one item is counted many at a time.
+    assert_eq!(fault(&long.replace("key = \"k\"", "key = \"k\"\nsort = \"one\"")), "no fault");
+}
+
+#[test]
+fn fields_that_contradict_each_other_are_named() {
+    let remedy = |lines: &str| with("key = \"k\"", &format!("key = \"k\"\n[[remedy]]\n{lines}"));
+    for (found, expected) in [
+        (with("key = \"k\"", "key = \"k\"\nlimit = 5"), "workload[1].limit: only a query"),
+        (with("key = \"k\"", "key = \"k\"\nconsistency = \"strong\""), "workload[1].consistency: only reads"),
+        (
+            with("key = \"k\"", "key = \"k\"\nend = \"11s\""),
+            "workload[1].end: that is after the end of the run",
+        ),
+        (with("\"put\"", "\"scan\""), "workload[1].key: a scan reads all keys"),
+        (
+            fault(&GOOD.replace("\"put\"", "\"query\"\nindex = \"i\"\nconsistency = \"strong\"")),
+            "workload[1].consistency: a global index answers eventually consistent reads only",
+        ),
+        (remedy("kind = \"nothing\"\nshards = 2"), "remedy[1].shards: only write-sharding"),
+        (remedy("kind = \"write-sharding\"\nshards = 2\nttl = \"1s\""), "remedy[1].ttl: only read-cache"),
+        (remedy("kind = \"raise-capacity\"\nwrite = 5"), "remedy[1].kind: no table is provisioned"),
+        (remedy("kind = \"on-demand\""), "remedy[1].kind: no table is provisioned"),
+    ] {
+        assert!(found.contains(expected), "{found}\n{expected}");
+    }
+    let trace = "[[workload]]\nname = \"w\"\ntable = \"T\"\ntrace = \"t\"\n";
+    let head = GOOD.split("[[workload]]").next().unwrap();
+    for field in ["start = \"1s\"", "end = \"2s\"", "item_bytes = 5", "limit = 5", "window = 5"] {
+        assert!(fault(&format!("{head}{trace}{field}\n")).contains("not together with trace"), "{field}");
+    }
+}
+
+#[test]
+fn lines_after_the_end_are_counted_and_not_offered() {
+    let scenario = "about = \"x\"\nduration = \"10s\"\n[[table]]\nname = \"T\"\nmode = \"on-demand\"\n\
+        [[workload]]\nname = \"w\"\ntable = \"T\"\ntrace = \"t.csv\"\n";
+    let read = |lines: &'static str| Loaded::read("s.toml", scenario, &mut |_| Ok(lines.to_owned()), false);
+    let report =
+        simulate(&read("0,put,k,,9\n9.9,put,k,,9\n10,put,k,,9\n12,put,k,,9\n").unwrap(), &mut |_| {});
+    assert_eq!((report.runs[0].offered, report.late_lines), (2, 2));
+    let none = read("10,put,k,,9\n").unwrap_err().to_string();
+    assert_eq!(none, "s.toml:9: workload[1].trace: all 1 requests of t.csv come after the end of the run");
+}
+
+#[test]
 fn a_trace_with_a_bad_line_stops_or_is_counted() {
     let scenario = GOOD.replace("operation = \"put\"\nrate = 100\nkey = \"k\"", "trace = \"t.csv\"");
     let read =

@@ -144,6 +144,12 @@ fn words(report: &Report) -> String {
             report.skipped_lines
         ));
     }
+    if report.late_lines > 0 {
+        text.push_str(&format!(
+            "{} lines of traces come after the end of the run, at {} s, and were not offered.\n",
+            report.late_lines, report.seconds
+        ));
+    }
     text
 }
 

@@ -1,7 +1,7 @@
 //! What a scenario's fields must be together. What each may be alone is in its type.
 
 use super::file::{
-    Changing, Index, Kind, Load, ModeName, Operation, Remedy, Scenario, Size, Table, Workload,
+    Changing, Consistency, Index, Kind, Load, ModeName, Operation, Remedy, Scenario, Size, Table, Workload,
 };
 use super::keys::{Drawn, Keys};
 use super::values::Length;
@@ -101,6 +101,11 @@ fn workload(load: &Workload, table: Option<&Table>, twice: bool, duration: u64) 
             ("part", load.part.is_some()),
             ("items", load.items.is_some()),
             ("burst", load.burst.is_some()),
+            ("start", load.start.is_some()),
+            ("end", load.end.is_some()),
+            ("item_bytes", load.item_bytes.is_some()),
+            ("limit", load.limit.is_some()),
+            ("window", load.window.is_some()),
         ];
         return match other.iter().find(|(_, given)| *given) {
             Some((field, _)) => fault(field, "not together with trace, whose lines say it"),
@@ -118,6 +123,23 @@ fn workload(load: &Workload, table: Option<&Table>, twice: bool, duration: u64) 
     }
     if load.key.is_none() && operation != Operation::Scan {
         return fault("key", "missing; expected a key or how it is drawn");
+    }
+    let contradiction = [
+        ("limit", load.limit.is_some() && operation != Operation::Query, "only a query reads so many items"),
+        ("consistency", load.consistency == Consistency::Strong && operation.writes(), "only reads have one"),
+        (
+            "consistency",
+            load.consistency == Consistency::Strong && load.index.is_some(),
+            "a global index answers eventually consistent reads only",
+        ),
+        ("key", load.key.is_some() && operation == Operation::Scan, "a scan reads all keys"),
+        ("part", load.part.is_some() && operation == Operation::Scan, "a scan reads all items"),
+    ];
+    if let Some((field, _, problem)) = contradiction.into_iter().find(|(_, found, _)| *found) {
+        return fault(field, problem);
+    }
+    if load.end.is_some_and(|end| end.0 > duration) {
+        return fault("end", "that is after the end of the run");
     }
     if let Some(index) = &load.index {
         if operation.writes() {
@@ -177,6 +199,31 @@ fn rate(load: &Workload) -> Found {
 
 fn remedy(remedy: &Remedy, scenario: &Scenario) -> Found {
     use Kind as K;
+    let kind = remedy.kind;
+    let shards = matches!(kind, K::WriteSharding | K::CounterSharding | K::Bucket | K::IndexSharding);
+    let key = matches!(kind, K::WriteSharding | K::CounterSharding | K::Bucket);
+    let fields = [
+        ("read", remedy.read.is_some(), kind == K::RaiseCapacity, "raise-capacity"),
+        ("write", remedy.write.is_some(), kind == K::RaiseCapacity, "raise-capacity"),
+        (
+            "shards",
+            remedy.shards.is_some(),
+            shards,
+            "write-sharding, counter-sharding, bucket and index-sharding",
+        ),
+        ("key", remedy.key.is_some(), key, "write-sharding, counter-sharding and bucket"),
+        ("ttl", remedy.ttl.is_some(), kind == K::ReadCache, "read-cache"),
+        ("nodes", remedy.nodes.is_some(), kind == K::ReadCache, "read-cache"),
+        ("node_usd_per_hour", remedy.node_usd_per_hour.is_some(), kind == K::ReadCache, "read-cache"),
+    ];
+    if let Some((field, _, _, kinds)) = fields.iter().find(|(_, given, fits, _)| *given && !fits) {
+        return fault(field, format!("only {kinds} takes notice of it"));
+    }
+    if matches!(kind, K::RaiseCapacity | K::OnDemand)
+        && scenario.table.iter().all(|table| table.mode == ModeName::OnDemand)
+    {
+        return fault("kind", "no table is provisioned");
+    }
     let parts = scenario.workload.iter().any(|load| load.part.is_some());
     match remedy.kind {
         K::RaiseCapacity if remedy.read.is_none() && remedy.write.is_none() => {

@@ -2,6 +2,7 @@
 //!
 //! Sans-IO: text in, [`Scenario`] out. Files that it names are asked of the caller.
 
+mod bounds;
 mod check;
 mod file;
 mod keys;
@@ -30,8 +31,10 @@ pub struct Loaded {
     pub(crate) lists: HashMap<String, Vec<(String, u32)>>,
     /// Traces, by path.
     pub(crate) traces: HashMap<String, Trace>,
-    /// Lines of traces that were left out.
+    /// Lines of traces that were left out because they cannot be read.
     pub skipped: usize,
+    /// Lines of traces that come after the end of the run.
+    pub late: usize,
 }
 
 impl Loaded {
@@ -40,7 +43,7 @@ impl Loaded {
     ///
     /// # Errors
     /// The first fault found: not TOML, a field that is unknown, missing or out of bounds, fields that contradict each other, a
-    /// file that cannot be opened or (without `skip_bad`) read.
+    /// file that cannot be opened or (without `skip_bad`) read; what would take more than 4 GB of memory or about an hour.
     pub fn read(
         file: &str,
         text: &str,
@@ -53,7 +56,8 @@ impl Loaded {
         })?;
         let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
         let name = stem.strip_suffix(".toml").unwrap_or(stem).to_owned();
-        let mut loaded = Loaded { name, scenario, lists: HashMap::new(), traces: HashMap::new(), skipped: 0 };
+        let mut loaded =
+            Loaded { name, scenario, lists: HashMap::new(), traces: HashMap::new(), skipped: 0, late: 0 };
         for (nth, workload) in loaded.scenario.workload.iter().enumerate() {
             let fault =
                 |field: &str, problem: String| Fault::field(file, text, "workload", nth, field, problem);
@@ -68,10 +72,22 @@ impl Loaded {
                 let text =
                     open(path).map_err(|error| fault("trace", format!("cannot read {path}: {error}")))?;
                 let (trace, skipped) = trace::read(path, &text, skip_bad)?;
+                let end = loaded.scenario.duration.0;
+                let late = trace.iter().filter(|request| request.at >= end).count();
+                if late == trace.len() {
+                    return Err(fault(
+                        "trace",
+                        format!("all {late} requests of {path} come after the end of the run"),
+                    ));
+                }
+                loaded.late += late;
                 loaded.skipped += skipped;
                 loaded.traces.insert(path.clone(), trace);
             }
         }
+        bounds::check(&loaded, &|list, nth, name, problem| {
+            Fault::field(file, text, list, nth, name, problem)
+        })?;
         Ok(loaded)
     }
 }
