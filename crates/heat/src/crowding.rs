@@ -2,7 +2,7 @@
 //!
 //! Shards are keys, and keys are hashed onto partitions: N shards over P partitions are N balls thrown into P bins.
 
-/// The probability that at least one of `partitions` holds `together` or more of `shards`, each of which falls on any of them
+/// The probability that at least one of `partitions` equal ranges holds `together` or more of `shards`, each of which falls on any of them
 /// alike. Exact but for rounding.
 ///
 /// Counted by bins with Poisson weights, so that no number on the way is large or small: the probability that no bin holds as many, given

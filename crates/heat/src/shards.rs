@@ -5,15 +5,15 @@ use serde::Serialize;
 
 use crate::crowding::{at_least, some_partition_holds};
 
-/// What one partition takes: write units a second (PHYSICS §1).
+/// What one partition takes: write units a second (docs/partitions.md#two-gates).
 const PARTITION_WRITES: f64 = 1000.0;
-/// And read units a second (PHYSICS §1).
+/// And read units a second (docs/partitions.md#two-gates).
 const PARTITION_READS: f64 = 3000.0;
-/// A new on-demand table has as many (PHYSICS §2.1).
+/// A new on-demand table has as many (docs/partitions.md#how-much-a-table-may-take).
 const FEWEST_PARTITIONS: u32 = 4;
 /// The most shards that a rule may ask for.
 const MOST_SHARDS: u16 = 1000;
-/// DynamoDB counts reads in steps of 4 KB, and half of one for eventually consistent reads (PHYSICS §14).
+/// DynamoDB counts reads in steps of 4 KB, and half of one for eventually consistent reads (docs/partitions.md#sources).
 const READ_STEP: f64 = 4096.0;
 
 /// How likely it may be that some partition is overloaded at the peak, where nobody says otherwise. Every command that recommends a shard
@@ -33,7 +33,8 @@ pub struct Asked {
     pub item_bytes: u32,
     /// Items of such a read.
     pub page: u32,
-    /// The table's partitions, where known.
+    /// The table's partitions, where known. They are taken to be of equal size: true of a new or grown table, while a split for heat
+    /// leaves smaller ones, which hold a shard less often than reckoned.
     pub partitions: Option<u32>,
     /// How likely it may be, at most, that some partition exceeds its ceiling at the peak; from 0 to 1.
     pub risk: f64,
@@ -187,7 +188,7 @@ fn why_none(asked: &Asked, peak: f64, partitions: u32) -> Cause {
 }
 
 /// A table that is not known is taken to carry four times this key: what its partitions are by the formula that AWS used to publish
-/// (PHYSICS §2.3), at least those of a new on-demand table.
+/// (docs/partitions.md#how-much-a-table-may-take), at least those of a new on-demand table.
 fn carrying(peak: f64, asked: &Asked) -> u32 {
     let reads = asked.reads * page_units(f64::from(asked.page), asked);
     u32::from(whole(4.0 * (peak / PARTITION_WRITES + reads / PARTITION_READS))).max(FEWEST_PARTITIONS)

@@ -252,6 +252,7 @@ fn an_audit_says_which_keys_matter() {
     let out = heatsink(&["audit", "Logs", "--data", "@", "--items", "80"], &[&path]);
     let said = text(&out.stdout);
     assert!(said.contains("of about 700: rates and sizes are at least what is shown"), "{said}");
+    assert!(said.contains("That is a sample") && !said.contains("at most"), "{said}");
     assert!(said.contains("do not shard"), "{said}");
     let out = heatsink(&["audit", "Nope", "--data", "@"], &[&path]);
     assert_eq!((out.status.code(), text(&out.stderr).contains("There is no table Nope")), (Some(64), true));

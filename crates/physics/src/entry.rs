@@ -1,4 +1,4 @@
-//! What a write of an item costs in a global index: none, one or two writes (PHYSICS §12).
+//! What a write of an item costs in a global index: none, one or two writes (docs/partitions.md#indexes).
 
 use crate::units::Units;
 

@@ -9,20 +9,21 @@ use crate::place::Point;
 use crate::split::Refusal;
 use crate::units::Units;
 
-/// Most read units per second of one partition, strongly consistent (PHYSICS §1.1). The leader answers those, and each
-/// of the two followers as many reads of 4 KB again: 9,000 eventually consistent reads, which are 4,500 units (§1.4).
+/// Most read units per second of one partition, strongly consistent (docs/partitions.md#two-gates). The leader answers those, and each
+/// of the two followers as many reads of 4 KB again: 9,000 eventually consistent reads, which are 4,500 units.
 pub const PARTITION_READS: u64 = 3_000;
-/// Most write units per second of one partition (PHYSICS §1.1).
+/// Most write units per second of one partition (docs/partitions.md#two-gates).
 pub const PARTITION_WRITES: u64 = 1_000;
-/// Most bytes of one partition: 10 GB (PHYSICS §1.6).
+/// Most bytes of one partition: 10 GB (docs/partitions.md#split-for-heat).
 pub const PARTITION_BYTES: u64 = 10 << 30;
 
 /// A ceiling keeps half a second's worth and no 300 s credit. Not published: AWS's run on one key was flat at 1,000 writes/s
-/// (PHYSICS §3.3), and its run over keys one after another came to 1,250 (§21.1, B2), which half a second gives.
+/// and its run over keys one after another came to 1,250, of which the model makes some 1,360 with half a second
+/// (docs/partitions.md#tested-against, B1 and B2).
 const CEILING_MILLISECONDS: u64 = 500;
 
 /// How much an index partition may owe before it holds back the writes of its table. Entries arrive within a fraction
-/// of a second (PHYSICS §12); how long the queue may get is not published: a guess.
+/// of a second (docs/partitions.md#indexes); how long the queue may get is not published: a guess.
 const QUEUE_MILLISECONDS: u64 = 1_000;
 
 /// Which bucket pays. With [`crate::Rules::legacy_linear`] the first one pays for everything.

@@ -1,4 +1,4 @@
-//! What an AWS account may provision, and how often it may change its mind (PHYSICS §7.4, 8). Refused by the control
+//! What an AWS account may provision, and how often it may change its mind (docs/partitions.md#how-much-a-table-may-take). Refused by the control
 //! plane, before anything changes.
 
 use crate::demand::ResourceId;

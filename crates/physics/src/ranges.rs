@@ -6,7 +6,7 @@ use crate::mode::PARTITIONS_MAX;
 use crate::partition::Partition;
 use crate::place::{Place, Point, SortKey};
 
-/// The partitions of a table or index in order of their ranges. Only ever split, never merged (PHYSICS §2.5).
+/// The partitions of a table or index in order of their ranges. Only ever split, never merged (docs/partitions.md#split-for-heat).
 #[derive(Clone, Debug)]
 pub(crate) struct Ranges {
     /// Where each begins; the first at [`Point::MIN`]. Apart from the partitions, so that a search touches little memory.

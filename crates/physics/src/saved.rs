@@ -1,5 +1,5 @@
 //! What has to outlive the process: which partitions a table has, and how far it has grown. Never merged, so never
-//! forgotten (PHYSICS §2.5, 6.3).
+//! forgotten (docs/partitions.md#split-for-heat).
 
 use serde::{Deserialize, Serialize};
 

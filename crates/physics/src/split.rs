@@ -1,4 +1,4 @@
-//! Where a hot partition is split, and when not (PHYSICS §6). A plain function of the traffic seen.
+//! Where a hot partition is split, and when not (docs/partitions.md#split-for-heat). A plain function of the traffic seen.
 
 use crate::heat::Sample;
 use crate::place::{Point, SortKey};
@@ -107,7 +107,7 @@ fn single(sorted: &[Point]) -> bool {
     most * 100 > sorted.len() * USELESS
 }
 
-/// Whether the traffic on a collection only rises or only falls along the sort key (PHYSICS §6.2), up to one step in
+/// Whether the traffic on a collection only rises or only falls along the sort key (docs/partitions.md#split-for-heat), up to one step in
 /// ten: requests overtake each other. Judged by the writes, where there are any to speak of.
 fn monotonic(samples: &[Sample], position: u64) -> bool {
     let of = |writes: bool| -> Vec<SortKey> {

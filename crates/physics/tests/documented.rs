@@ -1,4 +1,5 @@
-//! Figures that AWS's documentation gives, exactly (PHYSICS §21.3). Each test has its section's number.
+//! Figures that AWS's documentation gives, exactly (docs/partitions.md#sources). The numbers in the tests' names are those of the
+//! notes that they were collected in: s1 ceilings, s2 counts of partitions, s4 and s6 splits, s7 growth, s11 to s15 units and sizes.
 
 mod support;
 
@@ -152,7 +153,7 @@ fn s6_2_a_single_hot_item_is_not_split() {
     assert!(matches!(partitions[0].health, heatsink_physics::Health::Stuck(_)), "{partitions:?}");
 }
 
-/// §4.4: another key's traffic on the same partition is parted from a hot item, which then has its ceiling for itself.
+/// Another key's traffic on the same partition is parted from a hot item, which then has its ceiling for itself.
 #[test]
 fn s4_4_a_hot_item_is_isolated() {
     let (mut tables, id) = on_demand(0);

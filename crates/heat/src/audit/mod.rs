@@ -49,8 +49,28 @@ pub struct Report {
     pub items: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Of a sample: the share of the table's items that was taken, as far as its item count tells; from 0 to 1. As items of a key lie
+    /// together, a key was among them about that likely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub share_read: Option<f64>,
     /// The patterns, those with something to do first, then by items.
     pub patterns: Vec<Pattern>,
+}
+
+/// How much of a table was taken.
+#[derive(Clone, Copy, Debug)]
+struct Sample {
+    items: u64,
+    /// Of about so many. DynamoDB counts every six hours, so it may be too few.
+    of: u64,
+}
+
+impl Sample {
+    /// `None` where the count says that there are no more.
+    #[allow(clippy::cast_precision_loss, reason = "items, far below 2^52")]
+    fn share(self) -> Option<f64> {
+        (self.of > self.items).then(|| self.items as f64 / self.of as f64)
+    }
 }
 
 /// The keys that are written alike.
@@ -131,8 +151,19 @@ impl Audit {
         }
     }
 
-    /// What they say. `table` is named in the rules that are proposed.
+    /// What all items of a table say. `table` is named in the rules that are proposed.
     pub fn report(&self, table: &str) -> Report {
+        self.reported(table, None)
+    }
+
+    /// What the items taken say where they are a sample, evenly from the places of a table of about `of` items. Rates and sizes are
+    /// lower bounds then, and nothing is known of keys that were not read.
+    pub fn report_sample(&self, table: &str, of: u64) -> Report {
+        let items: u64 = self.keys.values().map(|key| key.items).sum();
+        self.reported(table, Some(Sample { items, of }))
+    }
+
+    fn reported(&self, table: &str, sample: Option<Sample>) -> Report {
         let mut keys: Vec<(String, &Collected)> =
             self.keys.iter().map(|(key, of)| (String::from_utf8_lossy(key).into_owned(), of)).collect();
         keys.sort_by(|a, b| a.0.cmp(&b.0));
@@ -142,17 +173,29 @@ impl Audit {
             groups.entry(pattern).or_default().push(key);
         }
         let items = keys.iter().map(|(_, of)| of.items).sum();
-        let mut patterns: Vec<Pattern> =
-            groups.into_iter().filter_map(|(name, keys)| of_pattern(table, name, &keys, items)).collect();
+        let mut patterns: Vec<Pattern> = groups
+            .into_iter()
+            .filter_map(|(name, keys)| of_pattern((table, sample), name, &keys, items))
+            .collect();
         patterns.sort_by(|a, b| {
             let order = |one: &Pattern| (one.verdict.action, std::cmp::Reverse(one.items));
             order(a).cmp(&order(b)).then_with(|| a.pattern.cmp(&b.pattern))
         });
-        Report { items, bytes: keys.iter().map(|(_, of)| of.bytes).sum(), patterns }
+        Report {
+            items,
+            bytes: keys.iter().map(|(_, of)| of.bytes).sum(),
+            patterns,
+            share_read: sample.and_then(Sample::share),
+        }
     }
 }
 
-fn of_pattern(table: &str, name: String, keys: &[&(String, &Collected)], all: u64) -> Option<Pattern> {
+fn of_pattern(
+    (table, sample): (&str, Option<Sample>),
+    name: String,
+    keys: &[&(String, &Collected)],
+    all: u64,
+) -> Option<Pattern> {
     let described: Vec<(Key, &Collected)> =
         keys.iter().map(|(key, of)| (described(key.clone(), of), *of)).collect();
     let (largest, _) = described.iter().max_by_key(|(key, _)| key.bytes)?.clone();
@@ -167,6 +210,7 @@ fn of_pattern(table: &str, name: String, keys: &[&(String, &Collected)], all: u6
         largest: &largest,
         busiest: busiest.map(|(key, of)| (key, *of)),
         all,
+        sample,
     });
     Some(Pattern {
         keys: u64::try_from(described.len()).unwrap_or(u64::MAX),

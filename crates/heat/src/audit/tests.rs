@@ -43,6 +43,37 @@ fn cardinality_alone_says_nothing() {
 }
 
 #[test]
+fn a_sample_bounds_nothing_from_above_and_says_how_much_was_read() {
+    let mut audit = Audit::default();
+    write(&mut audit, "COLD", "", 200, 1);
+    write(&mut audit, "HOT", "", 6_000, 3_000);
+    for user in 0..300 {
+        audit.add(format!("USER#{user}").as_bytes(), None, 300);
+    }
+    let whole = audit.report("T");
+    assert_eq!(whole.share_read, None);
+    assert!(whole.patterns.iter().all(|one| !one.verdict.reason.contains("sample")));
+    let sample = audit.report_sample("T", 65_000);
+    assert_eq!(sample.share_read, Some(0.1));
+    for pattern in ["COLD", "USER#{n}"] {
+        let left = verdict(&sample, pattern);
+        assert_eq!(left.action, Action::Leave);
+        assert!(!left.reason.contains("at most"), "{}", left.reason);
+        assert!(
+            left.reason.ends_with("with a chance of about 10 %, and those that were not may be hotter"),
+            "{}",
+            left.reason
+        );
+    }
+    assert!(verdict(&sample, "COLD").reason.contains("took at least 1.0 write units"));
+    assert!(verdict(&sample, "HOT").reason.ends_with("it may need more"));
+    // The count is hours old and lower than what was read: no share is claimed.
+    let stale = audit.report_sample("T", 6_000);
+    assert_eq!(stale.share_read, None);
+    assert!(verdict(&stale, "COLD").reason.ends_with("keys that were not in it may be hotter"));
+}
+
+#[test]
 fn what_grows_for_years_gets_buckets_and_what_is_hot_too_gets_both() {
     let mut audit = Audit::default();
     for day in 1..=28 {

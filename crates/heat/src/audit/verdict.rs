@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::{Collected, Key, pattern};
+use super::{Collected, Key, Sample, pattern};
 use crate::{Asked, DEFAULT_RISK, advise};
 
-/// Write units a second that one partition takes (PHYSICS §1).
+/// Write units a second that one partition takes (docs/partitions.md#two-gates).
 const CEILING: f64 = 1_000.0;
 /// From half of that on a key nears it: what is still there understates what was written.
 const NEAR: f64 = CEILING / 2.0;
@@ -60,12 +60,36 @@ pub(super) struct Seen<'a> {
     pub keys: usize,
     pub largest: &'a Key,
     pub busiest: Option<(&'a Key, &'a Collected)>,
-    /// Items of the whole table.
+    /// Items of the whole table, or of the sample.
     pub all: u64,
+    /// Where not all of the table was read.
+    pub sample: Option<Sample>,
 }
 
 #[allow(clippy::cast_precision_loss, reason = "items and bytes, far below 2^52")]
 pub(super) fn of(seen: &Seen<'_>) -> Verdict {
+    let mut verdict = of_what_was_read(seen);
+    if let Some(sample) = seen.sample {
+        verdict.reason += &match (sample.share(), verdict.action) {
+            (_, Action::Shard) => ". That is a sample: it may need more".to_owned(),
+            (Some(share), _) => format!(
+                ". That is a sample: a key was in it with a chance of about {}, and those that were not may be hotter",
+                chance(share)
+            ),
+            (None, _) => ". That is a sample, and keys that were not in it may be hotter".to_owned(),
+        };
+    }
+    verdict
+}
+
+/// A share from 0 to 1 in percent, never rounded to all or nothing.
+fn chance(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 1.0 { "less than 1 %".to_owned() } else { format!("{:.0} %", percent.min(99.0)) }
+}
+
+#[allow(clippy::cast_precision_loss, reason = "items and bytes, far below 2^52")]
+fn of_what_was_read(seen: &Seen<'_>) -> Verdict {
     let Some((busiest, of, peak)) = seen.busiest.and_then(|(key, of)| Some((key, of, key.peak_units?)))
     else {
         return unknown(seen);
@@ -75,7 +99,9 @@ pub(super) fn of(seen: &Seen<'_>) -> Verdict {
     } else {
         format!("{}, of {} keys,", busiest.key, seen.keys)
     };
-    let at_most = format!("{} {}", units(peak), within(busiest.window));
+    let took = format!("{} {}", units(peak), within(busiest.window));
+    // All that is there bounds what was written once; a sample bounds nothing from above.
+    let bound = if seen.sample.is_some() { "at least" } else { "at most" };
     // Only keys whose items all have a time, in the same place, can be laid out by it.
     let by_time = of.timed == of.items && !of.prefixes_differ;
     let a_day = busiest.bytes as f64 / busiest.days.unwrap_or(1.0);
@@ -96,7 +122,7 @@ pub(super) fn of(seen: &Seen<'_>) -> Verdict {
         });
         let shards = advice.recommended.map(|row| row.shards);
         let buckets = by_time && grows;
-        let mut reason = format!("{subject} took {at_most}, and one partition takes 1,000 a second");
+        let mut reason = format!("{subject} took {took}, and one partition takes 1,000 a second");
         if by_time {
             reason += ". Buckets of time alone would not help: all that is written now goes to the newest";
         }
@@ -116,15 +142,16 @@ pub(super) fn of(seen: &Seen<'_>) -> Verdict {
     }
     if grows && by_time {
         let reason = format!(
-            "{subject} took at most {at_most} of the 1,000 that a partition takes, and grows by {} a day. Buckets bound its size; \
+            "{subject} took {bound} {took} of the 1,000 that a partition takes, and grows by {} a day. Buckets bound its size; \
              they lift no rate, and none has to be",
             size(a_day)
         );
         return Verdict { action: Action::Bucket, reason, rule: Some(rule(seen, Some((of, a_day)), None)) };
     }
     let reason = format!(
-        "{subject} took at most {at_most} of the 1,000 that a partition takes, and the largest holds {}: shards would make every listing \
+        "{subject} took {bound} {took} of the 1,000 that a partition takes, and the largest{} holds {}: shards would make every listing \
          dearer and nothing faster",
+        if seen.sample.is_some() { " of those read" } else { "" },
         size(seen.largest.bytes as f64)
     );
     Verdict { action: Action::Leave, reason, rule: None }
@@ -136,19 +163,25 @@ fn unknown(seen: &Seen<'_>) -> Verdict {
     let share = seen.largest.items as f64 / seen.all.max(1) as f64;
     if seen.keys > 1 && share < SHARE {
         let reason = format!(
-            "{} keys, the largest with {:.1} % of the items: spread already. Single items that are updated all the time leave no trace here",
+            "{} keys, the largest with {:.1} % of the items{}: spread already. Single items that are updated all the time leave no trace here",
             seen.keys,
-            share * 100.0
+            share * 100.0,
+            read(seen)
         );
         return Verdict { action: Action::Leave, reason, rule: None };
     }
     let reason = format!(
-        "{} holds {:.0} % of the items, and no sort key of it tells when it was written. What counts is its rate: if it nears 1,000 write \
+        "{} holds {:.0} % of the items{}, and no sort key of it tells when it was written. What counts is its rate: if it nears 1,000 write \
          units a second, `heatsink shards --writes RATE` says over how many keys",
         if seen.keys == 1 { "its one key".to_owned() } else { seen.largest.key.clone() },
-        share * 100.0
+        share * 100.0,
+        read(seen)
     );
     Verdict { action: Action::Measure, reason, rule: None }
+}
+
+fn read(seen: &Seen<'_>) -> &'static str {
+    if seen.sample.is_some() { " read" } else { "" }
 }
 
 fn rule(seen: &Seen<'_>, buckets: Option<(&Collected, f64)>, shards: Option<u16>) -> String {

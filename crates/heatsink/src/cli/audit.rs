@@ -69,7 +69,8 @@ async fn audit(args: Args) -> Result<(), Exit> {
     );
     let (found, whole) = reader.read(&schema, args.items, &bar).await?;
     bar.finish_and_clear();
-    shown(&args, &found.report(&args.table), (!whole).then_some(there))
+    let report = if whole { found.report(&args.table) } else { found.report_sample(&args.table, there) };
+    shown(&args, &report, (!whole).then_some(there))
 }
 
 /// Reads a table by its logical keys.
@@ -158,7 +159,9 @@ fn shown(args: &Args, report: &Report, of: Option<u64>) -> Result<(), Exit> {
 
 fn text(args: &Args, report: &Report, of: Option<u64>) -> String {
     let part = of
-        .map_or_else(String::new, |of| format!(" of about {of}: rates and sizes are at least what is shown"));
+        .map_or_else(String::new, |of| {
+            format!(" of about {of}: rates and sizes are at least what is shown, and keys that were not read are not in it")
+        });
     let mut text = format!("table {}: {} items read{part}\n\n", args.table, report.items);
     let mut table =
         screen::table(["keys like", "keys", "items", "largest, bytes", "busiest, units/s", "what to do"]);

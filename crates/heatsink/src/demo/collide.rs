@@ -3,11 +3,11 @@
 //! Not here: how likely that is over all names (`heatsink_heat::some_partition_holds`).
 
 /// Groups of shards that share a partition, the largest group first. `positions` are the shards' places on the number line,
-/// `partitions` how many equal ranges it is cut into.
-pub fn meetings(positions: &[u64], partitions: usize) -> Vec<Vec<usize>> {
+/// `firsts` where the partitions begin, in order.
+pub fn meetings(positions: &[u64], firsts: &[u64]) -> Vec<Vec<usize>> {
     let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
     for (shard, position) in positions.iter().enumerate() {
-        let at = range_of(*position, partitions);
+        let at = firsts.partition_point(|first| first <= position);
         match groups.iter_mut().find(|(range, _)| *range == at) {
             Some((_, group)) => group.push(shard),
             None => groups.push((at, vec![shard])),
@@ -19,11 +19,6 @@ pub fn meetings(positions: &[u64], partitions: usize) -> Vec<Vec<usize>> {
     met
 }
 
-fn range_of(position: u64, partitions: usize) -> usize {
-    let range = (u128::from(position) * partitions as u128) >> 64;
-    usize::try_from(range).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -31,7 +26,10 @@ mod tests {
     #[test]
     fn meeting_shards_are_named() {
         let third = u64::MAX / 3;
-        assert_eq!(meetings(&[0, third + 2, 5, u64::MAX], 3), vec![vec![0, 2]]);
-        assert!(meetings(&[0, third + 2, u64::MAX], 3).is_empty());
+        let equal = [0, third, 2 * third];
+        assert_eq!(meetings(&[0, third + 2, 5, u64::MAX], &equal), vec![vec![0, 2]]);
+        assert!(meetings(&[0, third + 2, u64::MAX], &equal).is_empty());
+        // A range that was split for heat is narrower than the others.
+        assert_eq!(meetings(&[0, third + 2, 5, u64::MAX], &[0, 5, u64::MAX]), vec![vec![1, 2]]);
     }
 }

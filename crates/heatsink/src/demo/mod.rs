@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use heatsink_dynamo::Operation;
 use heatsink_env::Env;
+use heatsink_heat::some_partition_holds;
 use heatsink_load::{Rate, Report, Span, Work, open_loop};
 use heatsink_physics::PARTITION_WRITES;
 
@@ -192,5 +193,6 @@ fn meetings(stage: &Stage, shards: u16, game: &str) -> Vec<Vec<usize>> {
         .filter_map(|shard| heatsink_layout::codec::encode(game.as_bytes(), shard).ok())
         .map(|key| heatsink_physics::position(&key))
         .collect();
-    collide::meetings(&positions, stage.partitions().len())
+    let firsts: Vec<u64> = stage.partitions().iter().map(|partition| partition.first).collect();
+    collide::meetings(&positions, &firsts)
 }
