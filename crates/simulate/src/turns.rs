@@ -50,7 +50,7 @@ impl Turns {
         let mut order: Vec<usize> = (0..streams.len()).collect();
         order.sort_by(|a, b| streams[*a].name.cmp(&streams[*b].name));
         let mut ranks = vec![0; streams.len()];
-        let mut groups: Vec<(HashSet<(ResourceId, bool)>, Vec<usize>)> = Vec::new();
+        let mut groups: Vec<(Buckets, Vec<usize>)> = Vec::new();
         for (rank, stream) in order.into_iter().enumerate() {
             ranks[stream] = rank;
             let mut asks = buckets(&streams[stream]);
@@ -111,8 +111,11 @@ impl Turns {
     }
 }
 
-/// The buckets that the requests of a stream draw from: tables and indexes, reads and writes apart.
-fn buckets(stream: &Stream) -> HashSet<(ResourceId, bool)> {
+/// Tables and indexes, and whether it is their writes.
+type Buckets = HashSet<(ResourceId, bool)>;
+
+/// The buckets that the requests of a stream draw from.
+fn buckets(stream: &Stream) -> Buckets {
     let bucket = |ask: &Demand| (ask.on, ask.access.writes());
     match &stream.source {
         Source::Cells { cells, .. } => cells.iter().flatten().map(bucket).collect(),
