@@ -1,6 +1,7 @@
 //! `heatsink serve`: puts the rooms together and serves until told to stop.
 
 mod banner;
+mod descriptors;
 mod recorder;
 mod signals;
 pub(super) mod store;
@@ -105,6 +106,8 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let control = Control::start(store.clone(), env.clone(), found.rules).await.map_err(open::not_started)?;
     let limits =
         Limits { connections: args.max_connections, requests: args.max_requests, ..Limits::default() };
+    let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
+    descriptors::provide(limits.connections + upwards);
     let mut service = Service::new(store, control, env.clone(), limits, &region).with_metrics(recorded);
     if let Some(partitions) = partitions {
         service = service.with_partitions(partitions);

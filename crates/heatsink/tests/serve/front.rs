@@ -60,3 +60,17 @@ fn connections_are_limited_as_asked() {
     std::thread::sleep(std::time::Duration::from_millis(300));
     assert_eq!(ask(&server, "/", "localhost").0, 200);
 }
+
+/// Many systems begin with a soft limit of 1,024 open files, and a client that finds no connection sees no answer at all.
+#[test]
+fn a_low_limit_of_open_files_is_raised_for_the_connections() {
+    let server = Server::start_after("ulimit -Sn 64", &["--max-connections", "300"]);
+    let held: Vec<_> = (0..200).map(|_| std::net::TcpStream::connect(server.address()).unwrap()).collect();
+    assert_eq!(ask(&server, "/", "localhost").0, 200);
+    drop(held);
+    let (_, warned) = server.stop("INT");
+    assert!(!warned.contains("open files"), "{warned}");
+    let limited = Server::start_after("ulimit -n 64", &["--max-connections", "300"]);
+    let (_, warned) = limited.stop("INT");
+    assert!(warned.contains("hard limit of open files is 64"), "{warned}");
+}

@@ -15,7 +15,10 @@ pub struct Server {
 
 /// The command, with no AWS configuration but fake credentials.
 pub fn heatsink() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+    heatsink_by(Command::new(env!("CARGO_BIN_EXE_heatsink")))
+}
+
+fn heatsink_by(mut command: Command) -> Command {
     command
         .env("AWS_ACCESS_KEY_ID", "local")
         .env("AWS_SECRET_ACCESS_KEY", "local")
@@ -44,7 +47,18 @@ pub fn scratch(name: &str) -> PathBuf {
 impl Server {
     /// Serves on a free port.
     pub fn start(args: &[&str]) -> Self {
-        let mut server = Server::spawn(&[&["--output", "json"], args].concat());
+        Server::spawn(&[&["--output", "json"], args].concat()).answering()
+    }
+
+    /// The same, begun by a shell after it has run `first`.
+    pub fn start_after(first: &str, args: &[&str]) -> Self {
+        let mut command = heatsink_by(Command::new("sh"));
+        command.args(["-c", &format!("{first} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_heatsink")]);
+        Server::spawn_by(command, &[&["--output", "json"], args].concat()).answering()
+    }
+
+    fn answering(self) -> Self {
+        let mut server = self;
         server.stdout.read_line(&mut server.printed).unwrap();
         let printed: serde_json::Value = serde_json::from_str(&server.printed).unwrap();
         server.endpoint = printed["endpoint"].as_str().unwrap().to_owned();
@@ -62,7 +76,10 @@ impl Server {
     }
 
     fn spawn(args: &[&str]) -> Self {
-        let mut command = heatsink();
+        Server::spawn_by(heatsink(), args)
+    }
+
+    fn spawn_by(mut command: Command, args: &[&str]) -> Self {
         command.args(["serve", "--listen", "127.0.0.1:0"]).args(args);
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

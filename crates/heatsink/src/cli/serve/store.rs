@@ -63,6 +63,18 @@ pub async fn embedded(
     Ok(Opened { store, region, place, partitions: Some(partitions) })
 }
 
+/// How many connections an upstream takes at most: to its tables and to its streams.
+#[cfg(feature = "upstream")]
+pub fn upstream_connections() -> usize {
+    2 * heatsink_store::upstream::Bounds::default().connections
+}
+
+/// There is no upstream in this build.
+#[cfg(not(feature = "upstream"))]
+pub fn upstream_connections() -> usize {
+    0
+}
+
 /// The DynamoDB endpoint at `url`, with operations on its account or without them.
 #[cfg(feature = "upstream")]
 pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -> Result<Opened, Exit> {
