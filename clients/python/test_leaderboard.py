@@ -75,6 +75,25 @@ def test_sort_key_conditions(board, name, forward):
 
 
 @pytest.mark.parametrize("forward", [True, False])
+def test_the_paginator_ends_where_a_row_stands_on_the_end_of_the_condition(client, board, forward):
+    # DynamoDB gives no cursor there, and refuses one. Each length up to 50 rows, so that many pages end there.
+    rows = board.collection(VIRAL)
+    paginator = client.get_paginator("query")
+    for length in range(1, 51):
+        want = rows[length * 20 : length * 20 + length]
+        query = {
+            "TableName": board.name, "ScanIndexForward": forward, "ProjectionExpression": "sk",
+            "KeyConditionExpression": "pk = :pk AND sk BETWEEN :low AND :high",
+            "ExpressionAttributeValues": {
+                ":pk": {"S": VIRAL}, ":low": {"S": want[0]["sk"]}, ":high": {"S": want[-1]["sk"]},
+            },
+        }
+        pages = list(paginator.paginate(**query, PaginationConfig={"PageSize": 10}))
+        got = [item["sk"]["S"] for page in pages for item in page["Items"]]
+        assert got == [row["sk"] for row in (want if forward else want[::-1])]
+
+
+@pytest.mark.parametrize("forward", [True, False])
 @pytest.mark.parametrize("limit", [None, 13])
 def test_between_and_begins_with(board, forward, limit):
     more = {"Limit": limit} if limit else {}

@@ -19,6 +19,18 @@ pub enum SortTest {
     BeginsWith(Value),
 }
 
+impl SortTest {
+    /// The sort key beyond which nothing satisfies the test in the direction of reading, where that key itself does: of `<=`, `>=` and
+    /// `BETWEEN`. On a table nothing can follow it, and DynamoDB gives and takes no cursor there.
+    pub fn inclusive_end(&self, descending: bool) -> Option<&Value> {
+        match (self, descending) {
+            (SortTest::Le(end) | SortTest::Between(_, end), false)
+            | (SortTest::Ge(end) | SortTest::Between(end, _), true) => Some(end),
+            _ => None,
+        }
+    }
+}
+
 /// A `KeyConditionExpression`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyCondition {

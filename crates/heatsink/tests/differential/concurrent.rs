@@ -26,6 +26,7 @@ use serde_json::{Value as Json, json};
 
 use crate::compare::{self, Answer};
 use crate::generate::{self, Step};
+use crate::judge::Judge;
 use crate::late::Late;
 use crate::mistakes::{Standing, standing};
 use crate::shrink::Case;
@@ -105,7 +106,7 @@ fn usable(step: &Step) -> bool {
 
 /// Runs the case's steps, dealt to the gateways; the first thing that no unsharded store would have answered.
 fn run(case: &Case, seed: u64, tally: &mut Counts) -> Option<String> {
-    let world = World::new(&case.tables, &case.rules);
+    let world = World::new(case.judge, &case.tables, &case.rules);
     let clock = Arc::new(AtomicUsize::new(0));
     let mut pool = LocalPool::new();
     let done = Rc::new(RefCell::new(Vec::new()));
@@ -172,7 +173,7 @@ impl<'a> History<'a> {
     }
 
     fn check(&self, tally: &mut Counts) -> Option<String> {
-        let plain = world::unsharded(&self.case.tables);
+        let plain = world::unsharded(self.case.judge, &self.case.tables);
         // How many writes had come when each moment came.
         let version =
             |time: usize| self.writes.partition_point(|write| write.written.unwrap_or(write.end) < time);
@@ -276,7 +277,7 @@ fn gateways_at_once_answer_as_one_unsharded_table() {
         let mut rng = Rng::with_seed(seed);
         let rules = world::draw(&mut rng);
         let tables = counters::tables(&rules);
-        let mut case = Case { rules, tables, steps: Vec::new(), large: false };
+        let mut case = Case { rules, tables, steps: Vec::new(), large: false, judge: Judge::Engine };
         case.steps = steps(&mut rng, &case, in_case as usize);
         if let Some(what) = run(&case, seed, &mut tally) {
             panic!(

@@ -24,9 +24,11 @@ mod compare;
 mod concurrent;
 mod counters;
 mod generate;
+mod judge;
 #[path = "../late/store.rs"]
 mod late;
 mod legacy;
+mod local;
 mod matrix;
 mod mistakes;
 mod outside;
@@ -47,6 +49,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fastrand::Rng;
 
+use crate::judge::Judge;
 use crate::shrink::{Case, Tally};
 
 /// A run ends after so many failing cases: the first few of a long one tell more than the first.
@@ -58,15 +61,28 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn sharded_answers_equal_unsharded_ones() {
+    compare_cases(Judge::Engine, 100_000);
+}
+
+/// The same with DynamoDB Local in the place of the embedded engine (`local`).
+#[test]
+#[ignore = "the second judge, DynamoDB Local, needs Java: `clients/local-judge` starts it and runs this"]
+fn sharded_answers_equal_those_of_dynamodb_local() {
+    compare_cases(Judge::DynamoDbLocal, 20_000);
+}
+
+fn compare_cases(judge: Judge, steps: u64) {
     if let Ok(file) = std::env::var("HEATSINK_REPLAY") {
-        return replay::run(&file);
+        return replay::run(&file, judge);
     }
     let first = setting("HEATSINK_SEED", 1);
     let in_case = setting("HEATSINK_CASE_STEPS", 400);
-    let cases = setting("HEATSINK_STEPS", 100_000).div_ceil(in_case);
+    let cases = setting("HEATSINK_STEPS", steps).div_ceil(in_case);
     let next = AtomicUsize::new(0);
     let (tally, failures) = (Mutex::new(Tally::default()), Mutex::new(Vec::new()));
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
+    // A worker waits for the server half of the time.
+    let workers = if judge == Judge::DynamoDbLocal { 2 * workers } else { workers };
     std::thread::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|| {
@@ -79,7 +95,7 @@ fn sharded_answers_equal_unsharded_ones() {
                     if cases >= 2_000 && case.is_multiple_of(cases / 100) {
                         println!("case {case} of {cases}, {failed} failures");
                     }
-                    if let Some(failure) = run_case(first + case, in_case as usize, &tally) {
+                    if let Some(failure) = run_case(judge, first + case, in_case as usize, &tally) {
                         println!("{failure}");
                         failures.lock().expect("a worker panicked").push(failure);
                     }
@@ -110,7 +126,7 @@ fn items_of_one_key_lie_under_all_its_physical_keys() {
     for shards in [2_u16, 4, 13] {
         let rules = format!(r#"rule = [{{ table = "*", strategy = "calculated", shards = {shards} }}]"#);
         let tables = schema::tables();
-        let world = world::World::new(&tables, &rules);
+        let world = world::World::new(Judge::Engine, &tables, &rules);
         for number in 0..200 {
             let item = serde_json::json!({"pk": {"S": "game"}, "sk": {"S": format!("s{number}")}});
             let body = serde_json::json!({"TableName": "Strings", "Item": item});
@@ -126,7 +142,7 @@ fn short(text: String) -> String {
     text.replace(&"x".repeat(1000), "")
 }
 
-fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
+fn run_case(judge: Judge, seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     let mut rng = Rng::with_seed(seed);
     let rules = world::draw(&mut rng);
     let tables = counters::tables(&rules);
@@ -137,11 +153,14 @@ fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     if outside::has(&rules) {
         outside::hide(&mut steps);
     }
+    if judge == Judge::DynamoDbLocal {
+        local::leave_out(&mut steps);
+    }
     let large = seed % 10 == 9;
     if large {
         generate::swell(&mut rng, &mut steps);
     }
-    let case = Case { rules, steps, tables, large };
+    let case = Case { rules, steps, tables, large, judge };
     let mut met = Tally::default();
     let mismatch = case.run_counting(&mut met);
     tally.lock().expect("a worker panicked").add(met);
@@ -154,10 +173,11 @@ fn run_case(seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
         .collect();
     let file = replay::keep(&small, seed);
     Some(format!(
-        "seed {seed}, rules {}\n{}\nafter these {} requests:\n{}\nreplay: HEATSINK_REPLAY={file} cargo test -p heatsink --test differential",
+        "seed {seed}, rules {}\n{}\nafter these {} requests:\n{}\nreplay: HEATSINK_REPLAY={file} {}",
         small.rules,
         short(mismatch.what),
         requests.len(),
         requests.join("\n"),
+        judge.replays_with(),
     ))
 }

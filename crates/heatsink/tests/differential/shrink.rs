@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::generate::Step;
+use crate::judge::Judge;
 use crate::mistakes::{Standing, standing};
 use crate::schema::Table;
 use crate::world::{self, World};
@@ -42,6 +43,8 @@ pub struct Case {
     pub steps: Vec<Step>,
     /// Collections are larger than a page: where pages end is not compared.
     pub large: bool,
+    /// The kind of both stores.
+    pub judge: Judge,
 }
 
 /// Where two answers differ.
@@ -59,8 +62,8 @@ impl Case {
 
     /// [`run`](Self::run) that counts. Steps that sharded tables refuse by design are spared the unsharded store.
     pub fn run_counting(&self, tally: &mut Tally) -> Option<Mismatch> {
-        let plain = world::unsharded(&self.tables);
-        let sharded = World::new(&self.tables, &self.rules);
+        let plain = world::unsharded(self.judge, &self.tables);
+        let sharded = World::new(self.judge, &self.tables, &self.rules);
         for (at, step) in self.steps.iter().enumerate() {
             if outside::has(&self.rules) {
                 outside::stir(&self.tables, &sharded, step);

@@ -16,6 +16,7 @@ use heatsink_dynamo::Operation;
 use heatsink_layout::{Bucket, By, Layout, LayoutSource, Placement, Strategy, Table};
 use heatsink_route::{Plan, Router};
 
+use crate::judge::Judge;
 use crate::matrix::{docs, unbacked};
 use crate::world::{self, World};
 use crate::{counters, generate, outside};
@@ -126,7 +127,7 @@ fn generated() -> BTreeMap<(String, &'static str), usize> {
         if outside::has(rules) {
             outside::hide(&mut steps);
         }
-        let world = World::new(&tables, rules);
+        let world = World::new(Judge::Engine, &tables, rules);
         let names: Vec<Cow<str>> = tables.iter().map(|table| table.name.into()).collect();
         block_on(world.control.resolve(&names)).unwrap();
         for step in &steps {

@@ -1,4 +1,4 @@
-//! The two stores that are compared: one embedded engine as it is, one behind sharding.
+//! The two stores that are compared: one as it is, one of the same kind behind sharding.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,9 +13,9 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
 use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
-use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
+use crate::judge::Judge;
 use crate::schema::Table;
 
 /// The rules that cases draw from. `*` is every table with a sort key and a partition key that can take a suffix.
@@ -137,26 +137,26 @@ fn create(store: &dyn Store, tables: &[Table]) {
     }
 }
 
-/// The engine as it is.
-pub fn unsharded(tables: &[Table]) -> Arc<dyn Store> {
-    let store = Embedded::memory().expect("memory");
-    create(&store, tables);
-    Arc::new(store)
+/// A store as it is.
+pub fn unsharded(judge: Judge, tables: &[Table]) -> Arc<dyn Store> {
+    let store = judge.store();
+    create(&*store, tables);
+    store
 }
 
-/// The same engine behind a service that shards by rules.
+/// Such a store behind a service that shards by rules.
 pub struct World {
     pub service: Sharded,
-    /// The engine itself, with physical keys.
+    /// The store itself, with physical keys.
     pub raw: Arc<dyn Store>,
     /// Which layouts are in force.
     pub control: Control,
 }
 
 impl World {
-    /// A service on a fresh engine, with the tables made through it.
-    pub fn new(tables: &[Table], rules: &str) -> World {
-        let raw: Arc<dyn Store> = Arc::new(Embedded::memory().expect("memory"));
+    /// A service on a fresh store, with the tables made through it.
+    pub fn new(judge: Judge, tables: &[Table], rules: &str) -> World {
+        let raw = judge.store();
         let turn = turns(rules);
         let read = Rules::read("rules", rules).expect("the rules are valid");
         create(&Sharded(vec![gateway(&raw, &read)], AtomicUsize::new(0)), tables);
@@ -170,7 +170,7 @@ impl World {
         World { service: Sharded(gateways.into(), AtomicUsize::new(0)), raw, control }
     }
 
-    /// A gateway that reaches the engine `raw` through `store`. Its tables are made by another.
+    /// A gateway that reaches the store `raw` through `store`. Its tables are made by another.
     pub fn before(raw: Arc<dyn Store>, store: Arc<dyn Store>, rules: &str) -> World {
         let rules = Rules::read("rules", rules).expect("the rules are valid");
         let gateway = gateway(&store, &rules);

@@ -109,6 +109,8 @@ impl Gathering {
         }
         let room = self.limit.map(|limit| limit.saturating_sub(self.evaluated));
         let full = room.is_some_and(|room| items.len() >= room);
+        let cut = room.is_some_and(|room| items.len() > room);
+        let last = last.filter(|last| *last != b"null");
         items.truncate(room.unwrap_or(usize::MAX));
         for item in &items {
             self.evaluated += 1;
@@ -116,14 +118,17 @@ impl Gathering {
             self.shape.show(item, &mut self.shown)?;
         }
         let at = |part, after: Vec<u8>| Position { part, after: Some(Bytes::from(after)) };
-        // DynamoDB gives a position whenever the limit is reached.
-        if let (true, Some(item)) = (full, items.last()) {
+        if let (true, Some(item)) = (cut, items.last()) {
             return Ok(Some(Some(at(self.part, self.shape.key(item)?))));
         }
-        if let Some(last) = last.filter(|last| *last != b"null") {
+        if let Some(last) = last {
             return Ok(Some(Some(at(self.part, last.to_vec()))));
         }
         self.part += 1;
+        // DynamoDB gives a position whenever the limit is reached: here that of what comes next, if anything does.
+        if full && !items.is_empty() {
+            return Ok(Some(Some(Position { part: self.part, after: None })));
+        }
         if self.parts.is_empty() {
             return Ok(Some(None));
         }

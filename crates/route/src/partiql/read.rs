@@ -167,6 +167,7 @@ impl Select<'_> {
             position = Position { part: position.part + 1, after: None };
         }
         match &confined {
+            None if position.part > 0 => {}
             None => {
                 let body = common.scan(position.after.as_deref());
                 plans.push(scan::plan(&Request::read(&body)?, schema, layouts)?);

@@ -54,7 +54,9 @@ impl Position {
             return Err(Error::validation("NextToken does not match request"));
         }
         let after = token.after.map(|after| Bytes::from(after.to_string()));
-        if token.part >= parts || after.as_ref().is_some_and(|after| !is_key(after, cursor)) {
+        // At the end of the last part there is a position too, behind which nothing follows.
+        let no_part = token.part > parts || token.part == parts && after.is_some();
+        if no_part || after.as_ref().is_some_and(|after| !is_key(after, cursor)) {
             return Err(invalid());
         }
         Ok(Position { part: token.part, after })

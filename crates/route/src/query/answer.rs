@@ -54,6 +54,8 @@ pub(crate) struct Shape {
     pub(crate) from: Option<Key>,
     /// The attributes of a cursor.
     pub(crate) cursor: Vec<String>,
+    /// Where there is no cursor, unless another shard has that sort key too ([`super::request::Query::end`]).
+    pub(crate) end: Option<Key>,
 }
 
 impl Shape {

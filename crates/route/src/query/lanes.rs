@@ -45,6 +45,13 @@ impl Lane {
         self.from(if before { Bound::Excluded(at) } else { Bound::Included(at) }, descending);
     }
 
+    /// Goes on behind the last sort key that the condition includes, where a store takes no cursor: nothing is left, but the store sees the
+    /// request.
+    pub(crate) fn behind_end(&mut self, end: &Key) {
+        self.condition = Some(Condition::Eq(end.clone()));
+        self.dropped = vec![end.clone()];
+    }
+
     /// Goes on from a sort key on.
     fn from(&mut self, bound: Bound<Key>, descending: bool) {
         match Range::of(self.condition.as_ref()).from(bound, descending).express() {
@@ -76,6 +83,8 @@ pub(crate) struct Lanes {
     condition: Option<Condition>,
     descending: bool,
     after: After,
+    /// Where no shard takes a cursor ([`Query::end`]).
+    end: Option<Key>,
 }
 
 /// Where a cursor stands.
@@ -106,6 +115,7 @@ impl Lanes {
             condition: query.condition.clone(),
             descending: query.descending,
             after,
+            end: query.end().cloned(),
         })
     }
 
@@ -123,6 +133,9 @@ impl Lanes {
         match &self.after {
             After::Nothing => {}
             After::SortKey(attributes) => lane.start = Some(start(attributes, &lane.partition)),
+            After::IndexKey { home, at: Some(at), .. } if slot == *home && self.end.as_ref() == Some(at) => {
+                lane.behind_end(at);
+            }
             After::IndexKey { home, attributes, .. } if slot == *home => {
                 lane.start = Some(start(attributes, &lane.partition));
             }

@@ -169,6 +169,18 @@ impl<K: Ord, T> Merge<K, T> {
         before.as_ref() == Some(last) || also == Some(last) || next.any(|(key, _)| key == last)
     }
 
+    /// The key of the row that was given last.
+    pub fn last(&self) -> Option<&K> {
+        self.given[1].as_ref()
+    }
+
+    /// Whether anything is left that was read, or that is in a lane not yet read.
+    pub fn has_more_at_hand(&self) -> bool {
+        self.lanes
+            .iter()
+            .any(|lane| !lane.rows.is_empty() || lane.reads == 0 && !matches!(lane.end, End::Done))
+    }
+
     /// Whether anything is left: rows, or lanes with more.
     pub fn is_empty(&self) -> bool {
         self.lanes.iter().all(|lane| lane.rows.is_empty() && matches!(lane.end, End::Done))

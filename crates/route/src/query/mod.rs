@@ -87,7 +87,15 @@ fn unmarked(
         Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Query, body)),
     };
     let read = |checks| read(router, modern.as_ref().unwrap_or(body), schema, layouts, checks);
-    let as_sent = || inverted::without_mark(body, schema);
+    let as_sent = || {
+        let sent = inverted::without_mark(body, schema);
+        match Query::read(modern.as_ref().unwrap_or(body), schema, Checks::Meaning) {
+            Ok(query) if matches!(query.starts_at_end(), Ok(true)) => {
+                json::splice_members(&sent, &[("ExclusiveStartKey", None)]).map_or(sent, Bytes::from)
+            }
+            _ => sent,
+        }
+    };
     let in_legacy_words = modern.is_some() && has_filter(body);
     let planned = match read(Checks::All) {
         // What a legacy filter may hold is the store's to say.
@@ -152,6 +160,9 @@ fn read(
         schema.index_keys().iter().any(|key| filter.mentions(&key.attribute().name))
     });
     let layout = stable(layouts, schema, &query.partition);
+    if query.starts_at_end()? && (layout.shards <= 1 || !layout.is_drawn()) {
+        return Ok(behind_the_end(router, query, &layout, layouts));
+    }
     if layout.counted().is_some() {
         return match query.index {
             None => counter::plan(router, query, &layout),
@@ -214,6 +225,24 @@ fn gathered(
         learned_as: query.learned_as(),
     });
     Plan::Scatter(Box::new(Gather::Shards { wanted, consistent: query.consistent, strong }))
+}
+
+/// A Query of the table that starts on the inclusive end of its condition, where DynamoDB takes no cursor: an empty page. Heatsink once gave
+/// such cursors out. The store is asked, for what is certain to be dropped, to see the rest of the request.
+fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, layouts: &dyn LayoutSource) -> Plan {
+    let end = query.end();
+    let slot = slot_of(layouts, query.schema, layout, &query.partition, end).unwrap_or_default();
+    let partition = physical(query.schema, layout, &query.partition, slot);
+    let mut lane = Lane {
+        slot,
+        partition: partition.unwrap_or_else(|_| query.partition.clone()),
+        condition: None,
+        dropped: Vec::new(),
+        start: None,
+        closed: false,
+    };
+    end.into_iter().for_each(|end| lane.behind_end(end));
+    gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false, false)
 }
 
 /// The layout in force of a logical key.

@@ -28,6 +28,18 @@ pub enum Condition {
     BeginsWith(Key),
 }
 
+impl Condition {
+    /// The key beyond which a Query of a table finds nothing in its direction, where the condition includes that key. DynamoDB gives no
+    /// cursor there and refuses one; with `=` and `begins_with` it does neither.
+    pub fn inclusive_end(&self, descending: bool) -> Option<&Key> {
+        match (self, descending) {
+            (Condition::Le(end) | Condition::Between(_, end), false)
+            | (Condition::Ge(end) | Condition::Between(end, _), true) => Some(end),
+            _ => None,
+        }
+    }
+}
+
 /// All keys between two bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {

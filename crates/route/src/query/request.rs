@@ -238,6 +238,22 @@ impl<'a> Query<'a> {
         Ok(Some(values))
     }
 
+    /// The sort key behind which a Query of the table finds nothing and takes no cursor ([`Condition::inclusive_end`]). An index has none:
+    /// there several items can have the last sort key.
+    pub(crate) fn end(&self) -> Option<&Key> {
+        let condition = self.condition.as_ref().filter(|_| self.index.is_none())?;
+        condition.inclusive_end(self.descending)
+    }
+
+    /// Whether the cursor is of the partition key that is queried, and stands on the [`end`](Self::end).
+    pub(crate) fn starts_at_end(&self) -> Result<bool, Unplanned> {
+        let Some(end) = self.end() else { return Ok(false) };
+        let cursor = self.cursor()?;
+        Ok(
+            matches!(cursor.as_deref(), Some([(partition, _), (sort, _)]) if *partition == self.partition && sort == end),
+        )
+    }
+
     /// The sort key of a cursor that does not say in which of several shards its item lies.
     pub(crate) fn passed(&self) -> Option<Key> {
         let cursor = if self.drawn && self.index.is_none() && self.home.is_none() {

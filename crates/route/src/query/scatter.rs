@@ -211,10 +211,13 @@ impl Scatter {
         }
         self.wanted.sizes.learn(&self.wanted.learned_as, self.read.0, self.read.1);
         let limited = self.wanted.limit.is_some_and(|limit| self.collected.rows.len() >= limit);
-        self.collected.more = limited || !self.merge.is_empty();
         let shape = &self.wanted.gathering.shape;
-        self.collected.tied =
-            shape.marks == Marks::Ties && self.merge.tied(Some(&shape.from).filter(|from| from.is_some()));
+        let at_end = shape.end.is_some() && self.merge.last().is_some_and(|last| *last == shape.end);
+        // What a shard may have behind the end of the condition is not asked for.
+        self.collected.more =
+            if at_end { self.merge.has_more_at_hand() } else { limited || !self.merge.is_empty() };
+        self.collected.tied = shape.marks == Marks::Ties
+            && (at_end || self.merge.tied(Some(&shape.from).filter(|from| from.is_some())));
         Ok(Progress::Collected(std::mem::take(&mut self.collected)))
     }
 

@@ -66,6 +66,14 @@ struct Read {
     refused: Option<Error>,
 }
 
+/// What a store answers that is only asked whether it takes a Query up to, or from, the sort key 03.
+fn asked(body: &Bytes) -> Result<Bytes, Error> {
+    match json::member(body, "ExclusiveStartKey").unwrap() {
+        Some(start) if read_item(start).unwrap()["sk"] == text("03") => Err(Error::validation(fake::AT_END)),
+        _ => Ok(Bytes::from_static(b"{}")),
+    }
+}
+
 /// Reads all pages. `rebuilt`: with cursors that have only the keys of the last item.
 fn read(drawn: &Drawn, store: &Fake, body: &str, rebuilt: bool) -> Read {
     let router = Router::new();
@@ -79,7 +87,9 @@ fn read(drawn: &Drawn, store: &Fake, body: &str, rebuilt: bool) -> Read {
                 Step::Call(calls) => {
                     for call in calls {
                         assert_eq!(call.operation, Operation::Query);
-                        execution.answer(call.id, store.query(&call.body));
+                        let legacy = json::member(&call.body, "KeyConditions").unwrap().is_some();
+                        let answer = if legacy { asked(&call.body) } else { store.query(&call.body) };
+                        execution.answer(call.id, answer);
                     }
                 }
                 Step::Done(answer) => break answer,
@@ -151,7 +161,55 @@ proptest! {
         expected.sort_unstable();
         prop_assert_eq!(rows, expected);
         let (last, full) = found.pages.split_last().unwrap();
-        prop_assert!(full.iter().all(|page| page.scanned == limit) && last.scanned < limit);
+        let end = bounds.filter(|_| index.is_none()).map(|(a, b)| if descending { a.min(b) } else { a.max(b) });
+        let ended = last.items.last().is_some_and(|item| end.is_some_and(|end| item["sk"] == text(format!("{end:02}"))));
+        prop_assert!(full.iter().all(|page| page.scanned == limit) && (last.scanned < limit || last.scanned == limit && ended));
+    }
+
+    /// The other shards' rows with the sort key of a cursor on the inclusive end are reached, and no shard is sent that cursor.
+    #[test]
+    fn ties_on_the_inclusive_end_all_come(
+        shards in 2_u16..8, ties in 1_u16..8, limit in 1_usize..4, test in prop::sample::select(vec![("<=", false), (">=", true), ("BETWEEN", false), ("BETWEEN", true)]),
+        legacy: bool,
+    ) {
+        let drawn = Drawn(shards);
+        let placed: BTreeSet<(u8, u16)> = (0..ties.min(shards)).map(|shard| (3, shard)).chain([(2, 0), (4, 1)]).collect();
+        let store = Fake { items: drawn.store(&placed), ..Fake::default() };
+        let (operator, descending) = test;
+        let mut body: serde_json::Value = serde_json::from_str(&body(None, limit, descending, Some((3, 3)))).unwrap();
+        let operand = |text: &str| serde_json::json!({ "S": text });
+        let values = match (operator, descending) {
+            ("BETWEEN", false) => vec![operand("02"), operand("03")],
+            ("BETWEEN", true) => vec![operand("03"), operand("04")],
+            _ => vec![operand("03")],
+        };
+        if legacy {
+            let members = body.as_object_mut().unwrap();
+            members.remove("KeyConditionExpression");
+            members.remove("ExpressionAttributeValues");
+            let operator = match operator { "<=" => "LE", ">=" => "GE", other => other };
+            body["KeyConditions"] = serde_json::json!({
+                "pk": { "ComparisonOperator": "EQ", "AttributeValueList": [operand("game")] },
+                "sk": { "ComparisonOperator": operator, "AttributeValueList": values },
+            });
+            // Of a legacy filter the store is asked first.
+            body["QueryFilter"] = serde_json::json!({ "score": { "ComparisonOperator": "NOT_NULL" } });
+        } else {
+            let text = if values.len() == 2 { "BETWEEN :a AND :b".to_owned() } else { format!("{operator} :a") };
+            body["KeyConditionExpression"] = format!("pk = :p AND sk {text}").into();
+            body["ExpressionAttributeValues"] = serde_json::json!({ ":p": operand("game"), ":a": values[0] });
+            if let Some(high) = values.get(1) {
+                body["ExpressionAttributeValues"][":b"] = high.clone();
+            }
+        }
+        let found = read(&drawn, &store, &body.to_string(), false);
+        prop_assert!(found.refused.is_none(), "{:?}", found.refused);
+        let mut expected: Vec<(u8, u16)> = placed.iter().copied().filter(|(sort, _)| if descending { *sort >= 3 } else { *sort <= 3 }).collect();
+        if descending {
+            expected.reverse();
+        }
+        prop_assert_eq!(rows(&found.pages), expected);
+        prop_assert!(found.pages.iter().all(|page| page.scanned > 0), "nothing is left behind the last row");
     }
 
     #[test]

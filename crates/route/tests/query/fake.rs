@@ -1,4 +1,7 @@
 //! A table in memory that answers Query as DynamoDB does, with pages as short as it is told.
+//!
+//! On the table, where sort keys are unique, DynamoDB gives no cursor on the inclusive end of `<=`, `>=` and `BETWEEN`, and refuses one: nothing
+//! can follow it. On an index it does both. (`=` and `begins_with` have no such end.) Tried on DynamoDB Local 1.11.478.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -9,6 +12,9 @@ use heatsink_dynamo::value::{read_item, write_item};
 use heatsink_dynamo::{
     AttributeDefinition, Error, IndexSchema, Item, KeySchema, KeyType, KeyValue, TableSchema, Value, json,
 };
+
+/// What is said of a cursor on the inclusive end.
+pub const AT_END: &str = "The provided starting key does not match the range key predicate";
 
 pub fn attribute(name: &str, key_type: KeyType) -> AttributeDefinition {
     AttributeDefinition { name: name.into(), key_type }
@@ -71,6 +77,12 @@ fn passes(test: &SortTest, item: &Item, name: &str) -> bool {
         }
         SortTest::BeginsWith(_) => false,
     }
+}
+
+/// Whether a key stands on the inclusive end of a condition, in the direction of reading.
+pub fn is_at_end(item: &Item, condition: &KeyCondition, descending: bool) -> bool {
+    let Some((name, test)) = &condition.sort else { return false };
+    test.inclusive_end(descending).is_some_and(|end| key(item, name) == KeyValue::from_value(end))
 }
 
 fn weight(item: &Item) -> usize {
@@ -177,6 +189,7 @@ impl Fake {
         } else {
             evaluated.checked_sub(1).map(|at| rows[from + at])
         };
+        let last = last.filter(|last| index.is_some() || !is_at_end(last, &condition, descending));
         let units = bytes.div_ceil(4096).max(1) as f64
             * if get("ConsistentRead") == Some(b"true") { 1.0 } else { 0.5 };
         self.units.set(self.units.get() + units);
@@ -234,6 +247,9 @@ impl Fake {
         if index {
             let at = rows.iter().position(|row| cursor.iter().all(|name| row[*name] == start[*name]));
             return Ok(at.expect("an index resumes only after an item that it holds") + 1);
+        }
+        if is_at_end(start, condition, descending) {
+            return Err(Error::validation(AT_END));
         }
         let sort = key(start, "sk").unwrap();
         let passed = |row: &&Item| {

@@ -7,6 +7,7 @@
 //! Not here: partitions, capacity limits and throttling (`physics`), shards (`route`).
 
 mod answer;
+mod query_end;
 mod refusal;
 mod worker;
 
@@ -78,6 +79,7 @@ impl Store for Embedded {
         macro_rules! dispatch {
             ($($name:ident => $method:ident),* $(,)?) => {
                 match operation {
+                    Operation::Query => query_end::hold(body.clone(), self.run(operation, body, Database::query)),
                     $(Operation::$name => self.run(operation, body, Database::$method),)*
                     // The engine has no such operation; it is answered as DynamoDB answers a name it does not know.
                     _ => futures::future::ready(Err(Error::bare(Code::UnknownOperationException))).boxed(),
@@ -103,7 +105,6 @@ impl Store for Embedded {
             ListTables => list_tables,
             ListTagsOfResource => list_tags_of_resource,
             PutItem => put_item,
-            Query => query,
             Scan => scan,
             SearchVectors => search_vectors,
             TagResource => tag_resource,

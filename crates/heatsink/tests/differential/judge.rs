@@ -1,0 +1,37 @@
+//! Which store says what is right: it runs unsharded, and below sharding.
+
+use std::sync::Arc;
+
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+use serde::{Deserialize, Serialize};
+
+use crate::local::Local;
+
+/// A kind of store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Judge {
+    /// The embedded engine.
+    #[default]
+    Engine,
+    /// DynamoDB Local (`local`).
+    DynamoDbLocal,
+}
+
+impl Judge {
+    /// An empty store.
+    pub fn store(self) -> Arc<dyn Store> {
+        match self {
+            Judge::Engine => Arc::new(Embedded::memory().expect("memory")),
+            Judge::DynamoDbLocal => Arc::new(Local::new()),
+        }
+    }
+
+    /// The command that runs a kept case again, without its file.
+    pub fn replays_with(self) -> &'static str {
+        match self {
+            Judge::Engine => "cargo test -p heatsink --test differential",
+            Judge::DynamoDbLocal => "clients/local-judge",
+        }
+    }
+}
