@@ -18,6 +18,7 @@ use heatsink_dynamo::value::read_attributes;
 use heatsink_dynamo::{Error, IndexSchema, TableSchema, Value};
 use heatsink_layout::Table;
 
+use crate::expression::projection as read_projection;
 use crate::query::project;
 use crate::refusal::own;
 use crate::request::{Changes, Request, quoted};
@@ -70,7 +71,7 @@ impl LocalFilter {
         let projection_text = request.string("ProjectionExpression").map_err(Unfiltered::Refused)?;
         let projection = projection_text
             .as_deref()
-            .map(|text| Projection::read(text, &bindings, checks))
+            .map(|text| read_projection(text, &bindings, checks, schema))
             .transpose()
             .map_err(|_| Unfiltered::Invalid)?;
         let sent: Vec<&str> = std::iter::once(&*text).chain(projection_text.as_deref()).collect();

@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 use super::complete::Complete;
 use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked::asked_first;
+use crate::expression::projection as read_projection;
 use crate::key::{KeyText, Lost, locate};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::query::legacy::modernized;
@@ -71,7 +72,7 @@ fn read(
     let filter =
         filter_text.as_deref().map(|text| Condition::read(Parameter::Filter, text, &bindings, checks));
     let filter = filter.transpose().map_err(invalid)?;
-    let projection = projection_text.as_deref().map(|text| Projection::read(text, &bindings, checks));
+    let projection = projection_text.as_deref().map(|text| read_projection(text, &bindings, checks, table));
     let projection = projection.transpose().map_err(invalid)?;
     let sent: Vec<&str> =
         [filter_text.as_deref(), projection_text.as_deref()].into_iter().flatten().collect();

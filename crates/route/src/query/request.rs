@@ -15,6 +15,7 @@ use heatsink_layout::{Slot, Table, Unplaced};
 
 use super::Key;
 use super::range::Condition;
+use crate::expression::projection;
 use crate::refusal::own;
 use crate::request::Request;
 
@@ -113,7 +114,7 @@ impl<'a> Query<'a> {
             None => None,
             Some(text) => {
                 let projection =
-                    Projection::read(&text, &bindings, checks).map_err(|_| Unplanned::Invalid)?;
+                    projection(&text, &bindings, checks, schema).map_err(|_| Unplanned::Invalid)?;
                 Some((text, projection))
             }
         };

@@ -29,7 +29,7 @@ impl Gathering {
         // The store checks the filter, but holds nothing back: what is evaluated, and where a page ends, is decided here.
         // Without parentheses, since DynamoDB refuses redundant ones and OR binds least.
         let filter = query.filter.as_ref().and_then(|(text, _)| {
-            let any = fresh.name(&no_key(query));
+            let any = fresh.name(&mentioned(query));
             let always = format!("{text} OR attribute_exists({any}) OR attribute_not_exists({any})");
             (always.len() <= MAX_FILTER).then_some(always)
         });
@@ -98,8 +98,13 @@ fn holds(index: &IndexSchema, name: &str) -> bool {
     index.projects_all || index.included.iter().any(|included| included == name)
 }
 
-/// A name that is no key: a Query's filter must not mention keys.
-fn no_key(query: &Query<'_>) -> String {
+/// A name that the filter may mention: one that it does mention, which is no key, and which the index holds if the store takes the filter at
+/// all. A filter of values alone gets a name that is no key.
+fn mentioned(query: &Query<'_>) -> String {
+    let mentioned = query.filter.as_ref().and_then(|(_, filter)| filter.roots().into_iter().next());
+    if let Some(mentioned) = mentioned {
+        return mentioned.to_owned();
+    }
     let keys = query.cursor_attributes();
     let mut name = "heatsink".to_owned();
     while keys.iter().any(|key| key.name == name) {

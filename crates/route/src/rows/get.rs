@@ -13,6 +13,7 @@ use super::{keys, whole};
 use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked;
 use crate::counter::{MEANINGLESS, row0, single_capacity};
+use crate::expression::projection as read_projection;
 use crate::item::{Physical, in_store_words, physical};
 use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned, Single};
 use crate::point::finish;
@@ -46,7 +47,7 @@ impl Shown {
                 ));
             }
             (Some(text), None) => {
-                let projection = Projection::read(&text, &bindings, checks)?;
+                let projection = read_projection(&text, &bindings, checks, table)?;
                 if checks == Checks::All {
                     bindings.check_unused(&[&text])?;
                 }

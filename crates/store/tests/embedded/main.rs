@@ -1,5 +1,6 @@
 //! The embedded store through its one door: what goes in comes out, in order, and bad input harms nobody.
 
+mod query_end;
 mod support;
 mod wire_oracle;
 
