@@ -37,6 +37,10 @@ fuzz *arguments:
 differential steps="10000000" seed="1000000":
     HEATSINK_SEED={{ seed }} HEATSINK_STEPS={{ steps }} cargo test --profile long -p heatsink --test differential sharded_answers -- --nocapture
 
+# A million random calls, sharded over DynamoDB Local against DynamoDB Local (needs Java)
+differential-local steps="1000000" seed="1":
+    HEATSINK_PROFILE=long clients/local-judge {{ steps }} {{ seed }}
+
 # Run the public conformance suite from a checkout of it
 conformance checkout:
     benches/conformance {{ checkout }}

@@ -106,8 +106,14 @@ async fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answe
 
 /// The first difference that matters between the unsharded and the sharded answer.
 pub fn difference(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
-    if plain.error != sharded.error && standing(step, plain, sharded) == Standing::Comparable {
-        return Some(format!("errors differ: {:?} / {:?}", plain.error, sharded.error));
+    if plain.error != sharded.error {
+        match standing(case.judge, step, plain, sharded) {
+            Standing::Comparable => {
+                return Some(format!("errors differ: {:?} / {:?}", plain.error, sharded.error));
+            }
+            Standing::OtherWords => return differs("rows", &json!(rows(plain)), &json!(rows(sharded))),
+            Standing::EitherMistake | Standing::Overlooked => {}
+        }
     }
     if let Some(what) = capacity(case, step, plain, sharded) {
         return Some(what);

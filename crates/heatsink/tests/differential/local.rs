@@ -37,6 +37,8 @@ const LACKING: &[(Lacking, &str)] = &[
     (Lacking::Operation("UntagResource"), "the server has no tags"),
     (Lacking::Operation("ListTagsOfResource"), "the server has no tags"),
     (Lacking::Operation("DescribeEndpoints"), "the server has no endpoints but itself"),
+    (Lacking::Operation("GetRecords"), "streams are left out (`without_stream`)"),
+    (Lacking::Operation("ListStreams"), "streams are left out (`without_stream`)"),
     (
         Lacking::Member("ReturnValuesOnConditionCheckFailure"),
         "outside transactions it came in 2023; in transactions the server's reasons hold no items",
@@ -46,6 +48,57 @@ const LACKING: &[(Lacking, &str)] = &[
 enum Lacking {
     Operation(&'static str),
     Member(&'static str),
+}
+
+/// The most actions that the server takes in a transaction; DynamoDB takes 100.
+const ACTIONS: u32 = 10;
+
+/// Whether the server can carry out what rules make of a request: a counter is written by a transaction of as many actions as it has shards.
+pub fn can(rules: &str) -> bool {
+    let shards =
+        rules.split("shards = ").skip(1).filter_map(|rest| rest.split(|c: char| !c.is_ascii_digit()).next());
+    !rules.contains("\"counter\"")
+        || shards.filter_map(|shards| shards.parse::<u32>().ok()).all(|shards| shards <= ACTIONS)
+}
+
+/// A table as the server can have it. It numbers the records of all streams of all access keys with one clock, and fails where two have the same
+/// number.
+pub fn without_stream(mut create: Json) -> Json {
+    remove(&mut create, "StreamSpecification");
+    create
+}
+
+/// Refusals that the server words otherwise than DynamoDB: its words, and those of DynamoDB, which Heatsink has from requests to it
+/// (`heatsink_dynamo::wire`) and says without asking the store.
+const WORDINGS: &[(&str, &str)] = &[(
+    "Limit must be greater than or equal to 1",
+    "1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1",
+)];
+
+/// Whether two refusals are one in the words of the server and of DynamoDB.
+pub fn same_refusal(server: &str, ours: &str) -> bool {
+    WORDINGS.contains(&(server, ours))
+}
+
+/// Writes numbers as the server gives them back from a put. It keeps those of an update as they were written until the item is put again, which
+/// the writer past Heatsink does (`outside`).
+pub fn canonical_numbers(value: &mut Json) {
+    match value {
+        Json::Object(members) => {
+            for (name, member) in members {
+                match member {
+                    Json::String(text) if name == "N" => {
+                        if let Ok(number) = heatsink_dynamo::Number::parse(text) {
+                            *text = number.to_string();
+                        }
+                    }
+                    member => canonical_numbers(member),
+                }
+            }
+        }
+        Json::Array(elements) => elements.iter_mut().for_each(canonical_numbers),
+        _ => {}
+    }
 }
 
 /// Leaves out of a case what the server does not have.

@@ -69,13 +69,17 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         }
         item[name] = value(&moved, kind);
         let put = json!({ "TableName": table.name, "Item": item });
-        run(world, Operation::PutItem, put);
+        let put = Step { operation: Operation::PutItem.name().to_owned(), body: put };
+        if compare::run(&*world.raw, &put).error.is_some() {
+            // DynamoDB Local lets an update make an item that it does not let anyone put: with an index key of a wrong type.
+            continue;
+        }
         let delete = json!({ "TableName": table.name, "Key": key });
         run(world, Operation::DeleteItem, delete);
     }
 }
 
-/// What the other writer does succeeds.
+/// What the other writer removes was there.
 fn run(world: &World, operation: Operation, body: Json) {
     let step = Step { operation: operation.name().to_owned(), body };
     assert_eq!(compare::run(&*world.raw, &step).error, None);

@@ -74,7 +74,7 @@ impl Case {
                 continue;
             }
             let left = compare::run(&*plain, step);
-            if standing(step, &left, &right) == Standing::Overlooked {
+            if standing(self.judge, step, &left, &right) == Standing::Overlooked {
                 tally.overlooked += 1;
                 // If it was a write, the engine's store holds what no DynamoDB would: the case ends here.
                 return None;

@@ -16,6 +16,7 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::judge::Judge;
+use crate::local;
 use crate::schema::Table;
 
 /// The rules that cases draw from. `*` is every table with a sort key and a partition key that can take a suffix.
@@ -97,9 +98,10 @@ pub const RULES: &[&str] = &[
 ];
 
 /// The rules of a case; only of those that hold `HEATSINK_RULES`, if it is set.
-pub fn draw(rng: &mut Rng) -> String {
+pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
-    let rules: Vec<&str> = RULES.iter().copied().filter(|rules| rules.contains(&named)).collect();
+    let can = |rules: &&str| judge == Judge::Engine || local::can(rules);
+    let rules: Vec<&str> = RULES.iter().copied().filter(can).filter(|rules| rules.contains(&named)).collect();
     rules[rng.usize(..rules.len())].to_owned()
 }
 
@@ -130,9 +132,13 @@ impl Store for Sharded {
     }
 }
 
-fn create(store: &dyn Store, tables: &[Table]) {
+fn create(judge: Judge, store: &dyn Store, tables: &[Table]) {
     for table in tables {
-        let body = Bytes::from(table.create().to_string());
+        let body = match judge {
+            Judge::Engine => table.create(),
+            Judge::DynamoDbLocal => local::without_stream(table.create()),
+        };
+        let body = Bytes::from(body.to_string());
         block_on(store.call(Operation::CreateTable, body)).expect("the table is valid");
     }
 }
@@ -140,7 +146,7 @@ fn create(store: &dyn Store, tables: &[Table]) {
 /// A store as it is.
 pub fn unsharded(judge: Judge, tables: &[Table]) -> Arc<dyn Store> {
     let store = judge.store();
-    create(&*store, tables);
+    create(judge, &*store, tables);
     store
 }
 
@@ -159,7 +165,7 @@ impl World {
         let raw = judge.store();
         let turn = turns(rules);
         let read = Rules::read("rules", rules).expect("the rules are valid");
-        create(&Sharded(vec![gateway(&raw, &read)], AtomicUsize::new(0)), tables);
+        create(judge, &Sharded(vec![gateway(&raw, &read)], AtomicUsize::new(0)), tables);
         let Some(spreads) = turn else { return World::before(raw.clone(), raw, rules) };
         // Two gateways between two steps of an adoption.
         let gateways = [false, true].map(|writes_new| {
