@@ -15,11 +15,17 @@ const FIRST: usize = usize::MAX;
 
 /// A plan that is carried out if the store does not refuse the request as it came. For reads only.
 pub(crate) fn asked_first(operation: Operation, body: Bytes, then: Plan) -> Plan {
-    // One item is enough, whatever the answer would hold.
-    let body = match json::member(&body, "Limit") {
-        Ok(None) => json::splice_members(&body, &[("Limit", Some(b"1"))]).map_or(body, Bytes::from),
-        _ => body,
-    };
+    let has = |name| !matches!(json::member(&body, name), Ok(None));
+    let mut changes: Vec<(&str, Option<&[u8]>)> = Vec::new();
+    if !has("Limit") {
+        // One item is enough, whatever the answer would hold.
+        changes.push(("Limit", Some(b"1")));
+    }
+    if has("Segment") {
+        // The logical key lies in another segment than the physical one, which `then` sends; the store would refuse it.
+        changes.push(("ExclusiveStartKey", None));
+    }
+    let body = json::splice_members(&body, &changes).map_or_else(|_| body.clone(), Bytes::from);
     first(
         operation,
         body,

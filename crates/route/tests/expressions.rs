@@ -31,6 +31,24 @@ fn holds(body: &str, stored: Option<&str>) -> bool {
     Condition::parse(Kind::Condition, text, &bindings).unwrap().holds(&item)
 }
 
+/// A cursor is of the segment in which its physical key lies: DynamoDB refuses it in any other, and so it would the logical key.
+#[test]
+fn a_later_page_of_a_segment_is_asked_for_without_its_cursor() {
+    let body = r#"{"TableName":"Tab","Segment":1,"TotalSegments":4,"Limit":5,"ExclusiveStartKey":{"pk":{"S":"a"},"sk":{"S":"b"}},
+        "ScanFilter":{"pk":{"ComparisonOperator":"EQ","AttributeValueList":[{"S":"a"}]}}}"#;
+    let mut sent = Vec::new();
+    run(plan(Operation::Scan, body).unwrap(), |_, body| {
+        sent.push(json(body));
+        Ok(Bytes::from_static(br#"{"Items":[],"Count":0,"ScannedCount":0}"#))
+    })
+    .unwrap();
+    assert_eq!(
+        (sent.len(), &sent[0]["Segment"], &sent[0]["ExclusiveStartKey"]),
+        (2, &1.into(), &serde_json::Value::Null)
+    );
+    assert!(sent[1]["ExclusiveStartKey"]["pk"]["S"].as_str().unwrap().starts_with('a'), "{}", sent[1]);
+}
+
 #[test]
 fn conditions_mean_the_logical_key() {
     let values = r#""ExpressionAttributeValues":{":v":{"S":"game"}}"#;
