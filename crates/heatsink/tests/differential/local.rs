@@ -16,7 +16,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{Error, Operation};
+use heatsink_dynamo::{Error, Operation, wire};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -43,11 +43,17 @@ const LACKING: &[(Lacking, &str)] = &[
         Lacking::Member("ReturnValuesOnConditionCheckFailure"),
         "outside transactions it came in 2023; in transactions the server's reasons hold no items",
     ),
+    (
+        Lacking::Comparison("NOT_CONTAINS", "CONTAINS"),
+        "the server does not hold it of an item without the attribute; the embedded engine and Heatsink do, as NOT contains(...) does",
+    ),
 ];
 
 enum Lacking {
     Operation(&'static str),
     Member(&'static str),
+    /// A legacy operator, and one to take in its place.
+    Comparison(&'static str, &'static str),
 }
 
 /// The most actions that the server takes in a transaction; DynamoDB takes 100.
@@ -68,20 +74,20 @@ pub fn without_stream(mut create: Json) -> Json {
     create
 }
 
-/// Refusals that the server words otherwise than DynamoDB: its words, and those of DynamoDB, which Heatsink has from requests to it
-/// (`heatsink_dynamo::wire`) and says without asking the store.
-const WORDINGS: &[(&str, &str)] = &[(
-    "Limit must be greater than or equal to 1",
-    "1 validation error detected: Value at 'Limit' failed to satisfy constraint: Member must have value greater than or equal to 1",
-)];
+/// What Heatsink adds to a refusal of an item that is too large.
+const SUFFIX_COUNTS: &str = " (the table is sharded, and the shard suffix of ";
 
-/// Whether two refusals are one in the words of the server and of DynamoDB.
-pub fn same_refusal(server: &str, ours: &str) -> bool {
-    WORDINGS.contains(&(server, ours))
+/// Whether two refusals of a request are one in the words of the server and of DynamoDB: the form of a request is checked before any store sees
+/// it, in the words that DynamoDB has today, and the server has those of 2020.
+pub fn same_refusal(step: &Step, server: &str, ours: &str) -> bool {
+    let operation = Operation::by_name(&step.operation);
+    let formless =
+        operation.is_some_and(|operation| wire::check(operation, step.body.to_string().as_bytes()).is_err());
+    formless || ours.strip_prefix(server).is_some_and(|more| more.starts_with(SUFFIX_COUNTS))
 }
 
 /// Writes numbers as the server gives them back from a put. It keeps those of an update as they were written until the item is put again, which
-/// the writer past Heatsink does (`outside`).
+/// the writer past Heatsink does (`outside`), or they are added to, which the rows of a counter are (`counters`).
 pub fn canonical_numbers(value: &mut Json) {
     match value {
         Json::Object(members) => {
@@ -107,6 +113,9 @@ pub fn leave_out(steps: &mut Vec<Step>) {
         match lacking {
             Lacking::Operation(name) => steps.retain(|step| step.operation != *name),
             Lacking::Member(name) => steps.iter_mut().for_each(|step| remove(&mut step.body, name)),
+            Lacking::Comparison(name, other) => {
+                steps.iter_mut().for_each(|step| replace(&mut step.body, name, other));
+            }
         }
     }
 }
@@ -118,6 +127,19 @@ fn remove(value: &mut Json, name: &str) {
             members.values_mut().for_each(|member| remove(member, name));
         }
         Json::Array(elements) => elements.iter_mut().for_each(|element| remove(element, name)),
+        _ => {}
+    }
+}
+
+fn replace(value: &mut Json, name: &str, other: &str) {
+    match value {
+        Json::Object(members) => {
+            if members.get("ComparisonOperator").is_some_and(|operator| operator == name) {
+                members.insert("ComparisonOperator".to_owned(), json!(other));
+            }
+            members.values_mut().for_each(|member| replace(member, name, other));
+        }
+        Json::Array(elements) => elements.iter_mut().for_each(|element| replace(element, name, other)),
         _ => {}
     }
 }
@@ -183,10 +205,11 @@ impl Local {
         };
         let mut request = format!(
             "POST / HTTP/1.1\r\nHost: {}\r\nContent-Type: application/x-amz-json-1.0\r\nX-Amz-Target: {}\r\nContent-Length: {}\r\n\
-             Authorization: AWS4-HMAC-SHA256 Credential=judge{}/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0\r\n\r\n",
+             Authorization: AWS4-HMAC-SHA256 Credential=judge{}x{}/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0\r\n\r\n",
             self.address,
             operation.target(),
             body.len(),
+            std::process::id(),
             self.key,
         )
         .into_bytes();

@@ -156,7 +156,7 @@ fn run_case(judge: Judge, seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Op
     }
     if judge == Judge::DynamoDbLocal {
         local::leave_out(&mut steps);
-        if outside::has(&rules) {
+        if outside::has(&rules) || counters::has(&rules) {
             steps.iter_mut().for_each(|step| local::canonical_numbers(&mut step.body));
         }
     }

@@ -36,7 +36,7 @@ pub fn standing(judge: Judge, step: &Step, plain: &Answer, sharded: &Answer) -> 
     }
     if let (Judge::DynamoDbLocal, Some(server), Some(ours)) = (judge, message(plain), message(sharded))
         && code(plain) == code(sharded)
-        && local::same_refusal(&server, &ours)
+        && local::same_refusal(step, &server, &ours)
     {
         return Standing::OtherWords;
     }

@@ -15,6 +15,7 @@ use serde_json::Value as Json;
 use super::complete::Complete;
 use crate::answer::unreadable;
 use crate::asked::asked_first;
+use crate::expression::projection as read_projection;
 use crate::plan::{Explanation, Kind as PlanKind, Plan, Planned};
 use crate::query::legacy::modernized;
 use crate::query::project;
@@ -70,7 +71,14 @@ pub(crate) fn plan(
         )));
     }
     let select = request.string("Select")?;
-    let Some(shown) = shown(request, table)? else { return plan(request.body) };
+    let (shown, doubtful) = match shown(request, table, Checks::All)? {
+        Some(shown) => (shown, false),
+        // What only the checks here find wrong the store may take: it decides.
+        None => match shown(request, table, Checks::Meaning)? {
+            Some(shown) => (shown, true),
+            None => return plan(request.body),
+        },
+    };
     if select.as_deref() == Some("COUNT") {
         return plan(request.body);
     }
@@ -91,16 +99,17 @@ pub(crate) fn plan(
     let complete = if fetched { complete.with_row0() } else { complete };
     let changes: Changes = shown.asked.iter().map(|(name, value)| (*name, Some(value.clone()))).collect();
     let body = if changes.is_empty() { request.body.clone() } else { set_members(request.body, &changes)? };
-    match plan(&body)? {
+    let plan = match plan(&body)? {
         Plan::Single(inner) | Plan::Scatter(inner) => {
-            Ok(Plan::Scatter(Box::new(Completed { operation, inner, shown, complete })))
+            Plan::Scatter(Box::new(Completed { operation, inner, shown, complete }))
         }
-        forward @ Plan::Forward { .. } => Ok(forward),
-    }
+        forward @ Plan::Forward { .. } => forward,
+    };
+    Ok(if doubtful { asked_first(operation, request.body.clone(), plan) } else { plan })
 }
 
 /// What a page shows; `None` for a request that is not valid.
-fn shown(request: &Request<'_>, table: &Table) -> Result<Option<Shown>, Error> {
+fn shown(request: &Request<'_>, table: &Table, checks: Checks) -> Result<Option<Shown>, Error> {
     let names = ["KeyConditionExpression", "FilterExpression", "ProjectionExpression"];
     let mut texts = Vec::new();
     for name in names {
@@ -115,8 +124,8 @@ fn shown(request: &Request<'_>, table: &Table) -> Result<Option<Shown>, Error> {
         return Ok(Some(Shown { projection: None, asked: Vec::new() }));
     };
     let all: Vec<&str> = texts.iter().flatten().map(|text| &**text).collect();
-    let Ok(projection) = Projection::read(text, &bindings, Checks::All) else { return Ok(None) };
-    if bindings.check_unused(&all).is_err() {
+    let Ok(projection) = read_projection(text, &bindings, checks, table) else { return Ok(None) };
+    if checks == Checks::All && bindings.check_unused(&all).is_err() {
         return Ok(None);
     }
     let wanted = whole_attributes(&projection, table);
