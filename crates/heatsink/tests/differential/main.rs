@@ -26,6 +26,7 @@ mod concurrent;
 mod counters;
 mod generate;
 mod judge;
+mod lacking;
 #[path = "../late/store.rs"]
 mod late;
 mod legacy;
@@ -155,10 +156,7 @@ fn run_case(judge: Judge, seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Op
         outside::hide(&mut steps);
     }
     if judge == Judge::DynamoDbLocal {
-        local::leave_out(&mut steps);
-        if outside::has(&rules) || counters::has(&rules) {
-            steps.iter_mut().for_each(|step| local::canonical_numbers(&mut step.body));
-        }
+        lacking::leave_out(&mut steps, &rules);
     }
     let large = seed % 10 == 9;
     if large {

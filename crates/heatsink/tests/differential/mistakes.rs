@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::compare::Answer;
 use crate::generate::Step;
 use crate::judge::Judge;
-use crate::local;
+use crate::lacking;
 
 /// How the two answers to one request stand to each other.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Standing {
     Comparable,
     /// Both refuse, each for another of several mistakes.
     EitherMistake,
-    /// Both refuse the same, each in words of its own (`local`); or what only a cursor that nobody was given meets.
+    /// Both refuse the same, each in words of its own (`lacking`); or what only a cursor that nobody was given meets.
     OtherWords,
     /// The engine overlooked a mistake that DynamoDB refuses, and sharding did not. If it wrote, the stores are no longer equal.
     Overlooked,
@@ -36,7 +36,7 @@ pub fn standing(judge: Judge, step: &Step, plain: &Answer, sharded: &Answer) -> 
     }
     if let (Judge::DynamoDbLocal, Some(server), Some(ours)) = (judge, message(plain), message(sharded))
         && code(plain) == code(sharded)
-        && local::same_refusal(step, &server, &ours)
+        && lacking::same_refusal(step, &server, &ours)
     {
         return Standing::OtherWords;
     }

@@ -16,7 +16,7 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::judge::Judge;
-use crate::local;
+use crate::lacking;
 use crate::schema::Table;
 
 /// The rules that cases draw from. `*` is every table with a sort key and a partition key that can take a suffix.
@@ -100,7 +100,7 @@ pub const RULES: &[&str] = &[
 /// The rules of a case; only of those that hold `HEATSINK_RULES`, if it is set.
 pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
-    let can = |rules: &&str| judge == Judge::Engine || local::can(rules);
+    let can = |rules: &&str| judge == Judge::Engine || lacking::can(rules);
     let rules: Vec<&str> = RULES.iter().copied().filter(can).filter(|rules| rules.contains(&named)).collect();
     rules[rng.usize(..rules.len())].to_owned()
 }
@@ -136,7 +136,7 @@ fn create(judge: Judge, store: &dyn Store, tables: &[Table]) {
     for table in tables {
         let body = match judge {
             Judge::Engine => table.create(),
-            Judge::DynamoDbLocal => local::without_stream(table.create()),
+            Judge::DynamoDbLocal => lacking::without_stream(table.create()),
         };
         let body = Bytes::from(body.to_string());
         block_on(store.call(Operation::CreateTable, body)).expect("the table is valid");

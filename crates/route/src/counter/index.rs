@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::expression::{Bindings, Checks, Condition, Fresh, Kind, Projection};
+use heatsink_dynamo::expression::{Bindings, Checks, Condition, Fresh, Kind};
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{Error, IndexSchema, Operation};
 use heatsink_layout::Table;

@@ -138,6 +138,44 @@ fn what_is_invalid_is_refused_by_the_store() {
     );
 }
 
+/// An index refuses a filter that mentions what it does not hold, be it in the condition that is added behind the client's.
+#[test]
+fn a_filter_mentions_nothing_that_the_client_does_not() {
+    let body = with(
+        &with(ALL, "ExpressionAttributeValues", br#"{":p":{"S":"game"},":v":{"N":"4"}}"#),
+        "FilterExpression",
+        br#""v > :v AND attribute_exists(w.x)""#,
+    );
+    for index in [None, Some(&br#""local""#[..]), Some(br#""names""#)] {
+        let body = index.map_or_else(|| body.clone(), |index| with(&body, "IndexName", index));
+        let plan = Router::new().plan(Operation::Query, &Bytes::from(body), &Shards(4)).unwrap();
+        for call in plan.explain().calls {
+            let names = call.body["ExpressionAttributeNames"].as_object().unwrap();
+            assert!(names.values().all(|name| name == "pk" || name == "v" || name == "w"), "{names:?}");
+            let filter = call.body["FilterExpression"].as_str().unwrap();
+            assert!(filter.starts_with("v > :v AND attribute_exists(w.x) OR attribute_exists("), "{filter}");
+        }
+    }
+}
+
+/// The store is asked for the whole attribute, so it would not see what it refuses.
+#[test]
+fn a_projection_into_a_key_is_shown_to_the_store_first() {
+    for (projection, asks) in [("sk.k", true), ("score[0]", true), ("sk, v.k", false)] {
+        let body = Bytes::from(with(ALL, "ProjectionExpression", format!("\"{projection}\"").as_bytes()));
+        let mut execution = Router::new().plan(Operation::Query, &body, &Shards(4)).unwrap().execute();
+        let Step::Call(calls) = execution.step() else { panic!("calls") };
+        assert_eq!(calls.len() == 1, asks, "{projection}");
+        if asks {
+            assert!(String::from_utf8_lossy(&calls[0].body).contains(projection));
+            let refusal = "Key attributes must be scalars";
+            execution.answer(calls[0].id, Err(Error::validation(refusal)));
+            let Step::Done(answer) = execution.step() else { panic!("an answer") };
+            is_refusal(answer.map(page), refusal);
+        }
+    }
+}
+
 #[test]
 fn a_store_that_accepts_what_is_invalid_gives_no_data_away() {
     let (shards, router) = (Shards(4), Router::new());
