@@ -6,17 +6,19 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{call, refused, table};
 
-/// A condition in both forms, with its operands; the letter at its inclusive end forwards, and backwards; how many of `a` to `h` it holds.
-const CONDITIONS: [(&str, &str, &[&str], Option<&str>, Option<&str>, usize); 9] = [
-    ("sk = :a", "EQ", &["d"], None, None, 1),
-    ("sk < :a", "LT", &["d"], None, None, 3),
-    ("sk <= :a", "LE", &["d"], Some("d"), None, 4),
-    ("sk > :a", "GT", &["d"], None, None, 4),
-    ("sk >= :a", "GE", &["d"], None, Some("d"), 5),
-    ("sk BETWEEN :a AND :b", "BETWEEN", &["c", "e"], Some("e"), Some("c"), 3),
-    ("sk BETWEEN :a AND :b", "BETWEEN", &["c", "c"], Some("c"), Some("c"), 1),
-    ("sk BETWEEN :a AND :b", "BETWEEN", &["bb", "ee"], None, None, 3),
-    ("begins_with(sk, :a)", "BEGINS_WITH", &["d"], None, None, 1),
+/// A condition in both forms, with its operands; its inclusive end upwards and downwards; how many of `a` to `h` it holds.
+type Condition = (&'static str, &'static str, &'static [&'static str], [Option<&'static str>; 2], usize);
+
+const CONDITIONS: [Condition; 9] = [
+    ("sk = :a", "EQ", &["d"], [None, None], 1),
+    ("sk < :a", "LT", &["d"], [None, None], 3),
+    ("sk <= :a", "LE", &["d"], [Some("d"), None], 4),
+    ("sk > :a", "GT", &["d"], [None, None], 4),
+    ("sk >= :a", "GE", &["d"], [None, Some("d")], 5),
+    ("sk BETWEEN :a AND :b", "BETWEEN", &["c", "e"], [Some("e"), Some("c")], 3),
+    ("sk BETWEEN :a AND :b", "BETWEEN", &["c", "c"], [Some("c"), Some("c")], 1),
+    ("sk BETWEEN :a AND :b", "BETWEEN", &["bb", "ee"], [None, None], 3),
+    ("begins_with(sk, :a)", "BEGINS_WITH", &["d"], [None, None], 1),
 ];
 
 fn query(condition: &str, operator: &str, operands: &[&str], forward: bool, legacy: bool) -> Json {
@@ -48,7 +50,7 @@ async fn no_cursor_is_given_or_taken_on_the_end_that_a_condition_includes() {
         let item = json!({"pk": {"S": "p"}, "sk": {"S": sort.to_string()}});
         call(&store, Operation::PutItem, json!({"TableName": "game", "Item": item})).await;
     }
-    for (condition, operator, operands, up, down, held) in CONDITIONS {
+    for (condition, operator, operands, [up, down], held) in CONDITIONS {
         for (forward, end) in [(true, up), (false, down)] {
             for legacy in [false, true] {
                 let mut body = query(condition, operator, operands, forward, legacy);
