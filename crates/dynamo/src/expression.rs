@@ -10,6 +10,7 @@ pub mod ast;
 mod bindings;
 mod check;
 mod condition;
+mod cost;
 mod eval;
 mod faults;
 mod key_condition;
@@ -26,6 +27,7 @@ mod update_parse;
 
 pub use ast::{Assigned, Comparator, Condition, Operand, Path, Projection, Step, Update};
 pub use bindings::{Bindings, Fresh, may_mention, placeholders};
+pub use cost::{Extent, Measured};
 pub use key_condition::{KeyCondition, SortTest};
 pub use reserved::is_reserved;
 

@@ -51,6 +51,12 @@ impl<'a> Bindings<'a> {
         })
     }
 
+    /// The bytes of all values that the expressions mention, each as often as it is mentioned: what reading them takes.
+    pub fn mentioned(&self, expressions: &[&str]) -> usize {
+        let mentioned = expressions.iter().flat_map(|text| placeholders(text));
+        mentioned.filter_map(|key| self.values.get(key)).map(|raw| raw.len()).sum()
+    }
+
     /// The placeholders that no expression uses.
     pub fn unused<'s>(&'s self, expressions: &[&str]) -> Vec<&'s str> {
         let used: BTreeSet<&str> = expressions.iter().flat_map(|text| placeholders(text)).collect();

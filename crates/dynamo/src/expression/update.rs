@@ -7,7 +7,9 @@ use bytes::Bytes;
 use std::collections::BTreeSet;
 
 use super::ast::{Assigned, Path, Update};
+use super::cost::{Extent, Measured};
 use super::path;
+use crate::size::MAX_ITEM;
 use crate::value::numbers;
 use crate::{Error, Item, Number, Value};
 
@@ -57,6 +59,46 @@ impl Update {
             path::remove(&mut after, path).map_err(|_| invalid_path())?;
         }
         Ok(after)
+    }
+}
+
+impl Update {
+    /// An update that does the same to this item, but only writes and removes: values are worked out, sets are joined.
+    /// For an evaluator that is slow at both. A number that is added to and a set that is not there stay as they are.
+    ///
+    /// # Errors
+    /// As [`Update::apply`], and `ValidationException` when what it sets alone is larger than an item may be; it is refused
+    /// before it is made.
+    pub fn resolved(&self, item: &Item) -> Result<Update, Error> {
+        let measured = Measured::new(item);
+        let extent = Extent::Of(&measured);
+        let mut size = 0_usize;
+        for (_, value) in &self.set {
+            size = size.saturating_add(value.weigh(extent).size);
+            if size > MAX_ITEM {
+                return Err(Error::validation("Item size to update has exceeded the maximum allowed size"));
+            }
+        }
+        let mut resolved = Update { remove: self.remove.clone(), ..Update::default() };
+        for (path, value) in &self.set {
+            resolved.set.push((path.clone(), Assigned::Value(value.of(item)?)));
+        }
+        for (path, value) in &self.add {
+            match (path::get(item, path), value) {
+                (Some(existing), Value::Ss(_) | Value::Ns(_) | Value::Bs(_)) => {
+                    resolved.set.push((path.clone(), Assigned::Value(added(Some(existing), value)?)));
+                }
+                _ => resolved.add.push((path.clone(), value.clone())),
+            }
+        }
+        for (path, value) in &self.delete {
+            match path::get(item, path).map(|existing| removed(existing, value)).transpose()? {
+                Some(Some(left)) => resolved.set.push((path.clone(), Assigned::Value(left))),
+                Some(None) => resolved.remove.push(path.clone()),
+                None => resolved.delete.push((path.clone(), value.clone())),
+            }
+        }
+        Ok(resolved)
     }
 }
 

@@ -149,4 +149,30 @@ proptest! {
             (ours, theirs) => prop_assert!(false, "{} of {:?}: {:?} / {:?}", sent.text, before, ours, theirs),
         }
     }
+
+    #[test]
+    fn a_resolved_update_does_the_same_to_its_item(item in item(), tree in update()) {
+        let engine = Engine::shared();
+        let before = with_key(item, "k");
+        let sent = Sent::new(|fresh| tree.render(fresh));
+        let Ok(parsed) = Update::parse(&sent.text, &sent.bindings()) else { return Ok(()) };
+        match (parsed.resolved(&before), parsed.apply(&before)) {
+            (Ok(resolved), Ok(after)) => {
+                let resolved = Sent::new(|fresh| resolved.render(fresh));
+                engine.fill(std::slice::from_ref(&before));
+                match engine.update("k", &resolved) {
+                    Outcome::Done(theirs) => prop_assert!(
+                        same_items(&after, &theirs),
+                        "{} -> {} of {:?}: {:?} / {:?}", sent.text, resolved.text, before, after, theirs
+                    ),
+                    Outcome::Refused(why) => prop_assert!(
+                        false, "{} -> {} of {:?}: {}", sent.text, resolved.text, before, why
+                    ),
+                }
+            }
+            // What cannot be worked out cannot be applied. A path that leads nowhere is found when it is.
+            (Err(_), Ok(_)) => prop_assert!(false, "{} of {:?}", sent.text, before),
+            (_, Err(_)) => {}
+        }
+    }
 }
