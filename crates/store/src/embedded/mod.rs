@@ -7,26 +7,42 @@
 //! Not here: partitions, capacity limits and throttling (`physics`), shards (`route`).
 
 mod answer;
+mod costly;
+mod describe;
+mod engine;
+pub(crate) mod file;
+mod pages;
 mod query_end;
 mod refusal;
+mod tokens;
 mod worker;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use dynoxide::Database;
+use dynoxide::actions;
+use dynoxide::storage::Storage;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, wire};
+use heatsink_env::{Env, RealEnv};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::Store;
+use costly::evaluator::Evaluator;
+use costly::filter::Filtered;
+use costly::write::{Costly, Look, Seen};
+use engine::{Engine, drive};
 use worker::Worker;
 
 /// A DynamoDB within the process. Dropping it carries out what was already asked for and closes the database.
 pub struct Embedded {
     worker: Worker,
+    evaluator: Evaluator,
+    /// Host and port where it is served.
+    address: Arc<str>,
 }
 
 impl Embedded {
@@ -35,23 +51,63 @@ impl Embedded {
     /// # Errors
     /// When the engine cannot start.
     pub fn memory() -> Result<Self, Error> {
-        Ok(Embedded { worker: Worker::start(None)? })
+        Self::memory_with(Arc::new(RealEnv))
+    }
+
+    /// The same, with its own clock.
+    ///
+    /// # Errors
+    /// When the engine cannot start.
+    pub fn memory_with(env: Arc<dyn Env>) -> Result<Self, Error> {
+        Self::of(Worker::start(None, env)?)
     }
 
     /// A store that keeps its tables in a file, made if there is none. Beside it stand SQLite's `-wal` and `-shm`
-    /// while it is open. One process at a time.
+    /// while it is open, and `.lock`, which stays. All are readable and writable for their owner alone.
     ///
     /// # Errors
-    /// When the file cannot be opened, or is not a database of this engine.
+    /// When another process has the file open, when it is not a database of this engine, when it is a symbolic link or no
+    /// regular file, or when it cannot be opened. A file that is refused is not changed.
     pub fn file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Ok(Embedded { worker: Worker::start(Some(path.as_ref().to_owned()))? })
+        Self::file_with(path, Arc::new(RealEnv))
+    }
+
+    /// The same, with its own clock.
+    ///
+    /// # Errors
+    /// As [`Embedded::file`].
+    pub fn file_with(path: impl AsRef<Path>, env: Arc<dyn Env>) -> Result<Self, Error> {
+        Self::of(Worker::start(Some(path.as_ref().to_owned()), env)?)
+    }
+
+    fn of(worker: Worker) -> Result<Self, Error> {
+        Ok(Embedded { worker, evaluator: Evaluator::start()?, address: "localhost".into() })
+    }
+
+    /// Says where the store is served, as host and port: what `DescribeEndpoints` answers.
+    #[must_use]
+    pub fn served_at(self, address: &str) -> Self {
+        Embedded { address: address.into(), ..self }
+    }
+
+    /// Answers what the engine has no operation for.
+    fn describe(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        let address = self.address.clone();
+        async move {
+            wire::check(operation, &body)?;
+            let request: serde_json::Value =
+                serde_json::from_slice(&body).map_err(|why| refusal::unreadable(operation, &why))?;
+            let answer = move |engine: &Engine| describe::answer(engine, operation, &request, &address);
+            answer::write(&self.worker.run(answer).await??)
+        }
+        .boxed()
     }
 
     fn run<Q, A>(
         &self,
         operation: Operation,
         body: Bytes,
-        act: fn(&Database, Q) -> dynoxide::Result<A>,
+        act: Act<Q, A>,
     ) -> BoxFuture<'_, Result<Bytes, Error>>
     where
         Q: DeserializeOwned + Send + 'static,
@@ -59,61 +115,183 @@ impl Embedded {
     {
         async move {
             wire::check(operation, &body)?;
-            let request =
-                serde_json::from_slice::<Q>(&body).map_err(|why| refusal::unreadable(operation, &why))?;
-            drop(body);
-            let job = move |database: &Database| act(database, request);
-            let done = if operation.only_reads() {
-                self.worker.run_if_awaited(job).await?
-            } else {
-                self.worker.run(job).await?
-            };
-            answer::write(&done.map_err(|why| refusal::refused(operation, why))?)
+            costly::legacy::check(operation, &body)?;
+            costly::statement::check(operation, &body)?;
+            if let Some(filtered) = Filtered::read(operation, &body)? {
+                let page = self.engine(operation, &filtered.body, act).await?;
+                return self.evaluator.run(move || filtered.apply(&page)).await?;
+            }
+            match Costly::read(operation, &body)? {
+                Some(costly) => self.careful(operation, costly, &body, act).await,
+                None => self.engine(operation, &body, act).await,
+            }
         }
         .boxed()
     }
+
+    /// Has the engine carry out the request as it is.
+    async fn engine<Q, A>(&self, operation: Operation, body: &[u8], act: Act<Q, A>) -> Result<Bytes, Error>
+    where
+        Q: DeserializeOwned + Send + 'static,
+        A: Serialize + Send + 'static,
+    {
+        let request = read(operation, body)?;
+        let job = move |engine: &Engine| act(engine, request);
+        let done = if operation.only_reads() {
+            self.worker.run_if_awaited(job).await?
+        } else {
+            self.worker.run(job).await?
+        };
+        finish(operation, done)
+    }
+
+    /// Carries out a write whose expressions may be evaluated beforehand, on the evaluator's thread.
+    async fn careful<Q, A>(
+        &self,
+        operation: Operation,
+        costly: Costly,
+        body: &[u8],
+        act: Act<Q, A>,
+    ) -> Result<Bytes, Error>
+    where
+        Q: DeserializeOwned + Send + 'static,
+        A: Serialize + Send + 'static,
+    {
+        let costly = Arc::new(costly);
+        for _ in 0..ATTEMPTS {
+            let (request, look) = (read(operation, body)?, Arc::clone(&costly));
+            let looked = self.worker.run(move |engine| {
+                if look.repeated(engine) {
+                    return Ok(Looked::Done(act(engine, request)));
+                }
+                Ok(match look.look(engine)? {
+                    Look::Cheap => Looked::Done(act(engine, request)),
+                    Look::Costly(seen) => Looked::Seen(seen),
+                })
+            });
+            let seen = match looked.await?? {
+                Looked::Done(done) => return finish(operation, done),
+                Looked::Seen(seen) => seen,
+            };
+            let evaluated = Arc::clone(&costly);
+            let evaluate = move || Ok::<_, Error>((evaluated.rewritten(&seen)?, seen));
+            let (rewritten, seen) = self.evaluator.run(evaluate).await??;
+            let (request, again) = (read(operation, &rewritten)?, Arc::clone(&costly));
+            let done = self
+                .worker
+                .run(move |engine| {
+                    let act = || again.act(engine, || act(engine, request));
+                    again.unchanged(engine, &seen).then(act)
+                })
+                .await?;
+            if let Some(done) = done {
+                return finish(operation, done);
+            }
+        }
+        // So that it comes to an end under any load of writes: evaluated where nobody can write in between.
+        let done = self.worker.run(move |engine| {
+            let body = match costly.look(engine)? {
+                Look::Cheap => costly.body().clone(),
+                Look::Costly(seen) => costly.rewritten(&seen)?,
+            };
+            let request = read(operation, &body)?;
+            Ok::<_, Error>(costly.act(engine, || act(engine, request)))
+        });
+        finish(operation, done.await??)
+    }
+}
+
+/// How often a write is evaluated anew because its items were written to meanwhile, before others have to wait for it.
+const ATTEMPTS: usize = 4;
+
+/// What carries out a request on the engine.
+type Act<Q, A> = fn(&Engine, Q) -> dynoxide::Result<A>;
+
+enum Looked<A> {
+    Done(dynoxide::Result<A>),
+    Seen(Seen),
+}
+
+fn read<Q: DeserializeOwned>(operation: Operation, body: &[u8]) -> Result<Q, Error> {
+    serde_json::from_slice(body).map_err(|why| refusal::unreadable(operation, &why))
+}
+
+fn finish(operation: Operation, done: dynoxide::Result<impl Serialize>) -> Result<Bytes, Error> {
+    answer::write(&done.map_err(|why| refusal::refused(operation, why))?)
 }
 
 impl Store for Embedded {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        if describe::answers(operation) {
+            return self.describe(operation, body);
+        }
         macro_rules! dispatch {
-            ($($name:ident => $method:ident),* $(,)?) => {
+            ($($name:ident => $act:expr),* $(,)?) => {
                 match operation {
-                    Operation::Query => query_end::hold(body.clone(), self.run(operation, body, Database::query)),
-                    $(Operation::$name => self.run(operation, body, Database::$method),)*
+                    Operation::Query => query_end::hold(body.clone(), self.run(operation, body, pages::query)),
+                    $(Operation::$name => self.run(operation, body, $act),)*
                     // The engine has no such operation; it is answered as DynamoDB answers a name it does not know.
                     _ => futures::future::ready(Err(Error::bare(Code::UnknownOperationException))).boxed(),
                 }
             };
         }
+        macro_rules! plain {
+            ($module:ident) => {
+                |engine, request| drive(actions::$module::execute(&engine.storage, request))
+            };
+        }
+        macro_rules! with_vectors {
+            ($module:ident) => {
+                |engine, request| drive(actions::$module::execute(&engine.storage, request, &engine.vectors))
+            };
+        }
         dispatch! {
-            BatchExecuteStatement => batch_execute_statement,
-            BatchGetItem => batch_get_item,
-            BatchWriteItem => batch_write_item,
-            CreateTable => create_table,
-            DeleteItem => delete_item,
-            DeleteTable => delete_table,
-            DescribeStream => describe_stream,
-            DescribeTable => describe_table,
-            DescribeTimeToLive => describe_time_to_live,
-            ExecuteStatement => execute_statement,
-            ExecuteTransaction => execute_transaction,
-            GetItem => get_item,
-            GetRecords => get_records,
-            GetShardIterator => get_shard_iterator,
-            ListStreams => list_streams,
-            ListTables => list_tables,
-            ListTagsOfResource => list_tags_of_resource,
-            PutItem => put_item,
-            Scan => scan,
-            SearchVectors => search_vectors,
-            TagResource => tag_resource,
-            TransactGetItems => transact_get_items,
-            TransactWriteItems => transact_write_items,
-            UntagResource => untag_resource,
-            UpdateItem => update_item,
-            UpdateTable => update_table,
-            UpdateTimeToLive => update_time_to_live,
+            BatchExecuteStatement => plain!(batch_execute_statement),
+            BatchGetItem => plain!(batch_get_item),
+            BatchWriteItem => plain!(batch_write_item),
+            CreateTable => plain!(create_table),
+            DeleteItem => plain!(delete_item),
+            DeleteTable => with_vectors!(delete_table),
+            DescribeStream => plain!(describe_stream),
+            DescribeTable => with_vectors!(describe_table),
+            DescribeTimeToLive => plain!(describe_time_to_live),
+            ExecuteStatement => plain!(execute_statement),
+            ExecuteTransaction => tokens::execute_transaction,
+            GetItem => plain!(get_item),
+            GetRecords => plain!(get_records),
+            GetShardIterator => plain!(get_shard_iterator),
+            ListStreams => plain!(list_streams),
+            ListTables => plain!(list_tables),
+            ListTagsOfResource => plain!(list_tags_of_resource),
+            PutItem => plain!(put_item),
+            Scan => pages::scan,
+            SearchVectors => with_vectors!(search_vectors),
+            TagResource => plain!(tag_resource),
+            TransactGetItems => plain!(transact_get_items),
+            TransactWriteItems => tokens::transact_write_items,
+            UntagResource => plain!(untag_resource),
+            UpdateItem => plain!(update_item),
+            UpdateTable => with_vectors!(update_table),
+            UpdateTimeToLive => plain!(update_time_to_live),
         }
     }
+}
+
+/// The table's name, of a name or an ARN.
+fn table_name(named: &str) -> &str {
+    match named.split_once(":table/") {
+        Some((_, path)) => path.split('/').next().unwrap_or(path),
+        None => named,
+    }
+}
+
+/// The names of a table's partition key and sort key.
+fn key_names(storage: &Storage, table: &str) -> Option<[Option<String>; 2]> {
+    let schema = storage.get_table_metadata(table).ok()??.key_schema;
+    let schema: serde_json::Value = serde_json::from_str(&schema).ok()?;
+    let name = |kind: &str| {
+        let element = schema.as_array()?.iter().find(|element| element["KeyType"] == kind)?;
+        element["AttributeName"].as_str().map(str::to_owned)
+    };
+    Some([Some(name("HASH")?), name("RANGE")])
 }

@@ -4,20 +4,24 @@
 //! blocking threads would also cost a wake-up of a cold thread for every request.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-use dynoxide::Database;
+use dynoxide::storage::Storage;
 use futures::channel::oneshot;
 use heatsink_dynamo::{Error, Outcome};
+use heatsink_env::Env;
+
+use super::engine::Engine;
+use super::file::DataFile;
 
 /// The engine reads expressions and statements by recursion, one level for each parenthesis; both are at most 8 KB
 /// of text, and this holds that many levels many times over. Only what is touched is ever real memory.
 const STACK: usize = 256 << 20;
 
-type Job = Box<dyn FnOnce(&Database) + Send>;
+type Job = Box<dyn FnOnce(&Engine) + Send>;
 
 pub(super) struct Worker {
     /// `None` only while dropping.
@@ -27,16 +31,16 @@ pub(super) struct Worker {
 
 impl Worker {
     /// Opens the database on a new thread; in memory if there is no path.
-    pub(super) fn start(path: Option<PathBuf>) -> Result<Self, Error> {
+    pub(super) fn start(path: Option<PathBuf>, env: Arc<dyn Env>) -> Result<Self, Error> {
         let (jobs, todo) = mpsc::channel::<Job>();
         let (report, opened) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("embedded-store".to_owned())
             .stack_size(STACK)
-            .spawn(move || match Home::open(path.as_deref()) {
-                Ok((home, database)) => {
+            .spawn(move || match Home::open(path, env) {
+                Ok((home, engine)) => {
                     let _ = report.send(Ok(()));
-                    work(&home, database, &todo);
+                    work(&home, engine, &todo);
                 }
                 Err(why) => {
                     let _ = report.send(Err(why));
@@ -55,12 +59,12 @@ impl Worker {
     /// `InternalServerError`, its outcome unknown, when the engine panicked.
     pub(super) async fn run<A: Send + 'static>(
         &self,
-        job: impl FnOnce(&Database) -> A + Send + 'static,
+        job: impl FnOnce(&Engine) -> A + Send + 'static,
     ) -> Result<A, Error> {
         let (answer, answered) = oneshot::channel();
-        self.hand_over(Box::new(move |database| {
+        self.hand_over(Box::new(move |engine| {
             // Nobody waits for it any more: the work is done all the same.
-            let _ = answer.send(job(database));
+            let _ = answer.send(job(engine));
         }))?;
         await_answer(answered).await
     }
@@ -71,12 +75,12 @@ impl Worker {
     /// As [`run`](Self::run).
     pub(super) async fn run_if_awaited<A: Send + 'static>(
         &self,
-        job: impl FnOnce(&Database) -> A + Send + 'static,
+        job: impl FnOnce(&Engine) -> A + Send + 'static,
     ) -> Result<A, Error> {
         let (answer, answered) = oneshot::channel();
-        self.hand_over(Box::new(move |database| {
+        self.hand_over(Box::new(move |engine| {
             if !answer.is_canceled() {
-                let _ = answer.send(job(database));
+                let _ = answer.send(job(engine));
             }
         }))?;
         await_answer(answered).await
@@ -111,51 +115,60 @@ fn gone() -> Error {
 
 /// Where the database lives, so that it can be opened again.
 struct Home {
-    name: String,
-    /// A database in memory ends with its last connection: this one is never used and keeps it alive.
-    _keeper: Option<Database>,
+    place: Place,
+    env: Arc<dyn Env>,
+}
+
+enum Place {
+    /// A database in memory ends with its last connection: the keeper is one that is never used.
+    Memory {
+        name: String,
+        _keeper: Box<Storage>,
+    },
+    File(DataFile),
 }
 
 impl Home {
-    fn open(path: Option<&Path>) -> Result<(Home, Database), Error> {
+    fn open(path: Option<PathBuf>, env: Arc<dyn Env>) -> Result<(Home, Engine), Error> {
         static STORES: AtomicU64 = AtomicU64::new(0);
-        let (name, keeper) = match path {
+        let place = match path {
             None => {
                 // SQLite's name for a database in this process's memory that several connections can open.
                 let number = STORES.fetch_add(1, Ordering::Relaxed);
                 let name = format!("file:heatsink-{number}?mode=memory&cache=shared");
-                let keeper = connect(&name)?;
-                (name, Some(keeper))
+                let keeper = Storage::new(&name).map_err(|why| unopened(&name, &why))?;
+                Place::Memory { name, _keeper: Box::new(keeper) }
             }
-            Some(path) => {
-                let name = path
-                    .to_str()
-                    .filter(|name| !name.starts_with("file:") && *name != ":memory:" && !name.is_empty())
-                    .ok_or_else(|| Error::internal(format!("{path:?} cannot name a database file")))?;
-                (name.to_owned(), None)
-            }
+            Some(path) => Place::File(DataFile::hold(&path)?),
         };
-        let database = connect(&name)?;
-        Ok((Home { name, _keeper: keeper }, database))
+        let home = Home { place, env };
+        let engine = home.connect()?;
+        Ok((home, engine))
+    }
+
+    fn connect(&self) -> Result<Engine, Error> {
+        let (name, exclusive) = match &self.place {
+            Place::Memory { name, .. } => (name.as_str(), false),
+            Place::File(file) => (file.name(), true),
+        };
+        Engine::open(name, exclusive, self.env.clone()).map_err(|why| unopened(name, &why))
     }
 }
 
-fn connect(name: &str) -> Result<Database, Error> {
-    Database::new(name)
-        .map_err(|why| Error::internal(format!("{name} could not be opened as a database: {why}")))
+fn unopened(name: &str, why: &dynoxide::DynoxideError) -> Error {
+    Error::internal(format!("{name} could not be opened as a database: {why}"))
 }
 
-fn work(home: &Home, database: Database, todo: &mpsc::Receiver<Job>) {
-    let mut open = Some(database);
+fn work(home: &Home, engine: Engine, todo: &mpsc::Receiver<Job>) {
+    let mut open = Some(engine);
     while let Ok(job) = todo.recv() {
         if open.is_none() {
-            open = connect(&home.name).ok();
+            open = home.connect().ok();
         }
         // Without a database the job is dropped, and its caller told.
-        let Some(database) = &open else { continue };
-        if catch_unwind(AssertUnwindSafe(|| job(database))).is_err() {
-            // The panic left the engine's lock poisoned. Closing this connection lets SQLite roll back what was half
-            // done; the next job opens another.
+        let Some(engine) = &open else { continue };
+        if catch_unwind(AssertUnwindSafe(|| job(engine))).is_err() {
+            // Closing this connection lets SQLite roll back what the panic left half done; the next job opens another.
             open = None;
         }
     }
@@ -163,33 +176,39 @@ fn work(home: &Home, database: Database, todo: &mpsc::Receiver<Job>) {
 
 #[cfg(test)]
 mod tests {
+    use dynoxide::actions::create_table;
+    use heatsink_env::RealEnv;
+
+    use super::super::engine::drive;
     use super::*;
 
     #[tokio::test]
     async fn a_panic_is_an_error_with_unknown_outcome_and_the_data_lives_on() {
         let folder = tempfile::tempdir().unwrap();
         for path in [None, Some(folder.path().join("data.db"))] {
-            let worker = Worker::start(path).unwrap();
-            let other = Worker::start(None).unwrap();
+            let worker = Worker::start(path, Arc::new(RealEnv)).unwrap();
+            let other = Worker::start(None, Arc::new(RealEnv)).unwrap();
             let table = serde_json::json!({
                 "TableName": "game", "BillingMode": "PAY_PER_REQUEST",
                 "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
                 "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
             });
             let table = serde_json::from_value(table).unwrap();
-            worker.run(move |database| database.create_table(table).map(|_| ())).await.unwrap().unwrap();
+            let created =
+                worker.run(move |engine| drive(create_table::execute(&engine.storage, table)).map(|_| ()));
+            created.await.unwrap().unwrap();
             for _ in 0..3 {
                 let failed = worker.run(|_| -> () { panic!("a defect of the engine") }).await.unwrap_err();
                 assert_eq!((failed.status, failed.outcome), (500, Outcome::Unknown));
-                assert_eq!(worker.run(|database| database.table_count().unwrap()).await.unwrap(), 1);
+                assert_eq!(worker.run(|engine| engine.storage.table_count().unwrap()).await.unwrap(), 1);
             }
-            assert_eq!(other.run(|database| database.table_count().unwrap()).await.unwrap(), 0);
+            assert_eq!(other.run(|engine| engine.storage.table_count().unwrap()).await.unwrap(), 0);
         }
     }
 
     #[tokio::test]
     async fn work_asked_for_is_done_before_the_end() {
-        let worker = Worker::start(None).unwrap();
+        let worker = Worker::start(None, Arc::new(RealEnv)).unwrap();
         let (done, seen) = mpsc::channel();
         for n in 0..100 {
             let done = done.clone();
@@ -203,7 +222,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_read_that_nobody_waits_for_is_not_begun() {
-        let worker = Worker::start(None).unwrap();
+        let worker = Worker::start(None, Arc::new(RealEnv)).unwrap();
         let (hold, held) = mpsc::channel::<()>();
         let (done, seen) = mpsc::channel();
         let busy = worker.run(move |_| held.recv());

@@ -5,8 +5,8 @@
 //! belongs to: a crash in between forgets the last split, which then has to be found again.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -15,6 +15,8 @@ use std::thread::JoinHandle;
 use heatsink_dynamo::Error;
 use heatsink_physics::SavedTable;
 use serde::{Deserialize, Serialize};
+
+use crate::embedded::file::{open, protect};
 
 /// What the file's first member says.
 const VERSION: u32 = 1;
@@ -62,7 +64,7 @@ impl Keeper {
             let way_out = "remove the file to start with the partitions that the tables' capacity gives them";
             Error::internal(format!("cannot read the partitions in {}: {problem}; {way_out}", path.display()))
         };
-        let kept = match std::fs::read(path) {
+        let kept = match read(path) {
             Ok(bytes) => {
                 serde_json::from_slice::<Kept>(&bytes).map_err(|problem| refuse(problem.to_string()))?
             }
@@ -122,11 +124,23 @@ impl Drop for Keeper {
     }
 }
 
+fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path, OpenOptions::new().read(true))?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
 fn replace(path: &Path, kept: &Kept) -> std::io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = PathBuf::from(beside);
-    let mut file = File::create(&beside)?;
+    // Of a process that was killed. Made anew, it is neither somebody else's nor a link.
+    match std::fs::remove_file(&beside) {
+        Err(why) if why.kind() != ErrorKind::NotFound => return Err(why),
+        _ => {}
+    }
+    let mut file = open(&beside, OpenOptions::new().write(true).create_new(true))?;
+    protect(&file)?;
     file.write_all(&serde_json::to_vec(kept)?)?;
     file.sync_all()?;
     std::fs::rename(&beside, path)

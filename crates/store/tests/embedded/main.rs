@@ -1,7 +1,11 @@
 //! The embedded store through its one door: what goes in comes out, in order, and bad input harms nobody.
 
+mod describe;
+mod files;
 mod query_end;
+mod stall;
 mod support;
+mod tokens;
 mod wire_oracle;
 
 use heatsink_dynamo::{Code, Operation};
@@ -112,7 +116,9 @@ async fn refusals_are_those_of_dynamodb() {
     .await;
     assert_eq!(error.message.as_deref(), Some("The parameter cannot be converted to a numeric value: x"));
 
-    for operation in [Operation::DescribeLimits, Operation::CreateBackup, Operation::DescribeEndpoints] {
+    for operation in
+        [Operation::ExportTableToPointInTime, Operation::CreateBackup, Operation::UpdateContinuousBackups]
+    {
         let error = refused(&store, operation, json!({})).await;
         assert_eq!((error.code, error.message), (Code::UnknownOperationException, None));
     }

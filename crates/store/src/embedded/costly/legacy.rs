@@ -1,0 +1,83 @@
+//! The parameters that expressions replaced: `AttributeUpdates` as an update and back, and conditions on binaries.
+
+use heatsink_dynamo::expression::{Assigned, Path, Update};
+use heatsink_dynamo::{Error, Operation, Value, json};
+
+use super::refused;
+
+/// The longest binary that a legacy condition may search for, in bytes. It is searched at every place of the item's.
+const BINARY: usize = 2048;
+
+/// What an `AttributeUpdates` does; nothing if the engine will refuse it for its form.
+pub(super) fn update(raw: &[u8]) -> Option<Update> {
+    let mut update = Update::default();
+    for (name, one) in json::members(raw).ok()? {
+        let path = Path::root(name);
+        let [action, value] = json::attributes_of(one, ["Action", "Value"]).ok()?;
+        let action = action.map(json::string).transpose().ok()?;
+        let value = value.map(Value::read).transpose().ok()?;
+        match (action.as_deref().unwrap_or("PUT"), value) {
+            ("PUT", Some(value)) => update.set.push((path, Assigned::Value(value))),
+            ("ADD", Some(value)) => update.add.push((path, value)),
+            ("DELETE", Some(value)) => update.delete.push((path, value)),
+            ("DELETE", None) => update.remove.push(path),
+            _ => return None,
+        }
+    }
+    Some(update)
+}
+
+/// An update of top-level attributes as `AttributeUpdates`.
+pub(super) fn written(update: &Update) -> Vec<u8> {
+    let mut all = json::Object::new();
+    let mut write = |path: &Path, action: &str, value: Option<&Value>| {
+        let mut one = json::Object::new();
+        one.string("Action", action);
+        if let Some(value) = value {
+            one.raw("Value", &value.to_json());
+        }
+        all.raw(&path.root, &one.finish());
+    };
+    for (path, value) in &update.set {
+        if let Assigned::Value(value) = value {
+            write(path, "PUT", Some(value));
+        }
+    }
+    update.add.iter().for_each(|(path, value)| write(path, "ADD", Some(value)));
+    update.delete.iter().for_each(|(path, value)| write(path, "DELETE", Some(value)));
+    update.remove.iter().for_each(|path| write(path, "DELETE", None));
+    all.finish()
+}
+
+/// Refuses conditions and filters in the old form that search a binary for a long one.
+///
+/// # Errors
+/// `ValidationException`.
+pub(crate) fn check(operation: Operation, body: &[u8]) -> Result<(), Error> {
+    let member = match operation {
+        Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => "Expected",
+        Operation::Query => "QueryFilter",
+        Operation::Scan => "ScanFilter",
+        _ => return Ok(()),
+    };
+    let Ok(Some(conditions)) = json::member(body, member) else { return Ok(()) };
+    for (_, condition) in json::members(conditions).unwrap_or_default() {
+        let Ok([operator, values]) =
+            json::attributes_of(condition, ["ComparisonOperator", "AttributeValueList"])
+        else {
+            continue;
+        };
+        let operator = operator.and_then(|operator| json::string(operator).ok());
+        // Base64 of it is a third longer.
+        let long = values.is_some_and(|values| values.len() > BINARY / 3 * 4 && binary(values));
+        if operator.is_some_and(|operator| operator.ends_with("CONTAINS")) && long {
+            return Err(refused(&format!("{member} with CONTAINS of more than {BINARY} bytes")));
+        }
+    }
+    Ok(())
+}
+
+fn binary(values: &[u8]) -> bool {
+    let first = json::elements(values).ok().and_then(|all| all.into_iter().next());
+    first.is_some_and(|value| matches!(json::member(value, "B"), Ok(Some(_))))
+}

@@ -1,0 +1,58 @@
+//! The engine: one SQLite connection, and the engine library's operations on it.
+//!
+//! The library's own `Database` hides its connection. This holds the connection itself, because a transaction's token
+//! has to be recorded in the same SQLite transaction as its writes ([`super::tokens`]).
+//!
+//! Not here: the thread that owns it ([`super::worker`]), whether a file may be opened ([`super::file`]).
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use dynoxide::actions::vector_lifecycle::VectorIndexLifecycle;
+use dynoxide::storage::Storage;
+use dynoxide::{DynoxideError, Result};
+use futures::FutureExt;
+use heatsink_env::Env;
+use rusqlite::OptionalExtension;
+
+/// An open database.
+pub(super) struct Engine {
+    pub(super) storage: Storage,
+    pub(super) vectors: VectorIndexLifecycle,
+    pub(super) env: Arc<dyn Env>,
+    /// The digest of the request that the client sent, while a rewritten one is carried out ([`super::tokens`]).
+    pub(super) original: RefCell<Option<Vec<u8>>>,
+}
+
+impl Engine {
+    /// Opens the database of that name: a path, or SQLite's name for a database in memory. `exclusive`: no other
+    /// connection may open it until this one is closed.
+    pub(super) fn open(name: &str, exclusive: bool, env: Arc<dyn Env>) -> Result<Engine> {
+        let storage = Storage::new(name)?;
+        super::tokens::prepare(storage.conn())?;
+        if exclusive {
+            // The lock file beside the database keeps other servers away. This keeps away who does not know of it, and
+            // whoever comes after the lock file was deleted. It takes hold at the next read.
+            storage.conn().pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+            storage.table_count()?;
+        }
+        Ok(Engine { storage, vectors: VectorIndexLifecycle::new(), env, original: RefCell::default() })
+    }
+
+    /// The size in bytes of an item under the engine's own form of its key; 0 if there is none.
+    pub(super) fn stored_size(&self, table: &str, partition: &str, sort: &str) -> usize {
+        let sql =
+            format!("SELECT item_size FROM \"{}\" WHERE pk = ?1 AND sk = ?2", table.replace('"', "\"\""));
+        let size = self.storage.conn().prepare_cached(&sql).and_then(|mut statement| {
+            statement.query_row([partition, sort], |row| row.get::<_, i64>(0)).optional()
+        });
+        size.ok().flatten().and_then(|size| usize::try_from(size).ok()).unwrap_or(0)
+    }
+}
+
+/// Carries out an operation of the library. Its futures never wait on this backend.
+pub(super) fn drive<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
+    operation
+        .now_or_never()
+        .unwrap_or_else(|| Err(DynoxideError::InternalServerError("the engine did not finish".to_owned())))
+}

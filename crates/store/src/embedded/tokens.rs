@@ -1,0 +1,327 @@
+//! `ClientRequestToken` of transactions: a repeated request is carried out once, also across a restart.
+//!
+//! A token is recorded in the same SQLite transaction as the writes it stands for, so after a kill either both are there
+//! or neither. The engine library begins and ends a transaction of its own for each request; while one of ours is open,
+//! SQLite's authorizer turns those statements into no-ops.
+//!
+//! DynamoDB forgets a token ten minutes after the request that first used it; so does this. Time is the wall clock, the
+//! only one that goes on across a restart.
+
+use std::collections::HashMap;
+
+use dynoxide::actions::execute_transaction::{self, ExecuteTransactionRequest, ExecuteTransactionResponse};
+use dynoxide::actions::transact_write_items::{
+    self, TransactWriteItem, TransactWriteItemsRequest, TransactWriteItemsResponse,
+};
+use dynoxide::types::{self, ConsumedCapacity, Item};
+use dynoxide::{DynoxideError, Result};
+use heatsink_dynamo::json;
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, OptionalExtension, params};
+use sha2::{Digest, Sha256};
+
+use super::answer;
+use super::engine::{Engine, drive};
+
+/// How long a token is remembered, in milliseconds.
+const REMEMBERED: u64 = 10 * 60 * 1000;
+/// The longest token. Longer ones the engine refuses.
+const LONGEST: usize = 36;
+/// The most old tokens that one request clears away. It is more than a request adds, so they never pile up.
+const CLEARED: u32 = 100;
+
+/// DynamoDB allows no colon in a table's name, so no table of a client can have this one.
+const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS \"heatsink:tokens\" (
+        operation INTEGER NOT NULL,
+        token TEXT NOT NULL,
+        request BLOB NOT NULL,
+        made INTEGER NOT NULL,
+        units TEXT NOT NULL,
+        PRIMARY KEY (operation, token)
+    );
+    CREATE INDEX IF NOT EXISTS \"heatsink:tokens:made\" ON \"heatsink:tokens\" (made);";
+
+/// Tokens of the two operations are apart, as they are in DynamoDB.
+#[derive(Clone, Copy)]
+enum Operation {
+    TransactWriteItems = 0,
+    ExecuteTransaction = 1,
+}
+
+/// The read units that a replay costs, by table.
+type Units = HashMap<String, f64>;
+
+/// Makes room for tokens in a database that has none yet.
+pub(super) fn prepare(connection: &Connection) -> Result<()> {
+    Ok(connection.execute_batch(SCHEMA)?)
+}
+
+/// `TransactWriteItems`.
+pub(super) fn transact_write_items(
+    engine: &Engine,
+    mut request: TransactWriteItemsRequest,
+) -> Result<TransactWriteItemsResponse> {
+    let act = |request| drive(transact_write_items::execute(&engine.storage, request));
+    let enums = [&request.return_consumed_capacity, &request.return_item_collection_metrics];
+    if !(usable(request.client_request_token.as_deref(), &enums)
+        && (1..=100).contains(&request.transact_items.len()))
+    {
+        return act(request);
+    }
+    let Some(token) = request.client_request_token.take() else { return act(request) };
+    let slot = Slot::new(engine, Operation::TransactWriteItems, token, &request.transact_items)?;
+    let mode = request.return_consumed_capacity.clone();
+    match slot.find()? {
+        Some(units) => Ok(TransactWriteItemsResponse {
+            consumed_capacity: replayed(&units, &mode),
+            item_collection_metrics: None,
+        }),
+        None => slot.once(|| {
+            let keys: Vec<_> = request.transact_items.iter().map(|action| located(engine, action)).collect();
+            let size = |key: Option<&(String, String, String)>| {
+                key.map_or(0, |(table, partition, sort)| engine.stored_size(table, partition, sort))
+            };
+            let before: Vec<usize> = keys.iter().map(|key| size(key.as_ref())).collect();
+            let response = act(request)?;
+            let mut units = Units::new();
+            for (key, before) in keys.iter().zip(before) {
+                let Some((table, ..)) = key else { continue };
+                let larger = before.max(size(key.as_ref()));
+                *units.entry(table.clone()).or_default() +=
+                    types::TRANSACTIONAL_CAPACITY_FACTOR * types::read_capacity_units(larger);
+            }
+            Ok((response, units))
+        }),
+    }
+}
+
+/// Whether the transaction's token was used within the last ten minutes.
+pub(super) fn known(engine: &Engine, body: &[u8]) -> bool {
+    let token = json::member(body, "ClientRequestToken").ok().flatten();
+    let Some(token) = token.and_then(|token| json::string(token).ok()) else { return false };
+    let operation = Operation::TransactWriteItems;
+    let slot = Slot {
+        engine,
+        operation,
+        token: token.into_owned(),
+        request: Vec::new(),
+        now: engine.env.unix_millis(),
+    };
+    // Found, it stands for another request than none.
+    slot.find().is_err()
+}
+
+/// What a token of this `TransactWriteItems` stands for.
+pub(super) fn digest_of(body: &[u8]) -> Option<Vec<u8>> {
+    let request: TransactWriteItemsRequest = serde_json::from_slice(body).ok()?;
+    digested(&request.transact_items).ok()
+}
+
+fn digested(request: &impl serde::Serialize) -> Result<Vec<u8>> {
+    let text = answer::write(request).map_err(|why| DynoxideError::InternalServerError(why.to_string()))?;
+    Ok(Sha256::digest(&text).to_vec())
+}
+
+/// `ExecuteTransaction`. The token of a transaction that only reads is checked like any other, but repeated reads are
+/// carried out again: their answers are not kept.
+pub(super) fn execute_transaction(
+    engine: &Engine,
+    mut request: ExecuteTransactionRequest,
+) -> Result<ExecuteTransactionResponse> {
+    let act = |request| drive(execute_transaction::execute(&engine.storage, request));
+    if !(usable(request.client_request_token.as_deref(), &[&request.return_consumed_capacity])
+        && (1..=100).contains(&request.transact_statements.len()))
+    {
+        return act(request);
+    }
+    let Some(token) = request.client_request_token.take() else { return act(request) };
+    let statements: Vec<_> = request
+        .transact_statements
+        .iter()
+        .map(|one| {
+            let mode = one.return_values_on_condition_check_failure.as_deref().unwrap_or("NONE");
+            (&one.statement, &one.parameters, mode)
+        })
+        .collect();
+    let slot = Slot::new(engine, Operation::ExecuteTransaction, token, &statements)?;
+    let mode = request.return_consumed_capacity.clone();
+    let reads = request.transact_statements.iter().all(|one| {
+        one.statement.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("SELECT"))
+    });
+    match slot.find()? {
+        Some(_) if reads => act(request),
+        Some(units) => Ok(ExecuteTransactionResponse {
+            // Writes are answered with an empty list.
+            responses: Some(Vec::new()),
+            consumed_capacity: replayed(&units, &mode),
+        }),
+        None => slot.once(|| {
+            let count = request.transact_statements.len();
+            // What a replay will cost follows from what this costs.
+            let asked = matches!(mode.as_deref(), Some("TOTAL" | "INDEXES"));
+            if !asked {
+                request.return_consumed_capacity = Some("INDEXES".to_owned());
+            }
+            let mut response = act(request)?;
+            let consumed = response.consumed_capacity.as_deref().unwrap_or_default();
+            let units = if reads { Units::new() } else { read_units(consumed, count) };
+            if !asked {
+                response.consumed_capacity = None;
+            }
+            Ok((response, units))
+        }),
+    }
+}
+
+/// Whether the request gets as far as its token: else the engine refuses it, in its own words.
+fn usable(token: Option<&str>, enums: &[&Option<String>]) -> bool {
+    const VALUES: [&str; 4] = ["NONE", "TOTAL", "INDEXES", "SIZE"];
+    token.is_some_and(|token| token.len() <= LONGEST)
+        && enums.iter().all(|value| value.as_deref().is_none_or(|value| VALUES.contains(&value)))
+}
+
+/// The place of one token.
+struct Slot<'a> {
+    engine: &'a Engine,
+    operation: Operation,
+    token: String,
+    /// What the request asks for; not how its answer is to look.
+    request: Vec<u8>,
+    now: u64,
+}
+
+impl<'a> Slot<'a> {
+    fn new(
+        engine: &'a Engine,
+        operation: Operation,
+        token: String,
+        request: &impl serde::Serialize,
+    ) -> Result<Self> {
+        let request = match engine.original.take() {
+            Some(original) => original,
+            None => digested(request)?,
+        };
+        Ok(Slot { engine, operation, token, request, now: engine.env.unix_millis() })
+    }
+
+    fn connection(&self) -> &Connection {
+        self.engine.storage.conn()
+    }
+
+    /// What the token stands for, if it was used within the last ten minutes.
+    ///
+    /// # Errors
+    /// `IdempotentParameterMismatchException` when it stands for another request.
+    fn find(&self) -> Result<Option<Units>> {
+        let found = self
+            .connection()
+            .prepare_cached(
+                "SELECT request, units FROM \"heatsink:tokens\" WHERE operation = ?1 AND token = ?2 AND made > ?3",
+            )?
+            .query_row(params![self.operation as i64, self.token, self.oldest()], |row| {
+                Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?))
+            })
+            .optional()?;
+        match found {
+            Some((request, _)) if request != self.request => {
+                Err(DynoxideError::IdempotentParameterMismatchException(
+                    "An error occurred (IdempotentParameterMismatchException)".to_owned(),
+                ))
+            }
+            Some((_, units)) => Ok(Some(serde_json::from_str(&units).unwrap_or_default())),
+            None => Ok(None),
+        }
+    }
+
+    /// Carries out the request and records its token, both or neither.
+    fn once<T>(&self, act: impl FnOnce() -> Result<(T, Units)>) -> Result<T> {
+        let connection = self.connection();
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        connection.authorizer(Some(without_transactions));
+        let done = act();
+        connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>);
+        let done = done.and_then(|(response, units)| {
+            self.record(&units)?;
+            connection.execute_batch("COMMIT")?;
+            Ok(response)
+        });
+        if done.is_err() && !connection.is_autocommit() {
+            connection.execute_batch("ROLLBACK")?;
+        }
+        done
+    }
+
+    fn record(&self, units: &Units) -> Result<()> {
+        let connection = self.connection();
+        let units = serde_json::to_string(units)
+            .map_err(|why| DynoxideError::InternalServerError(why.to_string()))?;
+        connection
+            .prepare_cached(
+                "DELETE FROM \"heatsink:tokens\" WHERE rowid IN
+                 (SELECT rowid FROM \"heatsink:tokens\" WHERE made <= ?1 ORDER BY made LIMIT ?2)",
+            )?
+            .execute(params![self.oldest(), CLEARED])?;
+        connection
+            .prepare_cached(
+                "INSERT OR REPLACE INTO \"heatsink:tokens\" (operation, token, request, made, units)
+                 VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?
+            .execute(params![self.operation as i64, self.token, self.request, millis(self.now), units])?;
+        Ok(())
+    }
+
+    /// Tokens as old as this are forgotten.
+    fn oldest(&self) -> i64 {
+        millis(self.now.saturating_sub(REMEMBERED))
+    }
+}
+
+fn millis(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}
+
+fn without_transactions(context: AuthContext<'_>) -> Authorization {
+    match context.action {
+        AuthAction::Transaction { .. } => Authorization::Ignore,
+        _ => Authorization::Allow,
+    }
+}
+
+/// Table and key of what an action writes or checks, the key as the engine stores it; nothing where the engine will
+/// refuse the action.
+fn located(engine: &Engine, action: &TransactWriteItem) -> Option<(String, String, String)> {
+    let (table, item): (&str, &Item) = match action {
+        TransactWriteItem { put: Some(put), .. } => (&put.table_name, &put.item),
+        TransactWriteItem { update: Some(update), .. } => (&update.table_name, &update.key),
+        TransactWriteItem { delete: Some(delete), .. } => (&delete.table_name, &delete.key),
+        TransactWriteItem { condition_check: Some(check), .. } => (&check.table_name, &check.key),
+        _ => return None,
+    };
+    let table = super::table_name(table);
+    let [partition, sort] = super::key_names(&engine.storage, table)?;
+    let text = |name: &str| item.get(name)?.to_key_string();
+    let sort = match sort {
+        Some(sort) => text(&sort)?,
+        None => String::new(),
+    };
+    Some((table.to_owned(), text(&partition?)?, sort))
+}
+
+/// A replay is charged as reads of the items that the first request wrote.
+fn replayed(units: &Units, mode: &Option<String>) -> Option<Vec<ConsumedCapacity>> {
+    types::build_transactional_capacity(units, mode, types::transactional_read_capacity)
+}
+
+/// What reading the items of a transaction costs whose writes cost `consumed`. Exact where the items of a table are of one
+/// size in units; the engine does not tell the sizes of single statements.
+fn read_units(consumed: &[ConsumedCapacity], statements: usize) -> Units {
+    let factor = types::TRANSACTIONAL_CAPACITY_FACTOR;
+    #[allow(clippy::cast_precision_loss, reason = "at most 100 statements")]
+    let count = if consumed.len() == 1 { statements as f64 } else { 1.0 };
+    let units = consumed.iter().map(|one| {
+        let written = one.table.as_ref().map_or(one.capacity_units, |table| table.capacity_units);
+        let each = written / factor / count;
+        (one.table_name.clone(), factor * count * (each / 4.0).ceil())
+    });
+    units.collect()
+}
