@@ -18,7 +18,10 @@ pub async fn open_existing(
 ) -> Result<Opened, Exit> {
     match (data, upstream) {
         (_, Some(url)) => store::upstream(url, false, env).await,
-        (Some(file), None) if file.is_file() => store::embedded(Some(file), None, env).await,
+        // The store says what else it is.
+        (Some(file), None) if file.symlink_metadata().is_ok() => {
+            store::embedded(Some(file), None, None, env).await
+        }
         (Some(file), None) => Err(Exit::usage(format!("--data {}: there is no such file", file.display()))),
         (None, None) => Err(Exit::usage("say where the tables are: --data FILE or --upstream URL")),
     }

@@ -99,7 +99,10 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let partitions = (args.partitions == Switch::On).then_some(quotas);
     let store::Opened { store, region, place, partitions } = match &args.upstream {
         Some(url) => store::upstream(url, args.allow_account_operations, &env).await?,
-        None => store::embedded(args.data.as_deref(), partitions, &env).await?,
+        None => {
+            let address = Some(listener.local_addr()?);
+            store::embedded(args.data.as_deref(), partitions, address, &env).await?
+        }
     };
     let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
     let in_force = banner::Rules::of(&found);

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
 mod bad_input;
+mod data;
 mod ending;
 mod front;
 mod process;

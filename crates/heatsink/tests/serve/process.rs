@@ -47,17 +47,22 @@ pub fn scratch(name: &str) -> PathBuf {
 impl Server {
     /// Serves on a free port.
     pub fn start(args: &[&str]) -> Self {
-        Server::spawn(&[&["--output", "json"], args].concat()).answering()
+        Server::spawn(&[&["--output", "json"], args].concat()).started()
+    }
+
+    /// The same, by a command that prints JSON.
+    pub fn of(command: &mut Command) -> Self {
+        Server::child(command).started()
     }
 
     /// The same, begun by a shell after it has run `first`.
     pub fn start_after(first: &str, args: &[&str]) -> Self {
         let mut command = heatsink_by(Command::new("sh"));
         command.args(["-c", &format!("{first} && exec \"$0\" \"$@\""), env!("CARGO_BIN_EXE_heatsink")]);
-        Server::spawn_by(command, &[&["--output", "json"], args].concat()).answering()
+        Server::of(command.args(["serve", "--listen", "127.0.0.1:0", "--output", "json"]).args(args))
     }
 
-    fn answering(self) -> Self {
+    fn started(self) -> Self {
         let mut server = self;
         server.stdout.read_line(&mut server.printed).unwrap();
         let printed: serde_json::Value = serde_json::from_str(&server.printed).unwrap();
@@ -76,11 +81,11 @@ impl Server {
     }
 
     fn spawn(args: &[&str]) -> Self {
-        Server::spawn_by(heatsink(), args)
+        let mut command = heatsink();
+        Server::child(command.args(["serve", "--listen", "127.0.0.1:0"]).args(args))
     }
 
-    fn spawn_by(mut command: Command, args: &[&str]) -> Self {
-        command.args(["serve", "--listen", "127.0.0.1:0"]).args(args);
+    fn child(command: &mut Command) -> Self {
         let mut child =
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());

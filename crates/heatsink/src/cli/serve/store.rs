@@ -1,5 +1,6 @@
 //! Opens the store that the arguments ask for.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -26,15 +27,17 @@ pub struct Opened {
     pub partitions: Option<Partitions>,
 }
 
-/// The embedded engine, in memory or in `file`, with or without partitions before it, under these quotas.
+/// The embedded engine, in memory or in `file`, with or without partitions before it, under these quotas. `address`: where
+/// it will be served.
 pub async fn embedded(
     file: Option<&Path>,
     partitions: Option<Quotas>,
+    address: Option<SocketAddr>,
     env: &Arc<dyn Env>,
 ) -> Result<Opened, Exit> {
     let (engine, place) = match file {
-        Some(file) => (Embedded::file(file), Place::File(file.display().to_string())),
-        None => (Embedded::memory(), Place::Memory),
+        Some(file) => (Embedded::file_with(file, env.clone()), Place::File(file.display().to_string())),
+        None => (Embedded::memory_with(env.clone()), Place::Memory),
     };
     // The message alone: the code is for clients, and there is none yet.
     let said = |error: Error| error.message.unwrap_or_else(|| error.code.name().to_owned());
@@ -44,7 +47,10 @@ pub async fn embedded(
         }
         None => Exit::software(format!("cannot start the embedded store: {}", said(error))),
     };
-    let engine = engine.map_err(cannot)?;
+    let mut engine = engine.map_err(cannot)?;
+    if let Some(address) = address {
+        engine = engine.served_at(&address.to_string());
+    }
     let region = EMBEDDED_REGION.to_owned();
     let Some(quotas) = partitions else {
         return Ok(Opened { store: Arc::new(engine), region, place, partitions: None });
