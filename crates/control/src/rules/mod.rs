@@ -145,7 +145,8 @@ impl Rules {
 
     /// The rules that name a table, by their numbers; with the reason where a rule does not fit it.
     pub fn naming(&self, schema: &TableSchema) -> impl Iterator<Item = (usize, Result<(), String>)> {
-        let named = self.finder.of_table(schema.name.as_bytes()).into_iter().filter_map(|at| self.rules.get(at));
+        let named =
+            self.finder.of_table(schema.name.as_bytes()).into_iter().filter_map(|at| self.rules.get(at));
         let named = named.filter(|rule| rule.table.matches(schema.name.as_bytes()));
         named.map(|rule| (rule.number, rule.fits(schema).map_err(|unfit| unfit.reason().to_owned())))
     }
