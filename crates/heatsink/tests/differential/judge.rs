@@ -27,6 +27,15 @@ impl Judge {
         }
     }
 
+    /// How often a failing case is run again to cut it down.
+    pub fn most_tries(self) -> usize {
+        match self {
+            Judge::Engine => usize::MAX,
+            // Seconds each; a large case takes minutes.
+            Judge::DynamoDbLocal => 60,
+        }
+    }
+
     /// The command that runs a kept case again, without its file.
     pub fn replays_with(self) -> &'static str {
         match self {

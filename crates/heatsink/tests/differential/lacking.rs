@@ -21,6 +21,10 @@ const LACKING: &[(Lacking, &str)] = &[
         Lacking::Operation("UpdateTimeToLive"),
         "the server deletes expired items when it likes, and numbers here are times of the past",
     ),
+    (
+        Lacking::Operation("UpdateTable"),
+        "the server makes an index in its own time, and says so to whoever asks meanwhile",
+    ),
     (Lacking::Operation("GetRecords"), "streams are left out (`without_stream`)"),
     (Lacking::Operation("ListStreams"), "streams are left out (`without_stream`)"),
     (

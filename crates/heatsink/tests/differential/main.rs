@@ -143,6 +143,11 @@ fn short(text: String) -> String {
     text.replace(&"x".repeat(1000), "")
 }
 
+/// The first part of a long text.
+fn start(text: &str) -> String {
+    text.chars().take(1000).collect()
+}
+
 fn run_case(judge: Judge, seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     let mut rng = Rng::with_seed(seed);
     let rules = world::draw(&mut rng, judge);
@@ -166,6 +171,7 @@ fn run_case(judge: Judge, seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Op
     let mismatch = case.run_counting(&mut met);
     tally.lock().expect("a worker panicked").add(met);
     let mismatch = mismatch?;
+    println!("seed {seed}, step {}: {}\nis cut down", mismatch.step, start(&short(mismatch.what.clone())));
     let (small, mismatch) = case.shrink(mismatch);
     let requests: Vec<String> = small
         .steps

@@ -89,13 +89,16 @@ impl Case {
             .map(|what| Mismatch { step: self.steps.len().saturating_sub(1), what })
     }
 
-    /// The same failure with as few steps as removing them one chunk at a time gets to.
+    /// The same failure with as few steps as removing them one chunk at a time gets to, within so many tries as the
+    /// judge bears.
     pub fn shrink(&self, mut mismatch: Mismatch) -> (Case, Mismatch) {
         let mut small = Case { steps: self.steps[..=mismatch.step].to_vec(), ..self.clone() };
         let mut chunk = small.steps.len() / 2;
-        while chunk > 0 {
+        let mut tries = self.judge.most_tries();
+        while chunk > 0 && tries > 0 {
             let mut at = 0;
-            while at < small.steps.len() {
+            while at < small.steps.len() && tries > 0 {
+                tries -= 1;
                 let mut fewer = small.clone();
                 fewer.steps.drain(at..(at + chunk).min(fewer.steps.len()));
                 match fewer.run() {
