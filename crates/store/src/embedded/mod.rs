@@ -118,8 +118,7 @@ impl Embedded {
             costly::legacy::check(operation, &body)?;
             costly::statement::check(operation, &body)?;
             if let Some(filtered) = Filtered::read(operation, &body)? {
-                let page = self.engine(operation, &filtered.body, act).await?;
-                return self.evaluator.run(move || filtered.apply(&page)).await?;
+                return self.filtered(operation, filtered, &body, act).await;
             }
             match Costly::read(operation, &body)? {
                 Some(costly) => self.careful(operation, costly, &body, act).await,
@@ -143,6 +142,37 @@ impl Embedded {
             self.worker.run(job).await?
         };
         finish(operation, done)
+    }
+
+    /// Reads a page whose filter may be evaluated afterwards, on the evaluator's thread.
+    async fn filtered<Q, A>(
+        &self,
+        operation: Operation,
+        filtered: Filtered,
+        body: &[u8],
+        act: Act<Q, A>,
+    ) -> Result<Bytes, Error>
+    where
+        Q: DeserializeOwned + Send + 'static,
+        A: Serialize + Send + 'static,
+    {
+        let (request, probe) = (read(operation, body)?, read(operation, &filtered.probe)?);
+        let filtered = Arc::new(filtered);
+        let weigh = Arc::clone(&filtered);
+        let weighed = self.worker.run_if_awaited(move |engine| {
+            let cheap = match act(engine, probe) {
+                Ok(told) => answer::write(&told).is_ok_and(|told| weigh.is_cheap(&told)),
+                // The engine refuses the request as well, before it reads any row.
+                Err(_) => true,
+            };
+            cheap.then(|| act(engine, request))
+        });
+        if let Some(done) = weighed.await? {
+            return finish(operation, done);
+        }
+        let apart = filtered.apart()?;
+        let page = self.engine(operation, &apart.body, act).await?;
+        self.evaluator.run(move || apart.apply(&page)).await?
     }
 
     /// Carries out a write whose expressions may be evaluated beforehand, on the evaluator's thread.

@@ -341,6 +341,36 @@ async fn a_token_stands_for_what_the_client_sent() {
     assert_eq!(other.code, Code::IdempotentParameterMismatchException);
 }
 
+/// A filter that would cost too much on a full page, on one that is not.
+#[tokio::test]
+async fn a_filter_on_little_data_is_evaluated_by_the_engine() {
+    let store = Embedded::memory().unwrap();
+    let create = json!({
+        "TableName": "small", "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}, {"AttributeName": "g", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+        "GlobalSecondaryIndexes": [{"IndexName": "by-g", "KeySchema": [{"AttributeName": "g", "KeyType": "HASH"}], "Projection": {"ProjectionType": "ALL"}}],
+    });
+    call(&store, CreateTable, create).await;
+    for n in 0..20 {
+        let item = json!({"pk": {"S": n.to_string()}, "g": {"S": "g"}, "text": {"S": format!("n{n}")}});
+        call(&store, PutItem, json!({"TableName": "small", "Item": item})).await;
+    }
+    let query = json!({
+        "TableName": "small", "IndexName": "by-g", "KeyConditionExpression": "g = :g", "ProjectionExpression": "pk",
+        "FilterExpression": "contains(#t, :a) AND contains(#t, :b) AND NOT contains(#t, :c)",
+        "ExpressionAttributeNames": {"#t": "text"},
+        "ExpressionAttributeValues": {":g": {"S": "g"}, ":a": {"S": "n"}, ":b": {"S": "1"}, ":c": {"S": "n1"}},
+    });
+    assert_eq!(call(&store, Query, query.clone()).await["Items"], json!([]));
+    let mut fewer = query;
+    fewer["FilterExpression"] = json!("contains(#t, :a) AND contains(#t, :b) AND contains(#t, :c)");
+    assert_eq!(call(&store, Query, fewer.clone()).await["Count"], 11);
+    fewer["ExpressionAttributeValues"][":unused"] = json!({"S": "x"});
+    let error = store.call(Query, fewer.to_string().into()).await.unwrap_err();
+    assert!(error.message.unwrap().contains("unused in expressions: keys: {:unused}"));
+}
+
 /// A page costs what it holds, not what the table holds.
 #[tokio::test]
 async fn a_page_of_a_large_table_is_cut_and_continued_as_the_engine_would() {

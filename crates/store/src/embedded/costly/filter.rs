@@ -1,18 +1,33 @@
 //! Pages whose filters cost too much: the engine reads the page without the filter, and the rows are filtered here.
+//!
+//! How much a page evaluates is asked of the engine first, and most filters it may evaluate itself.
+
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use heatsink_dynamo::expression::{Bindings, Condition, Extent, Fresh, Kind, Projection};
+use heatsink_dynamo::expression::{Bindings, Condition, Extent, Fresh, Kind, Path, Projection};
 use heatsink_dynamo::json;
 use heatsink_dynamo::value::{read_item, write_item};
 use heatsink_dynamo::{Error, Operation};
 
+use super::action::malformed;
 use super::{BUDGET, MENTIONED, SHORT, TOO_MUCH, refused};
 
 /// The most bytes that a page evaluates.
 const PAGE: usize = 1 << 20;
+/// Two reads of 4 KB that may be stale.
+const BYTES_OF_A_UNIT: f64 = 8192.0;
+
+/// A page with a filter that can cost too much.
+pub(crate) struct Filtered {
+    body: Bytes,
+    filter: Condition,
+    /// The request whose answer tells how much the page evaluates.
+    pub(crate) probe: Bytes,
+}
 
 /// A page and its filter, apart.
-pub(crate) struct Filtered {
+pub(crate) struct Apart {
     filter: Condition,
     projection: Option<Projection>,
     count: bool,
@@ -20,15 +35,19 @@ pub(crate) struct Filtered {
     pub(crate) body: Bytes,
 }
 
-impl Filtered {
-    /// The request, if its filter can cost too much.
-    ///
-    /// # Errors
-    /// `ValidationException` for a long filter that is not understood, and for requests that cannot be taken apart.
-    pub(crate) fn read(operation: Operation, body: &Bytes) -> Result<Option<Filtered>, Error> {
-        if !matches!(operation, Operation::Query | Operation::Scan) {
-            return Ok(None);
-        }
+/// What a filter comes with.
+struct Members {
+    filter: Option<String>,
+    key: Option<String>,
+    projection: Option<String>,
+    select: Option<String>,
+    names: Option<Bytes>,
+    values: Option<Bytes>,
+    on_index: bool,
+}
+
+impl Members {
+    fn read(body: &Bytes) -> Option<Members> {
         let members = [
             "FilterExpression",
             "KeyConditionExpression",
@@ -38,76 +57,138 @@ impl Filtered {
             "Select",
             "IndexName",
         ];
-        let Ok([filter, key, projection, names, values, select, index]) = json::attributes_of(body, members)
-        else {
-            return Ok(None);
-        };
+        let [filter, key, projection, names, values, select, index] =
+            json::attributes_of(body, members).ok()?;
         let there = |raw: Option<&'_ [u8]>| raw.filter(|raw| *raw != b"null").map(|raw| body.slice_ref(raw));
         let text =
             |raw: Option<&[u8]>| raw.and_then(|raw| json::string(raw).ok()).map(|text| text.into_owned());
-        let Some(text_of_filter) = text(filter) else { return Ok(None) };
-        let (names, values) = (there(names), there(values));
-        let (key, projected, select) = (text(key), text(projection), text(select));
-        let bindings = Bindings::read(names.as_deref(), values.as_deref())?;
-        if bindings.mentioned(&[&text_of_filter]) > MENTIONED {
+        Some(Members {
+            filter: text(filter),
+            key: text(key),
+            projection: text(projection),
+            select: text(select),
+            names: there(names),
+            values: there(values),
+            on_index: there(index).is_some(),
+        })
+    }
+
+    fn bindings(&self) -> Result<Bindings<'_>, Error> {
+        Bindings::read(self.names.as_deref(), self.values.as_deref())
+    }
+}
+
+impl Filtered {
+    /// The request, if its filter costs too much on a page that is full.
+    ///
+    /// # Errors
+    /// `ValidationException` for a long filter that is not understood, and for one that mentions large values too often.
+    pub(crate) fn read(operation: Operation, body: &Bytes) -> Result<Option<Filtered>, Error> {
+        if !matches!(operation, Operation::Query | Operation::Scan) {
+            return Ok(None);
+        }
+        let Some(members) = Members::read(body) else { return Ok(None) };
+        let Some(text) = &members.filter else { return Ok(None) };
+        let bindings = members.bindings()?;
+        if bindings.mentioned(&[text]) > MENTIONED {
             return Err(refused(TOO_MUCH));
         }
-        let filter = match Condition::parse(Kind::Filter, &text_of_filter, &bindings) {
+        let filter = match Condition::parse(Kind::Filter, text, &bindings) {
             Ok(filter) => filter,
-            Err(why) if text_of_filter.len() > SHORT => return Err(why),
+            Err(why) if text.len() > SHORT => return Err(why),
             Err(_) => return Ok(None),
         };
         if filter.cost(Extent::AtMost(PAGE)) <= BUDGET {
             return Ok(None);
         }
-        let parsed = projected.as_ref().map(|text| Projection::parse(text, &bindings)).transpose()?;
-        let texts: Vec<&str> = [Some(&text_of_filter), key.as_ref(), projected.as_ref()]
+        let kept: Vec<&str> = members.key.as_deref().into_iter().collect();
+        let (names, values) = bindings.rewritten(&kept, &Fresh::avoiding(&bindings));
+        let changes = [
+            ("FilterExpression", None),
+            ("ProjectionExpression", None),
+            ("ExpressionAttributeNames", names.as_deref()),
+            ("ExpressionAttributeValues", values.as_deref()),
+            ("Select", Some(br#""COUNT""#.as_slice())),
+            ("ReturnConsumedCapacity", Some(br#""TOTAL""#.as_slice())),
+        ];
+        let probe = json::splice_members(body, &changes).map_err(malformed)?.into();
+        Ok(Some(Filtered { body: body.clone(), filter, probe }))
+    }
+
+    /// Whether the engine may filter the page that [`Filtered::probe`] told of.
+    pub(crate) fn is_cheap(&self, told: &[u8]) -> bool {
+        let units = || {
+            let consumed = json::member(told, "ConsumedCapacity").ok()??;
+            let units = json::member(consumed, "CapacityUnits").ok()??;
+            std::str::from_utf8(units).ok()?.trim().parse::<f64>().ok()
+        };
+        let Some(units) = units() else { return false };
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "units are few and not negative"
+        )]
+        let bytes = (units * BYTES_OF_A_UNIT).ceil() as usize;
+        self.filter.cost(Extent::AtMost(bytes)) <= BUDGET
+    }
+
+    /// The page without its filter, and the filter.
+    ///
+    /// # Errors
+    /// `ValidationException` for requests that cannot be taken apart.
+    pub(crate) fn apart(&self) -> Result<Apart, Error> {
+        let Some(members) = Members::read(&self.body) else {
+            return Err(Error::serialization("Unexpected value type in payload"));
+        };
+        let (bindings, filter) = (members.bindings()?, &self.filter);
+        let parsed =
+            members.projection.as_ref().map(|text| Projection::parse(text, &bindings)).transpose()?;
+        let texts: Vec<&str> = [&members.filter, &members.key, &members.projection]
             .into_iter()
             .flatten()
             .map(String::as_str)
             .collect();
         bindings.check_unused(&texts)?;
         // An index that lacks attributes is read for what it has: asked for one that it lacks, the engine answers otherwise.
-        if index.is_some() && projected.is_some() {
+        if members.on_index && parsed.is_some() {
             return Err(refused("a filter this large together with an index and a projection"));
         }
+        let always = always(filter)?;
         let mut fresh = Fresh::avoiding(&bindings);
-        // Holds for every row, and mentions every path, so that the engine still refuses those that a filter may not have.
-        let mut always = filter.paths().into_iter().cloned().map(Condition::Exists).collect::<Vec<_>>();
-        let Some(Condition::Exists(first)) = always.first().cloned() else {
-            return Err(refused("a filter that reads no attribute"));
-        };
-        always.insert(0, Condition::NotExists(first));
-        let mut kept: Vec<Condition> = Vec::new();
-        for one in always {
-            if !kept.contains(&one) {
-                kept.push(one);
-            }
-        }
-        let always = Condition::Or(kept).render(&mut fresh);
+        let always = always.render(&mut fresh);
         if always.len() > heatsink_dynamo::expression::MAX_EXPRESSION {
             return Err(refused("a filter of so many paths"));
         }
-        let kept: Vec<&str> = std::iter::once(always.as_str()).chain(key.as_deref()).collect();
+        let kept: Vec<&str> = std::iter::once(always.as_str()).chain(members.key.as_deref()).collect();
         let (names, values) = bindings.rewritten(&kept, &fresh);
         let mut text = Vec::new();
         json::write_string(&mut text, &always);
-        let count = select.as_deref() == Some("COUNT");
+        let count = members.select.as_deref() == Some("COUNT");
         let mut changes = vec![
             ("FilterExpression", Some(text.as_slice())),
             ("ProjectionExpression", None),
             ("ExpressionAttributeNames", names.as_deref()),
             ("ExpressionAttributeValues", values.as_deref()),
         ];
-        if count || select.as_deref() == Some("SPECIFIC_ATTRIBUTES") && projected.is_some() {
+        if count || members.select.as_deref() == Some("SPECIFIC_ATTRIBUTES") && parsed.is_some() {
             changes.push(("Select", None));
         }
-        let rewritten = json::splice_members(body, &changes)
-            .map_err(|_| Error::serialization("Unexpected value type in payload"))?;
-        Ok(Some(Filtered { filter, projection: parsed, count, body: rewritten.into() }))
+        let body = json::splice_members(&self.body, &changes).map_err(malformed)?.into();
+        Ok(Apart { filter: filter.clone(), projection: parsed, count, body })
     }
+}
 
-    /// The answer to the request, of the answer to [`Filtered::body`]. On the evaluator's thread.
+/// Holds for every row, and mentions every path, so that the engine still refuses those that a filter may not have.
+fn always(filter: &Condition) -> Result<Condition, Error> {
+    let paths: BTreeSet<&Path> = filter.paths().into_iter().collect();
+    let Some(first) = paths.first() else { return Err(refused("a filter that reads no attribute")) };
+    let missing = Condition::NotExists((*first).clone());
+    let exists = paths.iter().map(|path| Condition::Exists((*path).clone()));
+    Ok(Condition::Or(std::iter::once(missing).chain(exists).collect()))
+}
+
+impl Apart {
+    /// The answer to the request, of the answer to [`Apart::body`]. On the evaluator's thread.
     ///
     /// # Errors
     /// When the answer is no page.
