@@ -128,7 +128,7 @@ async fn what_is_on_record_outlives_its_indexes() {
                 assert_eq!(*control.table(TABLE).unwrap().layouts(), before, "{}", case.rules);
             }
             let verdicts = check(Arc::clone(&store), Arc::new(env.clone()), &rules).await.unwrap();
-            let [(_, verdict)] = &verdicts[..] else { panic!("{verdicts:?}") };
+            let [(_, verdict)] = &verdicts.tables[..] else { panic!("{verdicts:?}") };
             assert!(matches!(verdict, Verdict::Outlived(layouts, _) if *layouts == *before), "{verdict}");
             assert!(verdict.to_string().contains(case.warned), "{verdict}");
         }

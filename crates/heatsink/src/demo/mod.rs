@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use heatsink_dynamo::Operation;
 use heatsink_env::Env;
-use heatsink_heat::some_partition_holds;
 use heatsink_load::{Rate, Report, Span, Work, open_loop};
 use heatsink_physics::PARTITION_WRITES;
 
