@@ -27,6 +27,24 @@ impl Judge {
         }
     }
 
+    /// One of so many steps of each operation has to be accepted, or more.
+    pub fn refuses_fewer_than(self) -> usize {
+        match self {
+            Judge::Engine => 3,
+            // It refuses projections into keys too: of a BatchGetItem, in which each table may have a mistake, it accepts 31 in 100.
+            Judge::DynamoDbLocal => 4,
+        }
+    }
+
+    /// How many steps to draw for a case of `wanted`.
+    pub fn steps_to_draw(self, wanted: usize) -> usize {
+        match self {
+            Judge::Engine => wanted,
+            // What it does not have is left out: one step in four.
+            Judge::DynamoDbLocal => wanted * 8 / 5,
+        }
+    }
+
     /// How often a failing case is run again to cut it down.
     pub fn most_tries(self) -> usize {
         match self {
