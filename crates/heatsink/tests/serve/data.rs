@@ -88,7 +88,11 @@ fn a_token_holds_across_a_kill_at_any_moment() {
         let statement = format!(
             r#"{{"ClientRequestToken":"round-{round}","TransactStatements":[{{"Statement":"UPDATE scores SET n = n + 1 WHERE pk = 'a'"}}]}}"#
         );
-        if round.is_multiple_of(2) { ("TransactWriteItems", transact) } else { ("ExecuteTransaction", statement) }
+        if round.is_multiple_of(2) {
+            ("TransactWriteItems", transact)
+        } else {
+            ("ExecuteTransaction", statement)
+        }
     };
     let mut applied_before_the_kill = 0;
     for round in 0..8_u32 {
