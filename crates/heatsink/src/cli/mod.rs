@@ -74,6 +74,7 @@ impl Command {
             Command::Demo(args) => args.output,
             Command::Partitions(args) => args.output,
             Command::Shards(args) => args.output,
+            #[cfg(feature = "simulate")]
             Command::Simulate(args) => args.output,
             Command::Completions(_) => Output::Text,
         }
