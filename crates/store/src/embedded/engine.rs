@@ -32,9 +32,9 @@ impl Engine {
         super::tokens::prepare(storage.conn())?;
         if exclusive {
             // The lock file beside the database keeps other servers away. This keeps away who does not know of it, and
-            // whoever comes after the lock file was deleted. It takes hold at the next read.
+            // whoever comes after the lock file was deleted. It takes hold at the first transaction that may write.
             storage.conn().pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-            storage.table_count()?;
+            storage.conn().execute_batch("BEGIN IMMEDIATE; COMMIT")?;
         }
         Ok(Engine { storage, vectors: VectorIndexLifecycle::new(), env, original: RefCell::default() })
     }

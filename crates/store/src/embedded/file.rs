@@ -46,6 +46,7 @@ impl DataFile {
         regular(path).map_err(&refuse)?;
         let lock = lock(beside(path, ".lock")).map_err(&refuse)?;
         examine(path).map_err(&refuse)?;
+        without_foreign_log(path).map_err(&refuse)?;
         for end in BESIDE {
             let path = beside(path, end);
             regular(&path).map_err(|why| Error::internal(format!("{} {why}", path.display())))?;
@@ -199,6 +200,22 @@ fn examine(path: &Path) -> Result<(), String> {
         }
         Err(why) => Err(format!("cannot be read as a database: {why}. It was not changed")),
     }
+}
+
+/// Refuses a path where only the log of a database stands: the database was moved away, perhaps under a running server, and SQLite would
+/// empty the log, with all writes in it that are not in the database yet.
+fn without_foreign_log(path: &Path) -> Result<(), String> {
+    let found = |path: &Path| fs::symlink_metadata(path).ok().filter(|found| found.is_file());
+    let length = |path: &Path| found(path).map_or(0, |found| found.len());
+    let log = beside(path, "-wal");
+    if length(path) == 0 && length(&log) > 0 {
+        return Err(format!(
+            "is missing or empty, but {} holds writes of a database that was here. Move that database back, or its log away. Nothing was \
+             changed",
+            log.display()
+        ));
+    }
+    Ok(())
 }
 
 enum Schema {

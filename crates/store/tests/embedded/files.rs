@@ -50,6 +50,36 @@ async fn a_file_is_open_once() {
     Embedded::file(&path).unwrap();
 }
 
+/// A server that has written nothing yet holds its file too.
+#[test]
+fn an_idle_server_without_its_lock_file_keeps_others_away() {
+    let folder = folder();
+    let path = folder.path().join("data.db");
+    drop(Embedded::file(&path).unwrap());
+    let idle = Embedded::file(&path).unwrap();
+    fs::remove_file(folder.path().join("data.db.lock")).unwrap();
+    refused(&path);
+    drop(idle);
+    Embedded::file(&path).unwrap();
+}
+
+/// The database was moved away under a running server, and its lock file deleted: what the server writes goes to the log.
+#[test]
+fn a_log_without_its_database_is_refused_and_kept() {
+    let folder = folder();
+    let path = folder.path().join("data.db");
+    fs::write(folder.path().join("data.db-wal"), [7; 4096]).unwrap();
+    for database in [None, Some("")] {
+        if let Some(empty) = database {
+            fs::write(&path, empty).unwrap();
+        }
+        let before = contents(folder.path());
+        let why = refused(&path);
+        assert!(why.contains("is missing or empty") && why.contains("data.db-wal"), "{why}");
+        assert_eq!(contents(folder.path()), before);
+    }
+}
+
 #[tokio::test]
 async fn a_lock_left_behind_by_a_kill_does_no_harm() {
     let folder = folder();
