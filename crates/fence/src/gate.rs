@@ -1,0 +1,142 @@
+//! What the requests of one table pass: open while what they were planned under holds, closed from the acknowledgement of a change on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use heatsink_env::Moment;
+
+/// Counts the requests that are planned under one version of a table's record, and can be closed to them. What a request may do is asked
+/// of its [`Admission`].
+#[derive(Debug, Default)]
+pub struct Gate {
+    /// The lowest bit: closed. The others: how many requests are inside.
+    state: AtomicU64,
+    /// When the last call was sent that was never answered, in nanoseconds; nought if there was none.
+    unanswered: AtomicU64,
+}
+
+const CLOSED: u64 = 1;
+const ONE: u64 = 2;
+
+impl Gate {
+    /// Lets a request in; `None` once the gate is closed.
+    pub fn admit(self: &Arc<Self>) -> Option<Admission> {
+        // Counted first, so that whoever closes the gate cannot overlook it.
+        if self.state.fetch_add(ONE, Ordering::SeqCst) & CLOSED != 0 {
+            self.state.fetch_sub(ONE, Ordering::SeqCst);
+            return None;
+        }
+        Some(Admission { gate: Arc::clone(self) })
+    }
+
+    /// Whether it is closed.
+    pub fn is_closed(&self) -> bool {
+        self.state.load(Ordering::SeqCst) & CLOSED != 0
+    }
+
+    /// Whether no request is inside.
+    pub fn is_empty(&self) -> bool {
+        self.state.load(Ordering::SeqCst) < ONE
+    }
+
+    /// Closes it: no request gets in, and those inside may neither send a call nor give a client their result. Returns how long, from
+    /// `now` on, calls of theirs may still take effect; nothing if each of them was answered.
+    pub fn close(&self, now: Moment, straggler: Duration) -> Duration {
+        let before = self.state.fetch_or(CLOSED, Ordering::SeqCst);
+        if before >= ONE {
+            // Its call may have been sent this very moment.
+            return straggler;
+        }
+        match self.unanswered.load(Ordering::SeqCst) {
+            0 => Duration::ZERO,
+            sent => straggler.saturating_sub(now.since(Moment(sent))),
+        }
+    }
+}
+
+/// A request inside a gate. It leaves when this is dropped.
+#[derive(Debug)]
+pub struct Admission {
+    gate: Arc<Gate>,
+}
+
+impl Admission {
+    /// Whether the request may send a call, or give a client its result.
+    pub fn holds(&self) -> bool {
+        !self.gate.is_closed()
+    }
+
+    /// A call that is sent at `now`. Unless it is said to be answered, it may take effect later.
+    pub fn send(&self, now: Moment) -> Outstanding<'_> {
+        Outstanding { gate: &self.gate, sent: now, answered: false }
+    }
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        self.gate.state.fetch_sub(ONE, Ordering::SeqCst);
+    }
+}
+
+/// A call on its way.
+#[derive(Debug)]
+pub struct Outstanding<'a> {
+    gate: &'a Gate,
+    sent: Moment,
+    answered: bool,
+}
+
+impl Outstanding<'_> {
+    /// The store answered: the call has taken effect, or never will.
+    pub fn answered(mut self) {
+        self.answered = true;
+    }
+}
+
+impl Drop for Outstanding<'_> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.gate.unanswered.fetch_max(self.sent.0.max(1), Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STRAGGLER: Duration = Duration::from_secs(30);
+
+    fn at(seconds: u64) -> Moment {
+        Moment(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn a_closed_gate_lets_nobody_in_and_nothing_out() {
+        let gate = Arc::new(Gate::default());
+        let inside = gate.admit().unwrap();
+        assert!(inside.holds() && !gate.is_empty());
+        assert_eq!(gate.close(at(1), STRAGGLER), STRAGGLER, "its call may be on its way");
+        assert!(!inside.holds() && gate.admit().is_none());
+        drop(inside);
+        assert!(gate.is_empty() && gate.is_closed());
+    }
+
+    #[test]
+    fn only_answered_calls_are_done_with() {
+        let gate = Arc::new(Gate::default());
+        let inside = gate.admit().unwrap();
+        inside.send(at(1)).answered();
+        drop(inside);
+        assert_eq!(gate.close(at(2), STRAGGLER), Duration::ZERO);
+
+        let gate = Arc::new(Gate::default());
+        let inside = gate.admit().unwrap();
+        drop(inside.send(at(10)));
+        drop(inside.send(at(4)));
+        drop(inside);
+        assert_eq!(gate.close(at(15), STRAGGLER), Duration::from_secs(25));
+        assert_eq!(gate.close(at(40), STRAGGLER), Duration::ZERO);
+    }
+}

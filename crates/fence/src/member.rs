@@ -1,0 +1,263 @@
+//! A gateway's side of the fence: what it has seen of the registry, and until when it may send requests on the strength of it.
+
+use heatsink_env::Moment;
+
+use crate::{Bounds, Change, Changes, Epoch, Head};
+
+/// One gateway.
+///
+/// A lease counts from just before the read that gives it was sent, so it is over before any other party can know of a read that came
+/// later. It counts on a clock that goes on while the machine sleeps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Member {
+    bounds: Bounds,
+    standing: Standing,
+    /// Everything up to this epoch has been applied.
+    epoch: Epoch,
+    /// No request is sent from this moment on.
+    lease: Moment,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Standing {
+    /// Nobody else can reach the store.
+    Exclusive,
+    /// No registry has been seen: nothing is sharded, and nothing is written.
+    Watching,
+    /// The registry is there, and this gateway is not on its list.
+    Unregistered,
+    /// On the list.
+    Registered {
+        /// When the last registration that the store answered was sent.
+        beaten: Moment,
+        beat: u64,
+    },
+}
+
+/// What a read of the head means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// Nothing new: the lease is prolonged.
+    Nothing,
+    /// These changes must be applied before the lease is prolonged.
+    Changed(Vec<Change>),
+    /// More than the head has kept: everything that is known must be dropped.
+    Everything,
+    /// An older epoch than was seen before: the registry is not the one it was. The lease is over.
+    Older,
+}
+
+/// What a gateway writes into its registration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Beat {
+    /// Grows by one each time: a registration that does not change belongs to a gateway that does nothing.
+    pub number: u64,
+    /// The epoch that is acknowledged.
+    pub epoch: Epoch,
+}
+
+impl Member {
+    /// A gateway that alone can reach its store. Its lease has no end.
+    pub fn exclusive(bounds: Bounds) -> Self {
+        Member { bounds, standing: Standing::Exclusive, epoch: 0, lease: Moment(u64::MAX) }
+    }
+
+    /// A gateway that has seen no registry yet. It may not send until it has looked.
+    pub fn watching(bounds: Bounds) -> Self {
+        Member { bounds, standing: Standing::Watching, epoch: 0, lease: Moment(0) }
+    }
+
+    /// Whether a request may be sent at `now`.
+    pub fn may_send(&self, now: Moment) -> bool {
+        now < self.lease
+    }
+
+    /// When the lease ends.
+    pub fn lease(&self) -> Moment {
+        self.lease
+    }
+
+    /// The epoch that requests are planned under.
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
+    }
+
+    /// Whether it alone can reach the store.
+    pub fn is_exclusive(&self) -> bool {
+        self.standing == Standing::Exclusive
+    }
+
+    /// Whether no registry has been seen. Once one has been, its absence is an outage.
+    pub fn is_watching(&self) -> bool {
+        self.standing == Standing::Watching
+    }
+
+    /// Whether it has to register before it may read a head for a lease.
+    pub fn is_unregistered(&self) -> bool {
+        self.standing == Standing::Unregistered
+    }
+
+    /// A strong read that was sent at `sent` found no registry.
+    pub fn found_none(&mut self, sent: Moment) {
+        if self.standing == Standing::Watching {
+            self.lease = self.lease.max(sent + self.bounds.lease);
+        }
+    }
+
+    /// The registry is there. The gateway registers next; what lease it has from before runs on.
+    pub fn found_registry(&mut self) {
+        if self.standing == Standing::Watching {
+            self.standing = Standing::Unregistered;
+        }
+    }
+
+    /// The registration that was sent at `sent` is on the list.
+    pub fn registered(&mut self, sent: Moment) {
+        if self.standing != Standing::Exclusive {
+            self.standing = Standing::Registered { beaten: sent, beat: 0 };
+        }
+    }
+
+    /// A strong read of the head that was sent at `sent` gave `head`.
+    pub fn read(&mut self, sent: Moment, head: &Head) -> Seen {
+        if head.epoch < self.epoch {
+            if !self.is_exclusive() {
+                self.lease = Moment(0);
+            }
+            return Seen::Older;
+        }
+        match head.since(self.epoch) {
+            Changes::These([]) => {
+                self.prolong(sent);
+                Seen::Nothing
+            }
+            Changes::These(changes) => Seen::Changed(changes.to_vec()),
+            Changes::Everything => Seen::Everything,
+        }
+    }
+
+    /// What a read of the head that was sent at `sent` and showed `epoch` said has been applied: no result that was planned earlier
+    /// under what it changed will reach a client.
+    pub fn applied(&mut self, sent: Moment, epoch: Epoch) {
+        if epoch >= self.epoch {
+            self.epoch = epoch;
+            self.prolong(sent);
+        }
+    }
+
+    /// The next registration to write; nothing where there is no list, or the gateway is not on it.
+    pub fn beat(&self) -> Option<Beat> {
+        match self.standing {
+            Standing::Registered { beat, .. } => Some(Beat { number: beat + 1, epoch: self.epoch }),
+            _ => None,
+        }
+    }
+
+    /// The store answered the registration `beat` that was sent at `sent`.
+    pub fn beaten(&mut self, sent: Moment, answered: Beat) {
+        if let Standing::Registered { beaten, beat } = &mut self.standing {
+            *beaten = (*beaten).max(sent);
+            *beat = (*beat).max(answered.number);
+        }
+    }
+
+    /// The store says that the gateway is not on the list any more: it was taken for dead. It may send nothing until it has registered
+    /// and read the head again.
+    pub fn removed(&mut self) {
+        if matches!(self.standing, Standing::Registered { .. }) {
+            self.standing = Standing::Unregistered;
+            self.lease = Moment(0);
+        }
+    }
+
+    fn prolong(&mut self, sent: Moment) {
+        if let Standing::Registered { beaten, .. } = self.standing {
+            let strength = sent.min(beaten + self.bounds.heartbeat_patience());
+            self.lease = self.lease.max(strength + self.bounds.lease);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const BOUNDS: Bounds = Bounds {
+        lease: Duration::from_secs(60),
+        heartbeat: Duration::from_secs(10),
+        poll: Duration::from_secs(2),
+        straggler: Duration::from_secs(30),
+    };
+
+    fn at(seconds: u64) -> Moment {
+        Moment(seconds * 1_000_000_000)
+    }
+
+    fn registered() -> Member {
+        let mut member = Member::watching(BOUNDS);
+        member.found_registry();
+        member.registered(at(0));
+        member
+    }
+
+    #[test]
+    fn the_first_lease_comes_from_a_read_after_the_registration() {
+        let mut member = Member::watching(BOUNDS);
+        assert!(!member.may_send(at(0)));
+        member.found_registry();
+        assert_eq!(member.read(at(0), &Head::default()), Seen::Nothing);
+        assert!(!member.may_send(at(0)), "not on the list");
+        member.registered(at(1));
+        member.read(at(2), &Head::default());
+        assert_eq!(member.lease(), at(62));
+    }
+
+    #[test]
+    fn without_a_registry_each_look_gives_a_lease() {
+        let mut member = Member::watching(BOUNDS);
+        member.found_none(at(3));
+        assert!(member.may_send(at(62)) && !member.may_send(at(63)));
+        member.found_registry();
+        member.found_none(at(50));
+        assert_eq!(member.lease(), at(63), "who has seen a registry takes its absence for an outage");
+    }
+
+    #[test]
+    fn a_change_does_not_prolong_the_lease_until_it_is_applied() {
+        let mut member = registered();
+        member.read(at(0), &Head::default());
+        let head = Head::default().with("t", 2);
+        let Seen::Changed(changes) = member.read(at(10), &head) else { panic!() };
+        assert_eq!((changes.len(), member.lease()), (1, at(60)));
+        assert_eq!(member.beat().map(|beat| beat.epoch), Some(0));
+        member.applied(at(10), 1);
+        assert_eq!((member.lease(), member.epoch()), (at(70), 1));
+        assert_eq!(member.beat().map(|beat| beat.epoch), Some(1));
+        assert_eq!(member.read(at(11), &Head::default()), Seen::Older);
+        assert!(!member.may_send(at(11)));
+    }
+
+    #[test]
+    fn reads_alone_prolong_the_lease_only_for_a_while() {
+        let mut member = registered();
+        for second in 0..300 {
+            member.read(at(second), &Head::default());
+        }
+        assert_eq!(member.lease(), at(80), "two heartbeats and a lease after the registration");
+        member.beaten(at(290), Beat { number: 1, epoch: 0 });
+        member.read(at(300), &Head::default());
+        assert_eq!(member.lease(), at(360));
+        member.removed();
+        assert!(!member.may_send(at(300)) && member.beat().is_none());
+    }
+
+    #[test]
+    fn a_gateway_that_is_alone_has_no_end_of_its_lease() {
+        let mut member = Member::exclusive(BOUNDS);
+        member.found_none(at(1));
+        member.removed();
+        assert!(member.may_send(at(1_000_000_000)));
+    }
+}

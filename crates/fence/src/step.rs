@@ -1,0 +1,181 @@
+//! The side of whoever changes something: who has to be waited for after a publication, and until when.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use heatsink_env::Moment;
+
+use crate::{Bounds, Epoch};
+
+/// A gateway as the registry lists it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Registration {
+    /// Its id: drawn anew by each process.
+    pub gateway: String,
+    /// Grows with each sign of life.
+    pub beat: u64,
+    /// The epoch that it has acknowledged.
+    pub epoch: Epoch,
+    /// How long after that acknowledgement was written calls that it covers may still take effect.
+    pub unclean: Duration,
+    /// The bounds that the gateway keeps.
+    pub bounds: Bounds,
+}
+
+/// One publication, and who has yet to acknowledge it.
+///
+/// The gateways are listed after the publication. One that registers later reads the head after that, and so knows of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    epoch: Epoch,
+    /// When the publication had been answered.
+    published: Moment,
+    /// Those of the first list; nothing before it.
+    waits: Option<BTreeMap<String, Waiting>>,
+    clean: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Waiting {
+    /// From then on nothing of it can take effect that was planned before.
+    until: Moment,
+    acknowledged: bool,
+    beat: u64,
+    /// When that beat was first seen.
+    seen: Moment,
+    silence: Duration,
+}
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Wait {
+    /// Nothing: what was planned before the publication is over.
+    Over,
+    /// Look again, at the latest at that moment.
+    Until(Moment),
+}
+
+impl Step {
+    /// A step whose publication of `epoch` had been answered at `published`.
+    pub fn new(epoch: Epoch, published: Moment) -> Self {
+        Step { epoch, published, waits: None, clean: true }
+    }
+
+    /// Takes in a list of the gateways that had been read at `now`, after the publication.
+    pub fn listed(&mut self, now: Moment, list: &[Registration]) -> Wait {
+        let (epoch, published) = (self.epoch, self.published);
+        let first = || {
+            let waiting = |one: &Registration| {
+                let until = published + one.bounds.lease + one.bounds.straggler;
+                let silence = one.bounds.silence();
+                (one.gateway.clone(), Waiting { until, acknowledged: false, beat: one.beat, seen: now, silence })
+            };
+            list.iter().map(waiting).collect::<BTreeMap<_, _>>()
+        };
+        let waits = self.waits.get_or_insert_with(first);
+        // One that is gone left with nothing on its way, or was silent for so long that nothing of it can be.
+        waits.retain(|gateway, waiting| {
+            waiting.acknowledged || list.iter().any(|one| one.gateway == *gateway)
+        });
+        for one in list {
+            let Some(waiting) = waits.get_mut(&one.gateway) else { continue };
+            if one.beat != waiting.beat {
+                (waiting.beat, waiting.seen) = (one.beat, now);
+            }
+            if one.epoch >= epoch && !waiting.acknowledged {
+                waiting.acknowledged = true;
+                waiting.until = waiting.until.min(now + one.unclean);
+                self.clean &= one.unclean.is_zero();
+            }
+        }
+        match waits.values().map(|waiting| waiting.until).max() {
+            Some(until) if until > now => Wait::Until(until),
+            _ => {
+                self.clean &= waits.values().all(|waiting| waiting.acknowledged);
+                Wait::Over
+            }
+        }
+    }
+
+    /// Whether every call that was planned before was answered. Only known once the wait is over.
+    pub fn is_clean(&self) -> bool {
+        self.clean
+    }
+
+    /// The gateways that have not acknowledged yet, with how long they may be waited for at most.
+    pub fn missing(&self, now: Moment) -> impl Iterator<Item = (&str, Duration)> {
+        let waits = self.waits.iter().flatten();
+        waits
+            .filter(|(_, waiting)| !waiting.acknowledged)
+            .map(move |(gateway, waiting)| (gateway.as_str(), waiting.until.since(now)))
+    }
+
+    /// The registrations that have not changed for so long that their gateways are dead, each with the beat that it must still have
+    /// when it is removed.
+    pub fn silent(&self, now: Moment) -> impl Iterator<Item = (&str, u64)> {
+        let waits = self.waits.iter().flatten();
+        waits
+            .filter(move |(_, waiting)| now.since(waiting.seen) > waiting.silence)
+            .map(|(gateway, waiting)| (gateway.as_str(), waiting.beat))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: u64) -> Moment {
+        Moment(seconds * 1_000_000_000)
+    }
+
+    fn gateway(name: &str, beat: u64, epoch: Epoch, unclean: u64) -> Registration {
+        let unclean = Duration::from_secs(unclean);
+        Registration { gateway: name.to_owned(), beat, epoch, unclean, bounds: Bounds::DEFAULT }
+    }
+
+    #[test]
+    fn nobody_listed_is_nobody_to_wait_for() {
+        assert_eq!(Step::new(3, at(1)).listed(at(1), &[]), Wait::Over);
+    }
+
+    #[test]
+    fn each_gateway_acknowledges_or_its_lease_and_its_late_calls_run_out() {
+        let mut step = Step::new(3, at(100));
+        let behind = [gateway("a", 1, 3, 0), gateway("b", 1, 2, 0)];
+        assert_eq!(step.listed(at(100), &behind), Wait::Until(at(190)));
+        assert_eq!(step.missing(at(100)).collect::<Vec<_>>(), [("b", Duration::from_secs(90))]);
+        let mut patient = step.clone();
+        assert_eq!(step.listed(at(101), &[gateway("a", 2, 3, 0), gateway("b", 2, 3, 0)]), Wait::Over);
+        assert!(step.is_clean());
+        assert_eq!(patient.listed(at(190), &behind), Wait::Over);
+        assert!(!patient.is_clean());
+    }
+
+    #[test]
+    fn calls_that_were_not_answered_are_waited_for_from_when_that_is_known() {
+        let mut step = Step::new(3, at(100));
+        let unclean = [gateway("a", 1, 3, 20)];
+        assert_eq!(step.listed(at(105), &unclean), Wait::Until(at(125)));
+        assert_eq!(step.listed(at(110), &unclean), Wait::Until(at(125)));
+        assert_eq!(step.listed(at(125), &unclean), Wait::Over);
+        assert!(!step.is_clean());
+    }
+
+    #[test]
+    fn who_leaves_is_not_waited_for_but_its_late_calls_are() {
+        let mut step = Step::new(3, at(100));
+        step.listed(at(100), &[gateway("a", 1, 2, 0), gateway("b", 1, 3, 20)]);
+        assert_eq!(step.listed(at(101), &[]), Wait::Until(at(120)));
+        assert_eq!(step.listed(at(120), &[]), Wait::Over);
+    }
+
+    #[test]
+    fn a_registration_that_does_not_change_for_long_enough_is_dead() {
+        let mut step = Step::new(3, at(0));
+        step.listed(at(0), &[gateway("a", 1, 2, 0), gateway("b", 1, 2, 0)]);
+        step.listed(at(60), &[gateway("a", 1, 2, 0), gateway("b", 2, 2, 0)]);
+        let silence = Bounds::DEFAULT.silence().as_secs();
+        assert_eq!(step.silent(at(silence)).count(), 0);
+        assert_eq!(step.silent(at(silence + 1)).collect::<Vec<_>>(), [("a", 1)]);
+    }
+}
