@@ -11,6 +11,8 @@ use crate::{Bounds, Change, Changes, Epoch, Head};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     bounds: Bounds,
+    /// Nobody else changes anything: there is no list to be on.
+    exclusive: bool,
     standing: Standing,
     /// Everything up to this epoch has been applied.
     epoch: Epoch,
@@ -20,12 +22,12 @@ pub struct Member {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Standing {
-    /// Nobody else can reach the store.
-    Exclusive,
     /// No registry has been seen: nothing is sharded, and nothing is written.
     Watching,
-    /// The registry is there, and this gateway is not on its list.
+    /// The registry is there, and this gateway is not on its list, though it should be.
     Unregistered,
+    /// The registry is there. The gateway is exclusive.
+    Exclusive,
     /// On the list.
     Registered {
         /// When the last registration that the store answered was sent.
@@ -57,14 +59,14 @@ pub struct Beat {
 }
 
 impl Member {
-    /// A gateway that alone can reach its store. Its lease has no end.
-    pub fn exclusive(bounds: Bounds) -> Self {
-        Member { bounds, standing: Standing::Exclusive, epoch: 0, lease: Moment(u64::MAX) }
+    /// A gateway that has seen no registry yet. It may not send until it has looked.
+    pub fn new(bounds: Bounds) -> Self {
+        Member { bounds, exclusive: false, standing: Standing::Watching, epoch: 0, lease: Moment(0) }
     }
 
-    /// A gateway that has seen no registry yet. It may not send until it has looked.
-    pub fn watching(bounds: Bounds) -> Self {
-        Member { bounds, standing: Standing::Watching, epoch: 0, lease: Moment(0) }
+    /// A gateway that nobody else stands beside. It is on no list; its lease only says how often it looks.
+    pub fn exclusive(bounds: Bounds) -> Self {
+        Member { exclusive: true, ..Member::new(bounds) }
     }
 
     /// Whether a request may be sent at `now`.
@@ -82,9 +84,9 @@ impl Member {
         self.epoch
     }
 
-    /// Whether it alone can reach the store.
+    /// Whether nobody else stands beside it.
     pub fn is_exclusive(&self) -> bool {
-        self.standing == Standing::Exclusive
+        self.exclusive
     }
 
     /// Whether no registry has been seen. Once one has been, its absence is an outage.
@@ -107,13 +109,13 @@ impl Member {
     /// The registry is there. The gateway registers next; what lease it has from before runs on.
     pub fn found_registry(&mut self) {
         if self.standing == Standing::Watching {
-            self.standing = Standing::Unregistered;
+            self.standing = if self.exclusive { Standing::Exclusive } else { Standing::Unregistered };
         }
     }
 
     /// The registration that was sent at `sent` is on the list.
     pub fn registered(&mut self, sent: Moment) {
-        if self.standing != Standing::Exclusive {
+        if !self.exclusive {
             self.standing = Standing::Registered { beaten: sent, beat: 0 };
         }
     }
@@ -121,9 +123,7 @@ impl Member {
     /// A strong read of the head that was sent at `sent` gave `head`.
     pub fn read(&mut self, sent: Moment, head: &Head) -> Seen {
         if head.epoch < self.epoch {
-            if !self.is_exclusive() {
-                self.lease = Moment(0);
-            }
+            self.lease = Moment(0);
             return Seen::Older;
         }
         match head.since(self.epoch) {
@@ -171,10 +171,12 @@ impl Member {
     }
 
     fn prolong(&mut self, sent: Moment) {
-        if let Standing::Registered { beaten, .. } = self.standing {
-            let strength = sent.min(beaten + self.bounds.heartbeat_patience());
-            self.lease = self.lease.max(strength + self.bounds.lease);
-        }
+        let strength = match self.standing {
+            Standing::Registered { beaten, .. } => sent.min(beaten + self.bounds.heartbeat_patience()),
+            Standing::Exclusive => sent,
+            Standing::Watching | Standing::Unregistered => return,
+        };
+        self.lease = self.lease.max(strength + self.bounds.lease);
     }
 }
 
@@ -196,7 +198,7 @@ mod tests {
     }
 
     fn registered() -> Member {
-        let mut member = Member::watching(BOUNDS);
+        let mut member = Member::new(BOUNDS);
         member.found_registry();
         member.registered(at(0));
         member
@@ -204,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_first_lease_comes_from_a_read_after_the_registration() {
-        let mut member = Member::watching(BOUNDS);
+        let mut member = Member::new(BOUNDS);
         assert!(!member.may_send(at(0)));
         member.found_registry();
         assert_eq!(member.read(at(0), &Head::default()), Seen::Nothing);
@@ -216,7 +218,7 @@ mod tests {
 
     #[test]
     fn without_a_registry_each_look_gives_a_lease() {
-        let mut member = Member::watching(BOUNDS);
+        let mut member = Member::new(BOUNDS);
         member.found_none(at(3));
         assert!(member.may_send(at(62)) && !member.may_send(at(63)));
         member.found_registry();
@@ -254,10 +256,11 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_that_is_alone_has_no_end_of_its_lease() {
+    fn an_exclusive_gateway_is_on_no_list() {
         let mut member = Member::exclusive(BOUNDS);
-        member.found_none(at(1));
-        member.removed();
-        assert!(member.may_send(at(1_000_000_000)));
+        member.found_registry();
+        assert!(!member.is_unregistered() && member.beat().is_none());
+        member.read(at(5), &Head::default());
+        assert_eq!(member.lease(), at(65));
     }
 }
