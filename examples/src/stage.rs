@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
 use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
-use heatsink_control::{Control, MAX_AGE, Rules};
+use heatsink_control::{Control, Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{Env, HastyEnv, ManualEnv};
 use heatsink_gateway::{Limits, Service};
@@ -91,9 +91,13 @@ impl Stage {
 
     async fn over(store: Arc<Counted>, clock: ManualEnv, rules: &str) -> Result<Stage, Fault> {
         let env: Arc<dyn Env> = Arc::new(HastyEnv(clock.clone()));
-        let control = Control::start(store.clone(), env.clone(), read(rules)?)
+        let rules = read(rules)?;
+        let fencing = Fencing::shared(rules.fence(), "stage");
+        let control = Control::join(store.clone(), env.clone(), rules, fencing)
             .await
             .map_err(|error| Fault(error.to_string()))?;
+        // Time costs nothing here.
+        control.changer().begin_patiently().await?;
         let service = Service::new(store.clone(), control, env, Limits::default(), "us-east-1");
         Ok(Stage { clock, service, store })
     }
@@ -108,7 +112,7 @@ impl Stage {
         let adoption = Adoption::prepare(self.store.clone(), env, &read(rules)?, table, direction)
             .await
             .map_err(fault)?;
-        adoption.run(Options { concurrency: 16, settle: MAX_AGE }, &Unwatched).await.map_err(fault)
+        adoption.run(Options { concurrency: 16, exclusive: false }, &Unwatched).await.map_err(fault)
     }
 
     /// One request, as a client would have it answered.

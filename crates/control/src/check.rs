@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::describe::Described;
 use crate::known::Standing;
-use crate::registry::{REGISTRY, Registry};
+use crate::registry::Registry;
 use crate::resolve::{Judgement, judge, waiting};
 use crate::rules::{Rules, Wish};
 use heatsink_layout::{DIRECTORY, TableLayouts};
@@ -92,7 +92,7 @@ pub struct Named {
 /// # Errors
 /// The store's.
 pub async fn check(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &Rules) -> Result<Checked, Error> {
-    let registry = Registry::new(store, env);
+    let registry = Registry::new(store, env, &rules.fence().registry);
     let mut checked =
         Checked { rules: rules.iter().map(|_| Named::default()).collect(), ..Checked::default() };
     let mut start = Json::Null;
@@ -100,7 +100,7 @@ pub async fn check(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &Rules) -> R
         let body = if start.is_null() { json!({}) } else { json!({ "ExclusiveStartTableName": start }) };
         let mut page = registry.call(Operation::ListTables, body).await?;
         for name in page["TableNames"].as_array().into_iter().flatten().filter_map(Json::as_str) {
-            if [REGISTRY, DIRECTORY].contains(&name) {
+            if [registry.name(), DIRECTORY].contains(&name) {
                 continue;
             }
             let Some(described) = registry.describe(name).await? else { continue };
@@ -138,8 +138,10 @@ async fn verdict(
         }
     };
     Ok(Some(match judge(registry, rules, described).await {
-        Ok(Judgement::Empty(layouts)) => Verdict::Empty(layouts),
-        Ok(Judgement::Stands(Standing::Sharded(table), mut warnings)) => {
+        Ok(Judgement::Empty(layouts, _)) => Verdict::Empty(layouts),
+        Ok(Judgement::Pending(record)) => Verdict::Empty(record.layouts),
+        Ok(Judgement::Intended(_)) => return Ok(None),
+        Ok(Judgement::Stands(Standing::Sharded(table), mut warnings, _)) => {
             let layouts = TableLayouts::clone(table.layouts());
             match waits(Some(&layouts)) {
                 indexes if !warnings.is_empty() => {
@@ -152,10 +154,10 @@ async fn verdict(
                 indexes => Verdict::Waiting(layouts, indexes),
             }
         }
-        Ok(Judgement::Stands(Standing::Refused { error, .. }, _)) => {
+        Ok(Judgement::Stands(Standing::Refused { error, .. }, ..)) => {
             Verdict::Refused(error.message.unwrap_or_default())
         }
-        Ok(Judgement::Stands(Standing::Forward, _)) => {
+        Ok(Judgement::Stands(Standing::Forward, ..)) => {
             Verdict::Forwarded(match rules.wish(&described.schema) {
                 Wish::Unmentioned { skipped } => skipped,
                 Wish::Sharded(_) => return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None)))),

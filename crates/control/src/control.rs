@@ -1,25 +1,28 @@
 //! What the gateway asks: is this table known, how is this key laid out, and what follows from a table operation.
 //!
-//! Not here: how a table's standing is found out (`resolve`), how long it is trusted (`known`).
+//! Not here: how a table's standing is found out (`resolve`), for how long it is trusted (`known`, `fence`).
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
-use heatsink_dynamo::{Code, Error, Operation, TableSchema};
+use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 use heatsink_env::Env;
+use heatsink_fence::Step;
 use heatsink_layout::{DIRECTORY, Layout, LayoutSource, PhysicalKeys, Placement, Reads, Table, TableLayouts};
 use heatsink_store::Store;
 
-use crate::known::{Freshness, Standing, Tables, Trust};
+use crate::describe::{self, Described};
+use crate::fence::{Changer, Fence, Fencing, Pass};
+use crate::known::{Standing, Tables, Trust};
+use crate::made::{self, Deletion, Intent};
 use crate::record::{Record, State};
-use crate::registry::{REGISTRY, Registry};
+use crate::registry::Registry;
+use crate::resolve;
 use crate::rules::{Rules, Wish};
 use crate::suspect::Suspects;
-use crate::{describe, resolve};
 
 /// Knows which layout is in force for every key. One per gateway; clones share it.
 #[derive(Clone)]
@@ -31,11 +34,8 @@ pub(crate) struct Inner {
     pub registry: Registry,
     pub rules: Rules,
     pub tables: Tables,
-    /// Counts table operations: what was looked up while one happened is not trusted.
-    pub changes: AtomicU64,
-    /// No rules here and no registry in the store: nothing is sharded, and requests need no look-up. Looked at again like a table.
-    unsharded: AtomicBool,
-    registry_seen: Mutex<Arc<Freshness>>,
+    pub fence: Fence,
+    pub changer: Changer,
     looking: Mutex<HashMap<String, Look>>,
     whole: Arc<Layout>,
     suspects: Suspects,
@@ -66,7 +66,7 @@ impl std::fmt::Display for StartError {
             StartError::Rules(problem) => f.write_str(problem),
             StartError::Store(error) => write!(
                 f,
-                "The store could not be asked for the table {REGISTRY}, which says how stored data is laid out: {error}"
+                "The store could not be asked for the registry, which says how stored data is laid out: {error}"
             ),
         }
     }
@@ -75,14 +75,51 @@ impl std::fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Control {
-    /// Reads what the store has on record and compares it with the rules.
+    /// The only gateway of its store: reads what the store has on record and compares it with the rules.
     ///
     /// # Errors
     /// [`StartError::Rules`] when a rule contradicts the record of a table that is there, or names a table that it cannot hold for;
     /// [`StartError::Store`] when the store cannot be asked.
     pub async fn start(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: Rules) -> Result<Self, StartError> {
-        let now = env.now();
-        let registry = Registry::new(store, env);
+        let fencing = Fencing::exclusive(rules.fence());
+        Control::join(store, env, rules, fencing).await
+    }
+
+    /// One of several gateways, which agree on changes as `fencing` says. [`keep`](Self::keep) has to run as long as the gateway serves.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub async fn join(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: Rules,
+        fencing: Fencing,
+    ) -> Result<Self, StartError> {
+        let registry = Registry::new(store, Arc::clone(&env), &fencing.registry);
+        let control = Control {
+            inner: Arc::new(Inner {
+                changer: Changer::new(registry.clone(), fencing.clone()),
+                fence: Fence::new(&env, fencing),
+                registry,
+                rules,
+                tables: Tables::new(),
+                looking: Mutex::new(HashMap::new()),
+                whole: Arc::new(Layout::none()),
+                suspects: Suspects::new(),
+            }),
+        };
+        control.check().await?;
+        Ok(control)
+    }
+
+    /// Looks at every table that the rules or the registry name.
+    async fn check(&self) -> Result<(), StartError> {
+        let Inner { registry, rules, fence, tables, changer, .. } = &*self.inner;
+        if !rules.is_empty() && !fence.settings.exclusive {
+            // As early as can be: until every gateway has noticed the registry, no table comes under its rules.
+            changer.found().await.map_err(StartError::Store)?;
+        }
+        fence.look(registry, tables).await.map_err(StartError::Store)?;
         let recorded = registry.exists().await.map_err(StartError::Store)?;
         let mut names: Vec<String> = rules
             .iter()
@@ -99,26 +136,13 @@ impl Control {
             let there = registry.tables().await.map_err(StartError::Store)?;
             names.retain(|name| there.contains(name));
         }
-        let control = Control {
-            inner: Arc::new(Inner {
-                unsharded: AtomicBool::new(rules.is_empty() && !recorded),
-                registry,
-                rules,
-                tables: Tables::new(),
-                changes: AtomicU64::new(0),
-                registry_seen: Mutex::new(Arc::new(Freshness::new(now))),
-                looking: Mutex::new(HashMap::new()),
-                whole: Arc::new(Layout::none()),
-                suspects: Suspects::new(),
-            }),
-        };
         for name in names {
-            if is_registry(&name) {
+            if self.is_hidden(&name) {
                 continue;
             }
-            match control.resolve_one(&name).await {
+            match self.resolve_one(&name).await {
                 Ok(()) => {}
-                Err(error) => match control.inner.tables.get(&name).map(|known| known.standing.clone()) {
+                Err(error) => match tables.get(&name).map(|known| known.standing.clone()) {
                     Some(Standing::Refused { error, fatal: true }) => {
                         return Err(StartError::Rules(error.message.unwrap_or_default()));
                     }
@@ -126,11 +150,45 @@ impl Control {
                         tracing::warn!(table = name, "{error}")
                     }
                     _ if error.code == Code::ResourceNotFoundException => {}
+                    // Its layout is being changed, or cannot be yet: its first request looks again.
+                    _ if error.code == Code::ServiceUnavailable && error.outcome == Outcome::NotDone => {
+                        tracing::warn!(table = name, "{error}");
+                    }
                     _ => return Err(StartError::Store(error)),
                 },
             }
         }
-        Ok(control)
+        Ok(())
+    }
+
+    /// Keeps this gateway's lease and acknowledges changes, for as long as it serves. Never ends.
+    pub async fn keep(&self) {
+        let Inner { registry, tables, fence, .. } = &*self.inner;
+        let mut failing = false;
+        loop {
+            registry.env().sleep(fence.pause().await).await;
+            match fence.look(registry, tables).await {
+                Ok(()) => failing = false,
+                Err(error) if !failing => {
+                    failing = true;
+                    tracing::warn!(
+                        "the registry cannot be asked; what is known of it holds for a while: {error}"
+                    );
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Takes this gateway off the list, once it serves no more.
+    pub async fn leave(&self) {
+        let Inner { registry, tables, fence, .. } = &*self.inner;
+        fence.leave(registry, tables).await;
+    }
+
+    /// Changes layouts on behalf of this gateway's operator.
+    pub fn changer(&self) -> &Changer {
+        &self.inner.changer
     }
 
     /// The rules of this gateway.
@@ -138,27 +196,53 @@ impl Control {
         &self.inner.rules
     }
 
-    /// Makes the tables that a data request names known; after that [`LayoutSource`] answers for them. Call it before planning a request
-    /// that reads or writes items, with the names as the request gives them; not for table operations, which stay possible on refused
-    /// tables. A hash look-up when the table is known; otherwise a few requests to the store, which all callers share.
+    /// Makes the tables that a data request names known; after that [`LayoutSource`] answers for them, and the request may go on for as long
+    /// as the [`Pass`] holds. Call it before planning a request that reads or writes items, with the names as the request gives them; not
+    /// for table operations, which stay possible on refused tables. A hash look-up when the table is known; otherwise a few requests to
+    /// the store, which all callers share.
     ///
     /// # Errors
     /// `ValidationException` for a table that is refused: with items and unrecorded, or recorded against the rules. A retryable error
-    /// while the table is being adopted. `ResourceNotFoundException` for the registry. The store's error if it cannot be asked;
-    /// that is not remembered.
-    pub async fn resolve<S: AsRef<str>>(&self, names: &[S]) -> Result<(), Error> {
+    /// while the table's layout is being changed, and while the registry cannot be asked. `ResourceNotFoundException` for the registry. The
+    /// store's error if it cannot be asked; that is not remembered.
+    pub async fn resolve<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
         if names.iter().any(|name| self.is_hidden(name.as_ref())) {
             return Err(not_found());
         }
-        if self.is_unsharded().await? {
-            return Ok(());
+        let Inner { registry, tables, fence, rules, .. } = &*self.inner;
+        loop {
+            fence.ensure(registry, tables).await?;
+            let mut pass = Pass::new(Arc::clone(fence.lease()));
+            if rules.is_empty() && fence.sees_no_registry() {
+                match fence.unsharded().admit() {
+                    Some(admission) => pass.add(admission),
+                    None => continue,
+                }
+                return Ok(pass);
+            }
+            if let [name] = names {
+                self.resolve_one(name.as_ref()).await?;
+            } else {
+                // In their order: the first that cannot be used is the one that is told.
+                let looks: Vec<_> = names.iter().map(|name| self.resolve_one(name.as_ref())).collect();
+                stream::iter(looks).buffered(LOOKS_AT_ONCE).try_collect::<()>().await?;
+            }
+            if names.iter().all(|name| self.admit(name.as_ref(), &mut pass)) {
+                return Ok(pass);
+            }
         }
-        if let [name] = names {
-            return self.resolve_one(name.as_ref()).await;
+    }
+
+    /// Lets a request through a table's gate. `false` when that is closed: what was known of the table is known no more.
+    fn admit(&self, name: &str, pass: &mut Pass) -> bool {
+        match self.inner.tables.get(name) {
+            None => pass.misses(),
+            Some(known) => match known.gate.admit() {
+                Some(admission) => pass.add(admission),
+                None => return false,
+            },
         }
-        // In their order: the first that cannot be used is the one that is told.
-        let looks: Vec<_> = names.iter().map(|name| self.resolve_one(name.as_ref())).collect();
-        stream::iter(looks).buffered(LOOKS_AT_ONCE).try_collect().await
+        true
     }
 
     async fn resolve_one(&self, name: &str) -> Result<(), Error> {
@@ -181,25 +265,6 @@ impl Control {
         self.inner.tables.get(name).map_or(Ok(()), |known| known.standing.answer())
     }
 
-    /// Whether nothing in the store is sharded.
-    async fn is_unsharded(&self) -> Result<bool, Error> {
-        if !self.inner.unsharded.load(Ordering::Acquire) {
-            return Ok(false);
-        }
-        let seen = Arc::clone(&self.inner.registry_seen.lock().unwrap_or_else(PoisonError::into_inner));
-        match seen.trust(self.inner.registry.env().now()) {
-            Trust::Use => {}
-            Trust::LookAgain => {
-                if let Err(error) = self.look(REGISTRY).await {
-                    seen.give_up();
-                    tracing::debug!("looking for the registry failed: {error}");
-                }
-            }
-            Trust::Expired => self.look(REGISTRY).await?,
-        }
-        Ok(self.inner.unsharded.load(Ordering::Acquire))
-    }
-
     /// Looks a table up in the store, or joins whoever does.
     fn look(&self, name: &str) -> Look {
         let mut looking = self.looking();
@@ -209,11 +274,7 @@ impl Control {
         let control = self.clone();
         let asked = name.to_owned();
         let look = async move {
-            let found = if is_registry(&asked) {
-                control.look_for_registry().await
-            } else {
-                resolve::look(&control.inner, &asked).await
-            };
+            let found = resolve::look(&control.inner, &asked).await;
             control.looking().remove(&asked);
             found
         };
@@ -227,49 +288,65 @@ impl Control {
         look
     }
 
-    async fn look_for_registry(&self) -> Result<(), Error> {
-        let now = self.inner.registry.env().now();
-        let found = self.inner.registry.exists().await?;
-        *self.inner.registry_seen.lock().unwrap_or_else(PoisonError::into_inner) =
-            Arc::new(Freshness::new(now));
-        if found {
-            tracing::info!("the store has a table {REGISTRY} now: tables are looked up in it");
-            self.inner.unsharded.store(false, Ordering::Release);
-        }
-        Ok(())
-    }
-
     fn looking(&self) -> MutexGuard<'_, HashMap<String, Look>> {
         self.inner.looking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks a table operation before it goes to the store.
+    /// Prepares a table operation before it goes to the store: checks it, and reserves the name of a table that is to be made.
+    /// [`after`](Self::after) takes what it gives.
     ///
     /// # Errors
     /// `ValidationException` for a `CreateTable` of the registry's name, or of a table that a rule names but cannot hold for;
-    /// `ResourceNotFoundException` for any other operation on the registry.
-    pub fn before(&self, operation: Operation, request: &[u8]) -> Result<(), Error> {
+    /// `ResourceNotFoundException` for any other operation on the registry. Retryable errors while layouts cannot change.
+    pub async fn before<S: AsRef<str>>(
+        &self,
+        operation: Operation,
+        request: &[u8],
+        names: &[S],
+    ) -> Result<Prepared, Error> {
         let named = heatsink_dynamo::json::member(request, "TableName").ok().flatten();
-        if named
-            .and_then(|name| heatsink_dynamo::json::string(name).ok())
-            .is_some_and(|name| self.is_hidden(&name))
-        {
+        let named = named.and_then(|name| heatsink_dynamo::json::string(name).ok());
+        if let Some(name) = named.as_ref().filter(|name| self.is_hidden(name)) {
             return Err(match operation {
                 Operation::CreateTable => {
-                    let name = if is_own(request, DIRECTORY) { DIRECTORY } else { REGISTRY };
+                    let name = if is(name, DIRECTORY) { DIRECTORY } else { self.inner.registry.name() };
                     Error::validation(format!("The table name {name} is Heatsink's own"))
                 }
                 _ => not_found(),
             });
         }
-        if operation == Operation::CreateTable
-            && !self.inner.rules.is_empty()
-            && let Ok(schema) = TableSchema::from_create(request)
-            && let Wish::Impossible(reason) = self.inner.rules.wish(&schema)
-        {
-            return Err(Error::validation(reason));
+        let mut prepared = Prepared::default();
+        if operation == Operation::CreateTable {
+            if let Ok(schema) = TableSchema::from_create(request) {
+                if let Wish::Impossible(reason) = self.inner.rules.wish(&schema) {
+                    return Err(Error::validation(reason));
+                }
+                if heatsink_dynamo::wire::check(operation, request).is_ok() {
+                    self.ensure().await?;
+                    prepared.intent = made::intend(&self.inner, &schema).await?;
+                }
+            }
+        } else if operation == Operation::DeleteTable {
+            if let Some(name) = &named
+                && heatsink_dynamo::wire::check(operation, request).is_ok()
+            {
+                self.ensure().await?;
+                prepared.deletion = made::intend_deletion(&self.inner, name).await?;
+            }
+        } else if made::needs_layouts(operation) {
+            match self.resolve(names).await {
+                Ok(pass) => prepared.pass = Some(pass),
+                // Such operations stay possible on refused tables.
+                Err(error) if !error.retryable() => {}
+                Err(error) => return Err(error),
+            }
         }
-        Ok(())
+        Ok(prepared)
+    }
+
+    async fn ensure(&self) -> Result<(), Error> {
+        let Inner { registry, tables, fence, .. } = &*self.inner;
+        fence.ensure(registry, tables).await
     }
 
     /// Follows an operation that the store has answered: records a table that was made, drops what is known of one that was changed or
@@ -278,17 +355,24 @@ impl Control {
         &self,
         operation: Operation,
         names: &[S],
+        prepared: Prepared,
         answer: Result<&Bytes, &Error>,
     ) {
+        let Prepared { intent, deletion, .. } = prepared;
         match (operation, answer) {
-            (Operation::CreateTable | Operation::DeleteTable | Operation::UpdateTable, Ok(body)) => {
-                self.inner.changes.fetch_add(1, Ordering::AcqRel);
-                match describe::answer(body) {
-                    Ok(described) => {
-                        self.follow(operation, &described.schema).await;
-                        self.inner.tables.expire(&described.schema.name);
+            (Operation::CreateTable | Operation::DeleteTable | Operation::UpdateTable, answer) => {
+                let described = answer.map(|body| describe::answer(body));
+                let described = match &described {
+                    Ok(Ok(described)) => Ok(described),
+                    Ok(Err(error)) => {
+                        tracing::warn!("{} succeeded, but: {error}", operation.name());
+                        Err(error)
                     }
-                    Err(error) => tracing::warn!("{} succeeded, but: {error}", operation.name()),
+                    Err(error) => Err(*error),
+                };
+                self.follow(operation, intent, deletion, described).await;
+                if let Ok(described) = described {
+                    self.inner.tables.expire(&described.schema.name);
                 }
             }
             (_, Err(error)) if error.code == Code::ResourceNotFoundException => {}
@@ -299,43 +383,75 @@ impl Control {
         }
     }
 
-    async fn follow(&self, operation: Operation, schema: &TableSchema) {
-        let wish = self.inner.rules.wish(schema);
-        let done = match (operation, wish) {
-            (Operation::CreateTable, Wish::Sharded(layouts)) => {
-                let record = self.inner.fresh_record(schema, layouts);
-                match self.inner.registry.make_directory(&record.layouts).await {
-                    Ok(()) => self.inner.registry.create(&record).await.map(|_| ()),
-                    Err(error) => Err(error),
-                }
-            }
-            (Operation::DeleteTable, _) if !self.inner.unsharded.load(Ordering::Acquire) => {
-                self.inner.registry.forget(&schema.id).await
-            }
-            _ => Ok(()),
+    async fn follow(
+        &self,
+        operation: Operation,
+        intent: Option<Intent>,
+        deletion: Option<Deletion>,
+        described: Result<&Described, &Error>,
+    ) {
+        let done = match (intent, deletion) {
+            (Some(intent), _) => made::made(&self.inner, intent, described).await,
+            (None, Some(deletion)) => made::deleted(&self.inner, deletion, described.map(drop)).await,
+            (None, None) => Ok(()),
         };
         if let Err(error) = done {
-            // Nothing is lost: an unrecorded table is recorded on first touch while it is empty, and the record of a table that
-            // is gone is never found again, for its id is not given twice.
-            tracing::warn!(
-                table = schema.name,
-                "{} succeeded, but the registry could not follow: {error}",
-                operation.name()
-            );
+            // Nothing is lost: a table with an intent is put on record by whoever finds it, and the record of a table that is gone
+            // is never found again, for its id is not given twice.
+            tracing::warn!("{} was answered, but the registry could not follow: {error}", operation.name());
         }
     }
 }
 
+/// What [`Control::before`] prepared of one table operation.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    intent: Option<Intent>,
+    deletion: Option<Deletion>,
+    pass: Option<Pass>,
+}
+
+impl Prepared {
+    /// The pass that the operation goes with. Operations that depend on no layout have one that always holds.
+    pub fn pass(&mut self, control: &Control) -> Pass {
+        self.pass.take().unwrap_or_else(|| Pass::free(control.inner.fence.lease()))
+    }
+}
+
 impl Inner {
-    pub fn fresh_record(&self, schema: &TableSchema, layouts: TableLayouts) -> Record {
+    pub fn fresh_record(&self, described: &Described, layouts: TableLayouts) -> Record {
         Record {
-            id: schema.id.clone(),
-            name: schema.name.clone(),
+            id: described.schema.id.clone(),
+            name: described.schema.name.clone(),
             layouts,
             state: State::Active,
-            version: 1,
+            version: self.registry.first_version(),
             created: self.registry.env().unix_millis(),
+            made: described.made,
         }
+    }
+
+    /// Whether a gateway that began something may still go on with it: this one, or one on the list.
+    pub async fn is_there(&self, gateway: &str) -> Result<bool, Error> {
+        if gateway == self.fence.id() || self.fence.settings.exclusive {
+            return Ok(gateway == self.fence.id());
+        }
+        let list = self.registry.gateways().await?;
+        Ok(list.iter().any(|one| one.registration.gateway == gateway))
+    }
+
+    /// Makes a change known; this gateway knows it when it returns.
+    pub async fn publish(&self, table: &str, version: u64) -> Result<Step, Error> {
+        let step = self.changer.publish(table, version).await?;
+        self.fence.look(&self.registry, &self.tables).await?;
+        Ok(step)
+    }
+
+    /// Makes a change known and waits until every gateway knows it.
+    pub async fn announce(&self, table: &str, version: u64) -> Result<(), Error> {
+        let step = self.publish(table, version).await?;
+        self.changer.wait(step).await?;
+        Ok(())
     }
 }
 
@@ -374,22 +490,12 @@ impl LayoutSource for Control {
     }
 
     fn is_hidden(&self, name: &str) -> bool {
-        is_registry(name) || is(name, DIRECTORY)
+        is(name, self.inner.registry.name()) || is(name, DIRECTORY)
     }
 
     fn hidden_tables(&self) -> Vec<String> {
-        vec![REGISTRY.to_owned(), DIRECTORY.to_owned()]
+        vec![self.inner.registry.name().to_owned(), DIRECTORY.to_owned()]
     }
-}
-
-fn is_registry(name: &str) -> bool {
-    is(name, REGISTRY)
-}
-
-/// Whether a request names that table.
-fn is_own(request: &[u8], table: &str) -> bool {
-    let named = heatsink_dynamo::json::member(request, "TableName").ok().flatten();
-    named.and_then(|name| heatsink_dynamo::json::string(name).ok()).is_some_and(|name| is(&name, table))
 }
 
 /// By its name or by an ARN.

@@ -8,6 +8,8 @@ pub(crate) struct Described {
     pub schema: TableSchema,
     /// `ACTIVE`, `CREATING`, `DELETING`, …; empty where the store does not say.
     pub status: String,
+    /// When the table was made, by the store's clock: milliseconds since 1970, where the store says.
+    pub made: Option<u64>,
 }
 
 /// Reads an answer of `DescribeTable`, or of `CreateTable`, `UpdateTable`, `DeleteTable`.
@@ -22,14 +24,22 @@ pub(crate) fn answer(body: &[u8]) -> Result<Described, Error> {
             schema.name
         )));
     }
-    Ok(Described { schema, status: status(body).unwrap_or_default() })
+    let table = member(body, "Table").or_else(|| member(body, "TableDescription")).unwrap_or_default();
+    Ok(Described { schema, status: status(table).unwrap_or_default(), made: made(table) })
 }
 
-fn status(body: &[u8]) -> Option<String> {
-    let member = |name| json::member(body, name).ok().flatten();
-    let table = member("Table").or_else(|| member("TableDescription"))?;
-    let status = json::member(table, "TableStatus").ok().flatten()?;
-    json::string(status).ok().map(std::borrow::Cow::into_owned)
+fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    json::member(object, name).ok().flatten()
+}
+
+fn status(table: &[u8]) -> Option<String> {
+    json::string(member(table, "TableStatus")?).ok().map(std::borrow::Cow::into_owned)
+}
+
+fn made(table: &[u8]) -> Option<u64> {
+    let seconds: f64 = serde_json::from_slice(member(table, "CreationDateTime")?).ok()?;
+    let millis = std::time::Duration::try_from_secs_f64(seconds).ok()?.as_millis();
+    u64::try_from(millis).ok()
 }
 
 #[cfg(test)]

@@ -8,13 +8,14 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use heatsink_dynamo::{Error, TableSchema};
 use heatsink_env::Moment;
+use heatsink_fence::{Epoch, Gate};
 use heatsink_layout::Table;
 
 /// After this long one request looks again, while the others go on with what is known.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// After this long nobody goes on with what is known. It bounds how long a gateway can miss what another gateway, or somebody past
-/// all gateways, did to a table: dropped and made again, adopted, brought back.
+/// After this long nobody goes on with what is known. It bounds how long a gateway can miss what somebody past all gateways did to a
+/// table: dropped it and made it again, say. What gateways do they tell each other sooner (`fence`).
 pub const MAX_AGE: Duration = Duration::from_secs(10);
 
 /// When something was looked up, and whether to look again.
@@ -70,6 +71,10 @@ pub(crate) struct Known {
     /// What the log was told of rules that the record has outlived.
     pub warnings: Vec<String>,
     pub fresh: Freshness,
+    /// The version of its record; nought where it has none.
+    pub version: u64,
+    /// What its requests pass.
+    pub gate: Arc<Gate>,
 }
 
 /// What requests on a table get.
@@ -90,7 +95,8 @@ pub(crate) enum Standing {
 /// Every table known. Readers take no lock; writers copy.
 pub(crate) struct Tables {
     now: ArcSwap<Snapshot>,
-    writing: Mutex<()>,
+    /// Held by whoever changes it. Holds the gates of what is not known any more, whose requests may still be under way.
+    retired: Mutex<Vec<Arc<Gate>>>,
 }
 
 #[derive(Clone, Default)]
@@ -100,7 +106,7 @@ struct Snapshot {
 
 impl Tables {
     pub fn new() -> Self {
-        Tables { now: ArcSwap::from_pointee(Snapshot::default()), writing: Mutex::new(()) }
+        Tables { now: ArcSwap::from_pointee(Snapshot::default()), retired: Mutex::default() }
     }
 
     pub fn get(&self, name: &str) -> Option<Arc<Known>> {
@@ -116,16 +122,46 @@ impl Tables {
         }
     }
 
-    pub fn insert(&self, name: &str, known: Known) {
-        self.change(|tables| drop(tables.by_name.insert(name.to_owned(), Arc::new(known))));
+    /// Remembers what a look-up found that began when `seen` was the newest epoch seen. `false`, and nothing is remembered, if a newer one
+    /// was seen since.
+    pub fn insert(&self, name: &str, known: Known, began: Epoch, seen: impl Fn() -> Epoch) -> bool {
+        let known = Arc::new(known);
+        self.change(|tables, retired| {
+            if seen() != began {
+                return false;
+            }
+            let gate = Arc::clone(&known.gate);
+            if let Some(before) = tables.by_name.insert(name.to_owned(), known)
+                && !Arc::ptr_eq(&before.gate, &gate)
+            {
+                retired.push(Arc::clone(&before.gate));
+            }
+            true
+        })
     }
 
     pub fn remove(&self, name: &str) {
         if self.get(name).is_some() {
-            self.change(|tables| {
-                tables.by_name.remove(name);
+            self.change(|tables, retired| {
+                retired.extend(tables.by_name.remove(name).map(|known| Arc::clone(&known.gate)));
             });
         }
+    }
+
+    /// Forgets the tables with such names, and gives the gates of all requests that may have been planned under what was known of them.
+    pub fn forget(&self, named: impl Fn(&str) -> bool) -> Vec<Arc<Gate>> {
+        self.change(|tables, retired| {
+            // Of these it is not kept which table they were for; there are few.
+            let mut gates = std::mem::take(retired);
+            tables.by_name.retain(|asked, known| {
+                let goes = named(asked) || named(&known.schema.name);
+                if goes {
+                    gates.push(Arc::clone(&known.gate));
+                }
+                !goes
+            });
+            gates
+        })
     }
 
     /// Has the table looked up again before its next request, under every name it goes by.
@@ -137,11 +173,13 @@ impl Tables {
         }
     }
 
-    fn change(&self, change: impl FnOnce(&mut Snapshot)) {
-        let _alone = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+    fn change<T>(&self, change: impl FnOnce(&mut Snapshot, &mut Vec<Arc<Gate>>) -> T) -> T {
+        let mut retired = self.retired.lock().unwrap_or_else(PoisonError::into_inner);
+        retired.retain(|gate| !gate.retire());
         let mut next = Snapshot::clone(&self.now.load());
-        change(&mut next);
+        let changed = change(&mut next, &mut retired);
         self.now.store(Arc::new(next));
+        changed
     }
 }
 

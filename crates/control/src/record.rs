@@ -9,8 +9,11 @@ use heatsink_layout::TableLayouts;
 /// The sort key of a table's record. Later records of single keys have others.
 pub(crate) const SORT: &str = "table";
 
-/// The form of records that this version writes and reads. A record of another form is refused, never guessed at.
-const FORM: u64 = 1;
+/// The form of records that this version writes. It reads those of the form before too, which only an exclusive gateway may meet: gateways
+/// of that form trust what they know by their own clock, and read no record of this one. A record of another form is refused, never
+/// guessed at.
+pub(crate) const FORM: u64 = 2;
+const OLD_FORM: u64 = 1;
 
 /// How one table's data is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,12 +30,20 @@ pub struct Record {
     pub version: u64,
     /// When it was first written: milliseconds since 1970-01-01T00:00:00Z.
     pub created: u64,
+    /// When the table was made, by the store's clock, where the store says. Of two tables of one name it tells which came later.
+    pub made: Option<u64>,
 }
 
 /// The state of a recorded table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum State {
+    /// It was empty when it was looked at. Nobody may write to it until every gateway knows, and it is seen to be empty still.
+    Pending,
+    /// It is about to be deleted through Heatsink: nobody sends requests to it any more.
+    Deleting,
+    /// The table was deleted through Heatsink. A description that still shows it is out of date.
+    Gone,
     /// Every item is at its home.
     Active,
     /// Items are being moved to their homes. Nobody else may read or write.
@@ -80,7 +91,7 @@ pub struct Progress {
 impl Record {
     /// The record as an item of the registry.
     pub(crate) fn item(&self) -> Json {
-        json!({
+        let mut item = json!({
             "pk": { "S": self.id },
             "sk": { "S": SORT },
             "form": { "N": FORM.to_string() },
@@ -89,7 +100,11 @@ impl Record {
             "state": { "S": json!(self.state).to_string() },
             "version": { "N": self.version.to_string() },
             "created": { "N": self.created.to_string() },
-        })
+        });
+        if let Some(made) = self.made {
+            item["made"] = json!({ "N": made.to_string() });
+        }
+        item
     }
 
     /// Reads an item of the registry.
@@ -97,7 +112,7 @@ impl Record {
         let text = |name: &str| item[name]["S"].as_str();
         let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
         let id = text("pk").unwrap_or_default();
-        if number("form") != Some(FORM) {
+        if !matches!(number("form"), Some(FORM | OLD_FORM)) {
             return Err(Error::internal(format!(
                 "The registry's record of table {} ({id}) has a form that this version of Heatsink does not know; it was written by another version",
                 text("name").unwrap_or("?"),
@@ -111,6 +126,7 @@ impl Record {
                 state: serde_json::from_str(text("state")?).ok()?,
                 version: number("version")?,
                 created: number("created")?,
+                made: number("made"),
             })
         };
         read().ok_or_else(|| Error::internal(format!("The registry's record of table id {id} is damaged")))

@@ -1,7 +1,9 @@
 //! The registry: one table in the store itself that says how stored data is laid out. One record per table, keyed by the
-//! store's own id of the table, so that a table dropped and made again has no record.
+//! store's own id of the table, so that a table dropped and made again has no record; and an entry per table name, which says whose
+//! records hold.
 //!
-//! Not here: when a table is recorded (`resolve`), what a record means for requests (`control`).
+//! Not here: when a table is recorded (`touch`), how a change becomes known to every gateway (`fence`), what a record means for requests
+//! (`control`).
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,9 +17,10 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::describe::{self, Described};
-use crate::record::{Record, SORT};
+use crate::name::{Holder, NameEntry};
+use crate::record::{Record, SORT, State};
 
-/// The registry's table name. Clients never see it.
+/// The registry's table name where nothing else is configured. Clients never see it.
 pub const REGISTRY: &str = "heatsink.registry";
 
 /// How long to wait for the registry's table to become active, in steps of [`POLL`].
@@ -32,11 +35,22 @@ const THROTTLES: u32 = 100;
 pub(crate) struct Registry {
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
+    name: Arc<str>,
 }
 
 impl Registry {
-    pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>) -> Self {
-        Registry { store, env }
+    pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Self {
+        Registry { store, env, name: Arc::from(name) }
+    }
+
+    /// The version of a first record or entry. Drawn, so that one which is removed and made again does not pass for the one it was.
+    pub fn first_version(&self) -> u64 {
+        self.env.random() >> 16
+    }
+
+    /// The name of its table.
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     pub fn env(&self) -> &Arc<dyn Env> {
@@ -89,12 +103,12 @@ impl Registry {
 
     /// Whether the registry's table is there.
     pub async fn exists(&self) -> Result<bool, Error> {
-        Ok(self.describe(REGISTRY).await?.is_some())
+        Ok(self.describe(&self.name).await?.is_some())
     }
 
     /// The record of a table; `None` if it has none, or if there is no registry yet.
     pub async fn read(&self, id: &str) -> Result<Option<Record>, Error> {
-        let body = json!({ "TableName": REGISTRY, "Key": key(id), "ConsistentRead": true });
+        let body = json!({ "TableName": &*self.name, "Key": key(id), "ConsistentRead": true });
         match self.call(Operation::GetItem, body).await {
             Ok(answer) => answer.get("Item").map(Record::read).transpose(),
             Err(error) if error.code == Code::ResourceNotFoundException => Ok(None),
@@ -118,12 +132,12 @@ impl Registry {
         }
     }
 
-    /// Every record, those of tables that are gone included.
+    /// Every record but those of tables that were deleted through Heatsink.
     pub async fn all(&self) -> Result<Vec<Record>, Error> {
         let mut found = Vec::new();
         let mut start = Json::Null;
         loop {
-            let mut body = json!({ "TableName": REGISTRY, "ConsistentRead": true });
+            let mut body = json!({ "TableName": &*self.name, "ConsistentRead": true });
             if !start.is_null() {
                 body["ExclusiveStartKey"] = start;
             }
@@ -132,8 +146,12 @@ impl Registry {
                 Err(error) if error.code == Code::ResourceNotFoundException => return Ok(found),
                 Err(error) => return Err(error),
             };
-            for item in page["Items"].as_array().into_iter().flatten() {
-                found.push(Record::read(item)?);
+            let items = page["Items"].as_array().into_iter().flatten();
+            for item in items.filter(|item| item["sk"]["S"] == SORT) {
+                let record = Record::read(item)?;
+                if record.state != State::Gone {
+                    found.push(record);
+                }
             }
             start = page["LastEvaluatedKey"].take();
             if start.is_null() {
@@ -142,14 +160,48 @@ impl Registry {
         }
     }
 
-    /// Writes a table's first record, and the registry's table if need be. Returns the record in force: this one, or the one
-    /// that another writer put there first.
-    pub async fn create(&self, record: &Record) -> Result<Record, Error> {
-        let body = json!({ "TableName": REGISTRY, "Item": record.item(), "ConditionExpression": "attribute_not_exists(pk)" });
-        let put = match self.call(Operation::PutItem, body.clone()).await {
+    /// What the registry has on a table: the entry of its name, and the record under its id. One strongly consistent request. Both are
+    /// missing where there is no registry yet.
+    pub async fn look_up(&self, name: &str, id: &str) -> Result<(Option<NameEntry>, Option<Record>), Error> {
+        let mut keys = vec![NameEntry::key(name), key(id)];
+        let (mut entry, mut record) = (None, None);
+        while !keys.is_empty() {
+            let body = json!({ "RequestItems": { &*self.name: { "Keys": keys, "ConsistentRead": true } } });
+            let answer = match self.call_patiently(Operation::BatchGetItem, body).await {
+                Err(error) if error.code == Code::ResourceNotFoundException => return Ok((None, None)),
+                answer => answer?,
+            };
+            for item in answer["Responses"][&*self.name].as_array().into_iter().flatten() {
+                if item["sk"]["S"] == SORT {
+                    record = Some(Record::read(item)?);
+                } else {
+                    entry = Some(NameEntry::read(item)?);
+                }
+            }
+            let left = &answer["UnprocessedKeys"][&*self.name]["Keys"];
+            keys = left.as_array().cloned().unwrap_or_default();
+        }
+        Ok((entry, record))
+    }
+
+    /// Writes a table's first record and binds its name to it, if the name's entry still is as `entry`; makes the registry's table if need
+    /// be. Returns the record in force: this one, or the one that another writer put there first.
+    pub async fn create(&self, entry: Option<&NameEntry>, record: &Record) -> Result<Record, Error> {
+        let holder = Holder::Bound { id: record.id.clone() };
+        let next = match entry {
+            None => NameEntry { name: record.name.clone(), holder, version: self.first_version() },
+            Some(entry) => NameEntry { holder, version: entry.version + 1, ..entry.clone() },
+        };
+        let mut named = json!({ "TableName": &*self.name, "Item": next.item() });
+        unchanged(&mut named, entry);
+        let body = json!({ "TransactItems": [
+            { "Put": { "TableName": &*self.name, "Item": record.item(), "ConditionExpression": "attribute_not_exists(pk)" } },
+            { "Put": named },
+        ] });
+        let put = match self.call_patiently(Operation::TransactWriteItems, body.clone()).await {
             Err(error) if error.code == Code::ResourceNotFoundException => {
-                self.make(REGISTRY).await?;
-                self.call(Operation::PutItem, body).await
+                self.make(&self.name).await?;
+                self.call_patiently(Operation::TransactWriteItems, body).await
             }
             put => put,
         };
@@ -157,19 +209,60 @@ impl Registry {
             Ok(_) => Ok(record.clone()),
             // Somebody was first; or it was us, and the answer was lost. The record itself tells.
             Err(error)
-                if error.code == Code::ConditionalCheckFailedException
-                    || error.outcome == Outcome::Unknown =>
+                if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
             {
-                self.read(&record.id).await?.ok_or(error)
+                let found = self.read(&record.id).await?;
+                found.ok_or_else(|| {
+                    let name = &record.name;
+                    Error::unavailable(
+                        format!("Table {name} could not be put on record: {error}"),
+                        Outcome::NotDone,
+                    )
+                })
             }
             Err(error) => Err(error),
         }
     }
 
+    /// The entry of a name; `None` if it has none, or if there is no registry yet.
+    pub async fn entry(&self, name: &str) -> Result<Option<NameEntry>, Error> {
+        let body = json!({ "TableName": &*self.name, "Key": NameEntry::key(name), "ConsistentRead": true });
+        match self.call_patiently(Operation::GetItem, body).await {
+            Ok(answer) => answer.get("Item").map(NameEntry::read).transpose(),
+            Err(error) if error.code == Code::ResourceNotFoundException => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the entry of a name, if it still is as `from`; nothing stands for a name without one. `false` when it is not.
+    pub async fn enter(&self, from: Option<&NameEntry>, to: &NameEntry) -> Result<bool, Error> {
+        let mut body = json!({ "TableName": &*self.name, "Item": to.item() });
+        unchanged(&mut body, from);
+        match self.call_patiently(Operation::PutItem, body).await {
+            Ok(_) => Ok(true),
+            Err(error)
+                if error.code == Code::ConditionalCheckFailedException
+                    || error.outcome == Outcome::Unknown =>
+            {
+                Ok(self.entry(&to.name).await?.as_ref() == Some(to))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Rewrites records of the form before, so that builds that know nothing of the fence read them no more.
+    pub async fn upgrade(&self) -> Result<(), Error> {
+        for record in self.all().await? {
+            let next = Record { version: record.version + 1, ..record.clone() };
+            self.replace(&record, &next).await?;
+        }
+        Ok(())
+    }
+
     /// Replaces a record, if it still is as `from`. `false` when it is not.
     pub async fn replace(&self, from: &Record, to: &Record) -> Result<bool, Error> {
         let body = json!({
-            "TableName": REGISTRY, "Item": to.item(), "ConditionExpression": "#v = :v",
+            "TableName": &*self.name, "Item": to.item(), "ConditionExpression": "#v = :v",
             "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": from.version.to_string() } },
         });
         match self.call(Operation::PutItem, body).await {
@@ -190,21 +283,12 @@ impl Registry {
     /// Removes a record, if it still is as `record`. `false` when it changed meanwhile; a record that is gone is removed.
     pub async fn remove(&self, record: &Record) -> Result<bool, Error> {
         let body = json!({
-            "TableName": REGISTRY, "Key": key(&record.id), "ConditionExpression": "attribute_not_exists(pk) OR #v = :v",
+            "TableName": &*self.name, "Key": key(&record.id), "ConditionExpression": "attribute_not_exists(pk) OR #v = :v",
             "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": record.version.to_string() } },
         });
         match self.call(Operation::DeleteItem, body).await {
             Ok(_) => Ok(true),
             Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Removes the record of a table that was deleted. Without a registry there is nothing to do.
-    pub async fn forget(&self, id: &str) -> Result<(), Error> {
-        match self.call(Operation::DeleteItem, json!({ "TableName": REGISTRY, "Key": key(id) })).await {
-            Ok(_) => Ok(()),
-            Err(error) if error.code == Code::ResourceNotFoundException => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -247,7 +331,7 @@ impl Registry {
     }
 
     /// Makes a table of Heatsink's own and waits until it can be used.
-    async fn make(&self, table: &str) -> Result<(), Error> {
+    pub async fn make(&self, table: &str) -> Result<(), Error> {
         let body = json!({
             "TableName": table, "BillingMode": "PAY_PER_REQUEST",
             "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" }],
@@ -269,6 +353,16 @@ impl Registry {
             format!("The table {table} did not become active within {} s", PATIENCE / 5),
             Outcome::NotDone,
         ))
+    }
+}
+
+/// Makes a put conditional on an entry that still is what was read; nothing stands for none.
+fn unchanged(put: &mut Json, entry: Option<&NameEntry>) {
+    put["ConditionExpression"] = json!("attribute_not_exists(pk)");
+    if let Some(entry) = entry {
+        put["ConditionExpression"] = json!("#v = :v");
+        put["ExpressionAttributeNames"] = json!({ "#v": "version" });
+        put["ExpressionAttributeValues"] = json!({ ":v": { "N": entry.version.to_string() } });
     }
 }
 

@@ -1,62 +1,76 @@
-//! First touch of a table: what the store describes, what the registry records and what the rules wish, brought together.
+//! What a table is to this gateway: what the store describes, what the registry records and what the rules wish, brought together.
+//!
+//! Not here: putting an empty table on record (`touch`), for how long what was found is trusted (`known`, `fence`).
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use heatsink_dynamo::{Code, Error, Outcome, TableSchema};
+use heatsink_dynamo::{Error, Outcome, TableSchema};
 
 use crate::control::{Inner, not_found};
 use crate::describe::Described;
 use crate::known::{Freshness, Known, Standing};
+use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
-use crate::registry::{REGISTRY, Registry};
+use crate::registry::Registry;
 use crate::rules::{Rules, Wish};
+use crate::touch;
 use heatsink_layout::{OfIndex, Table, TableLayouts, Turn};
 
-/// Looks a table up and remembers its standing. A table that is not there is forgotten: its requests go to the store, which says so.
-pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
-    let changes = inner.changes.load(Ordering::Acquire);
-    // From before the first request, so that the age of what is known is never understated.
-    let checked = inner.registry.env().now();
-    let described = match inner.registry.describe(name).await {
-        Ok(described) => described,
-        // A name that the store does not take: it tells the client in the words that belong to the client's operation.
-        Err(error) if error.code == Code::ValidationException => None,
-        Err(error) => return Err(error),
-    };
-    let Some(described) = described else {
-        inner.tables.remove(name);
-        return Ok(());
-    };
-    let (standing, warnings) = standing(inner, &described).await?;
-    log_once(inner, name, &described.schema, &standing, &warnings);
-    let schema = Arc::new(described.schema);
-    let known = Known { schema, standing, warnings, fresh: Freshness::new(checked) };
-    if inner.changes.load(Ordering::Acquire) != changes {
-        known.fresh.expire();
-    }
-    inner.tables.insert(name, known);
-    Ok(())
-}
+/// How often a look-up is made again because the registry changed meanwhile.
+const TRIES: usize = 20;
 
-async fn standing(inner: &Inner, described: &Described) -> Result<(Standing, Vec<String>), Error> {
-    match judge(&inner.registry, &inner.rules, described).await? {
-        Judgement::Stands(standing, warnings) => Ok((standing, warnings)),
-        Judgement::Empty(layouts) => {
-            inner.registry.make_directory(&layouts).await?;
-            let record =
-                inner.registry.create(&inner.fresh_record(&described.schema, layouts.clone())).await?;
-            Ok((recorded(&inner.rules, &described.schema, &record, &Wish::Sharded(layouts)), Vec::new()))
+/// Looks a table up and remembers its standing. A table that is not there is forgotten.
+pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
+    for _ in 0..TRIES {
+        let began = inner.fence.seen();
+        // From before the first request, so that the age of what is known is never understated.
+        let checked = inner.registry.env().now();
+        let Some(described) = inner.registry.describe(name).await? else {
+            inner.tables.remove(name);
+            return Ok(());
+        };
+        let (standing, warnings, version) = match judge(&inner.registry, &inner.rules, &described).await? {
+            Judgement::Stands(standing, warnings, version) => (standing, warnings, version),
+            Judgement::Empty(layouts, entry) => {
+                touch::begin(inner, &described, layouts, entry.as_ref()).await?;
+                continue;
+            }
+            Judgement::Pending(record) => {
+                touch::help(inner, record).await?;
+                continue;
+            }
+            Judgement::Intended(entry) => {
+                touch::take_over(inner, &described, entry).await?;
+                continue;
+            }
+        };
+        log_once(inner, name, &described.schema, &standing, &warnings);
+        let before = inner.tables.get(name);
+        let same =
+            before.filter(|before| before.schema.id == described.schema.id && before.version == version);
+        let gate = same.map(|before| Arc::clone(&before.gate)).unwrap_or_default();
+        let schema = Arc::new(described.schema);
+        let known = Known { schema, standing, warnings, fresh: Freshness::new(checked), version, gate };
+        if inner.tables.insert(name, known, began, || inner.fence.seen()) {
+            return Ok(());
         }
     }
+    Err(Error::unavailable(
+        format!("The registry changes too often to tell how table {name} is laid out"),
+        Outcome::NotDone,
+    ))
 }
 
 /// How a table stands, as far as that can be told without changing anything.
 pub(crate) enum Judgement {
-    /// So, with what an operator should know of rules that what is on record has outlived.
-    Stands(Standing, Vec<String>),
+    /// So, with what an operator should know of rules that what is on record has outlived, and the version of the record.
+    Stands(Standing, Vec<String>, u64),
     /// Empty and not on record: it takes these layouts as soon as they are.
-    Empty(TableLayouts),
+    Empty(TableLayouts, Option<NameEntry>),
+    /// It is being put on record, or deleted.
+    Pending(Record),
+    /// A gateway made it, or was about to, and has not put it on record.
+    Intended(NameEntry),
 }
 
 pub(crate) async fn judge(
@@ -65,42 +79,94 @@ pub(crate) async fn judge(
     described: &Described,
 ) -> Result<Judgement, Error> {
     let schema = &described.schema;
-    let stands = |standing| Ok(Judgement::Stands(standing, Vec::new()));
-    if let Some(record) = registry.read(&schema.id).await? {
-        let (wish, warnings) = rules.wish_recorded(schema, &record.layouts);
-        return Ok(Judgement::Stands(recorded(rules, schema, &record, &wish), warnings));
+    let (entry, record) = registry.look_up(&schema.name, &schema.id).await?;
+    match record {
+        Some(Record { state: State::Gone, .. }) => return Err(out_of_date(&schema.name)),
+        Some(record) if matches!(record.state, State::Pending | State::Deleting) => {
+            return Ok(Judgement::Pending(record));
+        }
+        Some(record) => {
+            let (wish, warnings) = rules.wish_recorded(schema, &record.layouts);
+            let standing = recorded(registry.name(), rules, schema, &record, &wish);
+            return Ok(Judgement::Stands(standing, warnings, record.version));
+        }
+        None => {}
     }
-    let layouts = match rules.wish(schema) {
-        Wish::Sharded(layouts) => layouts,
-        Wish::Whole | Wish::Unmentioned { .. } => return stands(Standing::Forward),
-        Wish::Impossible(reason) => return stands(refused(reason, true)),
-    };
+    let stands = |standing| Ok(Judgement::Stands(standing, Vec::new(), 0));
     if described.status == "CREATING" {
         // Whether it will hold items (a restore, an import) is not known yet. The store answers the same.
-        return Err(not_found());
+        return match (rules.wish(schema), &entry) {
+            (Wish::Whole | Wish::Unmentioned { .. }, None) => stands(Standing::Forward),
+            (Wish::Impossible(reason), _) => stands(refused(reason, true)),
+            _ => Err(not_found()),
+        };
     }
-    if registry.is_empty(&schema.name).await? {
-        return Ok(Judgement::Empty(layouts));
+    let mut copy_of = None;
+    match &entry {
+        Some(NameEntry { holder: Holder::Bound { id }, .. }) if *id != schema.id => {
+            match registry.read(id).await? {
+                Some(other) if other.state != State::Gone => {
+                    if described.made.zip(other.made).is_some_and(|(this, that)| this <= that) {
+                        return Err(out_of_date(&schema.name));
+                    }
+                    copy_of = Some(other);
+                }
+                _ => {}
+            }
+        }
+        Some(entry) if matches!(entry.holder, Holder::Intent { .. }) => {
+            return Ok(Judgement::Intended(entry.clone()));
+        }
+        _ => {}
     }
-    if layouts.iter().all(|one| one.index().is_some()) {
+    let layouts = match rules.wish(schema) {
+        Wish::Sharded(layouts) => Some(layouts),
+        Wish::Whole | Wish::Unmentioned { .. } if copy_of.is_none() => return stands(Standing::Forward),
+        Wish::Whole | Wish::Unmentioned { .. } => None,
+        Wish::Impossible(reason) => return stands(refused(reason, true)),
+    };
+    let empty = registry.is_empty(&schema.name).await?;
+    match (layouts, copy_of) {
+        (Some(layouts), _) if empty => Ok(Judgement::Empty(layouts, entry)),
+        (None, _) if empty => stands(Standing::Forward),
+        (_, Some(original)) => stands(refused(restored(schema, &original), false)),
         // Nothing lies elsewhere than it would without the rule, which holds once the index is brought in.
-        return stands(Standing::Forward);
+        (Some(layouts), _) if layouts.iter().all(|one| one.index().is_some()) => stands(Standing::Forward),
+        (Some(layouts), _) => {
+            let name = &schema.name;
+            let message = format!(
+                "Table {name} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). Bring its items under the \
+                 rules with `heatsink adopt {name}`, or take the table out of the rules"
+            );
+            stands(refused(message, false))
+        }
+        (None, None) => stands(Standing::Forward),
     }
-    let name = &schema.name;
-    let message = format!(
-        "Table {name} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). Bring its items under the \
-         rules with `heatsink adopt {name}`, or take the table out of the rules"
-    );
-    stands(refused(message, false))
+}
+
+/// The refusal of a table that took the name of a recorded one and holds items.
+fn restored(schema: &TableSchema, original: &Record) -> String {
+    let (name, old, new) = (&schema.name, &original.id, &schema.id);
+    format!(
+        "Table {name} is on record with the id {old}, and the store now shows another table of that name, with the id {new}, which holds items. \
+         If it is a restored copy, its items lie as the old record says: `heatsink adopt {name} --records-from {old}` puts it on record so"
+    )
+}
+
+/// The error of a description that shows a table which is gone.
+fn out_of_date(name: &str) -> Error {
+    let message =
+        format!("The store's description of table {name} is out of date: it shows a table that was deleted");
+    Error::unavailable(message, Outcome::NotDone)
 }
 
 /// What a record means for a gateway with that wish. Where no rule speaks of the table, or of an index, the record alone holds. A
 /// rule for an index that is not on record yet waits for its adoption.
-fn recorded(rules: &Rules, schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
+fn recorded(registry: &str, rules: &Rules, schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
     let contradiction = |wished: &dyn std::fmt::Display| {
         refused(
             format!(
-                "The rules contradict the registry for table {}: the rules say {wished}, the record in {REGISTRY} says {}. \
+                "The rules contradict the registry for table {}: the rules say {wished}, the record in {registry} says {}. \
                  Stored items lie as the record says: change the rules back, or bring the table out with `heatsink adopt {} --back` first",
                 record.name, record.layouts, record.name
             ),
@@ -122,6 +188,9 @@ fn recorded(rules: &Rules, schema: &TableSchema, record: &Record, wish: &Wish) -
         State::Turning(turning) => {
             let turn = Turn { spreads: turning.spreads, writes_new: turning.writes_new };
             return Standing::Sharded(Arc::new(table().turning(&turning.attributes, turn)));
+        }
+        State::Pending | State::Deleting | State::Gone => {
+            return Standing::Refused { error: not_found(), fatal: false };
         }
         State::Adopting(_) => "brought under its rules",
         State::Returning(_) => "brought back out of its rules",

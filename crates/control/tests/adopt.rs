@@ -27,7 +27,7 @@ impl Watch for Phases {
     fn passed(&self, _: u64) {}
 }
 
-const OPTIONS: Options = Options { concurrency: 1, settle: Duration::ZERO };
+const OPTIONS: Options = Options { concurrency: 1, exclusive: true };
 const TABLE: &str = "Board";
 const SHARDS: u16 = 3;
 

@@ -23,7 +23,7 @@ impl Watch for Quiet {
     fn passed(&self, _: u64) {}
 }
 
-const OPTIONS: Options = Options { concurrency: 1, settle: Duration::ZERO };
+const OPTIONS: Options = Options { concurrency: 1, exclusive: true };
 const SHARDS: u16 = 3;
 
 /// Spreads the index, and the table's own keys if `own`.

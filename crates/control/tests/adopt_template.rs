@@ -22,7 +22,7 @@ impl Watch for Quiet {
     fn passed(&self, _: u64) {}
 }
 
-const OPTIONS: Options = Options { concurrency: 1, settle: Duration::ZERO };
+const OPTIONS: Options = Options { concurrency: 1, exclusive: true };
 const TABLE: &str = "Events";
 
 /// What Python's `zlib.crc32(f"e-{at}".encode()) % 10` gave.

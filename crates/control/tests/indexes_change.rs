@@ -115,10 +115,10 @@ async fn what_is_on_record_outlives_its_indexes() {
 
             let update = json!({ "TableName": TABLE, "AttributeDefinitions": attributes(), "GlobalSecondaryIndexUpdates": case.update });
             let update = Bytes::from(update.to_string());
-            control.before(Operation::UpdateTable, &update).unwrap();
+            let prepared = control.before(Operation::UpdateTable, &update, &[TABLE]).await.unwrap();
             let answer = store.call(Operation::UpdateTable, update).await.unwrap();
             if through {
-                control.after(Operation::UpdateTable, &[TABLE], Ok(&answer)).await;
+                control.after(Operation::UpdateTable, &[TABLE], prepared, Ok(&answer)).await;
             }
             env.advance(MAX_AGE);
 

@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
-use heatsink_control::{Control, MAX_AGE, REGISTRY, Rules, StartError};
+use futures::executor::block_on;
+use heatsink_control::{Control, MAX_AGE, Prepared, REGISTRY, Rules, StartError};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::ManualEnv;
 use heatsink_layout::{LayoutSource, Placement};
@@ -28,9 +29,9 @@ async fn through(
     body: serde_json::Value,
 ) -> Result<Bytes, Error> {
     let body = Bytes::from(body.to_string());
-    control.before(operation, &body)?;
+    let prepared = control.before(operation, &body, &["Tab"]).await?;
     let answer = store.call(operation, body).await;
-    control.after(operation, &["Tab"], answer.as_ref()).await;
+    control.after(operation, &["Tab"], prepared, answer.as_ref()).await;
     answer
 }
 
@@ -144,7 +145,7 @@ async fn a_table_dropped_and_made_again_is_noticed() {
     assert_eq!(shards(&one, "x"), Some(4));
     // The other gateway learns of it from the store's own error before its knowledge is too old.
     let gone = Error::new(Code::ResourceNotFoundException, "");
-    two.after(Operation::GetItem, &["Tab"], Err(&gone)).await;
+    two.after(Operation::GetItem, &["Tab"], Prepared::default(), Err(&gone)).await;
     two.resolve(&["Tab"]).await.unwrap();
     assert_eq!(shards(&two, "x"), Some(4));
 }
@@ -228,7 +229,7 @@ async fn the_registry_is_hidden_and_impossible_tables_are_not_made() {
     );
     assert_eq!(control.resolve(&[REGISTRY]).await.unwrap_err().code, Code::ResourceNotFoundException);
     let refused = |operation, body: serde_json::Value| {
-        control.before(operation, body.to_string().as_bytes()).unwrap_err()
+        block_on(control.before(operation, body.to_string().as_bytes(), &["Tab"])).unwrap_err()
     };
     assert_eq!(refused(Operation::CreateTable, table(REGISTRY, "S")).code, Code::ValidationException);
     assert_eq!(

@@ -29,6 +29,14 @@ impl Bounds {
         straggler: Duration::from_secs(30),
     };
 
+    /// The lease of a gateway that sees no registry. It is on no list, so nobody can read its bounds: this one is the same for all.
+    pub const UNREGISTERED: Duration = Duration::from_secs(10);
+
+    /// The lease of a gateway that sees no registry: never longer than [`UNREGISTERED`](Self::UNREGISTERED).
+    pub fn unregistered_lease(&self) -> Duration {
+        self.lease.min(Bounds::UNREGISTERED)
+    }
+
     /// How long a gateway that shows no sign of life can still have an effect, counted from the last sign of life.
     pub fn silence(&self) -> Duration {
         self.heartbeat_patience().saturating_add(self.lease).saturating_add(self.straggler)

@@ -40,6 +40,16 @@ impl Gate {
         self.state.load(Ordering::SeqCst) < ONE
     }
 
+    /// Closes it if nobody is inside and every call was answered, so that there is nothing to wait for. Whether it is closed so.
+    pub fn retire(&self) -> bool {
+        let state = &self.state;
+        self.unanswered.load(Ordering::SeqCst) == 0
+            && match state.compare_exchange(0, CLOSED, Ordering::SeqCst, Ordering::SeqCst) {
+                Ok(_) => true,
+                Err(found) => found == CLOSED,
+            }
+    }
+
     /// Closes it: no request gets in, and those inside may neither send a call nor give a client their result. Returns how long, from
     /// `now` on, calls of theirs may still take effect; nothing if each of them was answered.
     pub fn close(&self, now: Moment, straggler: Duration) -> Duration {

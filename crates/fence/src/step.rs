@@ -68,7 +68,10 @@ impl Step {
             let waiting = |one: &Registration| {
                 let until = published + one.bounds.lease + one.bounds.straggler;
                 let silence = one.bounds.silence();
-                (one.gateway.clone(), Waiting { until, acknowledged: false, beat: one.beat, seen: now, silence })
+                (
+                    one.gateway.clone(),
+                    Waiting { until, acknowledged: false, beat: one.beat, seen: now, silence },
+                )
             };
             list.iter().map(waiting).collect::<BTreeMap<_, _>>()
         };

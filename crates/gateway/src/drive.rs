@@ -5,7 +5,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
-use heatsink_dynamo::{Code, Error, Outcome};
+use heatsink_control::Pass;
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, Moment};
 use heatsink_route::{Execution, PhysicalCall, Step};
 use heatsink_store::Store;
@@ -23,6 +24,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// What runs one execution.
 pub(crate) struct Driver<'a> {
     pub(crate) store: &'a dyn Store,
+    pub(crate) pass: &'a Pass,
     pub(crate) env: &'a dyn Env,
     pub(crate) metrics: &'a Metrics,
     /// No retry begins after it.
@@ -104,7 +106,7 @@ impl Driver<'_> {
     async fn send(&self, call: PhysicalCall) -> Result<Bytes, Error> {
         let mut mean = FIRST_PAUSE;
         loop {
-            match self.store.call(call.operation, call.body.clone()).await {
+            match send(self.store, self.pass, call.operation, call.body.clone()).await {
                 Err(error) if call.retry_throttled && throttled(&error) => {
                     // Anywhere between nothing and twice the mean, so that shards throttled together do not return together.
                     let pause = Duration::from_nanos(self.env.random() % (2 * nanos(mean)));
@@ -119,6 +121,19 @@ impl Driver<'_> {
             }
         }
     }
+}
+
+/// Sends one physical call, if the request's pass allows it, and takes note whether it was answered.
+pub(crate) async fn send(
+    store: &dyn Store,
+    pass: &Pass,
+    operation: Operation,
+    body: Bytes,
+) -> Result<Bytes, Error> {
+    let sending = pass.send()?;
+    let answer = store.call_if(operation, body, pass).await;
+    sending.answered(&answer);
+    answer
 }
 
 /// What a request has cost so far.
@@ -175,12 +190,11 @@ fn throttled(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
     use std::task::Poll;
 
     use futures::FutureExt;
     use futures::future::BoxFuture;
-    use heatsink_dynamo::Operation;
     use heatsink_env::{HastyEnv, ManualEnv};
 
     use super::*;
@@ -245,7 +259,9 @@ mod tests {
         let env = HastyEnv(ManualEnv::seeded(3));
         let metrics = Metrics::new();
         let deadline = env.now() + within;
-        let driver = Driver { store, env: &env, metrics: &metrics, deadline, cost: Cost::default() };
+        let pass = Pass::unfenced(Arc::new(env.clone()));
+        let driver =
+            Driver { store, pass: &pass, env: &env, metrics: &metrics, deadline, cost: Cost::default() };
         let execution = Box::new(Together { bodies, retry, answers: Vec::new() });
         driver.run(execution).now_or_never().unwrap().0
     }
@@ -311,7 +327,8 @@ mod tests {
         let env = HastyEnv(ManualEnv::seeded(3));
         let metrics = Metrics::new();
         let deadline = env.now() + Duration::from_secs(30);
-        let driver = Driver { store: &store, env: &env, metrics: &metrics, deadline, cost };
+        let pass = Pass::unfenced(Arc::new(env.clone()));
+        let driver = Driver { store: &store, pass: &pass, env: &env, metrics: &metrics, deadline, cost };
         let execution = Box::new(Together { bodies: vec!["0a"; bodies], retry: true, answers: Vec::new() });
         let answer = futures::executor::block_on(driver.run(execution)).0;
         let most = store.waiting.lock().unwrap().1;

@@ -5,14 +5,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_control::Control;
-use heatsink_dynamo::{Error, Operation, wire};
+use heatsink_control::{Control, Pass, Prepared};
+use heatsink_dynamo::{Code, Error, Operation, wire};
 use heatsink_env::Env;
 use heatsink_route::{Explanation, Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
 
 use crate::Limits;
-use crate::drive::Driver;
+use crate::drive::{Driver, send};
 use crate::heavy::heavy;
 use crate::metrics::Metrics;
 use crate::weight::Weight;
@@ -116,17 +116,13 @@ impl Service {
     /// What [`Service::call`] would do with a request, without doing it. It resolves the tables as a call does.
     pub async fn explain(&self, operation: Operation, body: &Bytes) -> Explanation {
         match self.plan(operation, body).await {
-            Ok((_, plan)) => plan.explain(),
+            Ok(planned) => planned.plan.explain(),
             Err(error) => Explanation::refused(&error),
         }
     }
 
-    /// The plan of a request, and the names of its tables.
-    async fn plan<'a>(
-        &self,
-        operation: Operation,
-        body: &'a Bytes,
-    ) -> Result<(Vec<Cow<'a, str>>, Plan), Error> {
+    /// The plan of a request.
+    async fn plan<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
         // Names are found by a reader that skips over everything else. What it cannot read is wrong, and the checks of
         // the whole request know how DynamoDB says so.
         let named = heavy(body.len(), || {
@@ -134,28 +130,36 @@ impl Service {
                 .map_err(|unreadable| wire::check(operation, body).err().unwrap_or(unreadable))
         });
         let names = named?;
-        if operation.touches_items() {
-            self.control.resolve(&names).await?;
+        let (pass, prepared) = if operation.touches_items() {
+            let pass = self.control.resolve(&names).await?;
+            if pass.is_missing() && !operation.is_streams() {
+                return Err(not_there(operation, body));
+            }
+            (pass, Prepared::default())
         } else {
-            self.control.before(operation, body)?;
-        }
+            let mut prepared = self.control.before(operation, body, &names).await?;
+            (prepared.pass(&self.control), prepared)
+        };
         match heavy(body.len(), || self.router.plan_among(operation, body, &names, &self.control)) {
-            Ok(plan) => Ok((names, plan)),
+            Ok(plan) => Ok(Planned { names, plan, pass, prepared }),
             Err(error) => Err(name_rules(error, &names, &self.control)),
         }
     }
 
     async fn answer(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
-        let (names, plan) = self.plan(operation, &body).await?;
+        let Planned { names, plan, pass, prepared } = self.plan(operation, &body).await?;
         self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
         self.weight.see(operation, &body, sharded, self.env.now());
         let (answer, missing) = match plan {
-            Plan::Forward { operation, body, .. } => (self.store.call(operation, body).await, Vec::new()),
+            Plan::Forward { operation, body, .. } => {
+                (send(&*self.store, &pass, operation, body).await, Vec::new())
+            }
             plan => {
                 let deadline = self.env.now() + self.limits.request;
                 let driver = Driver {
                     store: &*self.store,
+                    pass: &pass,
                     env: &*self.env,
                     metrics: &self.metrics,
                     deadline,
@@ -164,10 +168,29 @@ impl Service {
                 driver.run(plan.execute()).await
             }
         };
-        self.control.after(operation, &names, answer.as_ref()).await;
+        let answer = pass.deliver(answer);
+        drop(pass);
+        self.control.after(operation, &names, prepared, answer.as_ref()).await;
         match answer {
             Ok(answer) => Ok((answer, missing)),
             Err(error) => Err(name_rules(error, &names, &self.control)),
         }
+    }
+}
+
+/// A request that is planned, and may be carried out for as long as its pass holds.
+struct Planned<'a> {
+    names: Vec<Cow<'a, str>>,
+    plan: Plan,
+    pass: Pass,
+    prepared: Prepared,
+}
+
+/// The answer to a request that names a table which is not there. It is given here: were the request sent, the table could be made
+/// before it arrives.
+fn not_there(operation: Operation, body: &[u8]) -> Error {
+    match wire::check(operation, body) {
+        Err(error) => error,
+        Ok(_) => Error::new(Code::ResourceNotFoundException, "Requested resource not found"),
     }
 }

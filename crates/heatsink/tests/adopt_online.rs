@@ -90,7 +90,7 @@ impl Town {
         block_on(async {
             let env = Arc::new(Stepping(Arc::clone(self)));
             let adoption = Adoption::prepare(store, env, &rules, "Tasks", direction).await.unwrap();
-            adoption.run(Options { concurrency: 2, settle: MAX_AGE }, &Quiet).await.unwrap()
+            adoption.run(Options { concurrency: 2, exclusive: false }, &Quiet).await.unwrap()
         })
     }
 

@@ -104,7 +104,7 @@ fn adopt(store: &Arc<Watched>, rules: &Rules, direction: Direction) -> Result<Re
     let store: Arc<dyn Store> = Arc::clone(store) as _;
     block_on(async {
         let adoption = Adoption::prepare(store, Arc::new(RealEnv), rules, "Tab", direction).await?;
-        adoption.run(Options { concurrency: 2, settle: Duration::ZERO }, &Unwatched).await
+        adoption.run(Options { concurrency: 2, exclusive: true }, &Unwatched).await
     })
 }
 

@@ -22,10 +22,45 @@ pub trait Store: Send + Sync + 'static {
     /// The store's own error, unchanged; [`heatsink_dynamo::Code::ServiceUnavailable`] with the outcome stated when
     /// it could not be reached or its answer was lost.
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>>;
+
+    /// Carries out one request if `permit` still allows it when everything is ready to be sent: signed, and with a connection. It is asked
+    /// before each attempt.
+    ///
+    /// # Errors
+    /// The permit's own; those of [`call`](Self::call).
+    fn call_if<'a>(
+        &'a self,
+        operation: Operation,
+        body: Bytes,
+        permit: &'a dyn Permit,
+    ) -> BoxFuture<'a, Result<Bytes, Error>> {
+        Box::pin(async move {
+            permit.check()?;
+            self.call(operation, body).await
+        })
+    }
+}
+
+/// Says whether a request may be sent now.
+pub trait Permit: Send + Sync {
+    /// Asked right before the request is written to its connection.
+    ///
+    /// # Errors
+    /// Why it must not be sent. Nothing was done then.
+    fn check(&self) -> Result<(), Error>;
 }
 
 impl<S: Store + ?Sized> Store for Arc<S> {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         (**self).call(operation, body)
+    }
+
+    fn call_if<'a>(
+        &'a self,
+        operation: Operation,
+        body: Bytes,
+        permit: &'a dyn Permit,
+    ) -> BoxFuture<'a, Result<Bytes, Error>> {
+        (**self).call_if(operation, body, permit)
     }
 }

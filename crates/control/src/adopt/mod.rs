@@ -32,8 +32,9 @@ use heatsink_layout::{Bucket, DIRECTORY, KeyLayout, Strategy, Table, TableLayout
 use heatsink_store::Store;
 use serde_json::json;
 
+use crate::fence::{Changer, Fencing};
 use crate::record::{Progress, Record, State};
-use crate::registry::{REGISTRY, Registry};
+use crate::registry::Registry;
 use crate::resolve::agree;
 use crate::rules::{Rules, Wish};
 use item::{Attributes, Ground, depth};
@@ -55,11 +56,14 @@ fn spread_counters(layouts: &TableLayouts) -> bool {
 /// table's own keys, or about those of its indexes; where rules ask for both, another one comes after it.
 pub struct Adoption {
     registry: Registry,
+    changer: Changer,
     ground: Ground,
     direction: Direction,
     record: Option<Record>,
     /// The attributes of index keys that it is about; none for the table's own keys.
     indexes: Vec<String>,
+    /// When the table was made, by the store's clock.
+    made: Option<u64>,
 }
 
 impl Adoption {
@@ -74,9 +78,9 @@ impl Adoption {
         table: &str,
         direction: Direction,
     ) -> Result<Self, AdoptError> {
-        let registry = Registry::new(store, env);
+        let registry = Registry::new(store, env, &rules.fence().registry);
         let usage = |problem: String| Err(AdoptError::Usage(problem));
-        if [REGISTRY, DIRECTORY].contains(&table) {
+        if [registry.name(), DIRECTORY].contains(&table) {
             return usage(format!("{table} is Heatsink's own table"));
         }
         let Some(described) = registry.describe(table).await? else {
@@ -159,8 +163,10 @@ impl Adoption {
                 "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
             ));
         }
+        let made = described.made;
         let ground = Ground { table: Table::new(described.schema, Arc::new(layouts)) };
-        Ok(Adoption { registry, ground, direction, record, indexes })
+        let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "adopt"));
+        Ok(Adoption { registry, changer, ground, direction, record, indexes, made })
     }
 
     /// The attributes of index keys that it is about. Clients may go on meanwhile; not so where there are none, and it is about the
@@ -211,10 +217,12 @@ impl Adoption {
     fn turnover(&self) -> Turnover<'_> {
         Turnover {
             registry: &self.registry,
+            changer: &self.changer,
             ground: &self.ground,
             direction: self.direction,
             record: self.record.as_ref(),
             attributes: &self.indexes,
+            made: self.made,
         }
     }
 
@@ -238,6 +246,13 @@ impl Adoption {
                 checksum: String::new(),
             });
         }
+        let this = Adoption { changer: self.changer.exclusively(options.exclusive), ..self };
+        watch.phase(Phase::Settling, None);
+        this.changer.begin_patiently().await?;
+        this.run_begun(options, watch).await
+    }
+
+    async fn run_begun(self, options: Options, watch: &dyn Watch) -> Result<Report, AdoptError> {
         if !self.indexes.is_empty() {
             return self.turnover().run(options, watch).await;
         }
@@ -245,10 +260,8 @@ impl Adoption {
             return self.release(watch).await;
         }
         let (mut record, mut progress, said) = self.claim(watch).await?;
-        if !options.settle.is_zero() {
-            watch.phase(Phase::Settling, None);
-            self.registry.env().sleep(options.settle).await;
-        }
+        watch.phase(Phase::Settling, None);
+        self.changer.announce(&record.name, record.version).await?;
         let mut moved = 0;
         loop {
             moved += self.pass(&record, &progress, options.concurrency, watch).await?;
@@ -263,7 +276,7 @@ impl Adoption {
         self.verify(&record, &progress, watch).await?;
         match self.direction {
             Direction::Adopt => {
-                write(&self.registry, &record, State::Active).await?;
+                record = write(&self.registry, &record, State::Active).await?;
             }
             _ => {
                 if !self.registry.remove(&record).await? {
@@ -271,6 +284,7 @@ impl Adoption {
                 }
             }
         }
+        self.changer.publish(&record.name, record.version).await?;
         Ok(Report {
             table: self.ground.table.name.clone(),
             direction: self.direction,
@@ -299,7 +313,9 @@ impl Adoption {
             return Err(AdoptError::Failed(survey.refusal(table)));
         }
         match &self.record {
-            Some(record) if self.registry.remove(record).await? => {}
+            Some(record) if self.registry.remove(record).await? => {
+                self.changer.announce(&record.name, record.version).await?;
+            }
             _ => return Err(self.taken_over()),
         }
         Ok(Report {
@@ -346,8 +362,18 @@ impl Adoption {
         let created = self.registry.env().unix_millis();
         let layouts = &**self.ground.table.layouts();
         self.registry.make_directory(layouts).await?;
-        let record = Record { id, name, layouts: layouts.clone(), state, version: 1, created };
-        if self.registry.create(&record).await? != record {
+        let made = self.made;
+        let record = Record {
+            id,
+            name,
+            layouts: layouts.clone(),
+            state,
+            version: self.registry.first_version(),
+            created,
+            made,
+        };
+        let entry = self.registry.entry(&record.name).await?;
+        if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(self.taken_over());
         }
         Ok((record, progress, said))

@@ -1,7 +1,5 @@
 //! The words of an adoption: which way, how, how far, what came of it.
 
-use std::time::Duration;
-
 use heatsink_dynamo::Error;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -25,9 +23,8 @@ pub enum Direction {
 pub struct Options {
     /// How many items are moved at once; at least 1.
     pub concurrency: usize,
-    /// How long to wait after the registry says that the table is not to be touched. [`crate::MAX_AGE`] where other gateways may run;
-    /// zero where this process is the only one that has the store.
-    pub settle: Duration,
+    /// Whether this process is the only one that has the store, so that there are no gateways to wait for.
+    pub exclusive: bool,
 }
 
 /// What is being done, for a progress display.

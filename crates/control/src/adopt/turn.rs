@@ -3,7 +3,7 @@
 //! An index's partition key is an attribute of its items, so nothing moves in the table: each item's value is rewritten in place, from
 //! plain to spread, if it still is what was read. What a client writes meanwhile is in the right form already.
 //!
-//! **Steps.** The record says how far it is, and before each step all gateways have time to notice the one before. First every
+//! **Steps.** The record says how far it is, and before each step every gateway has acknowledged the one before. First every
 //! gateway reads both forms and writes the old one; then all write the new one and items are rewritten; then the record says that it is
 //! done. An interrupted run goes on where it stopped, in either direction.
 //!
@@ -25,18 +25,22 @@ use super::item::{Attributes, Ground, Scalar, bytes, value};
 use super::survey::Survey;
 use super::walk::Walk;
 use super::{AdoptError, Direction, Options, Phase, Report, Watch, shown, write};
+use crate::fence::Changer;
 use crate::record::{Record, State, Turning};
 use crate::registry::Registry;
 
 /// One such adoption, made ready.
 pub(super) struct Turnover<'a> {
     pub registry: &'a Registry,
+    pub changer: &'a Changer,
     /// The table with every layout of the rules and the record.
     pub ground: &'a Ground,
     pub direction: Direction,
     pub record: Option<&'a Record>,
     /// What is turned.
     pub attributes: &'a [String],
+    /// When the table was made, by the store's clock.
+    pub made: Option<u64>,
 }
 
 /// A spread attribute of one item.
@@ -71,7 +75,7 @@ impl Turnover<'_> {
         let mut rewritten = 0;
         if turning.touched || spreads {
             if !turning.writes_new {
-                self.settle(options, watch).await;
+                self.settle(&record, watch).await?;
                 if !turning.touched {
                     let survey = self.survey(watch).await?;
                     if survey.refused > 0 {
@@ -83,7 +87,7 @@ impl Turnover<'_> {
                 turning = Turning { writes_new: true, touched: true, ..turning };
                 record = write(self.registry, &record, State::Turning(turning.clone())).await?;
             }
-            self.settle(options, watch).await;
+            self.settle(&record, watch).await?;
             rewritten = self.pass(&record, &turning, options.concurrency, watch).await?;
             self.verify(&turning, watch).await?;
         }
@@ -101,11 +105,11 @@ impl Turnover<'_> {
         })
     }
 
-    async fn settle(&self, options: Options, watch: &dyn Watch) {
-        if !options.settle.is_zero() {
-            watch.phase(Phase::Settling, None);
-            self.registry.env().sleep(options.settle).await;
-        }
+    /// Waits until every gateway keeps to the record, and nothing is under way that was planned before.
+    async fn settle(&self, record: &Record, watch: &dyn Watch) -> Result<(), AdoptError> {
+        watch.phase(Phase::Settling, None);
+        self.changer.announce(&record.name, record.version).await?;
+        Ok(())
     }
 
     /// Puts the first step on record, or takes an interrupted run over and turns it round if it went the other way.
@@ -137,8 +141,11 @@ impl Turnover<'_> {
         }
         let (id, name) = (self.ground.table.id.clone(), self.table().to_owned());
         let created = self.registry.env().unix_millis();
-        let record = Record { id, name, layouts, state, version: 1, created };
-        if self.registry.create(&record).await? != record {
+        let made = self.made;
+        let record =
+            Record { id, name, layouts, state, version: self.registry.first_version(), created, made };
+        let entry = self.registry.entry(&record.name).await?;
+        if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(self.taken_over());
         }
         Ok((record, turning))
@@ -146,15 +153,14 @@ impl Turnover<'_> {
 
     /// Takes the turn off the record: what was spread stays on it, what was brought back goes.
     async fn finish(&self, record: &Record) -> Result<(), AdoptError> {
-        if self.spreads() {
-            write(self.registry, record, State::Active).await?;
-            return Ok(());
+        let layouts =
+            if self.spreads() { record.layouts.clone() } else { record.layouts.without(self.attributes) };
+        if !layouts.is_empty() {
+            write(self.registry, &Record { layouts, ..record.clone() }, State::Active).await?;
+        } else if !self.registry.remove(record).await? {
+            return Err(self.taken_over());
         }
-        let layouts = record.layouts.without(self.attributes);
-        if layouts.is_empty() {
-            return if self.registry.remove(record).await? { Ok(()) } else { Err(self.taken_over()) };
-        }
-        write(self.registry, &Record { layouts, ..record.clone() }, State::Active).await?;
+        self.changer.publish(&record.name, record.version + 1).await?;
         Ok(())
     }
 

@@ -9,6 +9,8 @@ use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::fence::Section;
+
 /// The most shards a rule may ask for. A gather sends one request to every shard and pays at least half a read unit for each,
 /// so a page over 1,000 shards costs 500 units before it returns anything; and 1,000 shards already carry a million write
 /// units per second on one key.
@@ -23,6 +25,9 @@ pub(crate) struct File {
     #[serde(default)]
     #[schemars(with = "Vec<Rule>")]
     pub rule: Vec<Spanned<Rule>>,
+    /// How the gateways of a store agree on changes of layouts.
+    #[schemars(with = "Option<Section>")]
+    pub fence: Option<Spanned<Section>>,
 }
 
 /// One rule.

@@ -4,6 +4,7 @@
 //! words, and turned into the layouts that a given table would have.
 
 mod display;
+mod fence;
 mod file;
 mod find;
 mod fits;
@@ -12,9 +13,11 @@ mod index;
 mod read;
 
 use heatsink_dynamo::TableSchema;
+use heatsink_fence::Bounds;
 pub use heatsink_layout::Glob;
 use heatsink_layout::{KeyLayout, Layout, PhysicalKeys, Reads, Strategy, TableLayouts};
 
+use crate::registry::REGISTRY;
 use display::{Keys, Tables};
 use find::{ByPrefix, Finder};
 use fits::Unfit;
@@ -28,6 +31,22 @@ pub struct Rules {
     rules: Vec<Rule>,
     /// Which of them can name a table and a key.
     finder: Finder,
+    fence: FenceSettings,
+}
+
+/// How the gateways of a store agree on changes of layouts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FenceSettings {
+    /// The name of the registry's table.
+    pub registry: String,
+    /// How long things may take.
+    pub bounds: Bounds,
+}
+
+impl Default for FenceSettings {
+    fn default() -> Self {
+        FenceSettings { registry: REGISTRY.to_owned(), bounds: Bounds::DEFAULT }
+    }
 }
 
 /// One rule.
@@ -117,7 +136,9 @@ impl Rules {
             finder.add(&rule, at);
             rules.push(rule);
         }
-        Ok(Rules { rules, finder })
+        let fault = |span, problem: String| RulesError::at(file, text, span, problem);
+        let fence = fence::settings(raw.fence, &fault)?;
+        Ok(Rules { rules, finder, fence })
     }
 
     /// The rules, in order.
@@ -128,6 +149,17 @@ impl Rules {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// The same file without its rules: how the gateways agree, and nothing to agree on.
+    #[must_use]
+    pub fn without_rules(self) -> Self {
+        Rules { fence: self.fence, ..Rules::default() }
+    }
+
+    /// How the gateways agree on changes.
+    pub fn fence(&self) -> &FenceSettings {
+        &self.fence
     }
 
     /// How reads of a logical key are gathered.

@@ -4,10 +4,9 @@
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
+use heatsink_control::Rules;
 use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Survey, Watch};
-use heatsink_control::{MAX_AGE, Rules};
 use heatsink_env::{Env, RealEnv};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -61,8 +60,12 @@ pub fn run(args: Args) -> Result<(), Exit> {
         (true, false) => Direction::Back,
         (true, true) => Direction::Release,
     };
-    // The way back is on record; it needs no rules.
-    let rules = if args.back { Rules::default() } else { rules::need(args.rules.as_deref())?.rules };
+    // The way back is on record; of the rules it needs only where that is.
+    let rules = if args.back {
+        rules::find(args.rules.as_deref())?.rules.without_rules()
+    } else {
+        rules::need(args.rules.as_deref())?.rules
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(adopt(args, rules, direction))
 }
@@ -109,8 +112,8 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
     }
     let rest = adoption.rest_of_the_way_back();
     // A file has one process at a time; an upstream may have gateways that have yet to notice.
-    let settle = if args.upstream.is_some() { MAX_AGE } else { Duration::ZERO };
-    let report = adoption.run(Options { concurrency: CONCURRENCY, settle }, &bar).await.map_err(exit)?;
+    let exclusive = args.upstream.is_none();
+    let report = adoption.run(Options { concurrency: CONCURRENCY, exclusive }, &bar).await.map_err(exit)?;
     bar.done();
     let document = serde_json::to_value(&report).map_err(|error| Exit::software(error.to_string()))?;
     let (table, indexes) = (&report.table, report.indexes.join(", "));

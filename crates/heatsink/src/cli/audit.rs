@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use heatsink_control::{Control, Rules};
+use heatsink_control::{Control, Fencing};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::{Env, RealEnv};
@@ -15,7 +15,7 @@ use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 
 use super::open::{not_answered, not_started, open_existing};
-use super::{Output, print, progress, screen};
+use super::{Output, print, progress, rules, screen};
 use crate::exit::Exit;
 
 /// Parts of the table that are read in turn, so that a table that is not read whole is read in several places.
@@ -54,8 +54,10 @@ async fn audit(args: Args) -> Result<(), Exit> {
     let opened = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?;
     // A gateway without rules of its own: what is on record as sharded is seen by its logical keys. Behind another gateway there is
     // nothing on record, and the keys are logical already.
+    let rules = rules::find(None)?.rules.without_rules();
+    let fencing = Fencing::observing(rules.fence());
     let control =
-        Control::start(opened.store.clone(), env.clone(), Rules::default()).await.map_err(not_started)?;
+        Control::join(opened.store.clone(), env.clone(), rules, fencing).await.map_err(not_started)?;
     let service = Service::new(opened.store, control, env.clone(), Limits::default(), &opened.region);
     let reader = Reader { service, env, table: &args.table };
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_control::{Control, Rules};
+use heatsink_control::{Control, Fencing, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service};
@@ -77,7 +77,10 @@ async fn explain(args: &Args, body: Bytes) -> Result<Explanation, Exit> {
         Some(table) => {
             let rules = rules::find(args.rules.as_deref())?.rules;
             let memory = Embedded::memory().map_err(|error| Exit::software(error.to_string()))?;
-            let service = service(Arc::new(memory), &env, rules).await?;
+            let service = {
+                let fencing = Fencing::exclusive(rules.fence());
+                service(Arc::new(memory), &env, rules, fencing).await?
+            };
             service.call(Operation::CreateTable, read(table)?).await.map_err(|error| {
                 Exit::usage(format!("{}: not a valid CreateTable request: {error}", table.display()))
             })?;
@@ -85,14 +88,21 @@ async fn explain(args: &Args, body: Bytes) -> Result<Explanation, Exit> {
         }
         None => {
             let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-            service(store, &env, Rules::default()).await?
+            let rules = rules::find(None)?.rules.without_rules();
+            let fencing = Fencing::observing(rules.fence());
+            service(store, &env, rules, fencing).await?
         }
     };
     Ok(service.explain(args.operation, &body).await)
 }
 
-async fn service(store: Arc<dyn Store>, env: &Arc<dyn Env>, rules: Rules) -> Result<Service, Exit> {
-    let control = Control::start(store.clone(), env.clone(), rules).await.map_err(not_started)?;
+async fn service(
+    store: Arc<dyn Store>,
+    env: &Arc<dyn Env>,
+    rules: Rules,
+    fencing: Fencing,
+) -> Result<Service, Exit> {
+    let control = Control::join(store.clone(), env.clone(), rules, fencing).await.map_err(not_started)?;
     Ok(Service::new(store, control, env.clone(), Limits::default(), "us-east-1"))
 }
 

@@ -7,6 +7,8 @@ mod completions;
 mod config;
 mod demo;
 mod explain;
+mod freeze;
+mod gateways;
 mod open;
 mod partitions;
 mod print;
@@ -51,6 +53,10 @@ enum Command {
     Explain(explain::Args),
     /// Plays a whole story on sample data, before and after
     Demo(demo::Args),
+    /// Forbids changes of layouts everywhere, until they are allowed again
+    Freeze(freeze::Args),
+    /// Lists the gateways of a store, and what a change of a layout waits for
+    Gateways(gateways::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
     /// Says how many shards a key needs, how sure that is, and what reads over them cost
@@ -72,6 +78,8 @@ impl Command {
             Command::Config(args) => args.output(),
             Command::Explain(args) => args.output,
             Command::Demo(args) => args.output,
+            Command::Freeze(args) => args.output,
+            Command::Gateways(args) => args.output,
             Command::Partitions(args) => args.output,
             Command::Shards(args) => args.output,
             #[cfg(feature = "simulate")]
@@ -107,6 +115,8 @@ pub fn run() -> ExitCode {
         Some(Command::Config(args)) => config::run(args),
         Some(Command::Explain(args)) => explain::run(args),
         Some(Command::Demo(args)) => demo::run(args),
+        Some(Command::Freeze(args)) => freeze::run(args),
+        Some(Command::Gateways(args)) => gateways::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
         Some(Command::Shards(args)) => shards::run(args),
         #[cfg(feature = "simulate")]

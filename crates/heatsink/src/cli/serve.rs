@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use futures::future::{Either, select};
-use heatsink_control::Control;
+use heatsink_control::{Control, Fencing};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Limits, Service, http};
 use heatsink_physics::Quotas;
@@ -44,6 +44,9 @@ pub struct Args {
     /// Which keys are sharded, and how [default: heatsink.toml in the working directory, where there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
+    /// No other gateway stands before the same upstream, and none did within the last minutes: nobody is waited for when a layout changes
+    #[arg(long, requires = "upstream")]
+    only_gateway: bool,
     /// Whether the embedded store throttles as DynamoDB's partitions do
     #[arg(long, value_enum, default_value = "on")]
     partitions: Switch,
@@ -106,12 +109,23 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     };
     let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
     let in_force = banner::Rules::of(&found);
-    let control = Control::start(store.clone(), env.clone(), found.rules).await.map_err(open::not_started)?;
+    let fencing = if args.upstream.is_none() || args.only_gateway {
+        Fencing::exclusive(found.rules.fence())
+    } else {
+        Fencing::shared(found.rules.fence(), &name_of(listener.local_addr()?))
+    };
+    let control =
+        Control::join(store.clone(), env.clone(), found.rules, fencing).await.map_err(open::not_started)?;
+    let keeping = tokio::spawn({
+        let control = control.clone();
+        async move { control.keep().await }
+    });
     let limits =
         Limits { connections: args.max_connections, requests: args.max_requests, ..Limits::default() };
     let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
     descriptors::provide(limits.connections + upwards);
-    let mut service = Service::new(store, control, env.clone(), limits, &region).with_metrics(recorded);
+    let mut service =
+        Service::new(store, control.clone(), env.clone(), limits, &region).with_metrics(recorded);
     if let Some(partitions) = partitions {
         service = service.with_partitions(partitions);
     }
@@ -127,12 +141,21 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         let _ = stop.send(());
         signals.next().await
     };
-    match select(pin!(serving), pin!(told)).await {
+    let served = match select(pin!(serving), pin!(told)).await {
         Either::Left((true, _)) => Ok(()),
         Either::Left((false, _)) => {
             tracing::warn!("requests were still in flight when the time to finish them ran out");
             Ok(())
         }
-        Either::Right((at_once, _)) => Err(at_once),
-    }
+        Either::Right((at_once, _)) => return Err(at_once),
+    };
+    keeping.abort();
+    control.leave().await;
+    served
+}
+
+/// What people find this gateway by.
+fn name_of(address: SocketAddr) -> String {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    format!("{host}, {address}, process {}", std::process::id())
 }

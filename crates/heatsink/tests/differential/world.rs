@@ -8,7 +8,7 @@ use fastrand::Rng;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_control::{Control, REGISTRY, Rules};
+use heatsink_control::{Control, Prepared, REGISTRY, Rules};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
 use heatsink_gateway::{Limits, Service};
@@ -123,7 +123,7 @@ impl Store for Sharded {
             let answer = self.0[at].0.call(operation, body).await;
             if !operation.touches_items() {
                 for (_, control) in &self.0 {
-                    control.after(operation, &[""; 0], answer.as_ref()).await;
+                    control.after(operation, &[""; 0], Prepared::default(), answer.as_ref()).await;
                 }
             }
             answer

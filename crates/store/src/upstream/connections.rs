@@ -11,6 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use heatsink_dynamo::Error;
 use heatsink_env::{Env, Moment};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
@@ -27,6 +28,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::{Bounds, Endpoint};
+use crate::Permit;
 
 /// A connection that lay idle longer is not used again: the other side may be closing it right now.
 const IDLE_FOR: Duration = Duration::from_secs(20);
@@ -47,6 +49,8 @@ pub(super) enum Failure {
     NotSent(String),
     /// The request was sent, at least in part.
     Lost(String),
+    /// It was ready, and may not be sent any more.
+    Forbidden(Error),
 }
 
 /// What moves a connection's bytes while it is polled.
@@ -135,8 +139,13 @@ impl Connections {
 
     /// Sends one request and gives its whole answer. `again` allows a second try on a new connection when a used one
     /// turns out to be closed after the request was written to it.
-    pub(super) async fn send(&self, request: Request<Full<Bytes>>, again: bool) -> Result<Answer, Failure> {
-        let _permit = self.permit().await?;
+    pub(super) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        again: bool,
+        permit: Option<&dyn Permit>,
+    ) -> Result<Answer, Failure> {
+        let _slot = self.permit().await?;
         let spare = again.then(|| request.clone());
         let mut request = request;
         loop {
@@ -144,6 +153,8 @@ impl Connections {
                 Some(link) => link,
                 None => self.connect().await?,
             };
+            // Last of all: between this and the first byte on the socket nothing is waited for.
+            permit.map_or(Ok(()), Permit::check).map_err(Failure::Forbidden)?;
             // Not through Env: bounds on I/O waits are the I/O layer's own.
             let answer = timeout(self.bounds.answer, link.exchange(request)).await;
             let error = match answer {

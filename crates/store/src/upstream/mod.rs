@@ -22,7 +22,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 
-use crate::Store;
+use crate::{Permit, Store};
 use connections::{Connections, Failure};
 use credentials::Keys;
 pub use endpoint::Endpoint;
@@ -125,7 +125,12 @@ impl Upstream {
         self.keys.region()
     }
 
-    async fn send(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+    async fn send(
+        &self,
+        operation: Operation,
+        body: Bytes,
+        permit: Option<&dyn Permit>,
+    ) -> Result<Bytes, Error> {
         if operation.acts_on_account() && !self.account_operations {
             return Err(refused(operation));
         }
@@ -149,8 +154,9 @@ impl Upstream {
             headers.insert(TOKEN, own(token.to_owned())?);
         }
         let answer =
-            server.connections.send(request, operation.only_reads()).await.map_err(
-                |failure| match failure {
+            server.connections.send(request, operation.only_reads(), permit).await.map_err(|failure| {
+                match failure {
+                    Failure::Forbidden(error) => error,
                     Failure::NotSent(why) => {
                         Error::unavailable(format!("The upstream cannot be reached: {why}"), Outcome::NotDone)
                     }
@@ -159,8 +165,8 @@ impl Upstream {
                             if operation.only_reads() { Outcome::NotDone } else { Outcome::Unknown };
                         Error::unavailable(format!("The upstream's answer was lost: {why}"), outcome)
                     }
-                },
-            )?;
+                }
+            })?;
         whole(&answer.headers, answer.status, &answer.body)?;
         if answer.status == StatusCode::OK {
             Ok(answer.body)
@@ -172,7 +178,16 @@ impl Upstream {
 
 impl Store for Upstream {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        self.send(operation, body).boxed()
+        self.send(operation, body, None).boxed()
+    }
+
+    fn call_if<'a>(
+        &'a self,
+        operation: Operation,
+        body: Bytes,
+        permit: &'a dyn Permit,
+    ) -> BoxFuture<'a, Result<Bytes, Error>> {
+        self.send(operation, body, Some(permit)).boxed()
     }
 }
 

@@ -1,0 +1,243 @@
+//! Publishes a change of the registry, and waits until every gateway knows of it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::lock::Mutex;
+use heatsink_dynamo::{Error, Outcome};
+use heatsink_env::{Env, Moment};
+use heatsink_fence::{Bounds, Step, Wait};
+use heatsink_store::Store;
+
+use super::items::{Gateway, StoredHead};
+use super::settings::Fencing;
+use crate::registry::Registry;
+
+/// How often the list of gateways is read while one has yet to acknowledge.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How often a publication is tried that others come before.
+const TRIES: usize = 50;
+
+/// Changes layouts: on behalf of a gateway, or of a command beside the gateways. Clones share what they know.
+#[derive(Clone)]
+pub struct Changer {
+    registry: Registry,
+    settings: Fencing,
+    /// Since when this process has known of a registry that not every gateway may have noticed.
+    unsettled: Arc<Mutex<Option<Moment>>>,
+}
+
+/// Layout changes are frozen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frozen {
+    /// Since when: milliseconds since 1970.
+    pub since: u64,
+}
+
+impl fmt::Display for Frozen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "Layout changes are frozen (`heatsink freeze`); `heatsink freeze --thaw` allows them again",
+        )
+    }
+}
+
+impl From<Frozen> for Error {
+    fn from(frozen: Frozen) -> Self {
+        Error::unavailable(frozen.to_string(), Outcome::NotDone)
+    }
+}
+
+impl Changer {
+    pub(crate) fn new(registry: Registry, settings: Fencing) -> Self {
+        Changer { registry, settings, unsettled: Arc::default() }
+    }
+
+    /// Changes layouts of a store from beside its gateways.
+    pub fn beside(store: Arc<dyn Store>, env: Arc<dyn Env>, fencing: Fencing) -> Self {
+        Changer::new(Registry::new(store, env, &fencing.registry), fencing)
+    }
+
+    /// The same, where it is known whether anybody else has the store.
+    #[must_use]
+    pub(crate) fn exclusively(&self, exclusive: bool) -> Self {
+        Changer { settings: Fencing { exclusive, ..self.settings.clone() }, ..self.clone() }
+    }
+
+    /// Makes the registry and its head where they are missing, and checks that layouts may change. To be called before a record is
+    /// written.
+    ///
+    /// # Errors
+    /// Retryable while gateways that were started without rules may not have noticed the registry, and while changes are frozen; the
+    /// store's errors.
+    pub async fn begin(&self) -> Result<(), Error> {
+        if self.settings.observes {
+            return Err(Error::unavailable(
+                "The table's layout is being changed, or is about to be recorded, and this command changes nothing",
+                Outcome::NotDone,
+            ));
+        }
+        let stored = self.found().await?;
+        if let Some(since) = stored.frozen {
+            return Err(Frozen { since }.into());
+        }
+        if stored.settled {
+            return Ok(());
+        }
+        match self.unsettled_for(&stored).await? {
+            Some(left) if !left.is_zero() => Err(Error::unavailable(
+                format!(
+                    "The registry {} is new: gateways that were started without it have yet to notice it, which takes {} s more",
+                    self.registry.name(),
+                    left.as_secs() + 1
+                ),
+                Outcome::NotDone,
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// [`begin`](Self::begin), which waits where that is only a matter of time.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn begin_patiently(&self) -> Result<(), Error> {
+        let stored = self.found().await?;
+        if let Some(since) = stored.frozen {
+            return Err(Frozen { since }.into());
+        }
+        while let Some(left) = self.unsettled_for(&self.found().await?).await? {
+            if left.is_zero() {
+                break;
+            }
+            self.registry.env().sleep(left).await;
+        }
+        Ok(())
+    }
+
+    /// How long it takes until every gateway must have noticed the registry; nothing where that is so.
+    async fn unsettled_for(&self, stored: &StoredHead) -> Result<Option<Duration>, Error> {
+        if stored.settled {
+            return Ok(None);
+        }
+        let env = self.registry.env();
+        let known = *self.unsettled.lock().await.get_or_insert_with(|| env.now());
+        let bounds = self.settings.bounds;
+        let left = (known + Bounds::UNREGISTERED + bounds.straggler).since(env.now());
+        if self.settings.exclusive || left.is_zero() {
+            self.registry.write_head(Some(stored), &StoredHead { settled: true, ..stored.clone() }).await?;
+            return Ok(None);
+        }
+        Ok(Some(left))
+    }
+
+    /// The head, which is made if need be.
+    pub(crate) async fn found(&self) -> Result<StoredHead, Error> {
+        if let Some(stored) = self.registry.head().await? {
+            return Ok(stored);
+        }
+        if !self.registry.exists().await? {
+            self.registry.make(self.registry.name()).await?;
+        }
+        self.registry.upgrade().await?;
+        let first = StoredHead { settled: self.settings.exclusive, ..StoredHead::default() };
+        self.registry.write_head(None, &first).await?;
+        self.registry
+            .head()
+            .await?
+            .ok_or_else(|| Error::unavailable("The registry's head could not be written", Outcome::NotDone))
+    }
+
+    /// Makes a change known that was written before: of a table's record, of its name, or of both.
+    ///
+    /// # Errors
+    /// Those of the store; frozen layouts.
+    pub(crate) async fn publish(&self, table: &str, version: u64) -> Result<Step, Error> {
+        for _ in 0..TRIES {
+            let stored = self.found().await?;
+            if let Some(since) = stored.frozen {
+                return Err(Frozen { since }.into());
+            }
+            let next = StoredHead { head: stored.head.with(table, version), ..stored.clone() };
+            if self.registry.write_head(Some(&stored), &next).await? {
+                return Ok(Step::new(next.head.epoch, self.registry.env().now()));
+            }
+        }
+        Err(Error::unavailable("Other changes of layouts came before this one", Outcome::NotDone))
+    }
+
+    /// Waits until nothing that was planned before the step can have an effect, or reach a client, any more. Gateways that show no
+    /// sign of life for long enough are taken off the list.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub(crate) async fn wait(&self, mut step: Step) -> Result<Step, Error> {
+        if self.settings.exclusive {
+            return Ok(step);
+        }
+        loop {
+            let list = self.registry.gateways().await?;
+            let list: Vec<_> = list.into_iter().map(|one: Gateway| one.registration).collect();
+            let now = self.registry.env().now();
+            let Wait::Until(until) = step.listed(now, &list) else { return Ok(step) };
+            for (gateway, beat) in step.silent(now) {
+                self.registry.remove_gateway(gateway, Some(beat)).await?;
+            }
+            self.registry.env().sleep(until.since(now).min(LOOK)).await;
+        }
+    }
+
+    /// Makes a change known and waits for every gateway. For whoever is no gateway.
+    ///
+    /// # Errors
+    /// Those of the store; frozen layouts.
+    pub(crate) async fn announce(&self, table: &str, version: u64) -> Result<Step, Error> {
+        let step = self.publish(table, version).await?;
+        self.wait(step).await
+    }
+
+    /// Forbids changes of layouts anywhere, or allows them again. What is under way stops at its next step.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn freeze(&self, frozen: bool) -> Result<(), Error> {
+        for _ in 0..TRIES {
+            let stored = self.found().await?;
+            let since = frozen.then(|| self.registry.env().unix_millis());
+            let next = StoredHead { frozen: stored.frozen.filter(|_| frozen).or(since), ..stored.clone() };
+            if next == stored || self.registry.write_head(Some(&stored), &next).await? {
+                return Ok(());
+            }
+        }
+        Err(Error::unavailable("Other changes came before this one", Outcome::NotDone))
+    }
+
+    /// Since when changes of layouts are frozen, if they are.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn frozen(&self) -> Result<Option<Frozen>, Error> {
+        Ok(self.registry.head().await?.and_then(|stored| stored.frozen).map(|since| Frozen { since }))
+    }
+
+    /// Every gateway on the list, with the newest epoch; nothing where there is no registry.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn gateways(&self) -> Result<Option<(u64, Vec<Gateway>)>, Error> {
+        match self.registry.head().await? {
+            None => Ok(None),
+            Some(stored) => Ok(Some((stored.head.epoch, self.registry.gateways().await?))),
+        }
+    }
+
+    /// Takes a gateway off the list that somebody knows to be dead.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn strike(&self, gateway: &str) -> Result<(), Error> {
+        self.registry.remove_gateway(gateway, None).await
+    }
+}

@@ -1,0 +1,298 @@
+//! A gateway's own side of the fence: looks at the head of the registry, applies what changed, and says so.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::lock::Mutex as AsyncMutex;
+use heatsink_dynamo::{Error, Outcome};
+use heatsink_env::{Env, Moment};
+use heatsink_fence::{Beat, Epoch, Gate, Member, Registration, Seen};
+
+use super::items::Gateway;
+use super::settings::Fencing;
+use crate::known::Tables;
+use crate::registry::Registry;
+
+/// How long requests may go on that were planned under what has changed. After that their results are lost to their clients.
+const DRAIN: Duration = Duration::from_secs(1);
+/// How often it is looked whether they are done.
+const DRAIN_LOOK: Duration = Duration::from_millis(5);
+/// For so long after a change the head is looked at more often: another step may follow.
+const BUSY: Duration = Duration::from_secs(10);
+/// How many times more often.
+const BUSIER: u32 = 10;
+
+/// Until when this gateway may send, as every request reads it.
+pub(crate) struct Lease {
+    env: Arc<dyn Env>,
+    until: AtomicU64,
+}
+
+impl Lease {
+    pub fn none(env: Arc<dyn Env>) -> Self {
+        Lease { env, until: AtomicU64::new(0) }
+    }
+
+    pub fn now(&self) -> Moment {
+        self.env.now()
+    }
+
+    pub fn is_over(&self, now: Moment) -> bool {
+        now >= Moment(self.until.load(Ordering::SeqCst))
+    }
+}
+
+/// A gateway's own side.
+pub(crate) struct Fence {
+    pub settings: Fencing,
+    id: String,
+    lease: Arc<Lease>,
+    member: Mutex<Member>,
+    /// The newest epoch that was seen. A look-up that began before it was seen is made again.
+    seen: AtomicU64,
+    /// What requests pass that are forwarded because there is no registry.
+    unsharded: Arc<Gate>,
+    /// One look at the head at a time.
+    looking: AsyncMutex<Looked>,
+}
+
+/// What the last looks left behind.
+#[derive(Default)]
+struct Looked {
+    /// When a change was last seen.
+    busy: Option<Moment>,
+    beaten: Option<Moment>,
+    /// From then on nothing can take effect any more that was acknowledged as unclean.
+    unclean: Moment,
+}
+
+impl Fence {
+    pub fn new(env: &Arc<dyn Env>, settings: Fencing) -> Self {
+        let member = if settings.exclusive {
+            Member::exclusive(settings.bounds)
+        } else {
+            Member::new(settings.bounds)
+        };
+        Fence {
+            id: format!("{:016x}", env.random()),
+            lease: Arc::new(Lease::none(Arc::clone(env))),
+            member: Mutex::new(member),
+            seen: AtomicU64::new(0),
+            unsharded: Arc::default(),
+            looking: AsyncMutex::default(),
+            settings,
+        }
+    }
+
+    pub fn lease(&self) -> &Arc<Lease> {
+        &self.lease
+    }
+
+    /// The id that it is registered under.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What requests pass that are forwarded because there is no registry.
+    pub fn unsharded(&self) -> &Arc<Gate> {
+        &self.unsharded
+    }
+
+    /// Whether no registry has been seen, so that nothing is sharded.
+    pub fn sees_no_registry(&self) -> bool {
+        self.member().is_watching()
+    }
+
+    /// The newest epoch that was seen.
+    pub fn seen(&self) -> Epoch {
+        self.seen.load(Ordering::SeqCst)
+    }
+
+    /// Has a lease when it returns: the one that runs, or a new one.
+    ///
+    /// # Errors
+    /// Retryable, when the registry cannot be asked.
+    pub async fn ensure(&self, registry: &Registry, tables: &Tables) -> Result<(), Error> {
+        if !self.lease.is_over(self.lease.now()) {
+            return Ok(());
+        }
+        self.look(registry, tables).await?;
+        if self.lease.is_over(self.lease.now()) {
+            return Err(Error::unavailable(
+                "The registry shows changes that this gateway has not caught up with",
+                Outcome::NotDone,
+            ));
+        }
+        Ok(())
+    }
+
+    /// Looks at the head, applies what changed, and acknowledges it.
+    ///
+    /// # Errors
+    /// Those of the store; a registry that was there and is not.
+    pub async fn look(&self, registry: &Registry, tables: &Tables) -> Result<(), Error> {
+        let mut looked = self.looking.lock().await;
+        let mut sent = self.lease.now();
+        let mut head = registry.head().await?;
+        if head.is_some() {
+            if self.member().is_watching() {
+                self.change(Member::found_registry);
+                // Nothing was planned under a record yet, but what was planned under none is not to be sent any more.
+                self.shut(&mut looked, vec![Arc::clone(&self.unsharded)]).await;
+            }
+            if self.member().is_unregistered() {
+                self.register(registry, &looked).await?;
+                sent = self.lease.now();
+                head = registry.head().await?;
+            }
+        }
+        let Some(stored) = head else {
+            if !self.member().is_watching() {
+                return Err(Error::unavailable(
+                    format!("The registry {} was there and is not found any more", registry.name()),
+                    Outcome::NotDone,
+                ));
+            }
+            self.change(|member| member.found_none(sent));
+            return Ok(());
+        };
+        let seen = self.change(|member| member.read(sent, &stored.head));
+        match seen {
+            Seen::Nothing => {}
+            Seen::Changed(changes) => {
+                self.seen.fetch_max(stored.head.epoch, Ordering::SeqCst);
+                let gates = tables.forget(|name| changes.iter().any(|change| change.table == name));
+                self.apply(registry, &mut looked, gates, sent, stored.head.epoch).await;
+            }
+            Seen::Everything => {
+                self.seen.fetch_max(stored.head.epoch, Ordering::SeqCst);
+                let gates = tables.forget(|_| true);
+                self.apply(registry, &mut looked, gates, sent, stored.head.epoch).await;
+            }
+            Seen::Older => {
+                return Err(Error::internal(format!(
+                    "The registry {} shows an older epoch than before: it was restored or replaced. Stop all gateways before that is done",
+                    registry.name()
+                )));
+            }
+        }
+        let due = looked.beaten.is_none_or(|at| sent.since(at) >= self.settings.bounds.heartbeat);
+        if due {
+            self.beat(registry, &mut looked).await?;
+        }
+        Ok(())
+    }
+
+    /// Lets requests that passed these gates finish for a while, and closes the gates.
+    async fn shut(&self, looked: &mut Looked, gates: Vec<Arc<Gate>>) {
+        let env = &self.lease.env;
+        let straggler = self.settings.bounds.straggler;
+        // Nobody else waits for an exclusive gateway's late calls, so it waits for them itself.
+        let patience = if self.settings.exclusive { straggler } else { DRAIN };
+        let begun = env.now();
+        while gates.iter().any(|gate| !gate.is_empty()) && env.now().since(begun) < patience {
+            env.sleep(DRAIN_LOOK).await;
+        }
+        let now = env.now();
+        for gate in gates {
+            let late = gate.close(now, straggler);
+            if !late.is_zero() {
+                looked.unclean = looked.unclean.max(now + late);
+            }
+        }
+    }
+
+    /// Closes the gates of what changed, and acknowledges the epoch.
+    async fn apply(
+        &self,
+        registry: &Registry,
+        looked: &mut Looked,
+        gates: Vec<Arc<Gate>>,
+        sent: Moment,
+        epoch: Epoch,
+    ) {
+        looked.busy = Some(self.lease.now());
+        self.shut(looked, gates).await;
+        self.change(|member| member.applied(sent, epoch));
+        // Should it fail, the next look writes it.
+        if let Err(error) = self.beat(registry, looked).await {
+            looked.beaten = None;
+            tracing::debug!("a change could not be acknowledged: {error}");
+        }
+    }
+
+    async fn register(&self, registry: &Registry, looked: &Looked) -> Result<(), Error> {
+        let sent = self.lease.now();
+        let epoch = self.member().epoch();
+        let registration = Registration {
+            gateway: self.id.clone(),
+            beat: 0,
+            epoch,
+            unclean: looked.unclean.since(sent),
+            bounds: self.settings.bounds,
+        };
+        let gateway = Gateway {
+            registration,
+            name: self.settings.name.clone(),
+            build: env!("CARGO_PKG_VERSION").to_owned(),
+            since: self.lease.env.unix_millis(),
+        };
+        registry.register(&gateway).await?;
+        self.change(|member| member.registered(sent));
+        Ok(())
+    }
+
+    async fn beat(&self, registry: &Registry, looked: &mut Looked) -> Result<(), Error> {
+        let next: Option<Beat> = self.member().beat();
+        let Some(beat) = next else { return Ok(()) };
+        let sent = self.lease.now();
+        if registry.beat(&self.id, beat, looked.unclean.since(sent)).await? {
+            looked.beaten = Some(sent);
+            self.change(|member| member.beaten(sent, beat));
+        } else {
+            tracing::warn!("this gateway was taken off the list of gateways; it registers again");
+            self.change(Member::removed);
+        }
+        Ok(())
+    }
+
+    /// Takes the gateway off the list, if nothing of it can take effect any more.
+    pub async fn leave(&self, registry: &Registry, tables: &Tables) {
+        let looked = self.looking.lock().await;
+        let now = self.lease.now();
+        let mut late = !looked.unclean.since(now).is_zero();
+        for gate in tables.forget(|_| true) {
+            late |= !gate.close(now, self.settings.bounds.straggler).is_zero();
+        }
+        let registered = self.member().beat().is_some();
+        self.change(Member::removed);
+        if registered
+            && !late
+            && let Err(error) = registry.remove_gateway(&self.id, None).await
+        {
+            tracing::debug!("this gateway could not be taken off the list: {error}");
+        }
+    }
+
+    /// How long to wait before the next look.
+    pub async fn pause(&self) -> Duration {
+        let looked = self.looking.lock().await;
+        let poll = self.settings.bounds.poll;
+        match looked.busy {
+            Some(at) if self.lease.now().since(at) < BUSY => poll / BUSIER,
+            _ => poll,
+        }
+    }
+
+    fn member(&self) -> MutexGuard<'_, Member> {
+        self.member.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Member) -> T) -> T {
+        let mut member = self.member();
+        let changed = change(&mut member);
+        self.lease.until.store(member.lease().0, Ordering::SeqCst);
+        changed
+    }
+}

@@ -1,0 +1,206 @@
+//! The fence's items in the registry: the head, and a registration for each gateway.
+
+use std::time::Duration;
+
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_fence::{Beat, Bounds, Head, Registration};
+use serde_json::{Value as Json, json};
+
+use crate::record::FORM;
+use crate::registry::Registry;
+
+const HEAD: &str = "head";
+const GATEWAYS: &str = "gateways";
+
+/// The head as it stands in the registry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StoredHead {
+    pub head: Head,
+    /// Whether every gateway that was started before there was a registry has noticed it by now.
+    pub settled: bool,
+    /// Since when no layout may change, if so: milliseconds since 1970.
+    pub frozen: Option<u64>,
+}
+
+impl StoredHead {
+    fn item(&self) -> Json {
+        let mut item = json!({
+            "pk": { "S": HEAD }, "sk": { "S": HEAD },
+            "form": { "N": FORM.to_string() },
+            "epoch": { "N": self.head.epoch.to_string() },
+            "changes": { "S": json!(self.head.changes).to_string() },
+            "settled": { "BOOL": self.settled },
+        });
+        if let Some(since) = self.frozen {
+            item["frozen"] = json!({ "N": since.to_string() });
+        }
+        item
+    }
+
+    fn read(item: &Json) -> Result<Self, Error> {
+        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        if number("form") != Some(FORM) {
+            return Err(Error::internal(
+                "The registry's head has a form that this version of Heatsink does not know; it was written by another version",
+            ));
+        }
+        let read = || {
+            let epoch = number("epoch")?;
+            let changes = serde_json::from_str(item["changes"]["S"].as_str()?).ok()?;
+            let head = Head { epoch, changes };
+            Some(StoredHead { head, settled: item["settled"]["BOOL"].as_bool()?, frozen: number("frozen") })
+        };
+        read().ok_or_else(|| Error::internal("The registry's head is damaged"))
+    }
+}
+
+/// A gateway as the registry lists it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    /// What the fence needs to know of it.
+    pub registration: Registration,
+    /// What people call it.
+    pub name: String,
+    /// The version of Heatsink that it runs.
+    pub build: String,
+    /// When it registered: milliseconds since 1970, by its own clock.
+    pub since: u64,
+}
+
+impl Gateway {
+    fn item(&self) -> Json {
+        let Registration { gateway, beat, epoch, unclean, bounds } = &self.registration;
+        json!({
+            "pk": { "S": GATEWAYS }, "sk": { "S": gateway },
+            "form": { "N": FORM.to_string() },
+            "beat": { "N": beat.to_string() },
+            "epoch": { "N": epoch.to_string() },
+            "unclean": { "N": unclean.as_millis().to_string() },
+            "bounds": { "S": json!(bounds).to_string() },
+            "name": { "S": self.name },
+            "build": { "S": self.build },
+            "since": { "N": self.since.to_string() },
+        })
+    }
+
+    fn read(item: &Json) -> Result<Self, Error> {
+        let text = |name: &str| item[name]["S"].as_str();
+        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let gateway = text("sk").unwrap_or("?");
+        let read = || {
+            let bounds: Bounds = serde_json::from_str(text("bounds")?).ok()?;
+            Some(Gateway {
+                registration: Registration {
+                    gateway: gateway.to_owned(),
+                    beat: number("beat")?,
+                    epoch: number("epoch")?,
+                    unclean: Duration::from_millis(number("unclean")?),
+                    bounds,
+                },
+                name: text("name")?.to_owned(),
+                build: text("build")?.to_owned(),
+                since: number("since")?,
+            })
+        };
+        read().ok_or_else(|| {
+            Error::internal(format!(
+                "The registration of gateway {gateway} in the registry is damaged, or was written by another version of Heatsink"
+            ))
+        })
+    }
+}
+
+impl Registry {
+    /// The head; `None` where there is no registry, or none with a head yet.
+    pub async fn head(&self) -> Result<Option<StoredHead>, Error> {
+        let key = json!({ "pk": { "S": HEAD }, "sk": { "S": HEAD } });
+        let body = json!({ "TableName": self.name(), "Key": key, "ConsistentRead": true });
+        match self.call(Operation::GetItem, body).await {
+            Ok(answer) => answer.get("Item").map(StoredHead::read).transpose(),
+            Err(error) if error.code == Code::ResourceNotFoundException => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the head, if it still is as `from`; nothing stands for none. `false` when it is not; then it may have been written all the
+    /// same, if an answer was lost.
+    pub async fn write_head(&self, from: Option<&StoredHead>, to: &StoredHead) -> Result<bool, Error> {
+        let mut body = json!({ "TableName": self.name(), "Item": to.item(), "ConditionExpression": "attribute_not_exists(pk)" });
+        if let Some(from) = from {
+            let frozen =
+                if from.frozen.is_some() { "attribute_exists(#f)" } else { "attribute_not_exists(#f)" };
+            body["ConditionExpression"] = json!(format!("#e = :e AND #s = :s AND {frozen}"));
+            body["ExpressionAttributeNames"] = json!({ "#e": "epoch", "#s": "settled", "#f": "frozen" });
+            body["ExpressionAttributeValues"] =
+                json!({ ":e": { "N": from.head.epoch.to_string() }, ":s": { "BOOL": from.settled } });
+        }
+        match self.call_patiently(Operation::PutItem, body).await {
+            Ok(_) => Ok(true),
+            Err(error)
+                if error.code == Code::ConditionalCheckFailedException
+                    || error.outcome == Outcome::Unknown =>
+            {
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Every gateway on the list.
+    pub async fn gateways(&self) -> Result<Vec<Gateway>, Error> {
+        let (mut found, mut start) = (Vec::new(), Json::Null);
+        loop {
+            let mut body = json!({
+                "TableName": self.name(), "ConsistentRead": true, "KeyConditionExpression": "pk = :g",
+                "ExpressionAttributeValues": { ":g": { "S": GATEWAYS } },
+            });
+            if !start.is_null() {
+                body["ExclusiveStartKey"] = start;
+            }
+            let mut page = self.call_patiently(Operation::Query, body).await?;
+            for item in page["Items"].as_array().into_iter().flatten() {
+                found.push(Gateway::read(item)?);
+            }
+            start = page["LastEvaluatedKey"].take();
+            if start.is_null() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Puts a gateway on the list.
+    pub async fn register(&self, gateway: &Gateway) -> Result<(), Error> {
+        self.call(Operation::PutItem, json!({ "TableName": self.name(), "Item": gateway.item() })).await?;
+        Ok(())
+    }
+
+    /// A sign of life, with what is acknowledged. `false` when the gateway is not on the list any more.
+    pub async fn beat(&self, gateway: &str, beat: Beat, unclean: Duration) -> Result<bool, Error> {
+        let body = json!({
+            "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } },
+            "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u", "ConditionExpression": "attribute_exists(pk)",
+            "ExpressionAttributeValues": {
+                ":b": { "N": beat.number.to_string() }, ":e": { "N": beat.epoch.to_string() }, ":u": { "N": unclean.as_millis().to_string() },
+            },
+        });
+        match self.call(Operation::UpdateItem, body).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes a gateway off the list, if it still shows that beat; without one, whatever it shows.
+    pub async fn remove_gateway(&self, gateway: &str, beat: Option<u64>) -> Result<(), Error> {
+        let mut body =
+            json!({ "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } } });
+        if let Some(beat) = beat {
+            body["ConditionExpression"] = json!("beat = :b");
+            body["ExpressionAttributeValues"] = json!({ ":b": { "N": beat.to_string() } });
+        }
+        match self.call(Operation::DeleteItem, body).await {
+            Err(error) if error.code != Code::ConditionalCheckFailedException => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

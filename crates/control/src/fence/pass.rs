@@ -1,0 +1,140 @@
+//! What one request carries through the fence.
+
+use std::fmt;
+use std::sync::Arc;
+
+use heatsink_dynamo::{Code, Error, Outcome};
+use heatsink_env::{Env, Moment};
+use heatsink_fence::{Admission, Outstanding};
+use heatsink_store::Permit;
+
+use super::gateway::Lease;
+
+/// A request's right to send physical calls and to give its client a result. It ends when a change of one of its tables is
+/// acknowledged; the right to send also when the gateway's lease runs out.
+pub struct Pass {
+    lease: Arc<Lease>,
+    first: Option<Admission>,
+    rest: Vec<Admission>,
+    /// Some table that the request names is not there.
+    missing: bool,
+    /// Whether the lease is asked.
+    leased: bool,
+}
+
+impl fmt::Debug for Pass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pass").field("holds", &self.holds()).field("missing", &self.missing).finish()
+    }
+}
+
+impl Pass {
+    pub(crate) fn new(lease: Arc<Lease>) -> Self {
+        Pass { lease, first: None, rest: Vec::new(), missing: false, leased: true }
+    }
+
+    /// For calls that no gateway makes: it always holds.
+    pub fn unfenced(env: Arc<dyn Env>) -> Self {
+        Pass::free(&Arc::new(Lease::none(env)))
+    }
+
+    /// For what depends on no layout, such as a list of tables.
+    pub(crate) fn free(lease: &Arc<Lease>) -> Self {
+        Pass { leased: false, ..Pass::new(Arc::clone(lease)) }
+    }
+
+    pub(crate) fn add(&mut self, admission: Admission) {
+        match self.first {
+            None => self.first = Some(admission),
+            Some(_) => self.rest.push(admission),
+        }
+    }
+
+    pub(crate) fn misses(&mut self) {
+        self.missing = true;
+    }
+
+    /// Whether a table that the request names is not there. Such a request is answered here: were it sent, the table could be made
+    /// before it arrives, and sharded.
+    pub fn is_missing(&self) -> bool {
+        self.missing
+    }
+
+    /// Whether nothing that the request was planned under has changed.
+    pub fn holds(&self) -> bool {
+        self.first.iter().chain(&self.rest).all(Admission::holds)
+    }
+
+    /// Asked last before a call is written to its connection.
+    ///
+    /// # Errors
+    /// `ServiceUnavailable`, retryable, when the call must not be sent.
+    pub fn check(&self) -> Result<Moment, Error> {
+        let now = self.lease.now();
+        if self.leased && self.lease.is_over(now) {
+            return Err(unavailable(
+                "The registry could not be reached for so long that stored data may be laid out in another way by now",
+            ));
+        }
+        if !self.holds() {
+            return Err(unavailable("The layout of the table changed while the request was under way"));
+        }
+        Ok(now)
+    }
+
+    /// A call that is about to be sent.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn send(&self) -> Result<Sending<'_>, Error> {
+        let now = self.check()?;
+        let first = self.first.as_ref().map(|admission| admission.send(now));
+        let rest = self.rest.iter().map(|admission| admission.send(now)).collect();
+        Ok(Sending { first, rest })
+    }
+
+    /// The result that the client gets: what the store answered, if that was planned under what still holds.
+    ///
+    /// # Errors
+    /// Outcome unknown, when a change was acknowledged meanwhile.
+    pub fn deliver<T>(&self, answer: Result<T, Error>) -> Result<T, Error> {
+        match answer {
+            Err(error) if error.outcome == Outcome::Unknown => Err(error),
+            // With the lease, whoever changed something cannot have gone on before the call took effect, however late it was.
+            _ if self.holds() && !(self.leased && self.lease.is_over(self.lease.now())) => answer,
+            Err(error) if error.code == Code::ServiceUnavailable => Err(error),
+            _ => Err(Error::unavailable(
+                "The layout of the table changed while the request was under way; whether it was carried out is not known",
+                Outcome::Unknown,
+            )),
+        }
+    }
+}
+
+/// A call on its way. Unless its answer is told, it is taken to arrive late.
+pub struct Sending<'a> {
+    first: Option<Outstanding<'a>>,
+    rest: Vec<Outstanding<'a>>,
+}
+
+impl Sending<'_> {
+    /// Takes note of the answer. One that leaves the outcome open is none.
+    pub fn answered<T>(self, answer: &Result<T, Error>) {
+        if answer.as_ref().is_err_and(|error| error.outcome == Outcome::Unknown) {
+            return;
+        }
+        for outstanding in self.first.into_iter().chain(self.rest) {
+            outstanding.answered();
+        }
+    }
+}
+
+fn unavailable(message: &str) -> Error {
+    Error::unavailable(message, Outcome::NotDone)
+}
+
+impl Permit for Pass {
+    fn check(&self) -> Result<(), Error> {
+        Pass::check(self).map(drop)
+    }
+}

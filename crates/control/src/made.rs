@@ -1,0 +1,148 @@
+//! Tables that are made and deleted through this gateway.
+//!
+//! Before a table is made, its name is reserved and every gateway knows: from then on nothing that was planned for an earlier table of the
+//! name is under way, and nobody forwards requests for the name. The record stands before the first request can be planned.
+
+use heatsink_dynamo::{Error, Operation, Outcome, TableSchema};
+
+use crate::control::Inner;
+use crate::describe::Described;
+use crate::name::{Holder, NameEntry};
+use crate::record::{Record, State};
+use crate::rules::Wish;
+use heatsink_layout::TableLayouts;
+
+/// A name that is reserved for a table about to be made.
+#[derive(Debug)]
+pub struct Intent {
+    entry: NameEntry,
+    layouts: TableLayouts,
+}
+
+/// Reserves the name of a table that a client wants to make. Nothing where no gateway could take the table for another one.
+///
+/// # Errors
+/// Retryable, when layouts cannot change now.
+pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option<Intent>, Error> {
+    let layouts = match inner.rules.wish(schema) {
+        Wish::Sharded(layouts) => layouts,
+        _ if inner.fence.sees_no_registry() => return Ok(None),
+        _ => TableLayouts::default(),
+    };
+    let name = &schema.name;
+    let before = inner.registry.entry(name).await?;
+    if layouts.is_empty() && before.is_none() {
+        return Ok(None);
+    }
+    if inner.registry.describe(name).await?.is_some() {
+        // The store refuses it.
+        return Ok(None);
+    }
+    inner.changer.begin().await?;
+    inner.registry.make_directory(&layouts).await?;
+    let holder = Holder::Intent { layouts: layouts.clone(), by: inner.fence.id().to_owned() };
+    let entry = match &before {
+        Some(before) => before.held(holder),
+        None => NameEntry { name: name.clone(), holder, version: inner.registry.first_version() },
+    };
+    if !inner.registry.enter(before.as_ref(), &entry).await? {
+        return Err(Error::unavailable(
+            format!("Another gateway is making a table of the name {name}"),
+            Outcome::NotDone,
+        ));
+    }
+    inner.announce(name, entry.version).await?;
+    Ok(Some(Intent { entry, layouts }))
+}
+
+/// Follows the store's answer to the request that was intended.
+pub(crate) async fn made(
+    inner: &Inner,
+    intent: Intent,
+    made: Result<&Described, &Error>,
+) -> Result<(), Error> {
+    let Intent { entry, layouts } = intent;
+    match made {
+        Ok(described) if !layouts.is_empty() => {
+            let record = inner.fresh_record(described, layouts);
+            if inner.registry.create(Some(&entry), &record).await? == record {
+                inner.publish(&entry.name, record.version).await?;
+            }
+        }
+        // It may be there: whoever finds it puts it on record.
+        Err(error) if error.outcome == Outcome::Unknown => {}
+        _ => {
+            let free = entry.held(Holder::Free);
+            if inner.registry.enter(Some(&entry), &free).await? {
+                inner.publish(&entry.name, free.version).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A table on record that is about to be deleted.
+#[derive(Debug)]
+pub struct Deletion {
+    before: Record,
+    deleting: Record,
+}
+
+/// Has every gateway keep away from a table before it is deleted: what was planned for it must not reach another table of its name.
+/// Nothing for a table that is not on record.
+///
+/// # Errors
+/// Retryable, when layouts cannot change now.
+pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<Deletion>, Error> {
+    if inner.fence.sees_no_registry() {
+        return Ok(None);
+    }
+    let Some(described) = inner.registry.describe(name).await? else { return Ok(None) };
+    let Some(before) = inner.registry.read(&described.schema.id).await? else { return Ok(None) };
+    if before.state != State::Active {
+        return Ok(None);
+    }
+    inner.changer.begin().await?;
+    let deleting = Record { state: State::Deleting, version: before.version + 1, ..before.clone() };
+    if !inner.registry.replace(&before, &deleting).await? {
+        return Err(Error::unavailable(
+            format!("Table {name} is being changed by another gateway"),
+            Outcome::NotDone,
+        ));
+    }
+    inner.announce(name, deleting.version).await?;
+    Ok(Some(Deletion { before, deleting }))
+}
+
+/// Follows the store's answer to a deletion: the record says so, for as long as descriptions may still show the table.
+pub(crate) async fn deleted(
+    inner: &Inner,
+    deletion: Deletion,
+    done: Result<(), &Error>,
+) -> Result<(), Error> {
+    let Deletion { before, deleting } = deletion;
+    let version = deleting.version + 1;
+    match done {
+        // It may be gone, or go yet. Whoever finds it there takes it for a table that stayed.
+        Err(error) if error.outcome == Outcome::Unknown => return Ok(()),
+        Err(_) => {
+            inner.registry.replace(&deleting, &Record { version, ..before }).await?;
+        }
+        Ok(()) => {
+            let gone = Record { state: State::Gone, version, ..before };
+            inner.registry.replace(&deleting, &gone).await?;
+            if let Some(entry) = inner.registry.entry(&gone.name).await?
+                && entry.holder == (Holder::Bound { id: gone.id.clone() })
+            {
+                inner.registry.enter(Some(&entry), &entry.held(Holder::Free)).await?;
+            }
+        }
+    }
+    inner.publish(&deleting.name, version).await?;
+    Ok(())
+}
+
+/// Whether a table operation needs the table's layouts to be known before it is sent.
+pub(crate) fn needs_layouts(operation: Operation) -> bool {
+    matches!(operation, Operation::UpdateTimeToLive | Operation::UpdateTable)
+}

@@ -1,0 +1,76 @@
+//! The entry of a table's name in the registry: whose records hold for it.
+//!
+//! Requests name tables by name, and records stand under the store's ids. A description is eventually consistent: it may show the table
+//! that had the name before. The entry is read strongly, so it tells.
+
+use heatsink_dynamo::Error;
+use heatsink_layout::TableLayouts;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value as Json, json};
+
+use crate::record::FORM;
+
+/// The sort key of an entry.
+const SORT: &str = "name";
+
+/// What the registry says of a table's name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NameEntry {
+    pub name: String,
+    pub holder: Holder,
+    /// Counts its changes; each is conditional on the one before.
+    pub version: u64,
+}
+
+/// Who has a name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "holder", rename_all = "SCREAMING_SNAKE_CASE")]
+pub(crate) enum Holder {
+    /// A gateway is about to make a table of that name, with these layouts.
+    Intent { layouts: TableLayouts, by: String },
+    /// The table with this id, which is on record.
+    Bound { id: String },
+    /// Nobody: the table that had it was deleted through Heatsink.
+    Free,
+}
+
+impl NameEntry {
+    /// The entry after this one, with another holder.
+    #[must_use]
+    pub fn held(&self, holder: Holder) -> Self {
+        NameEntry { name: self.name.clone(), holder, version: self.version + 1 }
+    }
+
+    pub fn key(name: &str) -> Json {
+        json!({ "pk": { "S": format!("name:{name}") }, "sk": { "S": SORT } })
+    }
+
+    pub fn item(&self) -> Json {
+        json!({
+            "pk": { "S": format!("name:{}", self.name) },
+            "sk": { "S": SORT },
+            "form": { "N": FORM.to_string() },
+            "name": { "S": self.name },
+            "holder": { "S": json!(self.holder).to_string() },
+            "version": { "N": self.version.to_string() },
+        })
+    }
+
+    pub fn read(item: &Json) -> Result<Self, Error> {
+        let text = |name: &str| item[name]["S"].as_str();
+        let name = text("name").unwrap_or("?");
+        if item["form"]["N"].as_str() != Some(&FORM.to_string()) {
+            return Err(Error::internal(format!(
+                "The registry's entry of the name {name} has a form that this version of Heatsink does not know; it was written by another version"
+            )));
+        }
+        let read = || {
+            Some(NameEntry {
+                name: text("name")?.to_owned(),
+                holder: serde_json::from_str(text("holder")?).ok()?,
+                version: item["version"]["N"].as_str()?.parse().ok()?,
+            })
+        };
+        read().ok_or_else(|| Error::internal(format!("The registry's entry of the name {name} is damaged")))
+    }
+}

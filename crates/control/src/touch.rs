@@ -1,0 +1,130 @@
+//! First touch: puts an empty table on record, so that no gateway takes it for a whole one when the first item comes.
+//!
+//! Its record is PENDING first. While it is, no gateway sends requests to the table. When every gateway knows, and the table is seen to be
+//! empty still, the record becomes ACTIVE. Whoever meets a PENDING record that does not go on carries this on: every part of it can be done
+//! twice.
+
+use std::time::Duration;
+
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use serde_json::json;
+
+use crate::control::{Inner, not_found};
+use crate::describe::Described;
+use crate::name::{Holder, NameEntry};
+use crate::record::{Record, State};
+use heatsink_layout::TableLayouts;
+
+/// How often a gateway looks whether another one has finished.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Puts an empty table on record.
+pub(crate) async fn begin(
+    inner: &Inner,
+    described: &Described,
+    layouts: TableLayouts,
+    entry: Option<&NameEntry>,
+) -> Result<(), Error> {
+    inner.changer.begin().await?;
+    inner.registry.make_directory(&layouts).await?;
+    let record = Record { state: State::Pending, ..inner.fresh_record(described, layouts) };
+    let record = inner.registry.create(entry, &record).await?;
+    if record.state == State::Pending { go_on(inner, &record).await } else { Ok(()) }
+}
+
+/// Waits for another gateway to finish what it began; goes on in its place if it does not.
+pub(crate) async fn help(inner: &Inner, record: Record) -> Result<(), Error> {
+    let env = inner.registry.env();
+    let settings = &inner.fence.settings;
+    let patience = if settings.exclusive { Duration::ZERO } else { settings.bounds.poll * 2 };
+    let begun = env.now();
+    while env.now().since(begun) < patience {
+        env.sleep(LOOK).await;
+        if inner.registry.read(&record.id).await?.as_ref() != Some(&record) {
+            return Ok(());
+        }
+    }
+    inner.changer.begin().await?;
+    if record.state == State::Deleting {
+        // Whoever wanted to delete it has gone, and it is still there.
+        let active = Record { state: State::Active, version: record.version + 1, ..record.clone() };
+        if inner.registry.replace(&record, &active).await? {
+            inner.publish(&record.name, active.version).await?;
+        }
+        return Ok(());
+    }
+    go_on(inner, &record).await
+}
+
+/// Puts a table on record that a gateway made, or was about to make, when it stopped.
+pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: NameEntry) -> Result<(), Error> {
+    let Holder::Intent { layouts, by } = &intent.holder else { return Ok(()) };
+    // Its maker may be about to bind the name, and what is described may be the table before it.
+    if inner.is_there(by).await? {
+        inner.registry.env().sleep(LOOK).await;
+        return match inner.registry.entry(&intent.name).await?.as_ref() == Some(&intent) {
+            true => Err(not_found()),
+            false => Ok(()),
+        };
+    }
+    if layouts.is_empty() || !inner.registry.is_empty(&described.schema.name).await? {
+        inner.changer.begin().await?;
+        let free = intent.held(Holder::Free);
+        if inner.registry.enter(Some(&intent), &free).await? {
+            inner.announce(&intent.name, free.version).await?;
+        }
+        return Ok(());
+    }
+    begin(inner, described, layouts.clone(), Some(&intent)).await
+}
+
+async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
+    inner.announce(&record.name, record.version).await?;
+    let described = inner.registry.describe(&record.name).await?;
+    if described.is_none_or(|described| described.schema.id != record.id) {
+        return Err(Error::unavailable(
+            format!("Table {} was dropped, or made again, while it was put on record", record.name),
+            Outcome::NotDone,
+        ));
+    }
+    if has_counters(&record.layouts) && expires(inner, &record.name).await? {
+        drop_it(inner, record).await?;
+        return Err(Error::validation(format!(
+            "Table {} has time to live turned on, which deletes counters in parts, so the rules cannot hold for it. Turn it off, or take the \
+             table out of the rules",
+            record.name
+        )));
+    }
+    if !inner.registry.is_empty(&record.name).await? {
+        return drop_it(inner, record).await;
+    }
+    let active = Record { state: State::Active, version: record.version + 1, ..record.clone() };
+    if inner.registry.replace(record, &active).await? {
+        inner.publish(&record.name, active.version).await?;
+    }
+    Ok(())
+}
+
+/// Takes a table off the record that is not empty any more.
+async fn drop_it(inner: &Inner, record: &Record) -> Result<(), Error> {
+    if inner.registry.remove(record).await? {
+        inner.publish(&record.name, record.version + 1).await?;
+    }
+    Ok(())
+}
+
+fn has_counters(layouts: &TableLayouts) -> bool {
+    layouts.iter().any(|one| one.layout().counted().is_some())
+}
+
+/// Whether the store deletes items of a table by itself. A store without that operation does not.
+async fn expires(inner: &Inner, table: &str) -> Result<bool, Error> {
+    let asked = inner.registry.call(Operation::DescribeTimeToLive, json!({ "TableName": table })).await;
+    match asked {
+        Ok(answer) => Ok(answer["TimeToLiveDescription"]["TimeToLiveStatus"]
+            .as_str()
+            .is_some_and(|status| status.starts_with("ENABL"))),
+        Err(error) if error.code == Code::UnknownOperationException => Ok(false),
+        Err(error) => Err(error),
+    }
+}

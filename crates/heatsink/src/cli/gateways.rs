@@ -1,0 +1,110 @@
+//! `heatsink gateways`: who is registered at a store, what each has acknowledged, and what a change of a layout would wait for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use heatsink_control::{Changer, Fencing, Gateway};
+use heatsink_env::{Env, RealEnv};
+use serde_json::json;
+
+use super::open::{not_answered, open_existing};
+use super::{Output, print, rules, screen};
+use crate::exit::Exit;
+
+/// What `gateways` takes.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
+pub struct Args {
+    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
+    #[arg(long, value_name = "FILE")]
+    rules: Option<PathBuf>,
+    /// The store lies in this file
+    #[arg(long, value_name = "FILE")]
+    data: Option<PathBuf>,
+    /// The store is the DynamoDB endpoint at this URL
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// Take the gateway with this id off the list: it is dead, and nothing that it sent is under way any more. No change waits for it then
+    #[arg(long, value_name = "ID")]
+    remove: Option<String>,
+    /// How the list is printed on stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// Runs it.
+pub fn run(args: Args) -> Result<(), Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(list(args))
+}
+
+async fn list(args: Args) -> Result<(), Exit> {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let fence = rules::find(args.rules.as_deref())?.rules.fence().clone();
+    let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
+    let changer = Changer::beside(store, Arc::clone(&env), Fencing::observing(&fence));
+    let failed = |error| not_answered("The registry could not be read", &error);
+    if let Some(gateway) = &args.remove {
+        let listed = changer.gateways().await.map_err(failed)?.unwrap_or_default().1;
+        if !listed.iter().any(|one| one.registration.gateway == *gateway) {
+            return Err(Exit::usage(format!("no gateway with the id {gateway} is on the list")));
+        }
+        changer.strike(gateway).await.map_err(failed)?;
+    }
+    let frozen = changer.frozen().await.map_err(failed)?;
+    let found = changer.gateways().await.map_err(failed)?;
+    let now = env.unix_millis();
+    match args.output {
+        Output::Json => {
+            let (epoch, gateways) = found.map_or((None, Vec::new()), |(epoch, list)| (Some(epoch), list));
+            let gateways: Vec<_> = gateways.iter().map(|one| document(one, epoch)).collect();
+            let since = frozen.map(|frozen| frozen.since);
+            print::json(
+                &json!({ "registry": fence.registry, "epoch": epoch, "frozen_since": since, "gateways": gateways }),
+            )
+        }
+        Output::Text => {
+            let mut text = match found {
+                None => format!(
+                    "There is no registry {}: nothing is sharded, and no gateway is registered.\n",
+                    fence.registry
+                ),
+                Some((epoch, list)) => words(&fence.registry, epoch, &list, now),
+            };
+            if let Some(frozen) = frozen {
+                text.push_str(&format!("{frozen}.\n"));
+            }
+            print::text(&text)
+        }
+    }
+}
+
+fn document(gateway: &Gateway, epoch: Option<u64>) -> serde_json::Value {
+    let one = &gateway.registration;
+    json!({
+        "id": one.gateway, "name": gateway.name, "build": gateway.build, "since": gateway.since, "beat": one.beat,
+        "acknowledged": one.epoch, "behind": epoch.is_some_and(|epoch| one.epoch < epoch),
+        "late_calls_ms": one.unclean.as_millis(), "bounds": one.bounds,
+    })
+}
+
+fn words(registry: &str, epoch: u64, list: &[Gateway], now: u64) -> String {
+    if list.is_empty() {
+        return format!("No gateway is registered in {registry}. The newest change is {epoch}.\n");
+    }
+    let mut table = screen::table(["gateway", "name", "version", "up", "acknowledged"]);
+    for gateway in list {
+        let one = &gateway.registration;
+        let behind = if one.epoch < epoch { format!("{}, behind", one.epoch) } else { one.epoch.to_string() };
+        let up = Duration::from_millis(now.saturating_sub(gateway.since)).as_secs();
+        table.add_row([&one.gateway, &gateway.name, &gateway.build, &format!("{up} s"), &behind]);
+    }
+    let longest =
+        list.iter().map(|one| one.registration.bounds).map(|bounds| bounds.lease + bounds.straggler).max();
+    format!(
+        "The newest change in {registry} is {epoch}.\n{}\nA change waits for each of them to acknowledge it, for {} s at most.\n",
+        screen::drawn(table, &[4]),
+        longest.unwrap_or_default().as_secs(),
+    )
+}
