@@ -106,7 +106,7 @@ pub(crate) async fn judge(
         Some(NameEntry { holder: Holder::Bound { id }, .. }) if *id != schema.id => {
             match registry.read(id).await? {
                 Some(other) if other.state != State::Gone => {
-                    if described.made.zip(other.made).is_some_and(|(this, that)| this <= that) {
+                    if described.made.zip(other.made).is_some_and(|(this, that)| this < that) {
                         return Err(out_of_date(&schema.name));
                     }
                     copy_of = Some(other);

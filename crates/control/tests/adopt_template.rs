@@ -5,7 +5,6 @@
 mod support;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use heatsink_control::Rules;
 use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};

@@ -247,8 +247,10 @@ impl Adoption {
             });
         }
         let this = Adoption { changer: self.changer.exclusively(options.exclusive), ..self };
-        watch.phase(Phase::Settling, None);
-        this.changer.begin_patiently().await?;
+        if this.changer.begin().await.is_err() {
+            watch.phase(Phase::Settling, None);
+            this.changer.begin_patiently().await?;
+        }
         this.run_begun(options, watch).await
     }
 
