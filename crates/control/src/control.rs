@@ -19,7 +19,7 @@ use crate::fence::{Changer, Fence, Fencing, Pass};
 use crate::known::{Standing, Tables, Trust};
 use crate::made::{self, Deletion, Intent};
 use crate::record::{Record, State};
-use crate::registry::Registry;
+use crate::registry::{NOBODY, Registry};
 use crate::resolve;
 use crate::rules::{Rules, Wish};
 use crate::suspect::Suspects;
@@ -309,7 +309,8 @@ impl Control {
         if let Some(name) = named.as_ref().filter(|name| self.is_hidden(name)) {
             return Err(match operation {
                 Operation::CreateTable => {
-                    let name = if is(name, DIRECTORY) { DIRECTORY } else { self.inner.registry.name() };
+                    let own = [DIRECTORY, NOBODY, self.inner.registry.name()];
+                    let name = own.into_iter().find(|own| is(name, own)).unwrap_or_default();
                     Error::validation(format!("The table name {name} is Heatsink's own"))
                 }
                 _ => not_found(),
@@ -490,7 +491,7 @@ impl LayoutSource for Control {
     }
 
     fn is_hidden(&self, name: &str) -> bool {
-        is(name, self.inner.registry.name()) || is(name, DIRECTORY)
+        is(name, self.inner.registry.name()) || is(name, DIRECTORY) || is(name, NOBODY)
     }
 
     fn hidden_tables(&self) -> Vec<String> {

@@ -24,5 +24,5 @@ pub use heatsink_fence::Bounds;
 pub use heatsink_layout::{KeyLayout, TableLayouts};
 pub use known::MAX_AGE;
 pub use record::{Progress, Record, State};
-pub use registry::REGISTRY;
+pub use registry::{NOBODY, REGISTRY};
 pub use rules::{Rules, RulesError, Wish};

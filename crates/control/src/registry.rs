@@ -23,6 +23,9 @@ use crate::record::{Record, SORT, State};
 /// The registry's table name where nothing else is configured. Clients never see it.
 pub const REGISTRY: &str = "heatsink.registry";
 
+/// A name that clients can give to no table, and that Heatsink gives to none.
+pub const NOBODY: &str = "heatsink.nobody";
+
 /// How long to wait for the registry's table to become active, in steps of [`POLL`].
 const PATIENCE: u32 = 300;
 const POLL: Duration = Duration::from_millis(200);

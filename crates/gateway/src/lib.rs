@@ -3,6 +3,7 @@
 //!
 //! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
 
+mod absent;
 mod drive;
 mod heavy;
 pub mod http;

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_control::{Control, Pass, Prepared};
-use heatsink_dynamo::{Code, Error, Operation, wire};
+use heatsink_dynamo::{Error, Operation, wire};
 use heatsink_env::Env;
 use heatsink_route::{Explanation, Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
 
 use crate::Limits;
+use crate::absent;
 use crate::drive::{Driver, send};
 use crate::heavy::heavy;
 use crate::metrics::Metrics;
@@ -133,7 +134,7 @@ impl Service {
         let (pass, prepared) = if operation.touches_items() {
             let pass = self.control.resolve(&names).await?;
             if pass.is_missing() && !operation.is_streams() {
-                return Err(not_there(operation, body));
+                return Err(absent::refusal(&*self.store, operation, body).await);
             }
             (pass, Prepared::default())
         } else {
@@ -184,13 +185,4 @@ struct Planned<'a> {
     plan: Plan,
     pass: Pass,
     prepared: Prepared,
-}
-
-/// The answer to a request that names a table which is not there. It is given here: were the request sent, the table could be made
-/// before it arrives.
-fn not_there(operation: Operation, body: &[u8]) -> Error {
-    match wire::check(operation, body) {
-        Err(error) => error,
-        Ok(_) => Error::new(Code::ResourceNotFoundException, "Requested resource not found"),
-    }
 }

@@ -1,40 +1,45 @@
 //! An index that has items already is brought under a rule, and back, while clients write and read through two gateways that notice
-//! each step at different moments. Every write means what it says, every Query is exact.
+//! each step at different moments, and acknowledge it. Every write means what it says, every Query is exact.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
-use futures::FutureExt;
 use futures::executor::block_on;
-use futures::future::{BoxFuture, ready};
+use futures::future::BoxFuture;
 use heatsink_control::adopt::{Adoption, Direction, Options, Phase, Report, Watch};
-use heatsink_control::{Control, MAX_AGE, Rules};
+use heatsink_control::{Changer, Control, Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_env::{Env, ManualEnv, Moment, RealEnv};
+use heatsink_env::RealEnv;
 use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
+use tokio::runtime::{Builder, Runtime};
 
 const RULES: &str = r#"rule = [
     { table = "Tasks", index = "by-status", strategy = "calculated", shards = 4 },
     { table = "Tasks", index = "unsorted", strategy = "calculated", shards = 3 },
-]"#;
+]
+[fence]
+lease = "20s"
+heartbeat = "1s"
+poll = "100ms"
+straggler = "2s"
+"#;
 /// Items that no client writes to: in every Query of their keys exactly once, whatever else goes on.
 const STILL: usize = 120;
 
-/// Two gateways on one store, and what they see of time.
+/// Two gateways on one store.
 struct Town {
     raw: Arc<dyn Store>,
     gateways: [Service; 2],
-    clocks: [ManualEnv; 2],
-    /// Held by whoever is in a call: a gateway's view changes between calls.
-    calls: RwLock<()>,
+    /// Keeps the gateways' leases, and everybody's time.
+    runtime: Runtime,
     /// How many Queries were read to their end and found exact.
     exact: AtomicU64,
 }
@@ -58,17 +63,30 @@ impl Town {
             "GlobalSecondaryIndexes": [index("by-status", &["status", "at"]), index("unsorted", &["kind"])],
         });
         block_on(raw.call(Operation::CreateTable, Bytes::from(table.to_string()))).unwrap();
-        let clocks = [ManualEnv::seeded(1), ManualEnv::seeded(2)];
-        let gateways = clocks.each_ref().map(|clock| {
-            let control =
-                block_on(Control::start(raw.clone(), Arc::new(clock.clone()), Rules::default())).unwrap();
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
+        let entered = runtime.enter();
+        let fence = Rules::read("rules", RULES).unwrap().fence().clone();
+        // The registry is there, and nobody is left who has not noticed it.
+        let first = Changer::beside(raw.clone(), Arc::new(RealEnv), Fencing::exclusive(&fence));
+        block_on(first.freeze(false)).unwrap();
+        let gateways = ["one", "other"].map(|name| {
+            let joined = Control::join(
+                raw.clone(),
+                Arc::new(RealEnv),
+                Rules::default(),
+                Fencing::shared(&fence, name),
+            );
+            let control = block_on(joined).unwrap();
+            let kept = control.clone();
+            runtime.spawn(async move { kept.keep().await });
             Service::new(raw.clone(), control, Arc::new(RealEnv), Limits::default(), "us-east-1")
         });
-        Arc::new(Town { raw, gateways, clocks, calls: RwLock::new(()), exact: AtomicU64::new(0) })
+        drop(entered);
+        Arc::new(Town { raw, gateways, runtime, exact: AtomicU64::new(0) })
     }
 
     fn call(&self, gateway: usize, operation: Operation, body: &Json) -> Result<Json, Error> {
-        let _in_call = self.calls.read().unwrap();
+        let _time = self.runtime.enter();
         let answer = block_on(self.gateways[gateway].call(operation, Bytes::from(body.to_string())))?;
         Ok(serde_json::from_slice(&answer).unwrap())
     }
@@ -87,8 +105,9 @@ impl Town {
     fn adopt(self: &Arc<Self>, direction: Direction) -> Report {
         let rules = Rules::read("rules", RULES).unwrap();
         let store = Arc::new(Slow(Arc::clone(self), AtomicU64::new(0)));
+        let _time = self.runtime.enter();
         block_on(async {
-            let env = Arc::new(Stepping(Arc::clone(self)));
+            let env = Arc::new(RealEnv);
             let adoption = Adoption::prepare(store, env, &rules, "Tasks", direction).await.unwrap();
             adoption.run(Options { concurrency: 2, exclusive: false }, &Quiet).await.unwrap()
         })
@@ -144,36 +163,11 @@ struct Slow(Arc<Town>, AtomicU64);
 
 impl Store for Slow {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        if operation == Operation::UpdateItem && self.1.fetch_add(1, Ordering::SeqCst) % 16 == 8 {
+        let steps = [Operation::UpdateItem, Operation::TransactWriteItems];
+        if steps.contains(&operation) && self.1.fetch_add(1, Ordering::SeqCst) % 16 == 8 {
             self.0.let_clients_read(2);
         }
         self.0.raw.call(operation, body)
-    }
-}
-
-/// The adoption's time: when it waits for the gateways, one notices, and a while later the other.
-struct Stepping(Arc<Town>);
-
-impl Env for Stepping {
-    fn now(&self) -> Moment {
-        RealEnv.now()
-    }
-    fn unix_millis(&self) -> u64 {
-        RealEnv.unix_millis()
-    }
-    fn random(&self) -> u64 {
-        RealEnv.random()
-    }
-    fn sleep(&self, pause: Duration) -> BoxFuture<'static, ()> {
-        if pause == MAX_AGE {
-            for clock in &self.0.clocks {
-                let alone = self.0.calls.write().unwrap();
-                clock.advance(pause);
-                drop(alone);
-                self.0.let_clients_read(3);
-            }
-        }
-        ready(()).boxed()
     }
 }
 
@@ -320,7 +314,7 @@ fn an_index_is_spread_and_brought_back_while_clients_go_on() {
             assert!(exact > 20, "the reads were in its way");
         });
         // All is as the writers know it, after the gateways have noticed the end too.
-        town.clocks.iter().for_each(|clock| clock.advance(MAX_AGE));
+        std::thread::park_timeout(Duration::from_secs(1));
         for status in ["open", "done", "opened"] {
             let mut expected: Vec<(String, String)> = Vec::new();
             for (pk, model) in models.lock().unwrap().iter() {

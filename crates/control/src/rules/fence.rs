@@ -22,10 +22,11 @@ pub(crate) struct Section {
     /// delays a change by this and `straggler`.
     #[schemars(with = "Option<String>")]
     pub lease: Option<Spanned<String>>,
-    /// How often a gateway shows a sign of life. Default: "12s".
+    /// How often a gateway shows a sign of life. Default: "12s", or a fifth of a shorter lease.
     #[schemars(with = "Option<String>")]
     pub heartbeat: Option<Spanned<String>>,
-    /// How often a gateway looks for changes. With several gateways a step takes about this long. Default: "2500ms".
+    /// How often a gateway looks for changes. With several gateways a step takes about this long. Default: "2500ms", or a
+    /// tenth of a shorter lease.
     #[schemars(with = "Option<String>")]
     pub poll: Option<Spanned<String>>,
     /// How late a request may take effect that was sent and never answered. Default: "30s".
@@ -58,6 +59,13 @@ pub(super) fn settings(
                 fault(text.span(), problem)
             })?;
         }
+    }
+    // What is not said goes with the lease.
+    if section.heartbeat.is_none() {
+        bounds.heartbeat = bounds.heartbeat.min(bounds.lease / 5);
+    }
+    if section.poll.is_none() {
+        bounds.poll = bounds.poll.min(bounds.lease / 10);
     }
     bounds.check().map_err(|problem| fault(whole, problem))?;
     let registry = match section.registry {
@@ -108,7 +116,7 @@ mod tests {
         for (text, said) in [
             ("[fence]\nlease = \"1 hour\"\n", "expected a time such as"),
             ("[fence]\nlease = \"99999999999999999999s\"\n", "expected a time such as"),
-            ("[fence]\nlease = \"1s\"\n", "runs out between two reads"),
+            ("[fence]\nlease = \"1s\"\nheartbeat = \"2s\"\n", "runs out between two reads"),
             ("[fence]\nregistry = \"a b c\"\n", "table names hold"),
             ("[fence]\nlaese = \"1s\"\n", "unknown field"),
         ] {

@@ -1,0 +1,53 @@
+//! Requests on items of a table that is not there.
+//!
+//! They are answered here and never sent on as they are: by the time that one arrives, the table may be there, and sharded. What else is wrong
+//! with the request is told first, as DynamoDB does, so the store is asked in a way that can have no effect.
+
+use bytes::Bytes;
+use heatsink_control::NOBODY;
+use heatsink_dynamo::{Code, Error, Operation, Outcome, json, wire};
+use heatsink_store::Store;
+
+/// How the request is refused.
+pub(crate) async fn refusal(store: &dyn Store, operation: Operation, body: &Bytes) -> Error {
+    if let Err(error) = wire::check(operation, body) {
+        return error;
+    }
+    let asked = if operation.only_reads() { Some(body.clone()) } else { renamed(body) };
+    let Some(asked) = asked else { return not_found() };
+    match store.call(operation, asked).await {
+        Err(error) if error.outcome == Outcome::NotDone => error,
+        // The table appeared this very moment, or the store is out of order: nothing is known of a write, for its table is nobody's.
+        _ => Error::unavailable("The table was not there when the request came", Outcome::NotDone),
+    }
+}
+
+/// The request with another table's name, where it names one table.
+fn renamed(body: &Bytes) -> Option<Bytes> {
+    let name = json::member(body, "TableName").ok().flatten()?;
+    let begin = name.as_ptr() as usize - body.as_ptr() as usize;
+    let mut renamed = Vec::with_capacity(body.len() + NOBODY.len());
+    renamed.extend_from_slice(body.get(..begin)?);
+    renamed.push(b'"');
+    renamed.extend_from_slice(NOBODY.as_bytes());
+    renamed.push(b'"');
+    renamed.extend_from_slice(body.get(begin + name.len()..)?);
+    Some(Bytes::from(renamed))
+}
+
+fn not_found() -> Error {
+    Error::new(Code::ResourceNotFoundException, "Requested resource not found")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_name_is_replaced_and_nothing_else() {
+        let body = Bytes::from_static(br#"{"Item":{"TableName":{"S":"T"}}, "TableName" : "T" ,"x":1}"#);
+        let expected = br#"{"Item":{"TableName":{"S":"T"}}, "TableName" : "heatsink.nobody" ,"x":1}"#;
+        assert_eq!(renamed(&body).unwrap(), &expected[..]);
+        assert!(renamed(&Bytes::from_static(br#"{"RequestItems":{}}"#)).is_none());
+    }
+}
