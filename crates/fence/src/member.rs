@@ -18,6 +18,8 @@ pub struct Member {
     epoch: Epoch,
     /// No request is sent from this moment on.
     lease: Moment,
+    /// How many registrations were sent. No two carry the same number, so that each is seen to be new.
+    beats: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +34,6 @@ enum Standing {
     Registered {
         /// When the last registration that the store answered was sent.
         beaten: Moment,
-        beat: u64,
     },
 }
 
@@ -52,7 +53,8 @@ pub enum Seen {
 /// What a gateway writes into its registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Beat {
-    /// Grows by one each time: a registration that does not change belongs to a gateway that does nothing.
+    /// Grows each time, whether the one before was answered or not: a registration that does not change belongs to a gateway that does
+    /// nothing.
     pub number: u64,
     /// The epoch that is acknowledged.
     pub epoch: Epoch,
@@ -61,7 +63,7 @@ pub struct Beat {
 impl Member {
     /// A gateway that has seen no registry yet. It may not send until it has looked.
     pub fn new(bounds: Bounds) -> Self {
-        Member { bounds, exclusive: false, standing: Standing::Watching, epoch: 0, lease: Moment(0) }
+        Member { bounds, exclusive: false, standing: Standing::Watching, epoch: 0, lease: Moment(0), beats: 0 }
     }
 
     /// A gateway that nobody else stands beside. It is on no list; its lease only says how often it looks.
@@ -113,10 +115,17 @@ impl Member {
         }
     }
 
+    /// What to write to get on the list. What a read of the head that was sent before this is answered says is worth no lease: whoever
+    /// lists the gateways meanwhile does not wait for this one.
+    pub fn registration(&mut self) -> Beat {
+        self.beats += 1;
+        Beat { number: self.beats, epoch: self.epoch }
+    }
+
     /// The registration that was sent at `sent` is on the list.
     pub fn registered(&mut self, sent: Moment) {
         if !self.exclusive {
-            self.standing = Standing::Registered { beaten: sent, beat: 0 };
+            self.standing = Standing::Registered { beaten: sent };
         }
     }
 
@@ -145,19 +154,20 @@ impl Member {
         }
     }
 
-    /// The next registration to write; nothing where there is no list, or the gateway is not on it.
-    pub fn beat(&self) -> Option<Beat> {
-        match self.standing {
-            Standing::Registered { beat, .. } => Some(Beat { number: beat + 1, epoch: self.epoch }),
-            _ => None,
-        }
+    /// Whether it is on the list, as far as it knows.
+    pub fn is_registered(&self) -> bool {
+        matches!(self.standing, Standing::Registered { .. })
     }
 
-    /// The store answered the registration `beat` that was sent at `sent`.
-    pub fn beaten(&mut self, sent: Moment, answered: Beat) {
-        if let Standing::Registered { beaten, beat } = &mut self.standing {
+    /// The next registration to write; nothing where there is no list, or the gateway is not on it.
+    pub fn beat(&mut self) -> Option<Beat> {
+        self.is_registered().then(|| self.registration())
+    }
+
+    /// The store answered a registration that was sent at `sent`.
+    pub fn beaten(&mut self, sent: Moment) {
+        if let Standing::Registered { beaten } = &mut self.standing {
             *beaten = (*beaten).max(sent);
-            *beat = (*beat).max(answered.number);
         }
     }
 
@@ -172,7 +182,7 @@ impl Member {
 
     fn prolong(&mut self, sent: Moment) {
         let strength = match self.standing {
-            Standing::Registered { beaten, .. } => sent.min(beaten + self.bounds.heartbeat_patience()),
+            Standing::Registered { beaten } => sent.min(beaten + self.bounds.heartbeat_patience()),
             Standing::Exclusive => sent,
             Standing::Watching | Standing::Unregistered => return,
         };
@@ -248,7 +258,7 @@ mod tests {
             member.read(at(second), &Head::default());
         }
         assert_eq!(member.lease(), at(80), "two heartbeats and a lease after the registration");
-        member.beaten(at(290), Beat { number: 1, epoch: 0 });
+        member.beaten(at(290));
         member.read(at(300), &Head::default());
         assert_eq!(member.lease(), at(360));
         member.removed();

@@ -224,10 +224,10 @@ impl Fence {
 
     async fn register(&self, registry: &Registry, looked: &Looked) -> Result<(), Error> {
         let sent = self.lease.now();
-        let epoch = self.member().epoch();
+        let Beat { number: beat, epoch } = self.change(Member::registration);
         let registration = Registration {
             gateway: self.id.clone(),
-            beat: 0,
+            beat,
             epoch,
             unclean: looked.unclean.since(sent),
             bounds: self.settings.bounds,
@@ -244,12 +244,12 @@ impl Fence {
     }
 
     async fn beat(&self, registry: &Registry, looked: &mut Looked) -> Result<(), Error> {
-        let next: Option<Beat> = self.member().beat();
+        let next: Option<Beat> = self.change(Member::beat);
         let Some(beat) = next else { return Ok(()) };
         let sent = self.lease.now();
         if registry.beat(&self.id, beat, looked.unclean.since(sent)).await? {
             looked.beaten = Some(sent);
-            self.change(|member| member.beaten(sent, beat));
+            self.change(|member| member.beaten(sent));
         } else {
             tracing::warn!("this gateway was taken off the list of gateways; it registers again");
             self.change(Member::removed);
@@ -265,7 +265,7 @@ impl Fence {
         for gate in tables.forget(|_| true) {
             late |= !gate.close(now, self.settings.bounds.straggler).is_zero();
         }
-        let registered = self.member().beat().is_some();
+        let registered = self.member().is_registered();
         self.change(Member::removed);
         if registered
             && !late
