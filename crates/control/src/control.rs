@@ -413,9 +413,13 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The pass that the operation goes with. Operations that depend on no layout have one that always holds.
+    /// The pass that the operation goes with. Operations that depend on no layout have one that always holds; what was begun goes on only for
+    /// as long as nobody can take this gateway for dead.
     pub fn pass(&mut self, control: &Control) -> Pass {
-        self.pass.take().unwrap_or_else(|| Pass::free(control.inner.fence.lease()))
+        let lease = control.inner.fence.lease();
+        let begun = self.intent.is_some() || self.deletion.is_some();
+        let other = || if begun { Pass::new(Arc::clone(lease)) } else { Pass::free(lease) };
+        self.pass.take().unwrap_or_else(other)
     }
 }
 

@@ -103,7 +103,8 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         return Ok(None);
     }
     inner.changer.begin().await?;
-    let deleting = Record { state: State::Deleting, version: before.version + 1, ..before.clone() };
+    let by = inner.fence.id().to_owned();
+    let deleting = Record { state: State::Deleting { by }, version: before.version + 1, ..before.clone() };
     if !inner.registry.replace(&before, &deleting).await? {
         return Err(Error::unavailable(
             format!("Table {name} is being changed by another gateway"),
@@ -130,7 +131,10 @@ pub(crate) async fn deleted(
         }
         Ok(()) => {
             let gone = Record { state: State::Gone, version, ..before };
-            inner.registry.replace(&deleting, &gone).await?;
+            if !inner.registry.replace(&deleting, &gone).await? {
+                // Somebody took this gateway for dead, and the table for one that stays.
+                return inner.announce(&deleting.name, version).await;
+            }
             if let Some(entry) = inner.registry.entry(&gone.name).await?
                 && entry.holder == (Holder::Bound { id: gone.id.clone() })
             {

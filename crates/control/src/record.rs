@@ -41,7 +41,10 @@ pub enum State {
     /// It was empty when it was looked at. Nobody may write to it until every gateway knows, and it is seen to be empty still.
     Pending,
     /// It is about to be deleted through Heatsink: nobody sends requests to it any more.
-    Deleting,
+    Deleting {
+        /// The gateway that deletes it.
+        by: String,
+    },
     /// The table was deleted through Heatsink. A description that still shows it is out of date.
     Gone,
     /// Every item is at its home.

@@ -82,7 +82,7 @@ pub(crate) async fn judge(
     let (entry, record) = registry.look_up(&schema.name, &schema.id).await?;
     match record {
         Some(Record { state: State::Gone, .. }) => return Err(out_of_date(&schema.name)),
-        Some(record) if matches!(record.state, State::Pending | State::Deleting) => {
+        Some(record) if matches!(record.state, State::Pending | State::Deleting { .. }) => {
             return Ok(Judgement::Pending(record));
         }
         Some(record) => {
@@ -189,7 +189,7 @@ fn recorded(registry: &str, rules: &Rules, schema: &TableSchema, record: &Record
             let turn = Turn { spreads: turning.spreads, writes_new: turning.writes_new };
             return Standing::Sharded(Arc::new(table().turning(&turning.attributes, turn)));
         }
-        State::Pending | State::Deleting | State::Gone => {
+        State::Pending | State::Deleting { .. } | State::Gone => {
             return Standing::Refused { error: not_found(), fatal: false };
         }
         State::Adopting(_) => "brought under its rules",

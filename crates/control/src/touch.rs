@@ -34,6 +34,9 @@ pub(crate) async fn begin(
 
 /// Waits for another gateway to finish what it began; goes on in its place if it does not.
 pub(crate) async fn help(inner: &Inner, record: Record) -> Result<(), Error> {
+    if let State::Deleting { by } = &record.state {
+        return stay(inner, &record, by).await;
+    }
     let env = inner.registry.env();
     let settings = &inner.fence.settings;
     let patience = if settings.exclusive { Duration::ZERO } else { settings.bounds.poll * 2 };
@@ -45,15 +48,20 @@ pub(crate) async fn help(inner: &Inner, record: Record) -> Result<(), Error> {
         }
     }
     inner.changer.begin().await?;
-    if record.state == State::Deleting {
-        // Whoever wanted to delete it has gone, and it is still there.
-        let active = Record { state: State::Active, version: record.version + 1, ..record.clone() };
-        if inner.registry.replace(&record, &active).await? {
-            inner.publish(&record.name, active.version).await?;
-        }
-        return Ok(());
-    }
     go_on(inner, &record).await
+}
+
+/// A table that is there still, and whose deleter has gone, stays.
+async fn stay(inner: &Inner, record: &Record, by: &str) -> Result<(), Error> {
+    if inner.is_there(by).await? {
+        return Err(Error::unavailable(format!("Table {} is being deleted", record.name), Outcome::NotDone));
+    }
+    inner.changer.begin().await?;
+    let active = Record { state: State::Active, version: record.version + 1, ..record.clone() };
+    if inner.registry.replace(record, &active).await? {
+        inner.publish(&record.name, active.version).await?;
+    }
+    Ok(())
 }
 
 /// Puts a table on record that a gateway made, or was about to make, when it stopped.

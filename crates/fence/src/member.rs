@@ -63,7 +63,14 @@ pub struct Beat {
 impl Member {
     /// A gateway that has seen no registry yet. It may not send until it has looked.
     pub fn new(bounds: Bounds) -> Self {
-        Member { bounds, exclusive: false, standing: Standing::Watching, epoch: 0, lease: Moment(0), beats: 0 }
+        Member {
+            bounds,
+            exclusive: false,
+            standing: Standing::Watching,
+            epoch: 0,
+            lease: Moment(0),
+            beats: 0,
+        }
     }
 
     /// A gateway that nobody else stands beside. It is on no list; its lease only says how often it looks.
