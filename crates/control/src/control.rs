@@ -16,7 +16,7 @@ use heatsink_store::Store;
 
 use crate::describe::{self, Described};
 use crate::fence::{Changer, Fence, Fencing, Pass};
-use crate::known::{Standing, Tables, Trust};
+use crate::known::{Snapshot, Standing, Tables, Trust};
 use crate::made::{self, Deletion, Intent};
 use crate::record::{Record, State};
 use crate::registry::{NOBODY, Registry};
@@ -227,22 +227,35 @@ impl Control {
                 let looks: Vec<_> = names.iter().map(|name| self.resolve_one(name.as_ref())).collect();
                 stream::iter(looks).buffered(LOOKS_AT_ONCE).try_collect::<()>().await?;
             }
-            if names.iter().all(|name| self.admit(name.as_ref(), &mut pass)) {
+            if self.admit(names, &mut pass)? {
                 return Ok(pass);
             }
         }
     }
 
-    /// Lets a request through a table's gate. `false` when that is closed: what was known of the table is known no more.
-    fn admit(&self, name: &str, pass: &mut Pass) -> bool {
-        match self.inner.tables.get(name) {
-            None => pass.misses(),
-            Some(known) => match known.gate.admit() {
-                Some(admission) => pass.add(admission),
-                None => return false,
-            },
+    /// Lets a request through the gates of its tables, as they are known at this moment. `false` when one is closed: what was known of the
+    /// table has changed.
+    fn admit<S: AsRef<str>>(&self, names: &[S], pass: &mut Pass) -> Result<bool, Error> {
+        let seen = self.inner.tables.snapshot();
+        for name in names {
+            match seen.get(name.as_ref()) {
+                None => pass.misses(),
+                Some(known) => {
+                    known.standing.answer()?;
+                    match known.gate.admit() {
+                        Some(admission) => pass.add(admission),
+                        None => return Ok(false),
+                    }
+                }
+            }
         }
-        true
+        pass.sees(seen);
+        Ok(true)
+    }
+
+    /// What a request with that pass is planned by.
+    pub fn view(&self, pass: &Pass) -> View {
+        View { control: self.clone(), seen: pass.seen() }
     }
 
     async fn resolve_one(&self, name: &str) -> Result<(), Error> {
@@ -469,9 +482,46 @@ impl Standing {
     }
 }
 
+/// The layouts as they were when one request passed: it is planned under these and no others, whatever changes meanwhile.
+#[derive(Clone)]
+pub struct View {
+    control: Control,
+    seen: Arc<Snapshot>,
+}
+
+impl LayoutSource for View {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
+        self.seen.sharded(name)
+    }
+
+    fn placement(&self, table: &Table, key: &[u8]) -> Placement {
+        self.control.placement(table, key)
+    }
+
+    fn reads(&self, table: &Table, key: &[u8]) -> Reads {
+        self.control.reads(table, key)
+    }
+
+    fn now(&self) -> Option<u64> {
+        self.control.now()
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
+    }
+
+    fn is_hidden(&self, name: &str) -> bool {
+        self.control.is_hidden(name)
+    }
+
+    fn hidden_tables(&self) -> Vec<String> {
+        self.control.hidden_tables()
+    }
+}
+
 impl LayoutSource for Control {
     fn table(&self, name: &str) -> Option<Arc<Table>> {
-        self.inner.tables.sharded(name)
+        self.inner.tables.snapshot().sharded(name)
     }
 
     fn placement(&self, table: &Table, key: &[u8]) -> Placement {

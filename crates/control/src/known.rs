@@ -57,6 +57,10 @@ impl Freshness {
         self.expired.store(true, Ordering::Release);
     }
 
+    pub fn is_expired(&self) -> bool {
+        self.expired.load(Ordering::Acquire)
+    }
+
     /// The reader that looked again failed: another may try.
     pub fn give_up(&self) {
         self.looking.store(false, Ordering::Release);
@@ -99,9 +103,25 @@ pub(crate) struct Tables {
     retired: Mutex<Vec<Arc<Gate>>>,
 }
 
+/// Every table known at one moment.
 #[derive(Clone, Default)]
-struct Snapshot {
+pub(crate) struct Snapshot {
     by_name: HashMap<String, Arc<Known>>,
+}
+
+impl Snapshot {
+    pub fn get(&self, name: &str) -> Option<&Arc<Known>> {
+        self.by_name.get(name)
+    }
+
+    /// A sharded table. Whoever holds it keeps the layouts that belong to its schema, though the name may stand for another table
+    /// by then.
+    pub fn sharded(&self, name: &str) -> Option<Arc<Table>> {
+        match &self.get(name)?.standing {
+            Standing::Sharded(table) => Some(Arc::clone(table)),
+            _ => None,
+        }
+    }
 }
 
 impl Tables {
@@ -109,17 +129,13 @@ impl Tables {
         Tables { now: ArcSwap::from_pointee(Snapshot::default()), retired: Mutex::default() }
     }
 
-    pub fn get(&self, name: &str) -> Option<Arc<Known>> {
-        self.now.load().by_name.get(name).cloned()
+    /// What is known now.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.now.load_full()
     }
 
-    /// A sharded table. Whoever holds it keeps the layouts that belong to its schema, though the name may stand for another table
-    /// by then.
-    pub fn sharded(&self, name: &str) -> Option<Arc<Table>> {
-        match &self.now.load().by_name.get(name)?.standing {
-            Standing::Sharded(table) => Some(Arc::clone(table)),
-            _ => None,
-        }
+    pub fn get(&self, name: &str) -> Option<Arc<Known>> {
+        self.now.load().get(name).cloned()
     }
 
     /// Remembers what a look-up found that began when `seen` was the newest epoch seen. `false`, and nothing is remembered, if a newer one
@@ -148,18 +164,18 @@ impl Tables {
         }
     }
 
-    /// Forgets the tables with such names, and gives the gates of all requests that may have been planned under what was known of them.
+    /// Has the tables with such names looked up again before their next request, and gives the gates of all requests that may have been
+    /// planned under what was known of them.
     pub fn forget(&self, named: impl Fn(&str) -> bool) -> Vec<Arc<Gate>> {
         self.change(|tables, retired| {
             // Of these it is not kept which table they were for; there are few.
             let mut gates = std::mem::take(retired);
-            tables.by_name.retain(|asked, known| {
-                let goes = named(asked) || named(&known.schema.name);
-                if goes {
+            for (asked, known) in &tables.by_name {
+                if named(asked) || named(&known.schema.name) {
+                    known.fresh.expire();
                     gates.push(Arc::clone(&known.gate));
                 }
-                !goes
-            });
+            }
             gates
         })
     }

@@ -18,7 +18,7 @@ mod suspect;
 mod touch;
 
 pub use check::{Checked, Named, Verdict, check};
-pub use control::{Control, Prepared, StartError};
+pub use control::{Control, Prepared, StartError, View};
 pub use fence::{Changer, Fencing, Gateway, Pass, Sending};
 pub use heatsink_fence::Bounds;
 pub use heatsink_layout::{KeyLayout, TableLayouts};

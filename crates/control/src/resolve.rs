@@ -46,8 +46,10 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
         };
         log_once(inner, name, &described.schema, &standing, &warnings);
         let before = inner.tables.get(name);
-        let same =
-            before.filter(|before| before.schema.id == described.schema.id && before.version == version);
+        // A gate that is about to be closed is for nobody else.
+        let same = before.filter(|before| {
+            before.schema.id == described.schema.id && before.version == version && !before.fresh.is_expired()
+        });
         let gate = same.map(|before| Arc::clone(&before.gate)).unwrap_or_default();
         let schema = Arc::new(described.schema);
         let known = Known { schema, standing, warnings, fresh: Freshness::new(checked), version, gate };

@@ -141,7 +141,8 @@ impl Service {
             let mut prepared = self.control.before(operation, body, &names).await?;
             (prepared.pass(&self.control), prepared)
         };
-        match heavy(body.len(), || self.router.plan_among(operation, body, &names, &self.control)) {
+        let view = self.control.view(&pass);
+        match heavy(body.len(), || self.router.plan_among(operation, body, &names, &view)) {
             Ok(plan) => Ok(Planned { names, plan, pass, prepared }),
             Err(error) => Err(name_rules(error, &names, &self.control)),
         }

@@ -9,6 +9,7 @@ use heatsink_fence::{Admission, Outstanding};
 use heatsink_store::Permit;
 
 use super::gateway::Lease;
+use crate::known::Snapshot;
 
 /// A request's right to send physical calls and to give its client a result. It ends when a change of one of its tables is
 /// acknowledged; the right to send also when the gateway's lease runs out.
@@ -16,6 +17,8 @@ pub struct Pass {
     lease: Arc<Lease>,
     first: Option<Admission>,
     rest: Vec<Admission>,
+    /// What was known when it was given.
+    seen: Option<Arc<Snapshot>>,
     /// Some table that the request names is not there.
     missing: bool,
     /// Whether the lease is asked.
@@ -30,7 +33,7 @@ impl fmt::Debug for Pass {
 
 impl Pass {
     pub(crate) fn new(lease: Arc<Lease>) -> Self {
-        Pass { lease, first: None, rest: Vec::new(), missing: false, leased: true }
+        Pass { lease, first: None, rest: Vec::new(), seen: None, missing: false, leased: true }
     }
 
     /// For calls that no gateway makes: it always holds.
@@ -48,6 +51,14 @@ impl Pass {
             None => self.first = Some(admission),
             Some(_) => self.rest.push(admission),
         }
+    }
+
+    pub(crate) fn sees(&mut self, seen: Arc<Snapshot>) {
+        self.seen = Some(seen);
+    }
+
+    pub(crate) fn seen(&self) -> Arc<Snapshot> {
+        self.seen.clone().unwrap_or_default()
     }
 
     pub(crate) fn misses(&mut self) {
