@@ -91,7 +91,7 @@ impl Registry {
         self.call(operation, body).await
     }
 
-    /// Describes a table; `None` if there is none of that name.
+    /// Describes a table; `None` if there is none of that name, or can be none.
     pub async fn describe(&self, table: &str) -> Result<Option<Described>, Error> {
         match self
             .store
@@ -99,7 +99,11 @@ impl Registry {
             .await
         {
             Ok(answer) => describe::answer(&answer).map(Some),
-            Err(error) if error.code == Code::ResourceNotFoundException => Ok(None),
+            Err(error)
+                if matches!(error.code, Code::ResourceNotFoundException | Code::ValidationException) =>
+            {
+                Ok(None)
+            }
             Err(error) => Err(error),
         }
     }

@@ -13,13 +13,20 @@ pub(crate) async fn refusal(store: &dyn Store, operation: Operation, body: &Byte
     if let Err(error) = wire::check(operation, body) {
         return error;
     }
-    let asked = if operation.only_reads() { Some(body.clone()) } else { renamed(body) };
+    let harmless = operation.only_reads() || names_nothing(body);
+    let asked = if harmless { Some(body.clone()) } else { renamed(body) };
     let Some(asked) = asked else { return not_found() };
     match store.call(operation, asked).await {
         Err(error) if error.outcome == Outcome::NotDone => error,
         // The table appeared this very moment, or the store is out of order: nothing is known of a write, for its table is nobody's.
         _ => Error::unavailable("The table was not there when the request came", Outcome::NotDone),
     }
+}
+
+/// Whether the request names one table, by a name that no table can have.
+fn names_nothing(body: &[u8]) -> bool {
+    let name = json::member(body, "TableName").ok().flatten().and_then(|name| json::string(name).ok());
+    name.is_some_and(|name| name.len() < 3)
 }
 
 /// The request with another table's name, where it names one table.
