@@ -253,6 +253,14 @@ impl Control {
         Ok(true)
     }
 
+    /// Whether a table of that name was on record once, though there is none now: what its stream still holds lies under physical keys.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn was_recorded(&self, name: &str) -> Result<bool, Error> {
+        Ok(self.inner.registry.entry(name).await?.is_some())
+    }
+
     /// What a request with that pass is planned by.
     pub fn view(&self, pass: &Pass) -> View {
         View { control: self.clone(), seen: pass.seen() }

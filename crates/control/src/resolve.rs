@@ -81,7 +81,12 @@ pub(crate) async fn judge(
     described: &Described,
 ) -> Result<Judgement, Error> {
     let schema = &described.schema;
-    let (entry, record) = registry.look_up(&schema.name, &schema.id).await?;
+    let (entry, mut record) = registry.look_up(&schema.name, &schema.id).await?;
+    let bound = Holder::Bound { id: schema.id.clone() };
+    if record.is_none() && entry.as_ref().is_some_and(|entry| entry.holder == bound) {
+        // The two were not read at one moment: the record may have been written between them.
+        record = registry.read(&schema.id).await?;
+    }
     match record {
         Some(Record { state: State::Gone, .. }) => return Err(out_of_date(&schema.name)),
         Some(record) if matches!(record.state, State::Pending | State::Deleting { .. }) => {

@@ -23,6 +23,15 @@ pub(crate) async fn refusal(store: &dyn Store, operation: Operation, body: &Byte
     }
 }
 
+/// How the stream of a table is refused that was sharded and is gone. Its layouts went with it, so its records cannot be shown under logical
+/// keys.
+pub(crate) fn stream(name: &str) -> Error {
+    let message = format!(
+        "Table {name} was sharded and is deleted: its stream cannot be read through Heatsink any more"
+    );
+    Error::new(Code::ResourceNotFoundException, message)
+}
+
 /// Whether the request names one table, by a name that no table can have.
 fn names_nothing(body: &[u8]) -> bool {
     let name = json::member(body, "TableName").ok().flatten().and_then(|name| json::string(name).ok());

@@ -133,8 +133,15 @@ impl Service {
         let names = named?;
         let (pass, prepared) = if operation.touches_items() {
             let pass = self.control.resolve(&names).await?;
-            if pass.is_missing() && !operation.is_streams() {
-                return Err(absent::refusal(&*self.store, operation, body).await);
+            if pass.is_missing() {
+                if !operation.is_streams() {
+                    return Err(absent::refusal(&*self.store, operation, body).await);
+                }
+                for name in &names {
+                    if self.control.was_recorded(name).await? {
+                        return Err(absent::stream(name));
+                    }
+                }
             }
             (pass, Prepared::default())
         } else {
