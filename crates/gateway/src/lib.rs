@@ -3,7 +3,9 @@
 //!
 //! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
 
+mod budget;
 mod drive;
+mod footprint;
 mod heavy;
 pub mod http;
 mod limits;
