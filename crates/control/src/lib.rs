@@ -6,6 +6,7 @@ pub mod adopt;
 mod check;
 mod control;
 mod describe;
+mod drawn;
 mod known;
 mod record;
 mod registry;
@@ -15,6 +16,7 @@ mod suspect;
 
 pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, StartError};
+pub use drawn::DrawnWatch;
 pub use heatsink_layout::{KeyLayout, TableLayouts};
 pub use known::MAX_AGE;
 pub use record::{Progress, Record, State};

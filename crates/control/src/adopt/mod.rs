@@ -36,7 +36,9 @@ use crate::record::{Progress, Record, State};
 use crate::registry::{REGISTRY, Registry};
 use crate::resolve::agree;
 use crate::rules::{Rules, Wish};
-use item::{Attributes, Ground, depth};
+use item::{Attributes, depth};
+pub(crate) use item::{Ground, Scalar};
+pub(crate) use recipe::Trial;
 pub use survey::Survey;
 pub(crate) use terms::shown;
 pub use terms::{AdoptError, Direction, Options, Phase, Report, Watch};
@@ -159,7 +161,7 @@ impl Adoption {
                 "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
             ));
         }
-        let ground = Ground { table: Table::new(described.schema, Arc::new(layouts)) };
+        let ground = Ground { table: Arc::new(Table::new(described.schema, Arc::new(layouts))) };
         Ok(Adoption { registry, ground, direction, record, indexes })
     }
 
