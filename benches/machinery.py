@@ -61,12 +61,33 @@ def free_port():
         return probe.getsockname()[1]
 
 
+class Rate(float):
+    """Requests per second, and the server's processor time for one of them in microseconds."""
+
+    def __new__(cls, rate, cpu):
+        self = super().__new__(cls, rate)
+        self.cpu = cpu
+        return self
+
+
+def processor_seconds(process):
+    """User and system time of a process and its workers so far."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+            if process.pid in (int(stat.parent.name), int(fields[1])):
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 class Bench:
     """Servers and tools for one run. Use as a context manager."""
 
     def __init__(self, heatsink, load, engine, seconds, rounds):
         self.heatsink, self.load_client, self.engine_server = heatsink, load, engine
         self.seconds, self.rounds = seconds, rounds
+        self.servers = {}
 
     def __enter__(self):
         self.stack = contextlib.ExitStack()
@@ -82,6 +103,7 @@ class Bench:
         self.stack.callback(stop, process)
         for _ in range(300):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                self.servers[port] = process
                 return port
             if process.poll() is not None:
                 break
@@ -124,14 +146,16 @@ class Bench:
         return json.loads(done.stdout)
 
     def wrk(self, port, operation, bodies):
-        """Requests per second over 16 keep-alive connections. Fails on any error."""
+        """The rate over 16 keep-alive connections. Fails on any error."""
+        before = processor_seconds(self.servers[port])
         done = subprocess.run(
             ["wrk", "-t1", "-c16", f"-d{self.seconds}s", "-s", str(HERE / "requests.lua"), f"http://127.0.0.1:{port}",
              "--", operation, str(bodies)], capture_output=True, text=True, check=True)
         report = json.loads(done.stdout.strip().splitlines()[-1])
         if report["errors"]:
             raise SystemExit(f"{operation} on port {port}: {report['errors']} errors")
-        return report["requests"] / report["seconds"]
+        cpu = processor_seconds(self.servers[port]) - before
+        return Rate(report["requests"] / report["seconds"], cpu * 1e6 / report["requests"])
 
     def rates(self, contenders):
         """contenders: name -> (port, operation, bodies). Interleaved rounds in changing order; name -> all rates."""
@@ -145,7 +169,7 @@ class Bench:
         for turn in range(self.rounds):
             for name in order[turn % len(order):] + order[: turn % len(order)]:
                 found[name].append(self.wrk(*contenders[name]))
-                say(f"  {name}: {found[name][-1]:,.0f}/s")
+                say(f"  {name}: {found[name][-1]:,.0f}/s, {found[name][-1].cpu:.1f} µs")
         return found
 
 

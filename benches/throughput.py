@@ -1,6 +1,7 @@
 """Requests per second: forwarded against nginx, sharded against forwarded, embedded against the engine's own server."""
 
 import random
+import statistics
 
 from machinery import fill, items, key, ratio, wire
 
@@ -46,8 +47,13 @@ def sets(bench):
 
 def line(what, target, rates, over, under):
     middle, low, high = ratio(rates[over], rates[under])
-    shown = "; ".join(f"{name} {sorted(each)[len(each) // 2]:,.0f}/s" for name, each in rates.items())
-    return what, target, f"{middle:.2f} ({low:.2f} to {high:.2f})", shown
+
+    def shown(name, each):
+        cpu = statistics.median(rate.cpu for rate in each)
+        return f"{name} {statistics.median(each):,.0f}/s, {cpu:.1f} µs of CPU"
+
+    figures = "; ".join(shown(name, each) for name, each in rates.items())
+    return what, target, f"{middle:.2f} ({low:.2f} to {high:.2f})", figures
 
 
 def forwarded(bench):

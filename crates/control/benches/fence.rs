@@ -13,7 +13,8 @@ use heatsink_env::{Env, RealEnv};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 
-const RULES: &str = "[[rule]]\ntable = \"Tab\"\nstrategy = \"calculated\"\nshards = 4\n[fence]\nlease = \"3600s\"\n";
+const RULES: &str =
+    "[[rule]]\ntable = \"Tab\"\nstrategy = \"calculated\"\nshards = 4\n[fence]\nlease = \"3600s\"\n";
 const TABLE: &str = r#"{"TableName":"Tab","BillingMode":"PAY_PER_REQUEST",
     "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"}],
     "KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]}"#;

@@ -6,6 +6,7 @@ pub mod adopt;
 mod check;
 mod control;
 mod describe;
+mod drawn;
 pub mod fence;
 mod known;
 mod made;
@@ -19,6 +20,7 @@ mod touch;
 
 pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, Prepared, StartError, View};
+pub use drawn::DrawnWatch;
 pub use fence::{Changer, Fencing, Gateway, Pass, Sending};
 pub use heatsink_fence::Bounds;
 pub use heatsink_layout::{KeyLayout, TableLayouts};

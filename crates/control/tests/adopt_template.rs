@@ -6,10 +6,10 @@ mod support;
 
 use std::sync::Arc;
 
-use heatsink_control::Rules;
 use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_control::{Control, DrawnWatch, Rules};
 use heatsink_dynamo::Operation;
-use heatsink_env::RealEnv;
+use heatsink_env::{Env, RealEnv};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 use support::{Adopting, call, items, killed_everywhere, memory, table};
@@ -167,6 +167,42 @@ async fn shards_that_are_not_drawn_are_found_out() {
         }
         let said = adopt(&store, &rules("random", 10), Direction::Adopt).await.unwrap().recipe;
         assert_eq!(said.is_some(), found, "{said:?}");
+        if let Some(said) = said {
+            assert!(said.contains("hash = \"crc32\"") && said.contains("each of 34 items"), "{said}");
+        }
+    }
+}
+
+/// The same of a table that is on record already, by its Scans: of that table, and of no other.
+#[tokio::test]
+async fn shards_that_are_not_drawn_are_found_out_in_scans() {
+    for (scanned, contradicts, found) in [(TABLE, false, true), (TABLE, true, false), ("Other", false, false)]
+    {
+        let store = memory();
+        for name in [TABLE, "Other"] {
+            call(&store, Operation::CreateTable, table(name, "S")).await;
+        }
+        for (at, shard) in PYTHON_CRC32.iter().enumerate() {
+            put(&store, &format!("user-1#{shard}"), &format!("e-{at}")).await;
+        }
+        adopt(&store, &rules("random", 10), Direction::Adopt).await.unwrap();
+        if contradicts {
+            put(&store, "user-1#0", "e-40").await;
+        }
+        let env: Arc<dyn Env> = Arc::new(RealEnv);
+        let control = Control::start(store.clone(), env, Rules::default()).await.unwrap();
+        let watch = DrawnWatch::before(store);
+        watch.watch(&control, TABLE).await.unwrap();
+        assert_eq!(watch.advice(), None);
+        let scan = json!({ "TableName": scanned, "Limit": 20 });
+        let page = call(&(watch.clone() as Arc<dyn Store>), Operation::Scan, scan.clone()).await;
+        if let Some(last) = page.get("LastEvaluatedKey") {
+            let mut rest = scan;
+            rest["ExclusiveStartKey"] = last.clone();
+            call(&(watch.clone() as Arc<dyn Store>), Operation::Scan, rest).await;
+        }
+        let said = watch.advice();
+        assert_eq!(said.is_some(), found, "{scanned}, {contradicts}: {said:?}");
         if let Some(said) = said {
             assert!(said.contains("hash = \"crc32\"") && said.contains("each of 34 items"), "{said}");
         }

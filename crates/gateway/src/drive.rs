@@ -1,4 +1,4 @@
-//! Drives a plan under way: runs the physical calls that it asks for, so many at once, and sends throttled shards again.
+//! Drives a plan under way: runs the physical calls that it asks for, so many at once and as memory allows, and sends throttled shards again.
 
 use std::time::Duration;
 
@@ -11,7 +11,9 @@ use heatsink_env::{Env, Moment};
 use heatsink_route::{Execution, PhysicalCall, Step};
 use heatsink_store::Store;
 
-use crate::heavy::heavy;
+use crate::budget::{Held, Share, Stage, UNCOUNTED};
+use crate::footprint::footprint;
+use crate::heavy::{heavily, heavy};
 use crate::limits::Cost;
 use crate::metrics::Metrics;
 
@@ -34,8 +36,12 @@ pub(crate) struct Driver<'a> {
 
 impl Driver<'_> {
     /// Runs an execution to its end: its answer, and the shards that this goes without.
-    pub(crate) async fn run(&self, mut execution: Box<dyn Execution>) -> (Result<Bytes, Error>, Vec<String>) {
-        let mut spent = Spent::default();
+    pub(crate) async fn run(
+        &self,
+        mut execution: Box<dyn Execution>,
+        share: Share,
+    ) -> (Result<Bytes, Error>, Vec<String>) {
+        let mut spent = Spent::new(share);
         let answer = loop {
             // What was read since the last step is what the next one works on.
             match heavy(std::mem::take(&mut spent.unread), || execution.step()) {
@@ -44,9 +50,7 @@ impl Driver<'_> {
                     break Err(Error::internal("A plan asked for nothing and was not done"));
                 }
                 Step::Call(calls) => {
-                    spent.calls += calls.len();
                     if let Err(error) = self.round(calls, &mut *execution, &mut spent).await {
-                        self.metrics.too_costly();
                         break Err(error);
                     }
                 }
@@ -69,38 +73,67 @@ impl Driver<'_> {
         execution: &mut dyn Execution,
         spent: &mut Spent,
     ) -> Result<(), Error> {
-        if spent.calls > self.cost.calls {
-            return Err(too_many_calls(self.cost.calls));
-        }
-        let bodies: usize = calls.iter().map(|call| call.body.len()).sum();
-        spent.bodies += bodies;
-        spent.bytes += bodies;
-        if spent.bodies > self.cost.bytes {
-            return Err(too_large_bodies(self.cost.bytes));
-        }
+        let outlook = execution.outlook();
+        self.bound(&calls, outlook.bodies, spent)?;
+        let mut room = self.room(&calls, outlook.answers, spent).await?;
         // Most plans are one call.
         if calls.len() == 1
             && let Some(call) = calls.pop()
         {
             let id = call.id;
             let answer = self.send(call).await;
-            spent.unread += answer.as_ref().map_or(0, Bytes::len);
-            spent.bytes += spent.unread;
+            let answer = room.take_in(answer, spent);
             heavy(spent.unread, || execution.answer(id, answer));
             return Ok(());
         }
         let all = calls.into_iter().map(|call| async move { (call.id, self.send(call).await) });
         let mut answers = stream::iter(all).buffered(self.cost.at_once.max(1));
         while let Some((id, answer)) = answers.next().await {
-            let bytes = answer.as_ref().map_or(0, Bytes::len);
-            spent.bytes += bytes;
-            spent.unread += bytes;
+            let answer = room.take_in(answer, spent);
             if spent.bytes > self.cost.bytes {
-                return Err(too_large(self.cost.bytes));
+                return Err(self.too_costly(too_large(self.cost.bytes)));
             }
+            let bytes = answer.as_ref().map_or(0, Bytes::len);
             heavy(bytes, || execution.answer(id, answer));
         }
         Ok(())
+    }
+
+    /// Counts a round's calls against what a request may cost. At least `bodies` bytes of bodies are to be sent in this round and those
+    /// behind it.
+    fn bound(&self, calls: &[PhysicalCall], bodies: usize, spent: &mut Spent) -> Result<(), Error> {
+        spent.calls += calls.len();
+        if spent.calls > self.cost.calls {
+            return Err(self.too_costly(too_many_calls(self.cost.calls)));
+        }
+        let now: usize = calls.iter().map(|call| call.body.len()).sum();
+        if spent.bodies.saturating_add(now.max(bodies)) > self.cost.bytes {
+            return Err(self.too_costly(too_large_bodies(self.cost.bytes)));
+        }
+        spent.bodies += now;
+        spent.bytes += now;
+        Ok(())
+    }
+
+    /// Room for a round's calls and the answers that are expected to them. What may have written already does not wait.
+    async fn room(&self, calls: &[PhysicalCall], expected: usize, spent: &mut Spent) -> Result<Room, Error> {
+        let stage = if spent.begun { Stage::GoesOn } else { Stage::Begins };
+        let written = spent.written;
+        spent.begun = true;
+        spent.written |= calls.iter().any(|call| !call.operation.only_reads());
+        if spent.bytes.saturating_add(expected) <= UNCOUNTED {
+            return Ok(Room::default());
+        }
+        let bodies: usize = calls.iter().map(|call| footprint(&call.body)).sum();
+        let bytes = bodies.saturating_add(expected);
+        let mut held =
+            if written { spent.share.force(bytes) } else { spent.share.enter(stage, bytes).await? };
+        Ok(Room { _bodies: Some(held.give(bodies)), answers: Some(held) })
+    }
+
+    fn too_costly(&self, error: Error) -> Error {
+        self.metrics.too_costly();
+        error
     }
 
     async fn send(&self, call: PhysicalCall) -> Result<Bytes, Error> {
@@ -131,13 +164,12 @@ pub(crate) async fn send(
     body: Bytes,
 ) -> Result<Bytes, Error> {
     let sending = pass.send()?;
-    let answer = store.call_if(operation, body, pass).await;
+    let answer = heavily(body.len(), store.call_if(operation, body, pass)).await;
     sending.answered(&answer);
     answer
 }
 
 /// What a request has cost so far.
-#[derive(Default)]
 struct Spent {
     calls: usize,
     /// Bytes of calls.
@@ -146,6 +178,43 @@ struct Spent {
     bytes: usize,
     /// Those of answers that came since the last step.
     unread: usize,
+    /// Whether a round has been asked for.
+    begun: bool,
+    /// Whether one had a call that may write.
+    written: bool,
+    share: Share,
+}
+
+impl Spent {
+    fn new(share: Share) -> Self {
+        Spent { calls: 0, bodies: 0, bytes: 0, unread: 0, begun: false, written: false, share }
+    }
+}
+
+/// What is held for a round; nothing where it is small.
+#[derive(Default)]
+struct Room {
+    /// For the calls, until the round is over.
+    _bodies: Option<Held>,
+    /// For answers that have not come yet.
+    answers: Option<Held>,
+}
+
+impl Room {
+    /// Counts an answer. A large one is counted until the execution lets go of it.
+    fn take_in(&mut self, answer: Result<Bytes, Error>, spent: &mut Spent) -> Result<Bytes, Error> {
+        let answer = answer?;
+        spent.bytes += answer.len();
+        spent.unread += answer.len();
+        if spent.bytes <= UNCOUNTED {
+            return Ok(answer);
+        }
+        let held = match &mut self.answers {
+            Some(expected) => expected.give(answer.len()),
+            None => spent.share.force(answer.len()),
+        };
+        Ok(held.carried_by(answer))
+    }
 }
 
 /// Only reads come here: a write is one call, or a few that look for its items.
@@ -190,6 +259,7 @@ fn throttled(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
     use std::task::Poll;
 
@@ -198,6 +268,8 @@ mod tests {
     use heatsink_env::{HastyEnv, ManualEnv};
 
     use super::*;
+    use crate::Limits;
+    use crate::budget::Budget;
 
     /// Refuses each body as often as its first byte says, then echoes it.
     #[derive(Default)]
@@ -250,6 +322,10 @@ mod tests {
         }
     }
 
+    fn share() -> Share {
+        Budget::new(&Limits::default(), Arc::new(ManualEnv::seeded(3))).share()
+    }
+
     fn run(
         store: &Refusing,
         bodies: Vec<&'static str>,
@@ -263,7 +339,7 @@ mod tests {
         let driver =
             Driver { store, pass: &pass, env: &env, metrics: &metrics, deadline, cost: Cost::default() };
         let execution = Box::new(Together { bodies, retry, answers: Vec::new() });
-        driver.run(execution).now_or_never().unwrap().0
+        driver.run(execution, share()).now_or_never().unwrap().0
     }
 
     #[test]
@@ -299,10 +375,12 @@ mod tests {
     #[derive(Default)]
     struct Crowded {
         waiting: Mutex<(usize, usize)>,
+        calls: AtomicUsize,
     }
 
     impl Store for Crowded {
         fn call(&self, _: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+            self.calls.fetch_add(1, Ordering::Relaxed);
             async move {
                 {
                     let mut waiting = self.waiting.lock().unwrap();
@@ -330,7 +408,7 @@ mod tests {
         let pass = Pass::unfenced(Arc::new(env.clone()));
         let driver = Driver { store: &store, pass: &pass, env: &env, metrics: &metrics, deadline, cost };
         let execution = Box::new(Together { bodies: vec!["0a"; bodies], retry: true, answers: Vec::new() });
-        let answer = futures::executor::block_on(driver.run(execution)).0;
+        let answer = futures::executor::block_on(driver.run(execution, share())).0;
         let most = store.waiting.lock().unwrap().1;
         (answer, most)
     }
@@ -354,5 +432,67 @@ mod tests {
         assert!(run_at(Cost { bytes: 400, ..Cost::default() }, 100).0.is_ok());
         let error = run_at(Cost { bytes: 199, ..Cost::default() }, 100).0.unwrap_err();
         assert_eq!((error.code.clone(), error.retryable()), (Code::ValidationException, false), "{error}");
+    }
+
+    /// As [`run_at`], with another request holding so much of a budget of 16 MB.
+    fn run_beside(held: usize, operation: Operation, rounds: usize) -> (Result<Bytes, Error>, usize) {
+        let env = HastyEnv(ManualEnv::seeded(3));
+        let limits = Limits { memory: 16 << 20, ..Limits::default() };
+        let budget = Budget::new(&limits, Arc::new(env.clone()));
+        let mut other = budget.share();
+        let _held = (held > 0).then(|| other.enter(Stage::Begins, held).now_or_never().unwrap().unwrap());
+        let store = Crowded::default();
+        let metrics = Metrics::new();
+        let deadline = env.now() + Duration::from_secs(30);
+        let pass = Pass::unfenced(Arc::new(env.clone()));
+        let driver = Driver {
+            store: &store,
+            pass: &pass,
+            env: &env,
+            metrics: &metrics,
+            deadline,
+            cost: Cost::default(),
+        };
+        let execution = Box::new(Rounds { operation, left: rounds, answers: Vec::new() });
+        let answer = futures::executor::block_on(driver.run(execution, budget.share())).0;
+        (answer, store.calls.load(Ordering::Relaxed))
+    }
+
+    /// Asks for one call of 2 MB after the other and keeps all answers.
+    struct Rounds {
+        operation: Operation,
+        left: usize,
+        answers: Vec<Bytes>,
+    }
+
+    impl Execution for Rounds {
+        fn step(&mut self) -> Step {
+            if self.left == 0 {
+                return Step::Done(Ok(Bytes::new()));
+            }
+            self.left -= 1;
+            let body = Bytes::from(vec![b' '; 2 << 20]);
+            Step::Call(vec![PhysicalCall { id: 0, operation: self.operation, body, retry_throttled: false }])
+        }
+
+        fn answer(&mut self, _: usize, answer: Result<Bytes, Error>) {
+            self.answers.extend(answer);
+        }
+    }
+
+    #[test]
+    fn a_read_without_room_is_throttled_and_a_write_that_has_begun_goes_on() {
+        for operation in [Operation::Query, Operation::BatchWriteItem] {
+            let (answer, calls) = run_beside(11 << 20, operation, 1);
+            let error = answer.unwrap_err();
+            assert_eq!((error.code, error.outcome, calls), (Code::ThrottlingException, Outcome::NotDone, 0));
+        }
+        // Each of its rounds takes 4 MB while it lasts, and 2 MB after it.
+        let (answer, calls) = run_beside(8 << 20, Operation::Query, 4);
+        assert_eq!((answer.unwrap_err().code, calls), (Code::ThrottlingException, 3));
+        let (answer, calls) = run_beside(8 << 20, Operation::BatchWriteItem, 4);
+        assert_eq!((answer.unwrap().len(), calls), (0, 4));
+        // Alone it needs no room but its own.
+        assert_eq!(run_beside(0, Operation::Query, 9).0.unwrap().len(), 0);
     }
 }

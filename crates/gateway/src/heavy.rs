@@ -1,5 +1,8 @@
 //! Work that takes a worker of the runtime too long to leave other requests waiting behind it.
 
+use std::future::Future;
+use std::pin::pin;
+
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// From this many bytes on, work on them may take a few milliseconds: the slowest pass over a body, the wire check, takes about 6 ms for a
@@ -12,6 +15,15 @@ pub(crate) fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let movable =
         || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
     if bytes >= HEAVY && movable() { tokio::task::block_in_place(work) } else { work() }
+}
+
+/// Awaits what works on so many bytes, each of its turns as [`heavy`] work.
+pub(crate) async fn heavily<T>(bytes: usize, work: impl Future<Output = T>) -> T {
+    if bytes < HEAVY {
+        return work.await;
+    }
+    let mut work = pin!(work);
+    std::future::poll_fn(|cx| heavy(bytes, || work.as_mut().poll(cx))).await
 }
 
 #[cfg(test)]
@@ -35,6 +47,25 @@ mod tests {
             busy.await.unwrap()
         });
         assert!(met, "the other task ran while this one worked");
+    }
+
+    #[test]
+    fn each_turn_of_a_heavy_future_leaves_the_worker_to_others() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let met = runtime.block_on(async {
+            let busy = tokio::spawn(heavily(HEAVY, async {
+                let mut met = Vec::new();
+                for _ in 0..3 {
+                    let (sender, receiver) = mpsc::channel();
+                    tokio::spawn(async move { sender.send(()) });
+                    met.push(receiver.recv_timeout(Duration::from_secs(20)).is_ok());
+                    tokio::task::yield_now().await;
+                }
+                met
+            }));
+            busy.await.unwrap()
+        });
+        assert_eq!(met, [true; 3]);
     }
 
     #[test]

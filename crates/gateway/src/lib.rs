@@ -4,7 +4,9 @@
 //! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
 
 mod absent;
+mod budget;
 mod drive;
+mod footprint;
 mod heavy;
 pub mod http;
 mod limits;

@@ -16,19 +16,19 @@ pub struct Limits {
     pub body_read: Duration,
     /// How long a request may take from its last byte to its answer. Retries of throttled shards stay within it.
     pub request: Duration,
-    /// How long a client may take none of an answer that waits for it. One second is all while answers that
-    /// wait fill more than half of `held_answers`.
+    /// How long a client may take none of an answer that waits for it. One second is all while other requests wait for room in `memory`, or
+    /// three quarters of it are held.
     pub answer_read: Duration,
     /// How many connections are served at once. One more gets `ServiceUnavailable` and is closed.
     pub connections: usize,
     /// How many requests are worked on at once, writes included whose clients have gone. One more gets `ThrottlingException`.
     pub requests: usize,
-    /// How many bytes of request bodies all connections hold together: half-sent, inflated, or worked on. Bodies of up to 64 KB are not
-    /// counted. One that finds no room gets `ThrottlingException`.
-    pub held_bodies: usize,
-    /// How many bytes of answers may wait for clients to take them, all connections together. Answers of up to 64 KB are not counted. A read
-    /// whose answer finds no room gets `ThrottlingException`; the answer of a write is sent all the same.
-    pub held_answers: usize,
+    /// How many bytes all requests hold together: their bodies, which fill half of it at most; the calls to the store that they become, with what it
+    /// takes to read them; answers that clients have not taken yet. Up to 64 KB of each request are not counted.
+    pub memory: usize,
+    /// How long a request waits for room in [`Limits::memory`], in the order in which room was asked for. Then it gets `ThrottlingException`. A body
+    /// that arrives does not wait; what may have written already, and the answer of a write, go on all the same.
+    pub memory_wait: Duration,
     /// How long requests in flight may go on after a shutdown was asked for.
     pub drain: Duration,
     /// What one request may cost the store and this process.
@@ -63,8 +63,8 @@ impl Default for Limits {
             answer_read: Duration::from_secs(30),
             connections: 1000,
             requests: 500,
-            held_bodies: 256 * 1024 * 1024,
-            held_answers: 256 * 1024 * 1024,
+            memory: 512 * 1024 * 1024,
+            memory_wait: Duration::from_secs(5),
             drain: Duration::from_secs(30),
             cost: Cost::default(),
         }

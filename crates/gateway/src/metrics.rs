@@ -19,6 +19,7 @@ pub(crate) struct Metrics {
     retries: Counter,
     partial: Counter,
     too_costly: Counter,
+    unplanned: Counter,
 }
 
 impl Metrics {
@@ -38,6 +39,7 @@ impl Metrics {
             retries: counter!("heatsink_throttled_shard_retries_total"),
             partial: counter!("heatsink_partial_answers_total"),
             too_costly: counter!("heatsink_too_costly_requests_total"),
+            unplanned: plan("refused"),
         }
     }
 
@@ -62,6 +64,13 @@ impl Metrics {
             Plan::Scatter(_) => &self.scatter,
         }
         .increment(1);
+    }
+
+    /// A request has no plan: it is refused before the store is asked for any of it.
+    pub(crate) fn unplanned(&self, error: &Error) {
+        if error.fault() == Fault::Client && !error.retryable() {
+            self.unplanned.increment(1);
+        }
     }
 
     /// A plan is done, after that many physical calls, retries not counted.
@@ -90,8 +99,6 @@ impl Metrics {
 pub(crate) struct Wire {
     pub(crate) connections: Gauge,
     pub(crate) in_flight: Gauge,
-    pub(crate) held_bodies: Gauge,
-    pub(crate) held_answers: Gauge,
     pub(crate) over_connections: Counter,
     pub(crate) over_requests: Counter,
     pub(crate) over_bodies: Counter,
@@ -111,8 +118,6 @@ impl Wire {
         Wire {
             connections: gauge!("heatsink_connections"),
             in_flight: gauge!("heatsink_requests_in_flight"),
-            held_bodies: gauge!("heatsink_held_bytes", "of" => "requests"),
-            held_answers: gauge!("heatsink_held_bytes", "of" => "answers"),
             over_connections: refused("connections"),
             over_requests: refused("requests"),
             over_bodies: refused("held_bodies"),

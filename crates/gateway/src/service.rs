@@ -13,7 +13,9 @@ use heatsink_store::Store;
 
 use crate::Limits;
 use crate::absent;
+use crate::budget::{Budget, Stage, UNCOUNTED};
 use crate::drive::{Driver, send};
+use crate::footprint::footprint;
 use crate::heavy::heavy;
 use crate::metrics::Metrics;
 use crate::weight::Weight;
@@ -25,6 +27,7 @@ pub struct Service {
     router: Router,
     env: Arc<dyn Env>,
     limits: Limits,
+    budget: Arc<Budget>,
     metrics: Metrics,
     weight: Weight,
     region: String,
@@ -54,6 +57,7 @@ impl Service {
             store,
             control,
             router: Router::new(),
+            budget: Budget::new(&limits, env.clone()),
             env,
             limits,
             metrics,
@@ -74,6 +78,11 @@ impl Service {
     #[must_use]
     pub fn with_metrics(self, recorded: Recorded) -> Self {
         Service { recorded: Some(recorded), ..self }
+    }
+
+    /// What all requests may hold together.
+    pub(crate) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// What tells the metrics, where they are recorded.
@@ -156,7 +165,15 @@ impl Service {
     }
 
     async fn answer(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
-        let Planned { names, plan, pass, prepared } = self.plan(operation, &body).await?;
+        let mut share = self.budget.share();
+        // What a large body takes while it is read, here or in a store that it goes on to as it is.
+        let reading = match body.len() {
+            ..=UNCOUNTED => None,
+            _ => Some(share.enter(Stage::Begins, footprint(&body)).await?),
+        };
+        let planned = self.plan(operation, &body).await;
+        let Planned { names, plan, pass, prepared } =
+            planned.inspect_err(|error| self.metrics.unplanned(error))?;
         self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
         self.weight.see(operation, &body, sharded, self.env.now());
@@ -165,6 +182,8 @@ impl Service {
                 (send(&*self.store, &pass, operation, body).await, Vec::new())
             }
             plan => {
+                // What it took to read the request is free again; each round of calls finds room for itself.
+                drop(reading);
                 let deadline = self.env.now() + self.limits.request;
                 let driver = Driver {
                     store: &*self.store,
@@ -174,7 +193,7 @@ impl Service {
                     deadline,
                     cost: self.limits.cost,
                 };
-                driver.run(plan.execute()).await
+                driver.run(plan.execute(), share).await
             }
         };
         let answer = pass.deliver(answer);

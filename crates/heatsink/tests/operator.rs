@@ -257,3 +257,35 @@ fn an_audit_says_which_keys_matter() {
     let out = heatsink(&["audit", "Nope", "--data", "@"], &[&path]);
     assert_eq!((out.status.code(), text(&out.stderr).contains("There is no table Nope")), (Some(64), true));
 }
+
+#[test]
+fn an_audit_warns_of_shards_that_are_not_drawn_after_all() {
+    let place = Place::new("audit-drawn");
+    let path = place.0.join("data.db");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Embedded::file(&path).unwrap();
+        let call = |operation, body: Json| store.call(operation, Bytes::from(body.to_string()));
+        let definition = json!({
+            "TableName": "Events", "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "N" }],
+            "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
+        });
+        call(Operation::CreateTable, definition).await.unwrap();
+        for nth in 0..40 {
+            let item = json!({ "pk": { "S": format!("user-1#{}", nth % 4) }, "sk": { "N": nth.to_string() } });
+            call(Operation::PutItem, json!({ "TableName": "Events", "Item": item })).await.unwrap();
+        }
+    });
+    let rules = "[[rule]]\ntable = \"Events\"\nkeys = \"user-*\"\nstrategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"random\"\nshards = 4\n";
+    let rules = place.file("heatsink.toml", rules);
+    let out = heatsink(&["adopt", "Events", "--rules", "@", "--data", "@", "--yes"], &[&rules, &path]);
+    assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+    let out = heatsink(&["audit", "Events", "--data", "@"], &[&path]);
+    let said = text(&out.stdout);
+    assert!(said.contains("warning: the rule says that shards are drawn at random"), "{said}");
+    assert!(said.contains("hash = \"modulo\""), "{said}");
+    let out = heatsink(&["audit", "Events", "--data", "@", "--output", "json"], &[&path]);
+    let report: Json = serde_json::from_slice(&out.stdout).unwrap();
+    assert!(report["recipe"].as_str().unwrap().contains("each of 40 items"), "{report}");
+}

@@ -44,10 +44,10 @@ impl Glob {
         &self.text
     }
 
-    /// The text before its first wildcard: all that it matches begins so, and so does all that a glob which it covers matches.
-    pub fn literal_prefix(&self) -> &[u8] {
-        let literal = self.tokens.iter().take_while(|token| matches!(token, Token::Byte(_))).count();
-        self.text.as_bytes().get(..literal).unwrap_or_default()
+    /// The texts before, between and behind its wildcards, some of them empty: all that it matches begins with the first, ends with the last and
+    /// holds the others; and so does every glob that it covers, in one of these texts.
+    pub fn literals(&self) -> impl Iterator<Item = &[u8]> {
+        self.text.as_bytes().split(|byte| matches!(byte, b'*' | b'?'))
     }
 
     /// Whether it holds no wildcard: it names exactly one thing.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json};
 
 use crate::plan::{CallExplanation, Explanation, Plan, Planned};
-use crate::{Execution, PhysicalCall, Step};
+use crate::{Execution, Outlook, PhysicalCall, Step};
 
 /// Beyond all ids of `then`.
 const FIRST: usize = usize::MAX;
@@ -103,6 +103,11 @@ impl Execution for Asking {
         } else {
             self.then.answer(id, answer);
         }
+    }
+
+    fn outlook(&self) -> Outlook {
+        // Of the first call, which is small, nothing is known.
+        self.then.outlook()
     }
 
     fn missing(&mut self) -> Vec<String> {

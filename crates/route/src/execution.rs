@@ -27,6 +27,15 @@ pub enum Step {
     Done(Result<Bytes, Error>),
 }
 
+/// What is known of the calls that a step asked for, before they are sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// How many bytes their answers are expected to hold.
+    pub answers: usize,
+    /// How many bytes of bodies will be sent at least, in these calls and in those of later steps.
+    pub bodies: usize,
+}
+
 /// A plan under way. The driver calls [`step`](Execution::step), runs what it asks for, gives each answer to
 /// [`answer`](Execution::answer), and steps again until it is done.
 pub trait Execution: Send {
@@ -35,6 +44,11 @@ pub trait Execution: Send {
 
     /// Takes the answer of the call with that id.
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>);
+
+    /// What is known of the calls that the last step asked for. Where little is asked nothing is said.
+    fn outlook(&self) -> Outlook {
+        Outlook::default()
+    }
 
     /// The shards that the answer goes without (`on_shard_error = "partial"`): their numbers, after the bucket and `#` where there
     /// are buckets. Asked for once it is done.

@@ -38,7 +38,7 @@ mod streams;
 mod tables;
 mod transact;
 
-pub use execution::{Execution, PhysicalCall, Step};
+pub use execution::{Execution, Outlook, PhysicalCall, Step};
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
 pub use refusal::name_rules;
 pub use router::Router;

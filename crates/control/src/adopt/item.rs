@@ -1,5 +1,7 @@
 //! One stored item as adoption sees it: its key, its place, its size, its share of the checksum.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use heatsink_dynamo::KeyType;
@@ -15,7 +17,7 @@ pub(crate) type Attributes = Map<String, Json>;
 /// What of a table's schema and layouts an item's place follows from.
 #[derive(Debug)]
 pub(crate) struct Ground {
-    pub table: Table,
+    pub table: Arc<Table>,
 }
 
 /// The store sent an item that does not have the table's key.
@@ -225,7 +227,7 @@ mod tests {
             indexes: Vec::new(),
             composite_indexes: Vec::new(),
         };
-        Table::new(schema, std::sync::Arc::new(heatsink_layout::TableLayouts::new(Vec::new())))
+        Table::new(schema, Arc::new(heatsink_layout::TableLayouts::new(Vec::new())))
     }
 
     #[test]

@@ -37,7 +37,9 @@ use crate::record::{Progress, Record, State};
 use crate::registry::Registry;
 use crate::resolve::agree;
 use crate::rules::{Rules, Wish};
-use item::{Attributes, Ground, depth};
+use item::{Attributes, depth};
+pub(crate) use item::{Ground, Scalar};
+pub(crate) use recipe::Trial;
 pub use survey::Survey;
 pub(crate) use terms::shown;
 pub use terms::{AdoptError, Direction, Options, Phase, Report, Watch};
@@ -164,7 +166,7 @@ impl Adoption {
             ));
         }
         let made = described.made;
-        let ground = Ground { table: Table::new(described.schema, Arc::new(layouts)) };
+        let ground = Ground { table: Arc::new(Table::new(described.schema, Arc::new(layouts))) };
         let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "adopt"));
         Ok(Adoption { registry, changer, ground, direction, record, indexes, made })
     }

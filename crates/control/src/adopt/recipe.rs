@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use heatsink_layout::{By, Digest, Hash, Layout, Slot, SortKey, Strategy};
+use heatsink_layout::{By, Digest, Hash, Layout, Slot, SortKey, Strategy, Table};
 
 /// So many different sort keys in one recipe's shards are no accident. Some 600 recipes are tried: of two shards that are really drawn one of them
 /// fits so many by chance in one table of two million, of more shards in fewer.
@@ -55,11 +55,18 @@ struct Drawn {
 
 /// Recipes under trial.
 #[derive(Default)]
-pub(super) struct Trial(Vec<Drawn>);
+pub(crate) struct Trial(Vec<Drawn>);
 
 impl Trial {
+    /// Takes in the physical key under which an item lies, if its shard is said to be drawn.
+    pub fn see_stored(&mut self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) {
+        if let (Some(slot), Some(layout)) = (table.drawn(key), table.layouts().of(table.logical(key))) {
+            self.see(layout, sort, slot);
+        }
+    }
+
     /// Takes in where an item lies.
-    pub fn see(&mut self, layout: &Arc<Layout>, sort: Option<SortKey<'_>>, slot: Slot) {
+    fn see(&mut self, layout: &Arc<Layout>, sort: Option<SortKey<'_>>, slot: Slot) {
         let at = self.0.iter().position(|drawn| Arc::ptr_eq(&drawn.layout, layout));
         let at = at.unwrap_or_else(|| {
             let left = recipes(layout);

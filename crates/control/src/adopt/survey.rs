@@ -82,9 +82,8 @@ pub(super) async fn survey(
             let key = ground.key(item)?;
             let logical = ground.logical(&key, direction);
             found.items += 1;
-            if let (Some(slot), Some(layout)) = (ground.table.drawn(&key), ground.table.layouts().of(logical))
-            {
-                trial.see(layout, ground.sort(item)?.as_ref().map(Scalar::key), slot);
+            if ground.table.has_drawn() {
+                trial.see_stored(&ground.table, &key, ground.sort(item)?.as_ref().map(Scalar::key));
             }
             if ground.table.drawn(&key).is_some() && !met.insert(ground.identity(item, logical)) {
                 found.tied += 1;

@@ -19,7 +19,7 @@ use heatsink_layout::{KeyLayout, Layout, PhysicalKeys, Reads, Strategy, TableLay
 
 use crate::registry::REGISTRY;
 use display::{Keys, Tables};
-use find::{ByPrefix, Finder};
+use find::{ByGlob, Finder, Sought};
 use fits::Unfit;
 
 pub use file::{MAX_SHARDS, json_schema};
@@ -284,19 +284,18 @@ impl Rules {
 struct Chosen {
     layouts: Vec<KeyLayout>,
     /// By their keys.
-    found: ByPrefix<Vec<usize>>,
+    found: ByGlob<Vec<usize>>,
 }
 
 impl Chosen {
     fn add(&mut self, layout: KeyLayout) {
-        let prefix = layout.keys().literal_prefix().to_vec();
         let covers = |at: &usize| {
             self.layouts.get(*at).is_some_and(|earlier| {
                 earlier.attribute() == layout.attribute() && earlier.keys().covers(layout.keys())
             })
         };
-        if !self.found.along(&prefix).flatten().any(covers) {
-            self.found.at(&prefix).push(self.layouts.len());
+        if !self.found.of(&Sought::covered(layout.keys())).flatten().any(covers) {
+            self.found.take(layout.keys()).push(self.layouts.len());
             self.layouts.push(layout);
         }
     }

@@ -3,7 +3,7 @@
 use bytes::{Buf, Bytes};
 use http_body_util::Full;
 
-use super::budget::Held;
+use crate::budget::Held;
 
 /// What hyper sends. It drops the data, and with them what they hold of the budget, once the socket has taken them.
 pub(super) type Body = Full<Data>;

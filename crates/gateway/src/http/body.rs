@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 
-use super::budget::Held;
+use crate::budget::Held;
 
 /// Why a body is not to be had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,7 +48,7 @@ pub(super) async fn attend(
         Arc::clone(&stream),
         Arc::clone(&exchange),
         front.limits.answer_read,
-        Arc::clone(&front.answers),
+        Arc::clone(&front.budget),
         Arc::clone(&front.env),
     );
     let peer = Arc::new(Peer { local, surplus, exchange: Arc::clone(&exchange) });

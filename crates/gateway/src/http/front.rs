@@ -13,13 +13,13 @@ use hyper::body::Incoming;
 
 use super::answer::Body;
 use super::body::{self, Unread};
-use super::budget::{Budget, Held};
 use super::exchange::Exchange;
 use super::gzip;
 use super::hosts::Hosts;
 use super::slots::Slots;
 use super::work::{Alone, Work};
 use super::{admin, authorization, reply};
+use crate::budget::{Budget, Held, Of, UNCOUNTED};
 use crate::metrics::Wire;
 use crate::{Limits, Service};
 
@@ -35,8 +35,7 @@ pub(super) struct Front {
     pub(super) counts: Wire,
     /// Requests that are worked on.
     pub(super) in_flight: Slots,
-    bodies: Arc<Budget>,
-    pub(super) answers: Arc<Budget>,
+    pub(super) budget: Arc<Budget>,
 }
 
 /// The connection that a request came on.
@@ -56,13 +55,20 @@ struct Answered {
     read_only: bool,
 }
 
+/// An answer as it is sent.
+struct Weighed {
+    body: Bytes,
+    is_packed: bool,
+    held: Option<Held>,
+    missing: Vec<String>,
+}
+
 impl Front {
     pub(super) fn new(service: Arc<Service>, limits: Limits, hosts: Hosts, env: Arc<dyn Env>) -> Self {
         let counts = Wire::new();
         Front {
             in_flight: Slots::new(limits.requests, counts.in_flight.clone()),
-            bodies: Budget::new(limits.held_bodies, counts.held_bodies.clone()),
-            answers: Budget::new(limits.held_answers, counts.held_answers.clone()),
+            budget: Arc::clone(service.budget()),
             service,
             hosts,
             limits,
@@ -98,7 +104,7 @@ impl Front {
             let healthy = format!("healthy: dynamodb.{}.amazonaws.com ", self.service.region());
             return self.reply(StatusCode::OK, None, Bytes::from(healthy));
         }
-        let mut held = self.bodies.hold();
+        let mut held = self.budget.hold(Of::Requests);
         let body = match self.read(&head.headers, body, &mut held).await {
             Ok(body) => body,
             Err(why) => return self.refuse_body(&head, peer, why),
@@ -116,8 +122,12 @@ impl Front {
             Ok(answered) if gzip::wanted(&head.headers) => gzip::write(&answered.body).await,
             _ => None,
         };
+        let answered = match answered {
+            Ok(answered) => self.weighed(answered, packed).await,
+            Err(error) => Err(error),
+        };
         drop(working);
-        self.send(content_type, answered, packed)
+        self.send(content_type, answered)
     }
 
     /// The body, decompressed.
@@ -135,10 +145,7 @@ impl Front {
             ),
             Unread::NoRoom => {
                 self.counts.over_bodies.increment(1);
-                Error::new(
-                    Code::ThrottlingException,
-                    format!("The request bodies under way take more than {} bytes", self.limits.held_bodies),
-                )
+                self.budget.no_room("this body")
             }
             Unread::Late => {
                 self.counts.late_bodies.increment(1);
@@ -212,30 +219,35 @@ impl Front {
         }
     }
 
-    /// The HTTP answer for the service's; `packed` is its body in gzip.
-    fn send(
-        &self,
-        content_type: HeaderValue,
-        answered: Result<Answered, Error>,
-        packed: Option<Bytes>,
-    ) -> Response<Body> {
+    /// An answer counted until the client has taken it; `packed` is its body in gzip. That of a write is sent whether there is room or not.
+    async fn weighed(&self, answered: Answered, packed: Option<Bytes>) -> Result<Weighed, Error> {
+        let is_packed = packed.is_some();
+        let body = packed.unwrap_or(answered.body);
+        let held = if body.len() <= UNCOUNTED {
+            None
+        } else if answered.read_only {
+            let Some(held) = self.budget.enter_answer(body.len()).await else {
+                self.counts.over_answers.increment(1);
+                return Err(self.budget.no_room("this answer"));
+            };
+            Some(held)
+        } else {
+            let mut held = self.budget.hold(Of::Answers);
+            held.force(body.len());
+            Some(held)
+        };
+        Ok(Weighed { body, is_packed, held, missing: answered.missing })
+    }
+
+    /// The HTTP answer for the service's.
+    fn send(&self, content_type: HeaderValue, answered: Result<Weighed, Error>) -> Response<Body> {
         let answered = match answered {
             Ok(answered) => answered,
             Err(error) => return self.refuse(Some(content_type), &error),
         };
-        let is_packed = packed.is_some();
-        let body = packed.unwrap_or(answered.body);
-        let mut held = self.answers.hold();
-        if !answered.read_only {
-            held.force(body.len());
-        } else if !held.reach(body.len()) {
-            self.counts.over_answers.increment(1);
-            let message =
-                format!("Answers that clients have not taken hold {} bytes", self.limits.held_answers);
-            return self.refuse(Some(content_type), &Error::new(Code::ThrottlingException, message));
-        }
-        let reply = reply::reply(&*self.env, StatusCode::OK, Some(content_type), body, Some(held));
-        let reply = if is_packed { reply::packed(reply) } else { reply };
+        let reply =
+            reply::reply(&*self.env, StatusCode::OK, Some(content_type), answered.body, answered.held);
+        let reply = if answered.is_packed { reply::packed(reply) } else { reply };
         reply::partial(reply, &answered.missing)
     }
 

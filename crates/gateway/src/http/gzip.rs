@@ -13,7 +13,7 @@ use http::HeaderMap;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 
 use super::body::Unread;
-use super::budget::Held;
+use crate::budget::Held;
 
 /// The smallest answer worth compressing, in bytes: a smaller one fits into one packet anyway. DynamoDB's own threshold is not
 /// published.
@@ -94,21 +94,24 @@ pub(super) async fn write(body: &Bytes) -> Option<Bytes> {
 mod tests {
     use std::sync::Arc;
 
-    use metrics::Gauge;
+    use heatsink_env::ManualEnv;
 
-    use super::super::budget::{Budget, UNCOUNTED};
     use super::*;
+    use crate::Limits;
+    use crate::budget::{Budget, Of, UNCOUNTED};
 
     fn headers(name: http::HeaderName, value: &str) -> HeaderMap {
         HeaderMap::from_iter([(name, value.parse().unwrap())])
     }
 
-    fn budget() -> Arc<Budget> {
-        Budget::new(1 << 30, Gauge::noop())
+    /// A budget whose bodies may hold so many bytes.
+    fn budget(bodies: usize) -> Arc<Budget> {
+        let limits = Limits { memory: 2 * bodies, ..Limits::default() };
+        Budget::new(&limits, Arc::new(ManualEnv::seeded(1)))
     }
 
     async fn read(headers: &HeaderMap, body: Bytes, limit: usize) -> Result<Bytes, Unread> {
-        super::read(headers, body, limit, &mut budget().hold()).await
+        super::read(headers, body, limit, &mut budget(1 << 30).hold(Of::Requests)).await
     }
 
     #[tokio::test]
@@ -144,14 +147,13 @@ mod tests {
         let gzip = headers(CONTENT_ENCODING, "gzip");
         let bomb = write(&Bytes::from(vec![b' '; 32 * UNCOUNTED])).await.unwrap();
         assert!(bomb.len() < UNCOUNTED / 4);
-        let small = Budget::new(16 * UNCOUNTED, Gauge::noop());
-        let mut held = small.hold();
+        let mut held = budget(16 * UNCOUNTED).hold(Of::Requests);
         assert_eq!(super::read(&gzip, bomb.clone(), 64 * UNCOUNTED, &mut held).await, Err(Unread::NoRoom));
         drop(held);
-        let large = Budget::new(128 * UNCOUNTED, Gauge::noop());
-        let mut held = large.hold();
+        let large = budget(128 * UNCOUNTED);
+        let mut held = large.hold(Of::Requests);
         assert!(super::read(&gzip, bomb, 64 * UNCOUNTED, &mut held).await.is_ok());
-        assert!(!large.hold().reach(128 * UNCOUNTED), "it is counted as long as it is held");
+        assert!(!large.hold(Of::Requests).reach(128 * UNCOUNTED), "it is counted as long as it is held");
     }
 
     #[tokio::test]

@@ -6,7 +6,6 @@ mod admin;
 mod answer;
 mod authorization;
 mod body;
-mod budget;
 mod connection;
 mod exchange;
 mod front;

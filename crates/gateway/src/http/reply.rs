@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode};
 use http_body_util::Full;
 
 use super::answer::{Body, Data};
-use super::budget::Held;
+use crate::budget::Held;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
 /// Which shards a Query could not read, where its rule lets it go without them.

@@ -14,12 +14,12 @@ use heatsink_env::Env;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::budget::Budget;
 use super::exchange::Exchange;
+use crate::budget::Budget;
 
 /// How often a write that waits looks at the clock.
 const TICK: Duration = Duration::from_millis(250);
-/// How long a client may take nothing while the answers that wait fill more than half of their budget.
+/// How long a client may take nothing while other requests need what its answer holds.
 const PRESSED: Duration = Duration::from_secs(1);
 
 pub(super) struct Socket {
@@ -32,21 +32,21 @@ pub(super) struct Socket {
 struct Stall {
     env: Arc<dyn Env>,
     limit: Duration,
-    answers: Arc<Budget>,
+    budget: Arc<Budget>,
     tick: Option<BoxFuture<'static, ()>>,
     waited: Duration,
 }
 
 impl Socket {
-    /// A socket whose client may take nothing for `limit`; for less where `answers` is short.
+    /// A socket whose client may take nothing for `limit`; for less where `budget` is short.
     pub(super) fn new(
         stream: Arc<TcpStream>,
         exchange: Arc<Exchange>,
         limit: Duration,
-        answers: Arc<Budget>,
+        budget: Arc<Budget>,
         env: Arc<dyn Env>,
     ) -> Self {
-        let stall = Stall { env, limit, answers, tick: None, waited: Duration::ZERO };
+        let stall = Stall { env, limit, budget, tick: None, waited: Duration::ZERO };
         Socket { stream, exchange, stall }
     }
 
@@ -83,7 +83,7 @@ impl Stall {
             ready!(tick.poll_unpin(cx));
             self.tick = None;
             self.waited += step;
-            if self.waited >= self.limit || self.waited >= PRESSED && self.answers.is_pressed() {
+            if self.waited >= self.limit || self.waited >= PRESSED && self.budget.is_pressed() {
                 return Poll::Ready(());
             }
         }

@@ -8,6 +8,7 @@ mod crowd;
 mod figures;
 mod hangup;
 mod host;
+mod memory;
 mod pipelines;
 mod server;
 mod slow;

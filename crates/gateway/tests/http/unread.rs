@@ -32,8 +32,8 @@ async fn a_client_that_takes_nothing_of_its_answer_is_cut_off() {
 
 #[tokio::test]
 async fn answers_that_are_not_read_are_bounded_together() {
-    let limits = Limits { held_answers: 64 * MB, head_read: Duration::from_secs(10), ..limits() };
-    let server = server(limits).await;
+    let limits = Limits { memory: 64 * MB, head_read: Duration::from_secs(10), ..limits() };
+    let server = server(Limits { memory_wait: Duration::from_millis(100), ..limits }).await;
     server.store.answer_with(30 * MB);
     let query = post("Query", br#"{"TableName":"abc"}"#);
     let (mut one, mut two) = (Client::to(server.address).await, Client::to(server.address).await);
@@ -57,10 +57,23 @@ async fn answers_that_are_not_read_are_bounded_together() {
 }
 
 #[tokio::test]
+async fn an_answer_waits_until_those_who_take_none_are_cut_off() {
+    let limits = Limits { memory: 64 * MB, request: Duration::from_secs(20), ..limits() };
+    let server = server(limits).await;
+    server.store.answer_with(30 * MB);
+    let query = post("Query", br#"{"TableName":"abc"}"#);
+    let (mut one, mut two) = (Client::to(server.address).await, Client::to(server.address).await);
+    for client in [&mut one, &mut two] {
+        client.write(&query).await;
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(Client::to(server.address).await.send(&query).await.status, 200);
+}
+
+#[tokio::test]
 async fn half_sent_bodies_are_bounded_together() {
     let server =
-        server(Limits { body: 16 * MB, body_read: Duration::from_secs(5), held_bodies: 4 * MB, ..limits() })
-            .await;
+        server(Limits { body: 16 * MB, body_read: Duration::from_secs(5), memory: 8 * MB, ..limits() }).await;
     let request = head("PutItem", &format!("content-length: {}", 2 * MB));
     let mut half = Vec::new();
     for _ in 0..2 {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use heatsink_control::{Control, Fencing};
+use heatsink_control::{Control, DrawnWatch, Fencing};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::{Env, RealEnv};
@@ -56,14 +56,17 @@ async fn audit(args: Args) -> Result<(), Exit> {
     // nothing on record, and the keys are logical already.
     let rules = rules::find(None)?.rules.without_rules();
     let fencing = Fencing::observing(rules.fence());
-    let control =
-        Control::join(opened.store.clone(), env.clone(), rules, fencing).await.map_err(not_started)?;
-    let service = Service::new(opened.store, control, env.clone(), Limits::default(), &opened.region);
+    let store = DrawnWatch::before(opened.store);
+    let control = Control::join(store.clone(), env.clone(), rules, fencing).await.map_err(not_started)?;
+    let service =
+        Service::new(store.clone(), control.clone(), env.clone(), Limits::default(), &opened.region);
     let reader = Reader { service, env, table: &args.table };
 
     let described = reader.call(Operation::DescribeTable, &json!({ "TableName": args.table })).await?;
     let schema = TableSchema::from_description(&described).map_err(unreadable)?;
     let there = read(&described)?["Table"]["ItemCount"].as_u64().unwrap_or(0);
+    // A table that is refused is refused to its reader as well, who is told why.
+    let _ = store.watch(&control, &args.table).await;
     let bar = progress::bar(
         args.output,
         Some(there.min(args.items)),
@@ -72,7 +75,7 @@ async fn audit(args: Args) -> Result<(), Exit> {
     let (found, whole) = reader.read(&schema, args.items, &bar).await?;
     bar.finish_and_clear();
     let report = if whole { found.report(&args.table) } else { found.report_sample(&args.table, there) };
-    shown(&args, &report, (!whole).then_some(there))
+    shown(&args, &report, (!whole).then_some(there), store.advice().as_deref())
 }
 
 /// Reads a table by its logical keys.
@@ -148,15 +151,19 @@ fn unreadable(error: Error) -> Exit {
     Exit::failed(format!("the store's answer cannot be read: {error}"))
 }
 
-/// `of` is how many items the table has, where not all were read.
-fn shown(args: &Args, report: &Report, of: Option<u64>) -> Result<(), Exit> {
+/// `of` is how many items the table has, where not all were read; `recipe` warns of a rule that looks for what could be computed.
+fn shown(args: &Args, report: &Report, of: Option<u64>, recipe: Option<&str>) -> Result<(), Exit> {
     if args.output == Output::Json {
         let mut document = json!(report);
         document["table"] = json!(args.table);
         document["whole"] = json!(of.is_none());
+        if let Some(recipe) = recipe {
+            document["recipe"] = json!(recipe);
+        }
         return print::json(&document);
     }
-    print::text(&text(args, report, of))
+    let warning = recipe.map_or_else(String::new, |recipe| format!("\nwarning: {recipe}\n"));
+    print::text(&(text(args, report, of) + &warning))
 }
 
 fn text(args: &Args, report: &Report, of: Option<u64>) -> String {

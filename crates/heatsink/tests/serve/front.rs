@@ -25,11 +25,14 @@ fn a_host_is_served_when_it_is_named() {
         "\nheatsink_connections ",
         "heatsink_requests_in_flight 0\n",
         "heatsink_held_bytes{of=\"requests\"} 0\n",
+        "heatsink_held_bytes{of=\"work\"} 0\n",
         "heatsink_held_bytes{of=\"answers\"} 0\n",
+        "heatsink_memory_waits_total 0\n",
         "heatsink_refused_total{limit=\"host\"} 1\n",
         "heatsink_refused_total{limit=\"connections\"} 0\n",
         "heatsink_refused_total{limit=\"requests\"} 0\n",
         "heatsink_refused_total{limit=\"held_bodies\"} 0\n",
+        "heatsink_refused_total{limit=\"held_work\"} 0\n",
         "heatsink_refused_total{limit=\"held_answers\"} 0\n",
         "heatsink_slow_clients_total{what=\"head\"} 0\n",
         "heatsink_slow_clients_total{what=\"body\"} 0\n",
@@ -45,6 +48,31 @@ fn a_host_is_served_when_it_is_named() {
         let stderr = String::from_utf8(refused.stderr).unwrap();
         assert!(stderr.contains(&format!("--allow-host: {wrong}")), "{stderr}");
     }
+}
+
+#[test]
+fn requests_that_are_refused_while_they_are_planned_are_counted() {
+    let server = Server::start(&[]);
+    let counted = |plan: &str| {
+        let (_, metrics) = ask(&server, "/_heatsink/metrics", "localhost");
+        let name = format!("heatsink_plans_total{{plan=\"{plan}\"}} ");
+        metrics.lines().find_map(|line| line.strip_prefix(&name)?.parse::<u64>().ok())
+    };
+    let before = (counted("refused"), counted("forward"));
+    for (body, status) in
+        [(r#"{"TableName":5}"#, 400), (r#"{"TableName":"heatsink.registry","Key":{}}"#, 400)]
+    {
+        let request = format!(
+            "POST / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/x-amz-json-1.0\r\n\
+             X-Amz-Target: DynamoDB_20120810.GetItem\r\nX-Amz-Date: 20260101T000000Z\r\n\
+             Authorization: AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        assert_eq!(send(&server.address(), request.as_bytes()).0, status, "{body}");
+    }
+    assert_eq!(before, (Some(0), Some(0)));
+    assert_eq!((counted("refused"), counted("forward")), (Some(2), Some(0)));
 }
 
 #[test]

@@ -20,7 +20,7 @@ use crate::refusal::own;
 use crate::request::{Request, malformed, quoted};
 use crate::rows::fetch::{Fetch, add};
 use crate::rows::keys;
-use crate::{Execution, PhysicalCall, Router, Step, partiql};
+use crate::{Execution, Outlook, PhysicalCall, Router, Step, partiql};
 
 /// How often a write is sent to an item that has moved meanwhile, before the client is told.
 const ATTEMPTS: u32 = 8;
@@ -344,6 +344,13 @@ impl Execution for Seeking {
                 }
             }
             State::Starting | State::Planning(_) | State::Over => {}
+        }
+    }
+
+    fn outlook(&self) -> Outlook {
+        match &self.state {
+            State::Running(running, _) => running.outlook(),
+            _ => Outlook::default(),
         }
     }
 

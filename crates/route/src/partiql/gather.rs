@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use super::token::Position;
 use crate::answer::unreadable;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
-use crate::{Execution, Step};
+use crate::{Execution, Outlook, Step};
 
 /// Beyond this many bytes the next partition key waits for the next page.
 const PAGE: usize = 1 << 20;
@@ -181,6 +181,10 @@ impl Execution for Gathering {
         if let Some(current) = &mut self.current {
             current.answer(id, answer);
         }
+    }
+
+    fn outlook(&self) -> Outlook {
+        self.current.as_ref().map_or_else(Outlook::default, |current| current.outlook())
     }
 
     fn missing(&mut self) -> Vec<String> {

@@ -26,7 +26,7 @@ use crate::counter::fold::fold;
 
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::rows::keys::{self, Identity};
-use crate::{Execution, PhysicalCall, Router, Step, answer};
+use crate::{Execution, Outlook, PhysicalCall, Router, Step, answer};
 
 /// The plan of a Query for the key of a counter, on the table.
 pub(super) fn plan(router: &Router, query: &Query<'_>, layout: &Arc<Layout>) -> Result<Plan, Unplanned> {
@@ -228,5 +228,9 @@ impl Execution for Summing {
         if let Err(error) = taken {
             self.failed.get_or_insert(error);
         }
+    }
+
+    fn outlook(&self) -> Outlook {
+        if self.page.is_none() { self.scatter.outlook() } else { Outlook::default() }
     }
 }

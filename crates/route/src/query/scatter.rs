@@ -18,7 +18,7 @@ use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
 use super::template::Ask;
 use crate::directory::not_done;
 use crate::refusal::own;
-use crate::{Execution, PhysicalCall, Step};
+use crate::{Execution, Outlook, PhysicalCall, Step};
 
 /// Beyond the numbers of all lanes.
 const ENTRIES: usize = usize::MAX / 2;
@@ -31,7 +31,7 @@ const ROUND_ANSWERS: f64 = 32.0 * PAGE_BYTES;
 const PROBED: usize = 32;
 
 /// From this many bytes of pages on, those are let go of which nothing will be in the answer.
-const HELD: usize = 32 * 1024 * 1024;
+const HELD: usize = 4 * 1024 * 1024;
 
 /// What a gathered Query asks for: enough to read it from its start, as often as needed.
 pub(crate) struct Wanted {
@@ -61,6 +61,8 @@ pub(crate) struct Scatter {
     read: (f64, usize),
     /// Bytes of the pages in [`Self::collected`].
     held: usize,
+    /// What is known of the last round's calls.
+    outlook: Outlook,
     failed: Option<Error>,
     /// The shards that are left out, and the error of the first.
     missing: Vec<Slot>,
@@ -129,6 +131,7 @@ impl Scatter {
             evaluated: 0.0,
             read: (0.0, 0),
             held: 0,
+            outlook: Outlook::default(),
             failed: None,
             missing: Vec::new(),
             left_out: None,
@@ -202,6 +205,7 @@ impl Scatter {
             }
         }
         if let Some(calls) = self.entries() {
+            self.outlook = Outlook::default();
             return Ok(Progress::Calls(calls));
         }
         self.looked();
@@ -222,7 +226,7 @@ impl Scatter {
     }
 
     /// The calls of the next round, as many as its bounds let in. `blocked` is the lane without which the merge cannot go on.
-    fn round(&self, blocked: usize) -> Vec<PhysicalCall> {
+    fn round(&mut self, blocked: usize) -> Vec<PhysicalCall> {
         let mut shares = self.shares(Some(blocked));
         shares.sort_by_key(|(lane, _)| *lane != blocked);
         let size = self.item_size();
@@ -241,7 +245,15 @@ impl Scatter {
             calls.push(call);
         }
         calls.sort_by_key(|call| call.id);
+        self.outlook = Outlook { answers: bytes(answers), bodies: self.bodies_left(&calls) };
         calls
+    }
+
+    /// How many bytes of bodies are sent at least: the merge gives no row before every shard was read. Which buckets will be, nobody knows.
+    fn bodies_left(&self, calls: &[PhysicalCall]) -> usize {
+        let Source::Lanes(_) = self.wanted.source else { return 0 };
+        let unread = (0..self.lanes.len()).filter(|lane| self.merge.is_unread(*lane)).count();
+        calls.iter().map(|call| call.body.len()).min().unwrap_or_default().saturating_mul(unread)
     }
 
     /// Lets go of pages of which nothing will be in the answer: the rows at hand before them fill it.
@@ -526,6 +538,11 @@ impl Scatter {
     }
 }
 
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the sum of a round's pages")]
+fn bytes(expected: f64) -> usize {
+    expected as usize
+}
+
 /// The refusal of a cursor that was made of an item whose sort key several shards hold.
 fn ambiguous(slots: &[Slot]) -> Error {
     let slots: Vec<String> = slots.iter().map(Slot::to_string).collect();
@@ -563,6 +580,10 @@ impl Execution for Scatter {
         if let Err(error) = answer.and_then(|body| self.take(id, body)) {
             self.failed.get_or_insert(error);
         }
+    }
+
+    fn outlook(&self) -> Outlook {
+        self.outlook
     }
 
     fn missing(&mut self) -> Vec<String> {

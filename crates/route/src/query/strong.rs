@@ -13,7 +13,7 @@ use heatsink_dynamo::Error;
 use heatsink_dynamo::Outcome;
 
 use super::scatter::{Collected, Progress, Scatter, Wanted};
-use crate::{Execution, Step};
+use crate::{Execution, Outlook, Step};
 
 /// How often a page is collected before the request fails. Each collect is one round trip or a few; a first item that changes
 /// through eight of them is written to hundreds of times a second.
@@ -87,5 +87,9 @@ impl Execution for Strong {
 
     fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
         self.current.answer(id, answer);
+    }
+
+    fn outlook(&self) -> Outlook {
+        self.current.outlook()
     }
 }

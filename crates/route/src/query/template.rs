@@ -99,8 +99,8 @@ impl Template {
 
     /// The body of one call.
     pub(crate) fn body(&self, ask: Ask<'_>) -> Bytes {
-        let mut names = self.names.clone();
-        let mut values = self.values.clone();
+        let mut names = copy(&self.names, 0);
+        let mut values = copy(&self.values, 0);
         let [partition, a, b] = &self.operands;
         add_value(&mut values, partition, ask.partition);
         let mut condition = format!("{} = {partition}", self.partition);
@@ -126,7 +126,7 @@ impl Template {
                 add_value(&mut values, b, second);
             }
         }
-        let mut body = self.head.clone();
+        let mut body = copy(&self.head, names.len() + values.len() + condition.len());
         add(&mut body, "KeyConditionExpression");
         write_string(&mut body, &condition);
         for (member, object) in [("ExpressionAttributeNames", names), ("ExpressionAttributeValues", values)] {
@@ -145,6 +145,14 @@ impl Template {
         body.push(b'}');
         Bytes::from(body)
     }
+}
+
+/// A copy to which so many bytes, and some small members, are added. A large one would double its room for them.
+fn copy(object: &[u8], more: usize) -> Vec<u8> {
+    let length = object.len() + more;
+    let mut copy = Vec::with_capacity(length + length / 64 + 256);
+    copy.extend_from_slice(object);
+    copy
 }
 
 /// A JSON object without its closing brace.

@@ -98,7 +98,7 @@ impl Embedded {
             let request: serde_json::Value =
                 serde_json::from_slice(&body).map_err(|why| refusal::unreadable(operation, &why))?;
             let answer = move |engine: &Engine| describe::answer(engine, operation, &request, &address);
-            answer::write(&self.worker.run(answer).await??)
+            answer::write(&self.worker.run(body.len(), answer).await??)
         }
         .boxed()
     }
@@ -137,9 +137,9 @@ impl Embedded {
         let request = read(operation, body)?;
         let job = move |engine: &Engine| act(engine, request);
         let done = if operation.only_reads() {
-            self.worker.run_if_awaited(job).await?
+            self.worker.run_if_awaited(body.len(), job).await?
         } else {
-            self.worker.run(job).await?
+            self.worker.run(body.len(), job).await?
         };
         finish(operation, done)
     }
@@ -159,7 +159,7 @@ impl Embedded {
         let (request, probe) = (read(operation, body)?, read(operation, &filtered.probe)?);
         let filtered = Arc::new(filtered);
         let weigh = Arc::clone(&filtered);
-        let weighed = self.worker.run_if_awaited(move |engine| {
+        let weighed = self.worker.run_if_awaited(body.len(), move |engine| {
             let cheap = match act(engine, probe) {
                 Ok(told) => answer::write(&told).is_ok_and(|told| weigh.is_cheap(&told)),
                 // The engine refuses the request as well, before it reads any row.
@@ -190,7 +190,7 @@ impl Embedded {
         let costly = Arc::new(costly);
         for _ in 0..ATTEMPTS {
             let (request, look) = (read(operation, body)?, Arc::clone(&costly));
-            let looked = self.worker.run(move |engine| {
+            let looked = self.worker.run(body.len(), move |engine| {
                 if look.repeated(engine) {
                     return Ok(Looked::Done(act(engine, request)));
                 }
@@ -209,7 +209,7 @@ impl Embedded {
             let (request, again) = (read(operation, &rewritten)?, Arc::clone(&costly));
             let done = self
                 .worker
-                .run(move |engine| {
+                .run(rewritten.len(), move |engine| {
                     let act = || again.act(engine, || act(engine, request));
                     again.unchanged(engine, &seen).then(act)
                 })
@@ -219,7 +219,7 @@ impl Embedded {
             }
         }
         // So that it comes to an end under any load of writes: evaluated where nobody can write in between.
-        let done = self.worker.run(move |engine| {
+        let done = self.worker.run(body.len(), move |engine| {
             let body = match costly.look(engine)? {
                 Look::Cheap => costly.body().clone(),
                 Look::Costly(seen) => costly.rewritten(&seen)?,

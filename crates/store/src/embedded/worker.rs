@@ -2,7 +2,10 @@
 //!
 //! The engine is one lock around one SQLite connection, so more threads would only wait for each other; a pool of
 //! blocking threads would also cost a wake-up of a cold thread for every request.
+//!
+//! Long jobs let short ones pass: of what waits, requests of up to [`SHORT`] bytes come first, and a longer one after every [`PASSING`] of them.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +24,16 @@ use super::file::DataFile;
 /// of text, and this holds that many levels many times over. Only what is touched is ever real memory.
 const STACK: usize = 256 << 20;
 
-type Job = Box<dyn FnOnce(&Engine) + Send>;
+/// Up to here, in bytes of the request, the engine is soon done with a job.
+const SHORT: usize = 64 * 1024;
+/// How many short jobs may pass a long one.
+const PASSING: usize = 8;
+
+struct Job {
+    /// How long the request is, in bytes.
+    bytes: usize,
+    act: Box<dyn FnOnce(&Engine) + Send>,
+}
 
 pub(super) struct Worker {
     /// `None` only while dropping.
@@ -53,36 +65,40 @@ impl Worker {
         Ok(Worker { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs `job` on the database. It runs to its end even if the caller stops waiting.
+    /// Runs `job`, of a request of so many bytes, on the database. It runs to its end even if the caller stops waiting.
     ///
     /// # Errors
     /// `InternalServerError`, its outcome unknown, when the engine panicked.
     pub(super) async fn run<A: Send + 'static>(
         &self,
+        bytes: usize,
         job: impl FnOnce(&Engine) -> A + Send + 'static,
     ) -> Result<A, Error> {
         let (answer, answered) = oneshot::channel();
-        self.hand_over(Box::new(move |engine| {
+        let act = Box::new(move |engine: &Engine| {
             // Nobody waits for it any more: the work is done all the same.
             let _ = answer.send(job(engine));
-        }))?;
+        });
+        self.hand_over(Job { bytes, act })?;
         await_answer(answered).await
     }
 
-    /// Runs `job`, which changes nothing, on the database; not if the caller has stopped waiting before its turn comes.
+    /// Runs `job`, of a request of so many bytes, which changes nothing, on the database; not if the caller has stopped waiting before its turn comes.
     ///
     /// # Errors
     /// As [`run`](Self::run).
     pub(super) async fn run_if_awaited<A: Send + 'static>(
         &self,
+        bytes: usize,
         job: impl FnOnce(&Engine) -> A + Send + 'static,
     ) -> Result<A, Error> {
         let (answer, answered) = oneshot::channel();
-        self.hand_over(Box::new(move |engine| {
+        let act = Box::new(move |engine: &Engine| {
             if !answer.is_canceled() {
                 let _ = answer.send(job(engine));
             }
-        }))?;
+        });
+        self.hand_over(Job { bytes, act })?;
         await_answer(answered).await
     }
 
@@ -159,15 +175,59 @@ fn unopened(name: &str, why: &dynoxide::DynoxideError) -> Error {
     Error::internal(format!("{name} could not be opened as a database: {why}"))
 }
 
+/// The jobs that wait, in the order of their turns.
+struct Jobs<'a> {
+    coming: &'a mpsc::Receiver<Job>,
+    short: VecDeque<Job>,
+    long: VecDeque<Job>,
+    /// Short jobs that have passed the first long one.
+    passed: usize,
+}
+
+impl<'a> Jobs<'a> {
+    fn new(coming: &'a mpsc::Receiver<Job>) -> Self {
+        Jobs { coming, short: VecDeque::new(), long: VecDeque::new(), passed: 0 }
+    }
+
+    fn put(&mut self, job: Job) {
+        if job.bytes <= SHORT { &mut self.short } else { &mut self.long }.push_back(job);
+    }
+}
+
+/// Ends once no job waits and nobody is left to bring one.
+impl Iterator for Jobs<'_> {
+    type Item = Job;
+
+    fn next(&mut self) -> Option<Job> {
+        while let Ok(job) = self.coming.try_recv() {
+            self.put(job);
+        }
+        if self.short.is_empty() && self.long.is_empty() {
+            self.put(self.coming.recv().ok()?);
+        }
+        let first = if self.passed < PASSING || self.long.is_empty() { self.short.pop_front() } else { None };
+        match first {
+            Some(job) => {
+                self.passed += usize::from(!self.long.is_empty());
+                Some(job)
+            }
+            None => {
+                self.passed = 0;
+                self.long.pop_front()
+            }
+        }
+    }
+}
+
 fn work(home: &Home, engine: Engine, todo: &mpsc::Receiver<Job>) {
     let mut open = Some(engine);
-    while let Ok(job) = todo.recv() {
+    for job in Jobs::new(todo) {
         if open.is_none() {
             open = home.connect().ok();
         }
         // Without a database the job is dropped, and its caller told.
         let Some(engine) = &open else { continue };
-        if catch_unwind(AssertUnwindSafe(|| job(engine))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| (job.act)(engine))).is_err() {
             // Closing this connection lets SQLite roll back what the panic left half done; the next job opens another.
             open = None;
         }
@@ -195,14 +255,14 @@ mod tests {
             });
             let table = serde_json::from_value(table).unwrap();
             let created =
-                worker.run(move |engine| drive(create_table::execute(&engine.storage, table)).map(|_| ()));
+                worker.run(0, move |engine| drive(create_table::execute(&engine.storage, table)).map(|_| ()));
             created.await.unwrap().unwrap();
             for _ in 0..3 {
-                let failed = worker.run(|_| -> () { panic!("a defect of the engine") }).await.unwrap_err();
+                let failed = worker.run(0, |_| -> () { panic!("a defect of the engine") }).await.unwrap_err();
                 assert_eq!((failed.status, failed.outcome), (500, Outcome::Unknown));
-                assert_eq!(worker.run(|engine| engine.storage.table_count().unwrap()).await.unwrap(), 1);
+                assert_eq!(worker.run(0, |engine| engine.storage.table_count().unwrap()).await.unwrap(), 1);
             }
-            assert_eq!(other.run(|engine| engine.storage.table_count().unwrap()).await.unwrap(), 0);
+            assert_eq!(other.run(0, |engine| engine.storage.table_count().unwrap()).await.unwrap(), 0);
         }
     }
 
@@ -212,7 +272,7 @@ mod tests {
         let (done, seen) = mpsc::channel();
         for n in 0..100 {
             let done = done.clone();
-            let asked = worker.run(move |_| done.send(n));
+            let asked = worker.run(0, move |_| done.send(n));
             // Polled once, then forgotten: the caller hung up.
             assert!(futures::FutureExt::now_or_never(asked).is_none_or(|answer| answer.is_ok()));
         }
@@ -225,19 +285,47 @@ mod tests {
         let worker = Worker::start(None, Arc::new(RealEnv)).unwrap();
         let (hold, held) = mpsc::channel::<()>();
         let (done, seen) = mpsc::channel();
-        let busy = worker.run(move |_| held.recv());
+        let busy = worker.run(0, move |_| held.recv());
         let mut busy = std::pin::pin!(busy);
         assert!(futures::poll!(&mut busy).is_pending());
         for n in 0..100 {
             let done = done.clone();
-            let asked = worker.run_if_awaited(move |_| done.send(n));
+            let asked = worker.run_if_awaited(0, move |_| done.send(n));
             assert!(futures::FutureExt::now_or_never(asked).is_none());
         }
         let done = done.clone();
-        let awaited = worker.run_if_awaited(move |_| done.send(100));
+        let awaited = worker.run_if_awaited(0, move |_| done.send(100));
         hold.send(()).unwrap();
         let (busy, awaited) = futures::join!(busy, awaited);
         assert!(busy.unwrap().is_ok() && awaited.unwrap().is_ok());
         assert!(seen.try_iter().eq([100]));
+    }
+
+    #[tokio::test]
+    async fn short_jobs_pass_long_ones_and_hold_none_up_for_good() {
+        let worker = Worker::start(None, Arc::new(RealEnv)).unwrap();
+        let (hold, held) = mpsc::channel::<()>();
+        let (done, seen) = mpsc::channel();
+        let (begin, begun) = oneshot::channel();
+        let mut busy = Box::pin(worker.run(0, move |_| begin.send(()).is_ok() && held.recv().is_ok()));
+        assert!(futures::poll!(&mut busy).is_pending());
+        begun.await.unwrap();
+        let long = (0..3).map(|n| (SHORT + 1, 100 + n));
+        let short = (0..20).map(|n| (SHORT, n));
+        let mut waiting = Vec::new();
+        for (bytes, n) in long.chain(short) {
+            let done = done.clone();
+            let mut asked = Box::pin(worker.run(bytes, move |_| done.send(n)));
+            assert!(futures::poll!(&mut asked).is_pending());
+            waiting.push(asked);
+        }
+        hold.send(()).unwrap();
+        assert!(busy.await.unwrap());
+        for asked in waiting {
+            asked.await.unwrap().unwrap();
+        }
+        let order: Vec<i32> = seen.try_iter().collect();
+        let expected = (0..8).chain([100]).chain(8..16).chain([101]).chain(16..20).chain([102]);
+        assert!(order.iter().copied().eq(expected), "{order:?}");
     }
 }
