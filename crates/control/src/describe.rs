@@ -8,6 +8,8 @@ pub(crate) struct Described {
     pub schema: TableSchema,
     /// `ACTIVE`, `CREATING`, `DELETING`, …; empty where the store does not say.
     pub status: String,
+    /// How AWS names it; `None` where the store does not say.
+    pub arn: Option<String>,
 }
 
 /// Reads an answer of `DescribeTable`, or of `CreateTable`, `UpdateTable`, `DeleteTable`.
@@ -22,14 +24,18 @@ pub(crate) fn answer(body: &[u8]) -> Result<Described, Error> {
             schema.name
         )));
     }
-    Ok(Described { schema, status: status(body).unwrap_or_default() })
+    Ok(Described {
+        schema,
+        status: text(body, "TableStatus").unwrap_or_default(),
+        arn: text(body, "TableArn"),
+    })
 }
 
-fn status(body: &[u8]) -> Option<String> {
+fn text(body: &[u8], name: &str) -> Option<String> {
     let member = |name| json::member(body, name).ok().flatten();
     let table = member("Table").or_else(|| member("TableDescription"))?;
-    let status = json::member(table, "TableStatus").ok().flatten()?;
-    json::string(status).ok().map(std::borrow::Cow::into_owned)
+    let text = json::member(table, name).ok().flatten()?;
+    json::string(text).ok().map(std::borrow::Cow::into_owned)
 }
 
 #[cfg(test)]

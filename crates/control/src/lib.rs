@@ -4,14 +4,18 @@
 
 pub mod adopt;
 mod check;
+mod claim;
 mod control;
 mod describe;
 mod known;
+mod place;
 mod record;
 mod registry;
 mod resolve;
 pub mod rules;
 mod suspect;
+mod tags;
+mod unrecorded;
 
 pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, StartError};

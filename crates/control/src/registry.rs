@@ -132,7 +132,9 @@ impl Registry {
                 Err(error) if error.code == Code::ResourceNotFoundException => return Ok(found),
                 Err(error) => return Err(error),
             };
-            for item in page["Items"].as_array().into_iter().flatten() {
+            let records =
+                page["Items"].as_array().into_iter().flatten().filter(|item| item["sk"]["S"] == SORT);
+            for item in records {
                 found.push(Record::read(item)?);
             }
             start = page["LastEvaluatedKey"].take();
@@ -140,6 +142,13 @@ impl Registry {
                 return Ok(found);
             }
         }
+    }
+
+    /// The records that name this table, or have this id.
+    pub async fn named(&self, name_or_id: &str) -> Result<Vec<Record>, Error> {
+        let mut found = self.all().await?;
+        found.retain(|record| record.name == name_or_id || record.id == name_or_id);
+        Ok(found)
     }
 
     /// Writes a table's first record, and the registry's table if need be. Returns the record in force: this one, or the one

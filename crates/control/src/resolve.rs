@@ -11,6 +11,7 @@ use crate::known::{Freshness, Known, Standing};
 use crate::record::{Record, State};
 use crate::registry::{REGISTRY, Registry};
 use crate::rules::{Rules, Wish};
+use crate::unrecorded;
 use heatsink_layout::{OfIndex, Table, TableLayouts, Turn};
 
 /// Looks a table up and remembers its standing. A table that is not there is forgotten: its requests go to the store, which says so.
@@ -86,11 +87,7 @@ pub(crate) async fn judge(
         // Nothing lies elsewhere than it would without the rule, which holds once the index is brought in.
         return stands(Standing::Forward);
     }
-    let name = &schema.name;
-    let message = format!(
-        "Table {name} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). Bring its items under the \
-         rules with `heatsink adopt {name}`, or take the table out of the rules"
-    );
+    let message = unrecorded::refusal(registry, schema, &layouts).await?;
     stands(refused(message, false))
 }
 

@@ -177,7 +177,7 @@ async fn values_that_look_spread_are_found_before_anything_is_written() {
 #[tokio::test]
 async fn somebody_who_writes_past_the_gateways_is_found_out() {
     let store = filled().await;
-    let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), 14, false);
+    let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), 20, false);
     step(&dying, false, Direction::Adopt).await.unwrap_err();
     let item = json!({ "pk": { "S": "p" }, "sk": { "S": "99" }, "status": { "S": "open#~77" } });
     call(&store, Operation::PutItem, json!({ "TableName": "Tasks", "Item": item })).await;
