@@ -16,6 +16,7 @@ pub mod rules;
 mod suspect;
 mod tags;
 mod unrecorded;
+pub mod verify;
 
 pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, StartError};

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_control::verify::{Verification, VerifyError};
 use heatsink_control::{REGISTRY, Rules};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::RealEnv;
@@ -219,4 +220,51 @@ async fn a_run_that_is_overtaken_stops_and_writes_nothing_more() {
     assert!(said.contains("Another run"), "{said}");
     assert_eq!(items(&store, "Board").await, original);
     assert_eq!(registry(&store).await, Vec::<String>::new(), "no claim is left");
+}
+
+#[tokio::test]
+async fn a_late_repair_does_nothing() {
+    let rules = calculated("Board", "game*", 4);
+    let misplace = async |store: &Arc<dyn Store>| {
+        // Shard 0 is the place of none of these.
+        for sort in ["0", "1", "2", "3", "4", "5", "6", "7"] {
+            let item = json!({ "pk": { "S": "game" }, "sk": { "S": sort }, "late": { "BOOL": true } });
+            let put = json!({ "TableName": "Board", "Item": item, "ConditionExpression": "attribute_not_exists(pk)" });
+            let _ = store.call(Operation::PutItem, Bytes::from(put.to_string())).await;
+        }
+    };
+    let mut at = 0;
+    loop {
+        let store = memory();
+        call(&store, Operation::CreateTable, table("Board", "S")).await;
+        let item = json!({ "pk": { "S": "other" }, "sk": { "S": "x" } });
+        call(&store, Operation::PutItem, json!({ "TableName": "Board", "Item": item })).await;
+        adopt(store.clone(), &rules, "Board", Direction::Adopt).await.unwrap();
+        misplace(&store).await;
+        let delaying = Delaying::new(&store, "Board", at);
+        let killed = repair(delaying.clone()).await;
+        let (_, left) = repair(store.clone()).await.unwrap();
+        assert_eq!(left.wrong(), 0, "{left:?}");
+        // Clients delete everything; then somebody writes past Heatsink what he wrote before.
+        for text in items(&store, "Board").await {
+            let item: Json = serde_json::from_str(&text).unwrap();
+            let key = json!({ "pk": item["pk"], "sk": item["sk"] });
+            call(&store, Operation::DeleteItem, json!({ "TableName": "Board", "Key": key })).await;
+        }
+        misplace(&store).await;
+        let before = items(&store, "Board").await;
+        if !delaying.release().await {
+            assert!(killed.is_ok());
+            break;
+        }
+        assert_eq!(items(&store, "Board").await, before, "write {at}");
+        at += 1;
+    }
+    assert!(at > 2, "the repair makes {at} writes");
+}
+
+async fn repair(
+    store: Arc<dyn Store>,
+) -> Result<(heatsink_control::verify::Repaired, heatsink_control::verify::Findings), VerifyError> {
+    Verification::prepare(store, Arc::new(RealEnv), "Board", None).await?.repair(None, &Quiet).await
 }
