@@ -28,8 +28,8 @@ pub(super) struct Pages<'a> {
     /// Where the next page begins; `None` where nothing is left under way.
     start: Option<Json>,
     rate: Option<u64>,
-    began: Moment,
-    read: u64,
+    /// When the next page may be asked for.
+    due: Moment,
 }
 
 impl<'a> Pages<'a> {
@@ -74,15 +74,14 @@ impl<'a> Pages<'a> {
             start: (key.is_none() || !keys.is_empty()).then_some(Json::Null),
             keys,
             rate,
-            began: registry.env().now(),
-            read: 0,
+            due: registry.env().now(),
         })
     }
 
     /// The next page, which may be empty; `None` after the last. Items that stay where they are show up exactly once.
     pub async fn next(&mut self) -> Result<Option<Vec<Attributes>>, Error> {
         let Some(start) = self.start.take() else { return Ok(None) };
-        self.keep_to_the_rate().await;
+        self.wait_until_due().await;
         let mut body = self.body.clone();
         if let Some(key) = self.keys.front() {
             body["ExpressionAttributeValues"] = json!({ ":p": key });
@@ -100,7 +99,10 @@ impl<'a> Pages<'a> {
         let Json::Array(items) = page["Items"].take() else {
             return Err(Error::internal(format!("The store's answer for table {} has no Items", self.table)));
         };
-        self.read += u64::try_from(items.len()).unwrap_or(0);
+        if let Some(rate) = self.rate {
+            let read = u64::try_from(items.len()).unwrap_or(0);
+            self.due = self.due + Duration::from_micros(read.saturating_mul(1_000_000) / rate.max(1));
+        }
         let items = items.into_iter().map(|item| match item {
             Json::Object(item) if item.contains_key(self.partition) => Ok(item),
             _ => Err(Error::internal("The store sent an item without the table's key")),
@@ -108,15 +110,14 @@ impl<'a> Pages<'a> {
         items.collect::<Result<Vec<_>, _>>().map(Some)
     }
 
-    /// Waits until what was read so far is no more than the rate allows.
-    async fn keep_to_the_rate(&self) {
-        let Some(rate) = self.rate else { return };
+    /// Waits for the rate. What a slow store lost is not made up for by a burst.
+    async fn wait_until_due(&mut self) {
         let env = self.registry.env();
-        let due = self.began + Duration::from_micros(self.read.saturating_mul(1_000_000) / rate.max(1));
-        let early = due.since(env.now());
-        if !early.is_zero() {
+        let early = self.due.since(env.now());
+        if self.rate.is_some() && !early.is_zero() {
             env.sleep(early).await;
         }
+        self.due = self.due.max(env.now());
     }
 }
 
