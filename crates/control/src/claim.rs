@@ -22,6 +22,8 @@ use crate::registry::{REGISTRY, Registry};
 /// The most permits of one claim. Taking over deletes as many and makes as many, and two more items are checked and written: 24 actions, within
 /// the 25 that stores of before 2022 take in one transaction.
 const MOST_PERMITS: usize = 11;
+/// The same for stores that take 10, as DynamoDB did at first and older DynamoDB Local does.
+const FEW_PERMITS: usize = 4;
 
 /// The sort key of a permit, and that of the holder.
 const PERMIT: &str = "worker";
@@ -95,6 +97,17 @@ impl Claim {
     /// [`ClaimError::TakenOver`] where the record has changed, or another worker claims the table at the same moment.
     pub async fn take(registry: &Registry, record: &Record, writes: usize) -> Result<Self, ClaimError> {
         let permits = writes.clamp(1, MOST_PERMITS);
+        match Self::take_with(registry, record, permits).await {
+            Err(ClaimError::Store(error))
+                if error.code == Code::ValidationException && permits > FEW_PERMITS =>
+            {
+                Self::take_with(registry, record, FEW_PERMITS).await
+            }
+            taken => taken,
+        }
+    }
+
+    async fn take_with(registry: &Registry, record: &Record, permits: usize) -> Result<Self, ClaimError> {
         let run = format!("{:016x}", registry.env().random());
         let body = json!({ "TableName": REGISTRY, "Key": holder(&record.id), "ConsistentRead": true });
         let before = registry.call_patiently(Operation::GetItem, body).await?;
