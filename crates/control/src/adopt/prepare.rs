@@ -60,7 +60,8 @@ impl Adoption {
         let usage = |problem: String| Err(AdoptError::Usage(problem));
         let described = usable(&registry, table).await?;
         let record = registry.read(&described.schema.id).await?;
-        if record.is_none()
+        if direction == Direction::Adopt
+            && record.is_none()
             && !anew
             && let Some(problem) = as_it_lies::named_before(&registry, table, &described.schema.id).await?
         {
