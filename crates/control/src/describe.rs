@@ -8,6 +8,8 @@ pub(crate) struct Described {
     pub schema: TableSchema,
     /// `ACTIVE`, `CREATING`, `DELETING`, …; empty where the store does not say.
     pub status: String,
+    /// How AWS names it; `None` where the store does not say.
+    pub arn: Option<String>,
     /// When the table was made, by the store's clock: milliseconds since 1970, where the store says.
     pub made: Option<u64>,
 }
@@ -25,15 +27,16 @@ pub(crate) fn answer(body: &[u8]) -> Result<Described, Error> {
         )));
     }
     let table = member(body, "Table").or_else(|| member(body, "TableDescription")).unwrap_or_default();
-    Ok(Described { schema, status: status(table).unwrap_or_default(), made: made(table) })
+    let status = text(table, "TableStatus").unwrap_or_default();
+    Ok(Described { schema, status, arn: text(table, "TableArn"), made: made(table) })
 }
 
 fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     json::member(object, name).ok().flatten()
 }
 
-fn status(table: &[u8]) -> Option<String> {
-    json::string(member(table, "TableStatus")?).ok().map(std::borrow::Cow::into_owned)
+fn text(table: &[u8], name: &str) -> Option<String> {
+    json::string(member(table, name)?).ok().map(std::borrow::Cow::into_owned)
 }
 
 fn made(table: &[u8]) -> Option<u64> {

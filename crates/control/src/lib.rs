@@ -4,6 +4,7 @@
 
 pub mod adopt;
 mod check;
+mod claim;
 mod control;
 mod describe;
 mod drawn;
@@ -11,12 +12,16 @@ pub mod fence;
 mod known;
 mod made;
 mod name;
+mod place;
 mod record;
 mod registry;
 mod resolve;
 pub mod rules;
 mod suspect;
+mod tags;
 mod touch;
+mod unrecorded;
+pub mod verify;
 
 pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, Prepared, StartError, View};

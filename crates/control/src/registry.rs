@@ -167,6 +167,13 @@ impl Registry {
         }
     }
 
+    /// The records that name this table, or have this id.
+    pub async fn named(&self, name_or_id: &str) -> Result<Vec<Record>, Error> {
+        let mut found = self.all().await?;
+        found.retain(|record| record.name == name_or_id || record.id == name_or_id);
+        Ok(found)
+    }
+
     /// What the registry has on a table: the entry of its name, and the record under its id. One strongly consistent request. Both are
     /// missing where there is no registry yet.
     pub async fn look_up(&self, name: &str, id: &str) -> Result<(Option<NameEntry>, Option<Record>), Error> {

@@ -14,6 +14,7 @@ use crate::record::{Record, State};
 use crate::registry::Registry;
 use crate::rules::{Rules, Wish};
 use crate::touch;
+use crate::unrecorded;
 use heatsink_layout::{OfIndex, Table, TableLayouts, Turn};
 
 /// How often a look-up is made again because the registry changed meanwhile.
@@ -140,11 +141,7 @@ pub(crate) async fn judge(
         // Nothing lies elsewhere than it would without the rule, which holds once the index is brought in.
         (Some(layouts), _) if layouts.iter().all(|one| one.index().is_some()) => stands(Standing::Forward),
         (Some(layouts), _) => {
-            let name = &schema.name;
-            let message = format!(
-                "Table {name} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts}). Bring its items under the \
-                 rules with `heatsink adopt {name}`, or take the table out of the rules"
-            );
+            let message = unrecorded::refusal(registry, schema, &layouts).await?;
             stands(refused(message, false))
         }
         (None, None) => stands(Standing::Forward),
@@ -156,7 +153,8 @@ fn restored(schema: &TableSchema, original: &Record) -> String {
     let (name, old, new) = (&schema.name, &original.id, &schema.id);
     format!(
         "Table {name} is on record with the id {old}, and the store now shows another table of that name, with the id {new}, which holds items. \
-         If it is a restored copy, its items lie as the old record says: `heatsink adopt {name} --records-from {old}` puts it on record so"
+         If it is a restored copy, its items lie as the old record says: `heatsink adopt {name} --records-from {old}` puts it on record so; if it is \
+         another table, `heatsink adopt {name} --records-from none` brings it under its rules"
     )
 }
 

@@ -55,7 +55,7 @@ async fn filled(partition: &str) -> Arc<dyn Store> {
     call(&store, Operation::CreateTable, table(TABLE, partition)).await;
     let mut puts = Vec::new();
     for (at, name) in KEYS.iter().enumerate() {
-        let sorts = [6, 3].get(at).copied().unwrap_or(1);
+        let sorts = [6, 3, 3, 3, 3].get(at).copied().unwrap_or(1);
         for sort in &SORTS[..sorts] {
             let item = json!({
                 "pk": key(partition, name), "sk": { "S": sort }, "at": { "N": at.to_string() }, "name": { "S": name },

@@ -113,7 +113,7 @@ impl Ground {
 const MAX_SORT_KEY: usize = 1_024;
 
 /// A key's bytes as an attribute value.
-pub(super) fn value(bytes: &[u8], key_type: KeyType) -> Json {
+pub(crate) fn value(bytes: &[u8], key_type: KeyType) -> Json {
     match key_type {
         KeyType::B => json!({ "B": BASE64.encode(bytes) }),
         KeyType::N => json!({ "N": String::from_utf8_lossy(bytes) }),
@@ -122,7 +122,7 @@ pub(super) fn value(bytes: &[u8], key_type: KeyType) -> Json {
 }
 
 /// The bytes of a key's value.
-pub(super) fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
+pub(crate) fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
     let text = value.get(key_type.name()).and_then(Json::as_str).ok_or(NoKey)?;
     match key_type {
         KeyType::B => BASE64.decode(text).map_err(|_| NoKey),

@@ -1,7 +1,8 @@
 //! Adoption: brings a table that holds items under its rules, and back out again, while nobody else reads or writes it.
 //!
-//! Every item goes to its home by copy and delete ([`mover`]). The registry's record says that it is under way, so gateways refuse the
-//! table meanwhile, and a run that was interrupted anywhere goes on where it stopped, in either direction.
+//! Every item goes to its home in one transaction ([`mover`]), which lands only while the run's claim holds ([`crate::claim`]). The
+//! registry's record says that it is under way, so gateways refuse the table meanwhile, and a run that was interrupted anywhere goes on
+//! where it stopped, in either direction.
 //!
 //! **Passes.** A stored key in the reserved form could be a logical key that has yet to be escaped, or the shard of another key. The
 //! number of reserved suffixes that a key ends in, its depth, tells them apart: a logical key of depth d is stored at depth d
@@ -13,30 +14,32 @@
 //!
 //! Not here: moving a table's own keys while clients go on; the command line.
 
-mod item;
-mod mover;
+mod as_it_lies;
+mod held;
+pub(crate) mod item;
+pub(crate) mod mover;
+mod prepare;
 mod recipe;
+mod sharded;
 mod survey;
 mod terms;
-mod turn;
+pub(crate) mod turn;
 mod walk;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use futures::{StreamExt, TryStreamExt, stream};
-use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_env::Env;
-use heatsink_layout::{Bucket, DIRECTORY, KeyLayout, Strategy, Table, TableLayouts};
-use heatsink_store::Store;
-use serde_json::json;
+use heatsink_layout::Bucket;
 
-use crate::fence::{Changer, Fencing};
+use crate::claim::Claim;
+use crate::describe::Described;
+use crate::fence::Changer;
 use crate::record::{Progress, Record, State};
 use crate::registry::Registry;
-use crate::resolve::agree;
-use crate::rules::{Rules, Wish};
+use crate::tags;
+pub use as_it_lies::{AsItLies, Layouts, Recorded};
 use item::{Attributes, depth};
 pub(crate) use item::{Ground, Scalar};
 pub(crate) use recipe::Trial;
@@ -49,126 +52,26 @@ use walk::Walk;
 /// The buckets that a pass has entered in the directory.
 type Entered = Mutex<HashSet<(Vec<u8>, Bucket)>>;
 
-/// Whether some keys hold counters with more than one row.
-fn spread_counters(layouts: &TableLayouts) -> bool {
-    layouts.iter().any(|one| one.layout().counted().is_some() && one.layout().shards > 1)
-}
-
 /// One adoption, made ready: the table is there, the rules can hold for it, and the registry does not speak against it. It is about the
 /// table's own keys, or about those of its indexes; where rules ask for both, another one comes after it.
 pub struct Adoption {
     registry: Registry,
     changer: Changer,
     ground: Ground,
+    described: Described,
     direction: Direction,
     record: Option<Record>,
     /// The attributes of index keys that it is about; none for the table's own keys.
     indexes: Vec<String>,
-    /// When the table was made, by the store's clock.
-    made: Option<u64>,
+    /// Whether keys that are written like shards were declared to be clients' own.
+    keys_are_logical: bool,
 }
 
 impl Adoption {
-    /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
-    ///
-    /// # Errors
-    /// [`AdoptError::Usage`] with the reason why not.
-    pub async fn prepare(
-        store: Arc<dyn Store>,
-        env: Arc<dyn Env>,
-        rules: &Rules,
-        table: &str,
-        direction: Direction,
-    ) -> Result<Self, AdoptError> {
-        let registry = Registry::new(store, env, &rules.fence().registry);
-        let usage = |problem: String| Err(AdoptError::Usage(problem));
-        if [registry.name(), DIRECTORY].contains(&table) {
-            return usage(format!("{table} is Heatsink's own table"));
-        }
-        let Some(described) = registry.describe(table).await? else {
-            return usage(format!("There is no table {table}"));
-        };
-        if described.status != "ACTIVE" && !described.status.is_empty() {
-            return usage(format!("Table {table} is {}; wait until it is ACTIVE", described.status));
-        }
-        let record = registry.read(&described.schema.id).await?;
-        let (layouts, indexes) = match (direction, &record) {
-            (Direction::Back | Direction::Release, None) => {
-                return usage(format!(
-                    "Table {table} is not on record as sharded: there is nothing to bring back"
-                ));
-            }
-            (Direction::Release, Some(record)) => {
-                releasable(record).map_err(AdoptError::Usage)?;
-                (record.layouts.clone(), Vec::new())
-            }
-            (Direction::Back, Some(record)) => {
-                let indexes = match &record.state {
-                    State::Turning(turning) => turning.attributes.clone(),
-                    _ => record.layouts.attributes(),
-                };
-                if indexes.is_empty() && spread_counters(&record.layouts) {
-                    return usage(format!(
-                        "Table {table} holds counters ({}), whose parts would have to be summed into one item. Read each total and write it \
-                         to a table without the rule",
-                        record.layouts
-                    ));
-                }
-                (record.layouts.clone(), indexes)
-            }
-            (Direction::Adopt, record) => {
-                let wish = match record {
-                    Some(record) => rules.wish_recorded(&described.schema, &record.layouts).0,
-                    None => rules.wish(&described.schema),
-                };
-                let wished = match wish {
-                    Wish::Sharded(layouts) => layouts,
-                    Wish::Impossible(reason) => return usage(reason),
-                    Wish::Whole => {
-                        return usage(format!(
-                            "The rules keep every key of table {table} whole: there is nothing to adopt"
-                        ));
-                    }
-                    Wish::Unmentioned { skipped } if skipped.is_empty() => {
-                        return usage(format!("No rule is for table {table}"));
-                    }
-                    Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
-                };
-                match record {
-                    Some(record) if !agree(&wished, &record.layouts) => {
-                        return usage(format!(
-                            "The rules say {wished}; the registry's record of table {table} says {}. Bring it back first with --back",
-                            record.layouts
-                        ));
-                    }
-                    // What is under way comes to its end first, as it is on record.
-                    Some(Record { state: State::Turning(turning), layouts, .. }) => {
-                        (layouts.clone(), turning.attributes.clone())
-                    }
-                    Some(Record { state: State::Adopting(_) | State::Returning(_), layouts, .. }) => {
-                        (layouts.clone(), Vec::new())
-                    }
-                    Some(Record { layouts: recorded, .. }) => {
-                        let (layouts, new) = recorded.with_indexes(&wished);
-                        (layouts, new)
-                    }
-                    None if !wished.own().is_empty() => (wished.own(), Vec::new()),
-                    None => {
-                        let indexes = wished.attributes();
-                        (wished, indexes)
-                    }
-                }
-            }
-        };
-        if indexes.is_empty() && direction != Direction::Release && expires(&registry, table).await? {
-            return usage(format!(
-                "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
-            ));
-        }
-        let made = described.made;
-        let ground = Ground { table: Arc::new(Table::new(described.schema, Arc::new(layouts))) };
-        let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "adopt"));
-        Ok(Adoption { registry, changer, ground, direction, record, indexes, made })
+    /// The same, with every key taken as a logical one, though some of them are written like shards and lie just where the rule puts them.
+    #[must_use]
+    pub fn with_logical_keys(self) -> Self {
+        Adoption { keys_are_logical: true, ..self }
     }
 
     /// The attributes of index keys that it is about. Clients may go on meanwhile; not so where there are none, and it is about the
@@ -213,7 +116,11 @@ impl Adoption {
             return self.turnover().survey(watch).await;
         }
         watch.phase(Phase::Looking, None);
-        survey::survey(&self.registry, &self.ground, self.direction, watch).await
+        let mut found = survey::survey(&self.registry, &self.ground, self.direction, watch).await?;
+        if self.keys_are_logical {
+            found.sharded_already = None;
+        }
+        Ok(found)
     }
 
     fn turnover(&self) -> Turnover<'_> {
@@ -221,10 +128,10 @@ impl Adoption {
             registry: &self.registry,
             changer: &self.changer,
             ground: &self.ground,
+            described: &self.described,
             direction: self.direction,
             record: self.record.as_ref(),
             attributes: &self.indexes,
-            made: self.made,
         }
     }
 
@@ -263,12 +170,13 @@ impl Adoption {
         if self.direction == Direction::Release {
             return self.release(watch).await;
         }
-        let (mut record, mut progress, said) = self.claim(watch).await?;
+        let (mut record, mut progress, said) = self.begin(watch).await?;
+        let claim = Claim::take(&self.registry, &record, options.concurrency).await?;
         watch.phase(Phase::Settling, None);
         self.changer.announce(&record.name, record.version).await?;
         let mut moved = 0;
         loop {
-            moved += self.pass(&record, &progress, options.concurrency, watch).await?;
+            moved += self.pass(&claim, &record, &progress, options.concurrency, watch).await?;
             let next = match self.direction {
                 Direction::Adopt => progress.depth.checked_sub(1),
                 _ => Some(progress.depth + 1).filter(|depth| *depth <= progress.deepest),
@@ -278,6 +186,7 @@ impl Adoption {
             record = write(&self.registry, &record, self.under_way(progress.clone())).await?;
         }
         self.verify(&record, &progress, watch).await?;
+        claim.end().await?;
         match self.direction {
             Direction::Adopt => {
                 record = write(&self.registry, &record, State::Active).await?;
@@ -286,6 +195,7 @@ impl Adoption {
                 if !self.registry.remove(&record).await? {
                     return Err(self.taken_over());
                 }
+                untag(&self.registry, &self.described).await;
             }
         }
         self.changer.publish(&record.name, record.version).await?;
@@ -319,6 +229,7 @@ impl Adoption {
         match &self.record {
             Some(record) if self.registry.remove(record).await? => {
                 self.changer.announce(&record.name, record.version).await?;
+                untag(&self.registry, &self.described).await
             }
             _ => return Err(self.taken_over()),
         }
@@ -337,7 +248,7 @@ impl Adoption {
 
     /// Puts on record that this run moves the table: anew, or where an interrupted run stopped, whichever way that one went. Also gives
     /// what it has seen on the way, if it looked.
-    async fn claim(&self, watch: &dyn Watch) -> Result<(Record, Progress, Said), AdoptError> {
+    async fn begin(&self, watch: &dyn Watch) -> Result<(Record, Progress, Said), AdoptError> {
         let run = self.registry.env().random();
         if let Some(record) = &self.record
             && let State::Adopting(progress) | State::Returning(progress) = &record.state
@@ -350,6 +261,9 @@ impl Adoption {
             ));
         }
         let survey = self.survey(watch).await?;
+        if let Some(why) = survey.sharded_already {
+            return Err(AdoptError::Usage(why));
+        }
         if survey.refused > 0 {
             return Err(AdoptError::Failed(survey.refusal(&self.ground.table.name)));
         }
@@ -366,7 +280,7 @@ impl Adoption {
         let created = self.registry.env().unix_millis();
         let layouts = &**self.ground.table.layouts();
         self.registry.make_directory(layouts).await?;
-        let made = self.made;
+        let made = self.described.made;
         let record = Record {
             id,
             name,
@@ -380,6 +294,7 @@ impl Adoption {
         if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(self.taken_over());
         }
+        tag(&self.registry, &self.described).await;
         Ok((record, progress, said))
     }
 
@@ -390,6 +305,7 @@ impl Adoption {
     /// Moves every item that the pass is for. Returns how many.
     async fn pass(
         &self,
+        claim: &Claim,
         record: &Record,
         progress: &Progress,
         concurrency: usize,
@@ -411,7 +327,7 @@ impl Adoption {
                         let key = self.ground.key(&item)?;
                         self.enter(entered, &key, &item).await?;
                         if let Some(target) = self.target(&key, &item, progress.depth)? {
-                            mover::move_item(&self.registry, &self.ground, &item, &target).await?;
+                            mover::move_item(claim, &self.registry, &self.ground, &item, &target).await?;
                             moved.fetch_add(1, Ordering::Relaxed);
                         }
                         watch.passed(1);
@@ -504,32 +420,6 @@ struct Said {
     recipe: Option<String>,
 }
 
-/// Whether a table's items can stay where they are when it goes off the record, or why not.
-fn releasable(record: &Record) -> Result<(), String> {
-    let Record { name, layouts, state, .. } = record;
-    let own = layouts.own();
-    let by_hand = |one: &KeyLayout| one.layout().template().is_some();
-    if !own.iter().all(|one| by_hand(one) || one.layout().strategy == Strategy::None)
-        || !own.iter().any(by_hand)
-    {
-        return Err(format!(
-            "Table {name} is laid out by Heatsink's own suffixes ({layouts}), which nobody else reads: bring it back with --back alone"
-        ));
-    }
-    if !layouts.attributes().is_empty() {
-        return Err(format!(
-            "Keys of indexes of table {name} are spread ({}): bring them back first, with --back alone",
-            layouts.attributes().join(", ")
-        ));
-    }
-    match state {
-        State::Active => Ok(()),
-        _ => Err(format!(
-            "Table {name} is in the middle of `heatsink adopt`, so that some of its items have moved and some have not: end that first"
-        )),
-    }
-}
-
 /// Puts the next state on record.
 ///
 /// # Errors
@@ -545,13 +435,22 @@ fn taken_over(table: &str) -> AdoptError {
     ))
 }
 
-/// Whether the table deletes items by time to live. A store without that operation does not.
-async fn expires(registry: &Registry, table: &str) -> Result<bool, Error> {
-    match registry.call(Operation::DescribeTimeToLive, json!({ "TableName": table })).await {
-        Ok(answer) => Ok(answer["TimeToLiveDescription"]["TimeToLiveStatus"]
-            .as_str()
-            .is_some_and(|status| status.starts_with("ENABL"))),
-        Err(error) if error.code == Code::UnknownOperationException => Ok(false),
-        Err(error) => Err(error),
+/// Tags a table that went on record. It holds without the tag too.
+async fn tag(registry: &Registry, described: &Described) {
+    if let Err(error) = tags::claim(registry, described.arn.as_deref(), registry.name()).await {
+        tracing::warn!(
+            table = described.schema.name,
+            "the table could not be tagged with its registry: {error}"
+        );
+    }
+}
+
+/// Takes the tag off a table that is not on record any more.
+async fn untag(registry: &Registry, described: &Described) {
+    if let Err(error) = tags::release(registry, described.arn.as_deref()).await {
+        tracing::warn!(
+            table = described.schema.name,
+            "the tag with its registry could not be taken off: {error}"
+        );
     }
 }

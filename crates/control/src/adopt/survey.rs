@@ -10,6 +10,7 @@ use serde_json::Value as Json;
 
 use super::item::{Attributes, Checksum, Ground, Scalar, depth};
 use super::recipe::Trial;
+use super::sharded::Sharded;
 use super::walk::Walk;
 use super::{AdoptError, Direction, Watch, shown};
 use crate::registry::Registry;
@@ -34,6 +35,9 @@ pub struct Survey {
     /// Where shards are said to be drawn at random and follow from the sort key: by which recipe, and on how many items that was seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
+    /// Why the table seems to be sharded already, so that its keys are no logical keys: then it is not brought under its rules again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sharded_already: Option<String>,
     /// The checksum over all items under their logical keys.
     pub checksum: String,
     /// Items that cannot be moved, or are not where they should be.
@@ -76,6 +80,7 @@ pub(super) async fn survey(
     // Where items will lie. Only where a table was sharded by hand can two of them want one place.
     let mut places = HashSet::new();
     let mut trial = Trial::default();
+    let mut sharded = Sharded::default();
     let mut walk = Walk::new(registry, &ground.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
@@ -87,6 +92,9 @@ pub(super) async fn survey(
             }
             if ground.table.drawn(&key).is_some() && !met.insert(ground.identity(item, logical)) {
                 found.tied += 1;
+            }
+            if direction == Direction::Adopt {
+                sharded.see(ground, &key, item)?;
             }
             found.deepest = found.deepest.max(depth(&ground.table, logical));
             found.escaped += u64::from(ground.table.is_reserved(logical));
@@ -140,6 +148,7 @@ pub(super) async fn survey(
     }
     found.checksum = sum.text();
     found.recipe = trial.advice();
+    found.sharded_already = sharded.verdict(&ground.table.name);
     Ok(found)
 }
 

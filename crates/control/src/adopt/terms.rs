@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use super::item::{Attributes, NoKey};
+use crate::claim::ClaimError;
 
 /// Which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -101,6 +102,15 @@ impl std::error::Error for AdoptError {}
 impl From<Error> for AdoptError {
     fn from(error: Error) -> Self {
         AdoptError::Store(error)
+    }
+}
+
+impl From<ClaimError> for AdoptError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::TakenOver(what) => AdoptError::Failed(what),
+            ClaimError::Store(error) => AdoptError::Store(error),
+        }
     }
 }
 

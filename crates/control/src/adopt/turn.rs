@@ -17,14 +17,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::size::{MAX_ITEM, item_size};
 use heatsink_dynamo::value::read_item;
-use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_layout::{IndexKey, PrimaryKey, TableLayouts};
+use heatsink_dynamo::{Code, Error};
+use heatsink_layout::TableLayouts;
 use serde_json::{Value as Json, json};
 
-use super::item::{Attributes, Ground, Scalar, bytes, value};
+use super::held::Held;
+use super::item::{Attributes, Ground, NoKey, value};
 use super::survey::Survey;
 use super::walk::Walk;
 use super::{AdoptError, Direction, Options, Phase, Report, Watch, shown, write};
+use crate::claim::{Claim, ClaimError, Written};
+use crate::describe::Described;
 use crate::fence::Changer;
 use crate::record::{Record, State, Turning};
 use crate::registry::Registry;
@@ -35,21 +38,11 @@ pub(super) struct Turnover<'a> {
     pub changer: &'a Changer,
     /// The table with every layout of the rules and the record.
     pub ground: &'a Ground,
+    pub described: &'a Described,
     pub direction: Direction,
     pub record: Option<&'a Record>,
     /// What is turned.
     pub attributes: &'a [String],
-    /// When the table was made, by the store's clock.
-    pub made: Option<u64>,
-}
-
-/// A spread attribute of one item.
-struct Held<'a> {
-    key: &'a IndexKey,
-    stored: Vec<u8>,
-    /// The stored value in the form that is being left, and in the one that is wanted.
-    old: Vec<u8>,
-    new: Result<Vec<u8>, String>,
 }
 
 impl Turnover<'_> {
@@ -71,7 +64,8 @@ impl Turnover<'_> {
     /// Carries it out.
     pub async fn run(self, options: Options, watch: &dyn Watch) -> Result<Report, AdoptError> {
         let spreads = self.spreads();
-        let (mut record, mut turning) = self.claim(watch).await?;
+        let (mut record, mut turning) = self.begin(watch).await?;
+        let claim = Claim::take(self.registry, &record, options.concurrency).await?;
         let mut rewritten = 0;
         if turning.touched || spreads {
             if !turning.writes_new {
@@ -88,9 +82,10 @@ impl Turnover<'_> {
                 record = write(self.registry, &record, State::Turning(turning.clone())).await?;
             }
             self.settle(&record, watch).await?;
-            rewritten = self.pass(&record, &turning, options.concurrency, watch).await?;
+            rewritten = self.pass(&claim, &record, &turning, options.concurrency, watch).await?;
             self.verify(&turning, watch).await?;
         }
+        claim.end().await?;
         self.finish(&record).await?;
         Ok(Report {
             table: self.table().to_owned(),
@@ -113,7 +108,7 @@ impl Turnover<'_> {
     }
 
     /// Puts the first step on record, or takes an interrupted run over and turns it round if it went the other way.
-    async fn claim(&self, watch: &dyn Watch) -> Result<(Record, Turning), AdoptError> {
+    async fn begin(&self, watch: &dyn Watch) -> Result<(Record, Turning), AdoptError> {
         let run = self.registry.env().random();
         let spreads = self.spreads();
         if let (Some(record), Some(turning)) = (self.record, self.turning()) {
@@ -141,13 +136,14 @@ impl Turnover<'_> {
         }
         let (id, name) = (self.ground.table.id.clone(), self.table().to_owned());
         let created = self.registry.env().unix_millis();
-        let made = self.made;
+        let made = self.described.made;
         let record =
             Record { id, name, layouts, state, version: self.registry.first_version(), created, made };
         let entry = self.registry.entry(&record.name).await?;
         if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(self.taken_over());
         }
+        super::tag(self.registry, self.described).await;
         Ok((record, turning))
     }
 
@@ -157,7 +153,9 @@ impl Turnover<'_> {
             if self.spreads() { record.layouts.clone() } else { record.layouts.without(self.attributes) };
         if !layouts.is_empty() {
             write(self.registry, &Record { layouts, ..record.clone() }, State::Active).await?;
-        } else if !self.registry.remove(record).await? {
+        } else if self.registry.remove(record).await? {
+            super::untag(self.registry, self.described).await;
+        } else {
             return Err(self.taken_over());
         }
         self.changer.publish(&record.name, record.version + 1).await?;
@@ -171,6 +169,7 @@ impl Turnover<'_> {
     /// Rewrites every item whose value is in the old form. Returns how many.
     async fn pass(
         &self,
+        claim: &Claim,
         record: &Record,
         turning: &Turning,
         concurrency: usize,
@@ -190,7 +189,7 @@ impl Turnover<'_> {
                     async move {
                         let mut any = false;
                         for held in self.held(&item)? {
-                            any |= self.rewrite(&item, held).await?;
+                            any |= self.rewrite(claim, &item, held).await?;
                         }
                         rewritten.fetch_add(u64::from(any), Ordering::Relaxed);
                         watch.passed(1);
@@ -203,7 +202,7 @@ impl Turnover<'_> {
     }
 
     /// Rewrites a value, unless somebody else wrote to the item meanwhile: then it is in the new form already, or gone.
-    async fn rewrite(&self, item: &Attributes, held: Held<'_>) -> Result<bool, AdoptError> {
+    async fn rewrite(&self, claim: &Claim, item: &Attributes, held: Held<'_>) -> Result<bool, AdoptError> {
         let stop = |problem: &str| {
             let key = shown(&self.ground.primary_key(item));
             AdoptError::Failed(format!(
@@ -211,7 +210,7 @@ impl Turnover<'_> {
                 self.table()
             ))
         };
-        let new = held.new.map_err(|problem| stop(&problem))?;
+        let new = held.new.clone().map_err(|problem| stop(&problem))?;
         if held.stored == new {
             return Ok(false);
         }
@@ -223,42 +222,21 @@ impl Turnover<'_> {
                 attribute.name
             )));
         }
-        let body = json!({
-            "TableName": self.table(), "Key": self.ground.primary_key(item),
-            "UpdateExpression": "SET #a = :new", "ConditionExpression": "#a = :old", "ExpressionAttributeNames": { "#a": attribute.name },
-            "ExpressionAttributeValues": { ":new": value(&new, attribute.key_type), ":old": value(&held.stored, attribute.key_type) },
-        });
-        match self.registry.call_patiently(Operation::UpdateItem, body).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
-            Err(error) if error.code == Code::ValidationException => Err(stop(&error.to_string())),
+        match rewrite(claim, self.ground, item, &held, &new).await {
+            Ok(Written::Done) => Ok(true),
+            Ok(Written::Refused(_)) => Ok(false),
+            Err(ClaimError::Store(error)) if error.code == Code::ValidationException => {
+                Err(stop(&error.to_string()))
+            }
             Err(error) => Err(error.into()),
         }
     }
 
     /// The turned attributes that an item has.
-    fn held<'a>(&'a self, item: &Attributes) -> Result<Vec<Held<'a>>, AdoptError> {
-        let schema = &self.ground.table.key;
-        let partition_key = self.ground.key(item)?;
-        let logical_key = self.ground.table.logical(&partition_key);
-        let named = self.ground.rekeyed(item, logical_key);
-        let scalar = |name: &str| named.get(name).and_then(Scalar::of).ok_or(super::item::NoKey);
-        let partition = scalar(&schema.partition.name)?;
-        let sort = schema.sort.as_ref().map(|sort| scalar(&sort.name)).transpose()?;
-        let primary = PrimaryKey { partition: partition.key(), sort: sort.as_ref().map(Scalar::key) };
-        let keys = self.ground.table.index_keys().iter();
-        let keys = keys.filter(|key| self.attributes.contains(&key.attribute().name));
-        let held = keys.filter_map(|key| {
-            let attribute = key.attribute();
-            let stored = bytes(item.get(&attribute.name)?, attribute.key_type).ok()?;
-            let logical = key.logical(&stored).to_vec();
-            let form = |spread| key.form(&logical, primary, spread).map_err(|error| error.to_string());
-            let new = form(self.spreads());
-            // Of what is too long for its shard there is only the plain form.
-            let old = form(!self.spreads()).unwrap_or_default();
-            Some(Held { key, stored, old, new })
-        });
-        Ok(held.collect())
+    fn held(&self, item: &Attributes) -> Result<Vec<Held<'_>>, NoKey> {
+        let mut held = self.ground.held(item, self.spreads())?;
+        held.retain(|held| self.attributes.contains(&held.key.attribute().name));
+        Ok(held)
     }
 
     /// Reads every item of a table of which nothing is turned yet.
@@ -288,10 +266,18 @@ impl Turnover<'_> {
         let name = &held.key.attribute().name;
         let plain = if self.spreads() { &held.stored[..] } else { held.key.logical(&held.stored) };
         if heatsink_layout::codec::is_reserved(plain) {
-            return Ok(Some(format!(
-                "its {name} is {:?}, which ends in `#~` and a number like a spread value; change it first",
-                String::from_utf8_lossy(plain)
-            )));
+            let plain = String::from_utf8_lossy(plain);
+            return Ok(Some(if self.spreads() && held.new.as_ref() == Ok(&held.stored) {
+                format!(
+                    "its {name} is {plain:?}, just as the rule writes it. If the table is a copy of one whose {name} is spread, put it on record with \
+                     `heatsink adopt {} --as-it-lies`",
+                    self.table()
+                )
+            } else {
+                format!(
+                    "its {name} is {plain:?}, which ends in `#~` and a number like a spread value; change it first"
+                )
+            }));
         }
         let new = match &held.new {
             Ok(new) => new,
@@ -332,4 +318,24 @@ impl Turnover<'_> {
             self.table()
         )))
     }
+}
+
+/// Puts another form of a held value into an item, if the item still holds the one that was read.
+///
+/// # Errors
+/// The store's, and that another worker has taken over.
+pub(crate) async fn rewrite(
+    claim: &Claim,
+    ground: &Ground,
+    item: &Attributes,
+    held: &Held<'_>,
+    new: &[u8],
+) -> Result<Written, ClaimError> {
+    let attribute = held.key.attribute();
+    let update = json!({
+        "TableName": ground.table.name, "Key": ground.primary_key(item),
+        "UpdateExpression": "SET #a = :new", "ConditionExpression": "#a = :old", "ExpressionAttributeNames": { "#a": attribute.name },
+        "ExpressionAttributeValues": { ":new": value(new, attribute.key_type), ":old": value(&held.stored, attribute.key_type) },
+    });
+    claim.write(vec![json!({ "Update": update })]).await
 }

@@ -1,22 +1,24 @@
 //! `heatsink adopt TABLE`: brings a table with items under its rules, or back out: its own keys while nobody else uses it, those of its
-//! indexes while clients go on.
+//! indexes while clients go on. Or puts it on record as it lies ([`as_it_lies`]).
+
+mod as_it_lies;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use heatsink_control::Rules;
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Survey, Watch};
+use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Survey};
 use heatsink_env::{Env, RealEnv};
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
 
 use super::open::{not_answered, open_existing};
-use super::{Output, print, progress, rules};
+use super::progress::Bar;
+use super::{Output, print, rules};
 use crate::exit::{Exit, without_numbers};
 
-/// How many items are moved at once. Each is two requests one after the other; an upstream a few milliseconds away then moves some
-/// thousands of items per second, within what one connection pool carries.
+/// How many items are read and moved at once. Of the moves, each one transaction, a claim lets eleven go at once; an upstream ten milliseconds
+/// away then moves some thousand items per second.
 const CONCURRENCY: usize = 32;
 
 /// What `adopt` takes.
@@ -41,6 +43,17 @@ pub struct Args {
     /// by hand. Only where the rules were templates
     #[arg(long, requires = "back")]
     keep_keys: bool,
+    /// Put the table on record and leave every item where it lies: for a table whose items lie already as the rules say, such as a copy of a
+    /// sharded one
+    #[arg(long, conflicts_with_all = ["back", "as_logical_keys"])]
+    as_it_lies: bool,
+    /// The same with the record of another table, by its name or id: for a copy restored from a backup. `none`: the record that the name has
+    /// is of another table, and says nothing of this one
+    #[arg(long, value_name = "ID|NAME", conflicts_with_all = ["back", "as_it_lies"])]
+    records_from: Option<String>,
+    /// Take keys that are written like shards as keys of clients, though they lie just where the rule puts them
+    #[arg(long, conflicts_with = "back")]
+    as_logical_keys: bool,
     /// Say what would be moved; change nothing
     #[arg(long)]
     dry_run: bool,
@@ -52,6 +65,13 @@ pub struct Args {
     pub output: Output,
 }
 
+impl Args {
+    /// Whether another table's record is taken over.
+    fn copies_record(&self) -> bool {
+        self.records_from.as_deref().is_some_and(|from| from != "none")
+    }
+}
+
 /// Runs it. Exit 0 when it is done; 64 when it cannot be done as asked; 69 when the store did not answer and nothing was begun; 1 when items
 /// stand in the way or it stopped on the way.
 pub fn run(args: Args) -> Result<(), Exit> {
@@ -60,8 +80,8 @@ pub fn run(args: Args) -> Result<(), Exit> {
         (true, false) => Direction::Back,
         (true, true) => Direction::Release,
     };
-    // The way back is on record; of the rules it needs only where that is.
-    let rules = if args.back {
+    // The way back is on record, and so are the records of another table; of the rules they need only where that is.
+    let rules = if args.back || args.copies_record() {
         rules::find(args.rules.as_deref())?.rules.without_rules()
     } else {
         rules::need(args.rules.as_deref())?.rules
@@ -73,7 +93,18 @@ pub fn run(args: Args) -> Result<(), Exit> {
 async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-    let prepare = || Adoption::prepare(Arc::clone(&store), Arc::clone(&env), &rules, &args.table, direction);
+    if args.as_it_lies || args.copies_record() {
+        return as_it_lies::run(&args, store, env, &rules).await;
+    }
+    let anew = args.records_from.is_some();
+    let prepare = async || {
+        let (store, env) = (Arc::clone(&store), Arc::clone(&env));
+        let adoption = match anew {
+            true => Adoption::prepare_anew(store, env, &rules, &args.table).await?,
+            false => Adoption::prepare(store, env, &rules, &args.table, direction).await?,
+        };
+        Ok::<_, AdoptError>(if args.as_logical_keys { adoption.with_logical_keys() } else { adoption })
+    };
     let mut adoption = prepare().await.map_err(not_begun)?;
     loop {
         step(&args, direction, adoption).await?;
@@ -167,6 +198,9 @@ fn dry_run(args: &Args, survey: &Survey) -> Result<(), Exit> {
         recipe(survey.recipe.as_deref())
     );
     say(args.output, &document, &text)?;
+    if let Some(why) = &survey.sharded_already {
+        return Err(Exit::usage(why.clone()));
+    }
     if survey.refused > 0 { Err(Exit::failed(survey.refusal(&args.table))) } else { Ok(()) }
 }
 
@@ -188,9 +222,6 @@ fn recipe(found: Option<&str>) -> String {
 
 /// Says what is about to happen and asks, if there is somebody to ask.
 fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
-    if args.yes {
-        return Ok(());
-    }
     let back = if args.back { "back out of its rules" } else { "under its rules" };
     let about = if args.keep_keys {
         format!(
@@ -214,6 +245,14 @@ fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
             adoption.layouts(),
         )
     };
+    ask(args, &about)
+}
+
+/// Asks whether that is as it should be, unless `--yes` has said so.
+fn ask(args: &Args, about: &str) -> Result<(), Exit> {
+    if args.yes {
+        return Ok(());
+    }
     if !std::io::stdin().is_terminal() {
         return Err(Exit::usage(format!(
             "there is no terminal to ask on; say --yes if this is as it should be. {about}"
@@ -252,44 +291,5 @@ fn say(output: Output, document: &serde_json::Value, text: &str) -> Result<(), E
     match output {
         Output::Json => print::json(document),
         Output::Text => print::text(&format!("{text}\n")),
-    }
-}
-
-/// A bar on stderr, with rate and time left; nothing where stderr is no terminal.
-struct Bar(ProgressBar);
-
-impl Bar {
-    fn new(output: Output) -> Self {
-        Bar(progress::bar(output, None, "{msg} {human_pos} items, {per_sec}"))
-    }
-
-    fn done(&self) {
-        self.0.finish_and_clear();
-    }
-}
-
-impl Watch for Bar {
-    fn phase(&self, phase: Phase, items: Option<u64>) {
-        self.0.reset();
-        self.0.set_message(match phase {
-            Phase::Looking => "looking",
-            Phase::Settling => "waiting until every gateway has noticed",
-            Phase::Moving => "moving",
-            Phase::Verifying => "verifying",
-        });
-        let template = match items {
-            Some(_) => "{msg} {bar:30} {human_pos}/{human_len} items, {per_sec}, {eta} left",
-            None => "{msg} {human_pos} items, {per_sec}",
-        };
-        if let Some(items) = items {
-            self.0.set_length(items);
-        }
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            self.0.set_style(style);
-        }
-    }
-
-    fn passed(&self, items: u64) {
-        self.0.inc(items);
     }
 }

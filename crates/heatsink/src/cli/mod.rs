@@ -19,6 +19,7 @@ mod serve;
 mod shards;
 #[cfg(feature = "simulate")]
 mod simulate;
+mod verify;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -64,6 +65,8 @@ enum Command {
     /// Runs a scenario in virtual time and compares remedies
     #[cfg(feature = "simulate")]
     Simulate(simulate::Args),
+    /// Says of every item of a recorded table whether it lies where the record puts it, and brings it there
+    Verify(verify::Args),
     /// Prints a completion script for a shell
     Completions(completions::Args),
 }
@@ -84,6 +87,7 @@ impl Command {
             Command::Shards(args) => args.output,
             #[cfg(feature = "simulate")]
             Command::Simulate(args) => args.output,
+            Command::Verify(args) => args.output,
             Command::Completions(_) => Output::Text,
         }
     }
@@ -121,6 +125,7 @@ pub fn run() -> ExitCode {
         Some(Command::Shards(args)) => shards::run(args),
         #[cfg(feature = "simulate")]
         Some(Command::Simulate(args)) => simulate::run(args),
+        Some(Command::Verify(args)) => verify::run(args),
         Some(Command::Completions(args)) => completions::run::<Cli>(args),
     };
     match outcome {

@@ -1,0 +1,287 @@
+//! A worker's claim on a table: while it holds, its writes land; once another worker has taken over, none of them does, however late.
+//!
+//! Each write is a transaction that also checks an item of the claim in the registry (a **permit**). Whoever takes over deletes the permits
+//! and puts its own there in one transaction, so a write that was sent before and arrives afterwards is refused by the store. A
+//! claim has several permits: two transactions that check one item at the same moment conflict.
+//!
+//! The table's **holder** item names the claim in force and says how many permits it has. A claim is taken under one version of
+//! the table's record, so that a worker that wakes late takes none.
+//!
+//! Not here: what workers write (`adopt`, `verify`); how gateways learn of a change.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::lock::Mutex;
+use heatsink_dynamo::{Code, Error, Operation};
+use serde_json::{Value as Json, json};
+
+use crate::record::{Record, SORT};
+use crate::registry::Registry;
+
+/// The most permits of one claim. Taking over deletes as many and makes as many, and two more items are checked and written: 24 actions, within
+/// the 25 that stores of before 2022 take in one transaction.
+const MOST_PERMITS: usize = 11;
+/// The same for stores that take 10, as DynamoDB did at first and older DynamoDB Local does.
+const FEW_PERMITS: usize = 4;
+
+/// The sort key of a permit, and that of the holder.
+const PERMIT: &str = "worker";
+const HOLDER: &str = "claim";
+
+/// How often a transaction that met another one, or was throttled, is sent again: some two minutes.
+const ATTEMPTS: u32 = 80;
+/// The longest pause between two of them.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// The right to write items of one table.
+pub(crate) struct Claim {
+    registry: Registry,
+    id: String,
+    name: String,
+    run: String,
+    permits: Vec<Mutex<()>>,
+    next: AtomicUsize,
+}
+
+/// What became of a write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    /// All of it was carried out.
+    Done,
+    /// Nothing was: the conditions of the actions at these positions did not hold.
+    Refused(Vec<usize>),
+}
+
+/// Why a claim cannot be used.
+#[derive(Debug)]
+pub(crate) enum ClaimError {
+    /// Another worker has the table, or its record changed: in words.
+    TakenOver(String),
+    /// The store failed.
+    Store(Error),
+}
+
+impl From<Error> for ClaimError {
+    fn from(error: Error) -> Self {
+        ClaimError::Store(error)
+    }
+}
+
+/// Whether the store has transactions. Without them nothing can be claimed.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn is_possible(registry: &Registry) -> Result<bool, Error> {
+    let key = json!({ "pk": { "S": "worker:none" }, "sk": { "S": PERMIT } });
+    let check = json!({ "TableName": registry.name(), "Key": key, "ConditionExpression": "attribute_not_exists(pk)" });
+    let body = json!({ "TransactItems": [{ "ConditionCheck": check }] });
+    match registry.call(Operation::TransactWriteItems, body).await {
+        Err(error) if error.code == Code::UnknownOperationException => Ok(false),
+        // There is no registry yet; or the check failed, which is an answer too.
+        Err(error)
+            if [Code::ResourceNotFoundException, Code::TransactionCanceledException]
+                .contains(&error.code) =>
+        {
+            Ok(true)
+        }
+        answer => answer.map(|_| true),
+    }
+}
+
+impl Claim {
+    /// Claims a table whose record is `record`, with so many writes at once, at most 11. Whoever had it before loses it.
+    ///
+    /// # Errors
+    /// [`ClaimError::TakenOver`] where the record has changed, or another worker claims the table at the same moment.
+    pub async fn take(registry: &Registry, record: &Record, writes: usize) -> Result<Self, ClaimError> {
+        let permits = writes.clamp(1, MOST_PERMITS);
+        match Self::take_with(registry, record, permits).await {
+            Err(ClaimError::Store(error))
+                if error.code == Code::ValidationException && permits > FEW_PERMITS =>
+            {
+                Self::take_with(registry, record, FEW_PERMITS).await
+            }
+            taken => taken,
+        }
+    }
+
+    async fn take_with(registry: &Registry, record: &Record, permits: usize) -> Result<Self, ClaimError> {
+        let run = format!("{:016x}", registry.env().random());
+        let body = json!({ "TableName": registry.name(), "Key": holder(&record.id), "ConsistentRead": true });
+        let before = registry.call_patiently(Operation::GetItem, body).await?;
+        let before = &before["Item"];
+
+        let since = registry.env().unix_millis().to_string();
+        let mut put = json!({
+            "TableName": registry.name(),
+            "Item": {
+                "pk": holder(&record.id)["pk"], "sk": { "S": HOLDER }, "run": { "S": run }, "permits": { "N": permits.to_string() },
+                "name": { "S": record.name }, "since": { "N": since },
+            },
+            "ConditionExpression": "attribute_not_exists(pk)",
+        });
+        if let Some(run) = before["run"]["S"].as_str() {
+            put["ConditionExpression"] = json!("#r = :r");
+            put["ExpressionAttributeNames"] = json!({ "#r": "run" });
+            put["ExpressionAttributeValues"] = json!({ ":r": { "S": run } });
+        }
+        let check = json!({
+            "TableName": registry.name(), "Key": { "pk": { "S": record.id }, "sk": { "S": SORT } }, "ConditionExpression": "#v = :v",
+            "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": record.version.to_string() } },
+        });
+        let mut actions = vec![json!({ "ConditionCheck": check }), json!({ "Put": put })];
+        let old = before["permits"]["N"].as_str().and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
+        let old_run = before["run"]["S"].as_str().unwrap_or_default();
+        actions.extend(
+            (0..old.min(MOST_PERMITS))
+                .map(|at| json!({ "Delete": { "TableName": registry.name(), "Key": permit(old_run, at) } })),
+        );
+        actions.extend((0..permits).map(|at| {
+            let mut item = permit(&run, at);
+            item["name"] = json!({ "S": record.name });
+            json!({ "Put": { "TableName": registry.name(), "Item": item } })
+        }));
+        let claim = Claim {
+            registry: registry.clone(),
+            id: record.id.clone(),
+            name: record.name.clone(),
+            permits: (0..permits).map(|_| Mutex::new(())).collect(),
+            next: AtomicUsize::new(0),
+            run,
+        };
+        // With a token, so that a copy of this request which arrives after the end of the claim does not bring it back.
+        match transact(registry, actions, Some(&claim.run)).await? {
+            Written::Done => Ok(claim),
+            Written::Refused(_) => Err(claim.lost()),
+        }
+    }
+
+    /// Carries out actions of a transaction, all or none, if the claim still holds.
+    ///
+    /// # Errors
+    /// [`ClaimError::TakenOver`] where it does not hold any more: nothing was written. `ValidationException` for what the store refuses.
+    pub async fn write(&self, actions: Vec<Json>) -> Result<Written, ClaimError> {
+        let at = self.next.fetch_add(1, Ordering::Relaxed) % self.permits.len().max(1);
+        let _alone = match self.permits.get(at) {
+            Some(permit) => Some(permit.lock().await),
+            None => None,
+        };
+        let check = json!({
+            "TableName": self.registry.name(), "Key": permit(&self.run, at), "ConditionExpression": "attribute_exists(pk)",
+        });
+        let mut checked = vec![json!({ "ConditionCheck": check })];
+        checked.extend(actions);
+        match transact(&self.registry, checked, None).await? {
+            Written::Done => Ok(Written::Done),
+            Written::Refused(failed) if failed.contains(&0) => Err(self.lost()),
+            Written::Refused(failed) => Ok(Written::Refused(failed.into_iter().map(|at| at - 1).collect())),
+        }
+    }
+
+    /// Gives the claim up: nothing that was sent under it lands from now on.
+    ///
+    /// # Errors
+    /// [`ClaimError::TakenOver`] where another worker has the table already.
+    pub async fn end(self) -> Result<(), ClaimError> {
+        let delete = json!({
+            "TableName": self.registry.name(), "Key": holder(&self.id), "ConditionExpression": "#r = :r",
+            "ExpressionAttributeNames": { "#r": "run" }, "ExpressionAttributeValues": { ":r": { "S": self.run } },
+        });
+        let mut actions = vec![json!({ "Delete": delete })];
+        actions.extend((0..self.permits.len()).map(
+            |at| json!({ "Delete": { "TableName": self.registry.name(), "Key": permit(&self.run, at) } }),
+        ));
+        match transact(&self.registry, actions, None).await? {
+            Written::Done => Ok(()),
+            Written::Refused(_) => Err(self.lost()),
+        }
+    }
+
+    fn lost(&self) -> ClaimError {
+        ClaimError::TakenOver(format!(
+            "Another run of `heatsink adopt` or `heatsink verify --repair` works on table {0} now, or the record of table {0} changed. This run \
+             stopped, and nothing that it sent lands any more",
+            self.name
+        ))
+    }
+}
+
+fn holder(id: &str) -> Json {
+    json!({ "pk": { "S": format!("worker:{id}") }, "sk": { "S": HOLDER } })
+}
+
+fn permit(run: &str, at: usize) -> Json {
+    json!({ "pk": { "S": format!("worker:{run}.{at}") }, "sk": { "S": PERMIT } })
+}
+
+/// One transaction, sent again with jittered backoff while others are in its way or the store throttles it.
+async fn transact(registry: &Registry, actions: Vec<Json>, token: Option<&str>) -> Result<Written, Error> {
+    let mut body = json!({ "TransactItems": actions });
+    if let Some(token) = token {
+        body["ClientRequestToken"] = json!(token);
+    }
+    let mut pause = Duration::from_millis(10);
+    let mut last = None;
+    for _ in 0..ATTEMPTS {
+        let error = match registry.call_patiently(Operation::TransactWriteItems, body.clone()).await {
+            Ok(_) => return Ok(Written::Done),
+            Err(error) => error,
+        };
+        match error.code {
+            Code::TransactionConflictException | Code::TransactionInProgressException => {}
+            Code::TransactionCanceledException => match meaning(&error) {
+                Meaning::Refused(failed) => return Ok(Written::Refused(failed)),
+                Meaning::InTheWay => {}
+                Meaning::Invalid(why) => return Err(Error::validation(why)),
+                Meaning::Other => return Err(error),
+            },
+            _ => return Err(error),
+        }
+        let jitter = u32::try_from(registry.env().random() % 1_000).unwrap_or(0);
+        registry.env().sleep(pause / 2 + pause * jitter / 2_000).await;
+        pause = (pause * 2).min(LONGEST);
+        last = Some(error);
+    }
+    Err(last.unwrap_or_else(|| Error::internal("no transaction was sent")))
+}
+
+/// Why a transaction was cancelled.
+enum Meaning {
+    /// The conditions of these actions did not hold.
+    Refused(Vec<usize>),
+    /// Another transaction, or throttling.
+    InTheWay,
+    /// An action is one that the store does not take.
+    Invalid(String),
+    Other,
+}
+
+fn meaning(error: &Error) -> Meaning {
+    let Some(reasons) = error.members.get("CancellationReasons").and_then(Json::as_array) else {
+        return Meaning::Other;
+    };
+    let code = |reason: &Json| reason["Code"].as_str().unwrap_or("None").to_owned();
+    let failed: Vec<usize> = (0..)
+        .zip(reasons)
+        .filter(|(_, why)| code(why) == "ConditionalCheckFailed")
+        .map(|(at, _)| at)
+        .collect();
+    if !failed.is_empty() {
+        return Meaning::Refused(failed);
+    }
+    if let Some(invalid) = reasons.iter().find(|reason| code(reason) == "ValidationError") {
+        return Meaning::Invalid(invalid["Message"].as_str().unwrap_or("an action is not valid").to_owned());
+    }
+    let passes = [
+        "None",
+        "TransactionConflict",
+        "ThrottlingError",
+        "ProvisionedThroughputExceeded",
+        "RequestLimitExceeded",
+    ];
+    match reasons.iter().all(|reason| passes.contains(&code(reason).as_str())) {
+        true => Meaning::InTheWay,
+        false => Meaning::Other,
+    }
+}

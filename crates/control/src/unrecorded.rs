@@ -1,0 +1,60 @@
+//! What an operator is told of a table that holds items and is not on record though a rule is for it.
+//!
+//! Keys that are written like shards are a sign that the table is sharded already: restored from a backup, or made again and filled from
+//! one. To bring such a table under its rules once more would make its shards logical keys of their own.
+//!
+//! Not here: what else is wrong with it (`adopt`, which reads all of it).
+
+use std::sync::Arc;
+
+use heatsink_dynamo::{Error, Operation, TableSchema};
+use heatsink_layout::{Table, TableLayouts};
+use serde_json::{Value as Json, json};
+
+use crate::adopt::item::Ground;
+use crate::registry::Registry;
+
+/// How many items are looked at.
+const LOOKED_AT: u32 = 100;
+
+/// Why the table is refused, and what to do.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn refusal(
+    registry: &Registry,
+    schema: &TableSchema,
+    layouts: &TableLayouts,
+) -> Result<String, Error> {
+    let name = &schema.name;
+    let refused = format!(
+        "Table {name} holds items and is not on record as sharded, so the rules cannot hold for it ({layouts})."
+    );
+    Ok(match like_a_shard(registry, schema, layouts).await? {
+        None => format!(
+            "{refused} Bring its items under the rules with `heatsink adopt {name}`, or take the table out of the rules"
+        ),
+        Some(key) => format!(
+            "{refused} Some of its keys are written like shards, such as {key:?}. If it is a copy of a sharded table, or holds the items of one, put \
+             it on record with `heatsink adopt {name} --as-it-lies`, or with the record of the original with `heatsink adopt {name} --records-from \
+             ID`. If clients wrote these keys, bring its items under the rules with `heatsink adopt {name}`. Or take the table out of the rules"
+        ),
+    })
+}
+
+/// A key among the first items that is written like a shard.
+async fn like_a_shard(
+    registry: &Registry,
+    schema: &TableSchema,
+    layouts: &TableLayouts,
+) -> Result<Option<String>, Error> {
+    let ground = Ground { table: Arc::new(Table::new(schema.clone(), Arc::new(layouts.clone()))) };
+    let body = json!({
+        "TableName": schema.name, "Limit": LOOKED_AT, "ConsistentRead": true, "ProjectionExpression": "#k",
+        "ExpressionAttributeNames": { "#k": schema.key.partition.name },
+    });
+    let page = registry.call(Operation::Scan, body).await?;
+    let items = page["Items"].as_array().into_iter().flatten().filter_map(Json::as_object);
+    let mut keys = items.filter_map(|item| ground.key(item).ok());
+    Ok(keys.find(|key| ground.table.is_reserved(key)).map(|key| String::from_utf8_lossy(&key).into_owned()))
+}

@@ -1,0 +1,181 @@
+//! `heatsink verify TABLE [KEY]`: whether every item of a recorded table lies where the record puts it, and with `--repair` brings it there.
+
+use std::sync::Arc;
+
+use heatsink_control::verify::{Class, Findings, Repaired, Verification, VerifyError};
+use heatsink_env::{Env, RealEnv};
+use heatsink_layout::{Bucket, Granularity};
+use serde_json::{Value as Json, json};
+
+use super::open::{not_answered, open_existing};
+use super::progress::Bar;
+use super::rules;
+use super::{Output, print};
+use crate::exit::{Exit, without_numbers};
+
+/// Items a second that are read of an upstream where no rate is given. Items of 1 KB then cost 500 read units a second.
+const UPSTREAM_RATE: u64 = 2_000;
+
+/// What `verify` takes.
+#[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
+pub struct Args {
+    /// The table
+    table: String,
+    /// One logical partition key instead of the whole table; in base64 where the table's are binary
+    key: Option<String>,
+    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
+    #[arg(long, value_name = "FILE")]
+    rules: Option<std::path::PathBuf>,
+    /// The table lies in this file
+    #[arg(long, value_name = "FILE")]
+    data: Option<std::path::PathBuf>,
+    /// The table lies at the DynamoDB endpoint at this URL; reading it costs one unit for each 4 KB
+    #[arg(long, value_name = "URL")]
+    upstream: Option<String>,
+    /// Say what a repair would do; with --yes, do it
+    #[arg(long)]
+    repair: bool,
+    /// With --repair: carry it out
+    #[arg(long, short, requires = "repair")]
+    yes: bool,
+    /// Read at most so many items a second [default: 2000 with --upstream; no limit with --data]
+    #[arg(long, value_name = "ITEMS", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    rate: Option<u64>,
+    /// How the result is printed on stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// Runs it. Exit 0 when every item is in order; 1 when some are not, or when it stopped on the way; 64 when it cannot be done as asked; 69 when
+/// the store did not answer and nothing was changed.
+pub fn run(args: Args) -> Result<(), Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(verify(args))
+}
+
+async fn verify(args: Args) -> Result<(), Exit> {
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    let fence = rules::find(args.rules.as_deref())?.rules.fence().clone();
+    let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
+    let rate = args.rate.or(args.upstream.is_some().then_some(UPSTREAM_RATE));
+    let ready = Verification::prepare(store, env, &args.table, args.key.as_deref(), &fence.registry)
+        .await
+        .map_err(unread)?;
+    let bar = Bar::new(args.output);
+    let (repaired, findings) = if args.yes {
+        let (repaired, findings) = ready.repair(rate, &bar).await.map_err(unrepaired)?;
+        (Some(repaired), findings)
+    } else {
+        (None, ready.look(rate, &bar).await.map_err(unread)?)
+    };
+    bar.done();
+    match args.output {
+        Output::Json => print::json(&document(&findings, repaired)?)?,
+        Output::Text => print::text(&text(&args, &findings, repaired))?,
+    }
+    match findings.wrong() {
+        0 => Ok(()),
+        wrong => {
+            Err(Exit::failed(format!("{wrong} items of table {} are not as its record says", args.table)))
+        }
+    }
+}
+
+fn document(findings: &Findings, repaired: Option<Repaired>) -> Result<Json, Exit> {
+    let mut document = serde_json::to_value(findings).map_err(|error| Exit::software(error.to_string()))?;
+    document["as_of"] = json!(utc(findings.began));
+    document["wrong"] = json!(findings.wrong());
+    document["repairable"] = json!(findings.repairable());
+    if let Some(repaired) = repaired {
+        document["repaired"] = json!(repaired);
+    }
+    Ok(document)
+}
+
+fn text(args: &Args, findings: &Findings, repaired: Option<Repaired>) -> String {
+    let Findings { table, items, parts, began, ended, .. } = findings;
+    let key = findings.key.as_ref().map_or_else(String::new, |key| format!(", key {key:?}"));
+    let seconds = ended.saturating_sub(*began).div_ceil(1_000);
+    let parts = if *parts > 0 { format!(" and {parts} parts of counters") } else { String::new() };
+    let mut text = format!(
+        "table {table}{key}: {items} items{parts} read, as of {} (within {seconds} s); on record: {}\n",
+        utc(*began),
+        findings.layouts
+    );
+    if let Some(repaired) = repaired {
+        let Repaired { moved, deleted, rewritten, entered, left } = repaired;
+        text += &format!(
+            "repaired: {moved} moved to their place, {deleted} equal doubles deleted, {rewritten} index keys rewritten, {entered} buckets entered"
+        );
+        if left > 0 {
+            text += &format!("; {left} left, because clients wrote to them meanwhile");
+        }
+        text += ". What follows was read afterwards\n";
+    }
+    text += &format!("{:>10} in order\n", findings.in_order);
+    for class in Class::ALL {
+        let count = findings.counts.of(class);
+        if count == 0 {
+            continue;
+        }
+        text += &format!("{count:>10} {}\n", class.words());
+        let listed: Vec<_> = findings.findings.iter().filter(|finding| finding.class == class).collect();
+        for finding in &listed {
+            text += &format!("           {}: {}\n", finding.item, finding.detail);
+        }
+        let more = count.saturating_sub(u64::try_from(listed.len()).unwrap_or(count));
+        if more > 0 {
+            text += &format!("           and {more} more\n");
+        }
+        text += &format!("           what to do: {}\n", class.advice());
+    }
+    if args.repair && repaired.is_none() && findings.repairable() > 0 {
+        text += &format!(
+            "nothing was changed; --yes repairs {} of them: heatsink verify {table} … --repair --yes\n",
+            findings.repairable()
+        );
+    }
+    text
+}
+
+/// Milliseconds since 1970 as date and time.
+fn utc(millis: u64) -> String {
+    let seconds = i64::try_from(millis / 1_000).unwrap_or(i64::MAX);
+    let hour = Bucket::at(seconds, Granularity::Hour).map_or_else(String::new, |hour| hour.to_string());
+    format!("{hour}:{:02}:{:02}Z", seconds / 60 % 60, seconds % 60)
+}
+
+/// A failure while nothing was changed.
+fn unread(error: VerifyError) -> Exit {
+    match error {
+        VerifyError::Usage(_) => Exit::usage(error.to_string()),
+        VerifyError::Stopped(_) => Exit::failed(error.to_string()).retryable(),
+        VerifyError::Store(error) => {
+            not_answered("the table was not read to its end, because the store failed", &error)
+        }
+    }
+}
+
+/// A failure of a repair: every item is whole, and the next run goes on.
+fn unrepaired(error: VerifyError) -> Exit {
+    match error {
+        VerifyError::Usage(_) => Exit::usage(error.to_string()),
+        VerifyError::Stopped(_) | VerifyError::Store(_) => {
+            let said = without_numbers(&error.to_string());
+            Exit::failed(format!("{said}. Items are at their old or at their new place; run this again"))
+                .retryable()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_written_as_date_and_time() {
+        assert_eq!(utc(1_767_225_600_000), "2026-01-01T00:00:00Z");
+        assert_eq!(utc(1_767_225_600_000 + 3_600_000 + 62_999), "2026-01-01T01:01:02Z");
+    }
+}
