@@ -8,7 +8,7 @@
 //! - [`Gate`] is what the requests of one table pass under one version of its record.
 //! - [`Step`] is the side of whoever changes something: who has to be waited for, and until when.
 //!
-//! Everything here is a plain function of values and moments. `tests/model.rs` searches all interleavings of these same types.
+//! Everything here is a plain function of values and moments. `tests/model` searches all interleavings of these same types.
 //!
 //! Not here: how records and registrations are read and written (`control`), what a layout is (`layout`).
 
