@@ -3,8 +3,6 @@
 //! In each, clients note what was acknowledged, and in the end every way to read has to show it.
 
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{LocalBoxFuture, join, join_all};
@@ -15,92 +13,11 @@ use serde_json::{Value as Json, json};
 
 use crate::client::{Done, PATIENCE};
 use crate::network::{Fate, Weather};
-use crate::stories::{BY_STATUS, OWN, Story, create};
+use crate::scene::{items, put, put_all, scene, seconds, start, value};
+use crate::stories::Story;
+use crate::table::{BY_STATUS, OWN};
 use crate::world::{World, name};
 use crate::{TABLE, play_seeds};
-
-fn seconds(seconds: f64) -> Duration {
-    Duration::from_secs_f64(seconds)
-}
-
-fn items(count: usize) -> Vec<String> {
-    (0..count).map(|at| format!("p{at:02}")).collect()
-}
-
-/// Plays a script before gateways with those rules, none of them started yet; at the end every item is read in every way. So many writes
-/// have to have been acknowledged: a table that nobody can use loses nothing.
-fn scene<F: Future<Output = ()> + 'static>(
-    seed: u64,
-    gateways: &[&str],
-    items: Vec<String>,
-    acknowledged: usize,
-    script: impl FnOnce(Rc<World>, Vec<String>) -> F + 'static,
-) {
-    let world = World::new(seed);
-    for rules in gateways {
-        world.add_gateway(rules);
-    }
-    let rules = gateways[0].to_owned();
-    let wrong = Arc::new(Mutex::new(Vec::new()));
-    let (told, played) = (Arc::clone(&wrong), Rc::clone(&world));
-    world.run(async move {
-        script(Rc::clone(&played), items.clone()).await;
-        *told.lock().unwrap() = played.end(&items, &rules).await;
-    });
-    if crate::setting("HEATSINK_SEED").is_some() {
-        world.log.take().iter().for_each(|line| println!("{line}"));
-    }
-    let (wrong, writes) = (std::mem::take(&mut *wrong.lock().unwrap()), world.book.counts().1);
-    assert!(wrong.is_empty(), "seed {seed}, {} faults:\n{}", wrong.len(), wrong.join("\n"));
-    assert!(writes >= acknowledged, "only {writes} writes were acknowledged");
-}
-
-async fn start(world: &World) {
-    for gateway in 0..world.gateways() {
-        world.start_surely(gateway).await.unwrap();
-    }
-}
-
-async fn create_past(world: &World) {
-    world.past(Wire::CreateTable, &create()).await.unwrap();
-}
-
-/// Has a gateway drop the table, or make it, and tries again until that is so.
-async fn surely(world: &World, gateway: usize, operation: Wire, done: Code) {
-    let body = if operation == Wire::CreateTable { create() } else { json!({ "TableName": TABLE }) };
-    for _ in 0..300 {
-        match world.ask(gateway, operation, &body, PATIENCE).await {
-            Ok(_) => return,
-            Err(error) if error.code == done => return,
-            Err(_) => world.clock.sleep(seconds(1.0)).await,
-        }
-    }
-    panic!("{operation:?} does not succeed")
-}
-
-/// Puts an item until that is acknowledged. Not for ever: a gateway may refuse the table until it is adopted.
-async fn put(world: &World, gateway: usize, item: &str, value: Value, pause: Duration) {
-    for _ in 0..3_000 {
-        match world.call(gateway, item, Operation::Put(value), PATIENCE).await {
-            Done::Answered(_) => return,
-            Done::NotDone(error) if error.code == Code::ValidationException => return,
-            _ => world.clock.sleep(pause).await,
-        }
-    }
-}
-
-fn value(number: usize) -> Value {
-    Value { number: number as i64, label: 1 }
-}
-
-/// Clients that put an item each, at once, through one gateway or the other.
-async fn put_all(world: &World, items: &[String], gateways: &[usize], pause: Duration, from: usize) {
-    let puts = items
-        .iter()
-        .enumerate()
-        .map(|(at, item)| put(world, gateways[at % gateways.len()], item, value(from + at), pause));
-    join_all(puts).await;
-}
 
 #[test]
 #[ignore = "until layout changes are fenced"]
@@ -110,7 +27,7 @@ fn puts_until_the_table_exists_are_found_although_the_store_denies_it_for_a_whil
         scene(seed, &[OWN], items(20), 20, |world, items| async move {
             start(&world).await;
             world.network.set(Weather { not_found: seconds(0.5), ..Weather::default() });
-            create_past(&world).await;
+            world.create_past().await;
             // What goes on to the store as it was sent is still on its way when another look-up finds the table, and finds it empty.
             world.network.plan(&name(0), Wire::PutItem, "\"game\"", 20, Fate::late(seconds(0.4)));
             let puts = items.iter().enumerate().map(|(at, item)| {
@@ -132,7 +49,7 @@ fn puts_until_the_table_exists_are_found_when_the_gateway_itself_makes_it() {
         start(&world).await;
         let made = async {
             world.clock.sleep(seconds(0.2)).await;
-            surely(&world, 0, Wire::CreateTable, Code::ResourceInUseException).await;
+            world.change_table(0, Wire::CreateTable).await;
         };
         join(made, put_all(&world, &items, &[0], seconds(0.005), 1)).await;
     });
@@ -142,7 +59,7 @@ fn puts_until_the_table_exists_are_found_when_the_gateway_itself_makes_it() {
 #[ignore = "until layout changes are fenced"]
 fn a_rule_is_rolled_out_while_another_gateway_knows_the_empty_table_as_whole() {
     scene(1, &[OWN, ""], items(40), 1, |world, items| async move {
-        create_past(&world).await;
+        world.create_past().await;
         world.start_surely(1).await.unwrap();
         let get = world.call(1, &items[0], Operation::Get, PATIENCE).await;
         assert!(matches!(get, Done::Answered(Answer::Saw(None))));
@@ -170,7 +87,7 @@ async fn with_old_knowledge(world: &World, item: &str, writes: Vec<LocalBoxFutur
 #[ignore = "until layout changes are fenced"]
 fn puts_that_are_late_during_an_index_adoption_are_in_every_query() {
     scene(1, &["", ""], items(16), 24, |world, items| async move {
-        create_past(&world).await;
+        world.create_past().await;
         start(&world).await;
         put_all(&world, &items, &[0], seconds(1.0), 1).await;
         world.clock.sleep(seconds(15.0)).await;
@@ -191,7 +108,7 @@ fn puts_that_are_late_during_an_index_adoption_are_in_every_query() {
 #[ignore = "until layout changes are fenced"]
 fn an_update_that_is_slow_while_an_index_is_brought_back_shows_no_physical_key() {
     scene(1, &["", ""], items(8), 16, |world, items| async move {
-        create_past(&world).await;
+        world.create_past().await;
         start(&world).await;
         put_all(&world, &items, &[0], seconds(1.0), 1).await;
         world.adopt_surely(BY_STATUS, Direction::Adopt).await;
@@ -227,7 +144,7 @@ fn a_put_that_waited_for_an_old_look_up_is_found() {
             world.clock.sleep(seconds(0.005)).await;
             world.stop(0, true);
             world.clock.sleep(seconds(1.0)).await;
-            create_past(&world).await;
+            world.create_past().await;
             put_all(&world, &items[6..], &[1], seconds(1.0), 100).await;
             world.clock.sleep(seconds(50.0)).await;
             world.stop(0, false);
@@ -315,10 +232,10 @@ fn buckets_of_a_table_that_was_made_again_are_open_to_every_gateway() {
     let days = (1..=6).map(|day| format!("2026-01-0{day}T00:00:00Z")).collect();
     scene(1, &[DAYS, DAYS], days, 12, |world, items| async move {
         start(&world).await;
-        surely(&world, 0, Wire::CreateTable, Code::ResourceInUseException).await;
+        world.change_table(0, Wire::CreateTable).await;
         put_all(&world, &items, &[0, 1], seconds(1.0), 1).await;
-        surely(&world, 0, Wire::DeleteTable, Code::ResourceNotFoundException).await;
-        surely(&world, 0, Wire::CreateTable, Code::ResourceInUseException).await;
+        world.change_table(0, Wire::DeleteTable).await;
+        world.change_table(0, Wire::CreateTable).await;
         put_all(&world, &items, &[1], seconds(1.0), 100).await;
         world.kill(0);
         world.start_surely(0).await.unwrap();

@@ -19,11 +19,14 @@ mod book;
 mod client;
 mod clock;
 mod ending;
+mod faults;
 mod fenced;
 mod log;
 mod network;
 mod process;
+mod scene;
 mod stories;
+mod table;
 mod world;
 
 use std::collections::BTreeMap;

@@ -9,20 +9,13 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures::future::{FutureExt, LocalBoxFuture, join_all};
 use heatsink_control::adopt::{AdoptError, Direction};
-use heatsink_dynamo::{Code, Operation as Wire};
+use heatsink_dynamo::Operation as Wire;
 use heatsink_history::{Operation, Value};
-use serde_json::{Value as Json, json};
 
 use crate::client::PATIENCE;
 use crate::network::Weather;
+use crate::table::{BY_STATUS, OWN};
 use crate::world::World;
-use crate::{INDEX, TABLE};
-
-/// The table's own keys over four shards.
-pub const OWN: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"calculated\"\nshards = 4\n";
-/// The index's keys over three.
-pub const BY_STATUS: &str =
-    "[[rule]]\ntable = \"Board\"\nindex = \"by-status\"\nstrategy = \"calculated\"\nshards = 3\n";
 
 /// What changes while clients go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,7 +152,7 @@ impl Stage {
         ));
         let there = !matches!(self.story, Story::Birth | Story::Rollout);
         if there && self.story != Story::Steady {
-            self.create_past().await;
+            world.create_past().await;
         }
         for gateway in 0..world.gateways() {
             if let Err(why) = world.start_surely(gateway).await {
@@ -178,7 +171,7 @@ impl Stage {
         // A request to drop the table may have been late.
         world.network.set(Weather::default());
         world.clock.sleep(seconds(60)).await;
-        let _ = world.past(Wire::CreateTable, &create()).await;
+        world.create_past().await;
         let unfinished = self.unfinished.take();
         if let Some((rules, direction)) = unfinished {
             world.adopt_surely(&rules, direction).await;
@@ -189,7 +182,7 @@ impl Stage {
     /// The table is there and every gateway has long known it, before the clients begin.
     async fn make_known(&self) {
         if self.story == Story::Steady {
-            self.create_through(0).await;
+            self.world.change_table(0, Wire::CreateTable).await;
         }
         let mut rng = self.rng(1);
         for gateway in 0..self.world.gateways() {
@@ -336,56 +329,18 @@ impl Stage {
 
     async fn create(&self, rng: &mut Rng) {
         if rng.bool() {
-            self.create_past().await;
+            self.world.create_past().await;
         } else {
-            self.create_through(rng.usize(..self.world.gateways())).await;
+            self.world.change_table(rng.usize(..self.world.gateways()), Wire::CreateTable).await;
         }
-    }
-
-    async fn create_past(&self) {
-        self.world.past(Wire::CreateTable, &create()).await.expect("the table can be made");
-    }
-
-    /// Has the table made by a gateway, however often it takes.
-    async fn create_through(&self, gateway: usize) {
-        for _ in 0..500 {
-            match self.world.ask(gateway, Wire::CreateTable, &create(), PATIENCE).await {
-                Ok(_) => return,
-                Err(error) if error.code == Code::ResourceInUseException => return,
-                Err(_) => self.world.clock.sleep(seconds(1)).await,
-            }
-        }
-        self.create_past().await;
     }
 
     /// Has the table dropped, past Heatsink or by a gateway.
     async fn drop_table(&self, rng: &mut Rng) {
-        let drop = json!({ "TableName": TABLE });
         if rng.bool() {
-            self.world.past(Wire::DeleteTable, &drop).await.expect("the table can be dropped");
-            return;
-        }
-        let gateway = rng.usize(..self.world.gateways());
-        for _ in 0..500 {
-            match self.world.ask(gateway, Wire::DeleteTable, &drop, PATIENCE).await {
-                Ok(_) => return,
-                Err(error) if error.code == Code::ResourceNotFoundException => return,
-                Err(_) => self.world.clock.sleep(seconds(1)).await,
-            }
+            self.world.drop_past().await;
+        } else {
+            self.world.change_table(rng.usize(..self.world.gateways()), Wire::DeleteTable).await;
         }
     }
-}
-
-/// The request that makes the table. Its index has no sort key: nothing but the shard tells where a page of it ends.
-pub fn create() -> Json {
-    let attribute = |name: &str| json!({ "AttributeName": name, "AttributeType": "S" });
-    let key = |name: &str, kind: &str| json!({ "AttributeName": name, "KeyType": kind });
-    json!({
-        "TableName": TABLE, "BillingMode": "PAY_PER_REQUEST",
-        "KeySchema": [key("pk", "HASH"), key("sk", "RANGE")],
-        "AttributeDefinitions": [attribute("pk"), attribute("sk"), attribute("status")],
-        "GlobalSecondaryIndexes": [{
-            "IndexName": INDEX, "KeySchema": [key("status", "HASH")], "Projection": { "ProjectionType": "ALL" },
-        }],
-    })
 }

@@ -100,8 +100,7 @@ impl World {
         }
     }
 
-    /// Lets all run that can, until all wait. Nobody is woken but by an event or by a task that ran before, so two rounds in which no
-    /// message went between tasks are enough.
+    /// Lets all run that can, until all wait. Tasks outside wake those of a process only by a message, so a round without one is the last.
     fn settle(&self, outside: &mut LocalPool) {
         loop {
             let before = self.book.messages.get();
