@@ -76,7 +76,7 @@ fn request(item: &str, operation: Operation) -> (Wire, Json) {
 
 /// What became of a call.
 #[derive(Debug)]
-pub enum Done {
+pub enum Reply {
     Answered(Answer),
     NotDone(Error),
     Unknown,
@@ -84,7 +84,7 @@ pub enum Done {
 
 impl World {
     /// One call on one item, written down in the book.
-    pub async fn call(&self, gateway: usize, item: &str, operation: Operation, patience: Duration) -> Done {
+    pub async fn call(&self, gateway: usize, item: &str, operation: Operation, patience: Duration) -> Reply {
         let (wire, request) = request(item, operation);
         let invoked = self.book.moment();
         let answer = match self.ask(gateway, wire, &request, patience).await {
@@ -92,15 +92,15 @@ impl World {
             Err(error) if error.code == Code::ConditionalCheckFailedException => Answer::Refused,
             Err(error) if error.outcome == Outcome::Unknown => {
                 self.book.call(item, invoked, operation, None);
-                return Done::Unknown;
+                return Reply::Unknown;
             }
             Err(error) => {
                 self.log.line(format!("  {item}: {operation}: not done by {}: {error}", name(gateway)));
-                return Done::NotDone(error);
+                return Reply::NotDone(error);
             }
         };
         self.book.call(item, invoked, operation, Some(answer));
-        Done::Answered(answer)
+        Reply::Answered(answer)
     }
 
     fn answer(&self, item: &str, operation: Operation, answer: &Json) -> Answer {

@@ -9,7 +9,7 @@ use heatsink_control::adopt::{AdoptError, Direction};
 use heatsink_dynamo::{Code, Error};
 use heatsink_history::{Operation, State};
 
-use crate::client::{Done, PATIENCE};
+use crate::client::{PATIENCE, Reply};
 use crate::network::Weather;
 use crate::world::{World, name};
 
@@ -82,8 +82,8 @@ impl World {
         let mut tries = 0;
         loop {
             match self.call(gateway, item, Operation::Get, PATIENCE).await {
-                Done::Answered(heatsink_history::Answer::Saw(state)) => return Ok(state),
-                Done::NotDone(error) if !error.retryable() || tries == TRIES => return Err(error),
+                Reply::Answered(heatsink_history::Answer::Saw(state)) => return Ok(state),
+                Reply::NotDone(error) if !error.retryable() || tries == TRIES => return Err(error),
                 _ if tries == TRIES => return Err(Error::internal("no answer")),
                 _ => tries += 1,
             }

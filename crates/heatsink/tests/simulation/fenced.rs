@@ -11,7 +11,7 @@ use heatsink_dynamo::{Code, Error, Operation as Wire, Outcome};
 use heatsink_history::{Answer, Operation, Value};
 use serde_json::{Value as Json, json};
 
-use crate::client::{Done, PATIENCE};
+use crate::client::{PATIENCE, Reply};
 use crate::network::{Fate, Weather};
 use crate::scene::{items, put, put_all, scene, seconds, start, value};
 use crate::stories::Story;
@@ -62,7 +62,7 @@ fn a_rule_is_rolled_out_while_another_gateway_knows_the_empty_table_as_whole() {
         world.create_past().await;
         world.start_surely(1).await.unwrap();
         let get = world.call(1, &items[0], Operation::Get, PATIENCE).await;
-        assert!(matches!(get, Done::Answered(Answer::Saw(None))));
+        assert!(matches!(get, Reply::Answered(Answer::Saw(None))));
         world.start_surely(0).await.unwrap();
         put_all(&world, &items, &[0, 1], seconds(1.0), 1).await;
         world.set_rules(1, OWN);
@@ -73,7 +73,7 @@ fn a_rule_is_rolled_out_while_another_gateway_knows_the_empty_table_as_whole() {
 
 /// Has gateway 1 plan requests with what it knew nearly ten seconds ago: one request looks again, and waits long for its answer, while
 /// those beside it go on with what is known.
-async fn with_old_knowledge(world: &World, item: &str, writes: Vec<LocalBoxFuture<'_, Done>>) {
+async fn with_old_knowledge(world: &World, item: &str, writes: Vec<LocalBoxFuture<'_, Reply>>) {
     world.network.plan(&name(1), Wire::DescribeTable, "", 1, Fate::late(seconds(5.0)));
     let look = world.call(1, item, Operation::Get, PATIENCE);
     let writes = async {

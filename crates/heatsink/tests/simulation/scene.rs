@@ -8,7 +8,7 @@ use futures::future::join_all;
 use heatsink_dynamo::Code;
 use heatsink_history::{Operation, Value};
 
-use crate::client::{Done, PATIENCE};
+use crate::client::{PATIENCE, Reply};
 use crate::world::World;
 
 pub fn seconds(seconds: f64) -> Duration {
@@ -71,8 +71,8 @@ pub async fn start(world: &World) {
 pub async fn put(world: &World, gateway: usize, item: &str, value: Value, pause: Duration) {
     for _ in 0..3_000 {
         match world.call(gateway, item, Operation::Put(value), PATIENCE).await {
-            Done::Answered(_) => return,
-            Done::NotDone(error) if error.code == Code::ValidationException => return,
+            Reply::Answered(_) => return,
+            Reply::NotDone(error) if error.code == Code::ValidationException => return,
             _ => world.clock.sleep(pause).await,
         }
     }

@@ -189,7 +189,7 @@ impl Stage {
             for item in &self.items {
                 for _ in 0..200 {
                     let put = Operation::Put(self.value(&mut rng));
-                    if let crate::client::Done::Answered(_) =
+                    if let crate::client::Reply::Answered(_) =
                         self.world.call(gateway, item, put, PATIENCE).await
                     {
                         break;
