@@ -1,0 +1,299 @@
+//! The way from each process to the store and back. A request can be late, its answer can be lost, a read can arrive twice, the store
+//! can throttle, and it can deny for a while that a new table is there.
+//!
+//! The store itself carries out one request at a time, at the moment when it arrives.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use futures::FutureExt;
+use futures::channel::oneshot;
+use futures::executor::block_on;
+use futures::future::{BoxFuture, Either, select};
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_env::Moment;
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+use serde_json::Value as Json;
+
+use crate::TABLE;
+use crate::clock::{Clock, ProcessEnv};
+use crate::log::Log;
+
+/// How long a process waits for an answer, as an upstream's default is.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a request takes to the store, or an answer back, on a good day: up to this.
+const QUICK: Duration = Duration::from_millis(20);
+
+/// Who reaches the store past Heatsink, in any weather.
+pub const PAST: &str = "past";
+
+/// How bad the network and the store are. Of `n` requests one meets the mischief; 0 is never.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Weather {
+    /// Requests that arrive up to [`latest`](Self::latest) late.
+    pub late: u64,
+    pub latest: Duration,
+    /// Answers that never come, or that a broken connection takes with it.
+    pub lost: u64,
+    /// Requests that the store throttles.
+    pub throttled: u64,
+    /// Reads that arrive twice.
+    pub twice: u64,
+    /// For how long DescribeTable may say that a new table is not there.
+    pub not_found: Duration,
+}
+
+/// What becomes of one request.
+#[derive(Clone, Copy, Debug)]
+pub struct Fate {
+    pub there: Duration,
+    pub back: Duration,
+    /// The answer is lost; the connection breaks, or is silent.
+    pub lost: Option<Lost>,
+    pub throttled: bool,
+    pub twice: Option<Duration>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Lost {
+    Broken,
+    Silent,
+}
+
+impl Fate {
+    /// A request that arrives so late and is answered at once.
+    pub fn late(there: Duration) -> Fate {
+        Fate { there, back: Duration::from_millis(1), lost: None, throttled: false, twice: None }
+    }
+}
+
+/// What a test has planned for requests of a process, if they fit.
+struct Planned {
+    process: String,
+    operation: Operation,
+    text: String,
+    fate: Fate,
+    times: usize,
+}
+
+pub struct Network {
+    clock: Clock,
+    log: Log,
+    store: Embedded,
+    state: Mutex<State>,
+    /// Counts every event that the history knows of.
+    ticks: AtomicU64,
+}
+
+struct State {
+    rng: Rng,
+    weather: Weather,
+    planned: Vec<Planned>,
+    /// The engine draws ids of tables by chance: the world sees the number of each instead.
+    ids: Vec<String>,
+    born: HashMap<String, Moment>,
+    /// When the table was dropped, in ticks.
+    dropped: Vec<(u64, u64)>,
+}
+
+impl Network {
+    pub fn new(clock: &Clock, log: &Log, seed: u64) -> Arc<Network> {
+        let env = Arc::new(ProcessEnv::new(clock, seed));
+        Arc::new(Network {
+            clock: clock.clone(),
+            log: log.clone(),
+            store: Embedded::memory_with(env).unwrap(),
+            state: Mutex::new(State {
+                rng: Rng::with_seed(seed),
+                weather: Weather::default(),
+                planned: Vec::new(),
+                ids: Vec::new(),
+                born: HashMap::new(),
+                dropped: Vec::new(),
+            }),
+            ticks: AtomicU64::new(0),
+        })
+    }
+
+    /// A link for a process of that name.
+    pub fn link(self: &Arc<Self>, process: &str) -> Arc<dyn Store> {
+        Arc::new(Link { network: Arc::clone(self), process: process.to_owned() })
+    }
+
+    pub fn set(&self, weather: Weather) {
+        self.state.lock().unwrap().weather = weather;
+    }
+
+    /// The next so many requests of a process that hold a text meet that fate.
+    pub fn plan(&self, process: &str, operation: Operation, text: &str, times: usize, fate: Fate) {
+        let (process, text) = (process.to_owned(), text.to_owned());
+        self.state.lock().unwrap().planned.push(Planned { process, operation, text, fate, times });
+    }
+
+    /// The next moment of the history.
+    pub fn tick(&self) -> u64 {
+        self.ticks.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// From when to when the table was dropped, each time.
+    pub fn dropped(&self) -> Vec<(u64, u64)> {
+        self.state.lock().unwrap().dropped.clone()
+    }
+
+    /// Has the store carry a request out.
+    fn act(&self, operation: Operation, body: &Bytes) -> Result<Bytes, Error> {
+        let answer = block_on(self.store.call(operation, body.clone()));
+        let state = &mut *self.state.lock().unwrap();
+        match (operation, table_of(body)) {
+            (Operation::CreateTable, Some(table)) if answer.is_ok() => {
+                state.born.insert(table, self.clock.now());
+            }
+            (Operation::DeleteTable, Some(table)) if answer.is_ok() && table == TABLE => {
+                state.dropped.push((self.tick(), self.tick()));
+            }
+            _ => {}
+        }
+        answer.map(|answer| state.renumbered(operation, answer))
+    }
+
+    fn fate(&self, process: &str, operation: Operation, body: &[u8]) -> Fate {
+        let state = &mut *self.state.lock().unwrap();
+        let text = String::from_utf8_lossy(body);
+        let fits = |planned: &&mut Planned| {
+            planned.times > 0
+                && planned.process == process
+                && planned.operation == operation
+                && text.contains(&planned.text)
+        };
+        if let Some(planned) = state.planned.iter_mut().find(fits) {
+            planned.times -= 1;
+            return planned.fate;
+        }
+        let weather = if process == PAST { Weather::default() } else { state.weather };
+        let Weather { late, latest, lost, throttled, twice, .. } = weather;
+        let rng = &mut state.rng;
+        let mut one_in = |n: u64| n > 0 && rng.u64(0..n) == 0;
+        let (late, lost, throttled, twice) = (one_in(late), one_in(lost), one_in(throttled), one_in(twice));
+        let mut within = |most: Duration| Duration::from_micros(rng.u64(100..most.as_micros() as u64));
+        Fate {
+            there: within(if late { latest } else { QUICK }),
+            back: within(QUICK),
+            twice: (twice && operation.only_reads()).then(|| within(latest.max(QUICK))),
+            lost: lost.then(|| if rng.bool() { Lost::Broken } else { Lost::Silent }),
+            throttled,
+        }
+    }
+
+    /// What the store answers to a request of a process.
+    fn answer(
+        &self,
+        process: &str,
+        operation: Operation,
+        body: &Bytes,
+        throttled: bool,
+    ) -> Result<Bytes, Error> {
+        if throttled && operation.touches_items() {
+            return Err(Error::new(Code::ProvisionedThroughputExceededException, "slow down"));
+        }
+        if operation == Operation::DescribeTable && process != PAST {
+            let state = &mut *self.state.lock().unwrap();
+            let born = table_of(body).and_then(|table| state.born.get(&table).copied());
+            let new = born.is_some_and(|born| self.clock.now().since(born) < state.weather.not_found);
+            if new && state.rng.bool() {
+                return Err(Error::new(Code::ResourceNotFoundException, "Requested resource not found"));
+            }
+        }
+        self.act(operation, body)
+    }
+}
+
+impl State {
+    fn renumbered(&mut self, operation: Operation, answer: Bytes) -> Bytes {
+        if operation.touches_items() {
+            return answer;
+        }
+        let mut text = String::from_utf8_lossy(&answer).into_owned();
+        if let Some((_, rest)) = text.split_once("\"TableId\":\"") {
+            let id = rest.split('"').next().unwrap_or_default().to_owned();
+            let number = self.ids.iter().position(|known| *known == id).unwrap_or_else(|| {
+                self.ids.push(id.clone());
+                self.ids.len() - 1
+            });
+            text = text.replace(&id, &format!("table-{number}"));
+        }
+        Bytes::from(text)
+    }
+}
+
+fn table_of(body: &[u8]) -> Option<String> {
+    let body: Json = serde_json::from_slice(body).ok()?;
+    body["TableName"].as_str().map(str::to_owned)
+}
+
+/// The store as one process reaches it.
+struct Link {
+    network: Arc<Network>,
+    process: String,
+}
+
+type Answering = Arc<Mutex<Option<oneshot::Sender<Result<Bytes, Error>>>>>;
+
+impl Link {
+    /// Sends the request on its way. It arrives whatever becomes of the process.
+    fn send(&self, operation: Operation, body: &Bytes, fate: Fate, answering: &Answering) {
+        let (network, process) = (Arc::clone(&self.network), self.process.clone());
+        let (body, answering) = (body.clone(), Arc::clone(answering));
+        self.network.clock.after(fate.there, move || {
+            let answer = network.answer(&process, operation, &body, fate.throttled);
+            network.log.line(format!(
+                "    store: {} of {process}{}: {}{} <- {}",
+                operation.name(),
+                if fate.there > QUICK { format!(" ({:?} late)", fate.there) } else { String::new() },
+                answer.as_ref().map_or_else(|error| error.code.name().to_owned(), |_| "done".to_owned()),
+                fate.lost.map_or(String::new(), |lost| format!(", answer lost ({lost:?})")),
+                String::from_utf8_lossy(&body),
+            ));
+            let answer = match fate.lost {
+                Some(Lost::Silent) => return,
+                Some(Lost::Broken) => Err(lost(operation)),
+                None => answer,
+            };
+            let clock = network.clock.clone();
+            clock.after(fate.back, move || {
+                if let Some(answering) = answering.lock().unwrap().take() {
+                    let _ = answering.send(answer);
+                }
+            });
+        });
+    }
+}
+
+impl Store for Link {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        async move {
+            let fate = self.network.fate(&self.process, operation, &body);
+            let (answering, answered) = oneshot::channel();
+            let answering = Arc::new(Mutex::new(Some(answering)));
+            self.send(operation, &body, fate, &answering);
+            if let Some(there) = fate.twice {
+                self.send(operation, &body, Fate { there, ..fate }, &answering);
+            }
+            match select(answered, self.network.clock.sleep(PATIENCE)).await {
+                Either::Left((Ok(answer), _)) => answer,
+                _ => Err(lost(operation)),
+            }
+        }
+        .boxed()
+    }
+}
+
+/// What an upstream says when an answer is lost.
+fn lost(operation: Operation) -> Error {
+    let outcome = if operation.only_reads() { Outcome::NotDone } else { Outcome::Unknown };
+    Error::unavailable("the answer was lost", outcome)
+}

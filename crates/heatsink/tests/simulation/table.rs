@@ -1,0 +1,66 @@
+//! The table of all simulations, the rules for it, and how it comes and goes.
+
+use std::time::Duration;
+
+use heatsink_dynamo::{Code, Operation as Wire};
+use serde_json::{Value as Json, json};
+
+use crate::client::PATIENCE;
+use crate::world::World;
+use crate::{INDEX, TABLE};
+
+/// The table's own keys over four shards.
+pub const OWN: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"calculated\"\nshards = 4\n";
+/// The index's keys over three.
+pub const BY_STATUS: &str =
+    "[[rule]]\ntable = \"Board\"\nindex = \"by-status\"\nstrategy = \"calculated\"\nshards = 3\n";
+
+impl World {
+    /// Makes the table past Heatsink, if it is not there.
+    pub async fn create_past(&self) {
+        if let Err(error) = self.past(Wire::CreateTable, &create()).await {
+            assert_eq!(error.code, Code::ResourceInUseException, "{error}");
+        }
+    }
+
+    /// Drops the table past Heatsink, if it is there.
+    pub async fn drop_past(&self) {
+        if let Err(error) = self.past(Wire::DeleteTable, &of_table()).await {
+            assert_eq!(error.code, Code::ResourceNotFoundException, "{error}");
+        }
+    }
+
+    /// Has a gateway make the table, or drop it, and tries again until that is so.
+    pub async fn change_table(&self, gateway: usize, operation: Wire) {
+        let (body, so) = match operation {
+            Wire::CreateTable => (create(), Code::ResourceInUseException),
+            _ => (of_table(), Code::ResourceNotFoundException),
+        };
+        for _ in 0..500 {
+            match self.ask(gateway, operation, &body, PATIENCE).await {
+                Ok(_) => return,
+                Err(error) if error.code == so => return,
+                Err(_) => self.clock.sleep(Duration::from_secs(1)).await,
+            }
+        }
+        self.book.fault(format!("{} does not succeed", operation.name()));
+    }
+}
+
+fn of_table() -> Json {
+    json!({ "TableName": TABLE })
+}
+
+/// The request that makes the table. Its index has no sort key: nothing but the shard tells where a page of it ends.
+fn create() -> Json {
+    let attribute = |name: &str| json!({ "AttributeName": name, "AttributeType": "S" });
+    let key = |name: &str, kind: &str| json!({ "AttributeName": name, "KeyType": kind });
+    json!({
+        "TableName": TABLE, "BillingMode": "PAY_PER_REQUEST",
+        "KeySchema": [key("pk", "HASH"), key("sk", "RANGE")],
+        "AttributeDefinitions": [attribute("pk"), attribute("sk"), attribute("status")],
+        "GlobalSecondaryIndexes": [{
+            "IndexName": INDEX, "KeySchema": [key("status", "HASH")], "Projection": { "ProjectionType": "ALL" },
+        }],
+    })
+}

@@ -1,0 +1,311 @@
+//! Gateways, workers and clients around one store, on one thread and in virtual time.
+//!
+//! Gateways and workers are processes; clients, and whoever stops and kills processes, are tasks of the world itself. The world lets
+//! everything run that can, and then moves on to the next event. Nothing else decides what happens when, so a seed replays a run.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::channel::oneshot;
+use futures::executor::LocalPool;
+use futures::future::{Either, select};
+use futures::task::LocalSpawnExt;
+use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_control::{Control, MAX_AGE, Rules, StartError};
+use heatsink_dynamo::{Error, Operation, Outcome};
+use heatsink_env::Env;
+use heatsink_gateway::{Limits, Service};
+use heatsink_store::Store;
+use serde_json::Value as Json;
+
+use crate::book::Book;
+use crate::clock::{Clock, ProcessEnv};
+use crate::log::Log;
+use crate::network::{Network, PAST};
+use crate::process::Process;
+
+/// A run that takes more virtual time than this hangs.
+const LONGEST: Duration = Duration::from_secs(24 * 3600);
+
+pub struct World {
+    pub clock: Clock,
+    pub log: Log,
+    pub network: Arc<Network>,
+    pub book: Book,
+    seed: u64,
+    gateways: RefCell<Vec<Gateway>>,
+    workers: RefCell<Vec<Rc<Process>>>,
+    /// Processes that were made, each with randomness of its own.
+    made: Cell<u64>,
+}
+
+struct Gateway {
+    rules: String,
+    running: Option<(Rc<Process>, Option<Arc<Service>>)>,
+}
+
+impl World {
+    pub fn new(seed: u64) -> Rc<World> {
+        let clock = Clock::default();
+        let log = Log::new(&clock);
+        let network = Network::new(&clock, &log, seed);
+        let book = Book::new(Arc::clone(&network), log.clone());
+        let (gateways, workers, made) = (RefCell::default(), RefCell::default(), Cell::new(0));
+        Rc::new(World { clock, log, network, book, seed, gateways, workers, made })
+    }
+
+    /// A gateway, as `heatsink serve` makes one. Every gateway of the simulation is made here, within its own process.
+    async fn gateway(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: Rules,
+    ) -> Result<Arc<Service>, StartError> {
+        let control = Control::start(Arc::clone(&store), Arc::clone(&env), rules).await?;
+        Ok(Arc::new(Service::new(store, control, env, Limits::default(), "us-east-1")))
+    }
+
+    /// One run of `heatsink adopt`, within its own process.
+    async fn worker(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: Rules,
+        table: String,
+        direction: Direction,
+    ) -> Result<Report, AdoptError> {
+        let adoption = Adoption::prepare(store, env, &rules, &table, direction).await?;
+        adoption.run(Options { concurrency: 2, settle: MAX_AGE }, &Quiet).await
+    }
+
+    /// Carries a script out to its end.
+    pub fn run(self: &Rc<Self>, script: impl Future<Output = ()> + 'static) {
+        let mut outside = LocalPool::new();
+        let done = Rc::new(Cell::new(false));
+        let ends = Rc::clone(&done);
+        let script = async move {
+            script.await;
+            ends.set(true);
+        };
+        outside.spawner().spawn_local(script).unwrap();
+        loop {
+            self.settle(&mut outside);
+            if done.get() {
+                return;
+            }
+            let event = self.clock.next().expect("the script waits for nothing");
+            assert!(Duration::from_nanos(self.clock.now().0) < LONGEST, "the script hangs");
+            event();
+        }
+    }
+
+    /// Lets all run that can, until all wait. Tasks outside wake those of a process only by a message, so a round without one is the last.
+    fn settle(&self, outside: &mut LocalPool) {
+        loop {
+            let before = self.book.messages.get();
+            outside.run_until_stalled();
+            let running: Vec<Rc<Process>> = self.processes();
+            running.iter().for_each(|process| process.run());
+            drop(running);
+            outside.run_until_stalled();
+            if self.book.messages.get() == before {
+                return;
+            }
+        }
+    }
+
+    fn processes(&self) -> Vec<Rc<Process>> {
+        let gateways = self.gateways.borrow();
+        let gateways = gateways.iter().filter_map(|gateway| Some(Rc::clone(&gateway.running.as_ref()?.0)));
+        gateways.chain(self.workers.borrow().iter().map(Rc::clone)).collect()
+    }
+
+    fn env(&self) -> Arc<ProcessEnv> {
+        self.made.set(self.made.get() + 1);
+        Arc::new(ProcessEnv::new(
+            &self.clock,
+            self.seed.wrapping_mul(1_000_003).wrapping_add(self.made.get()),
+        ))
+    }
+
+    /// Runs something within a process. Its answer is cancelled if the process is killed before.
+    fn within<T: Send + 'static>(
+        &self,
+        process: &Process,
+        work: impl Future<Output = T> + Send + 'static,
+    ) -> (oneshot::Receiver<T>, tokio::task::JoinHandle<()>) {
+        let (done, result) = oneshot::channel();
+        self.book.message();
+        let task = process.handle().spawn(async move { drop(done.send(work.await)) });
+        (result, task)
+    }
+
+    /// Adds a gateway that is not started yet. Returns its number.
+    pub fn add_gateway(&self, rules: &str) -> usize {
+        let mut gateways = self.gateways.borrow_mut();
+        gateways.push(Gateway { rules: rules.to_owned(), running: None });
+        gateways.len() - 1
+    }
+
+    pub fn gateways(&self) -> usize {
+        self.gateways.borrow().len()
+    }
+
+    /// Gives a gateway other rules, from its next start on.
+    pub fn set_rules(&self, gateway: usize, rules: &str) {
+        self.gateways.borrow_mut()[gateway].rules = rules.to_owned();
+    }
+
+    /// Starts a gateway that does not run, and waits until it serves. `Err` with the reason if it ended before.
+    pub async fn start(&self, gateway: usize) -> Result<(), String> {
+        let process = Rc::new(Process::new());
+        let name = name(gateway);
+        let (store, env) = (self.network.link(&name), self.env());
+        let rules = {
+            let mut gateways = self.gateways.borrow_mut();
+            gateways[gateway].running = Some((Rc::clone(&process), None));
+            Rules::read("rules", &gateways[gateway].rules).expect("the rules are valid")
+        };
+        self.log.line(format!("{name} starts"));
+        let (started, _) = self.within(&process, World::gateway(store, env, rules));
+        // Only the world holds it, so that it can be killed meanwhile.
+        let weak = Rc::downgrade(&process);
+        drop(process);
+        let started = started.await.map_err(|_| "killed".to_owned()).and_then(|started| {
+            started.map_err(|error| match error {
+                StartError::Rules(why) => why,
+                StartError::Store(why) => why.to_string(),
+            })
+        });
+        let mut gateways = self.gateways.borrow_mut();
+        let running = &mut gateways[gateway].running;
+        let process = weak.upgrade().ok_or("killed")?;
+        match started {
+            Ok(service) => {
+                *running = Some((process, Some(service)));
+                self.log.line(format!("{name} serves"));
+                Ok(())
+            }
+            Err(why) => {
+                *running = None;
+                self.log.line(format!("{name} does not start: {why}"));
+                Err(why)
+            }
+        }
+    }
+
+    /// Starts a gateway that does not run, however often it takes.
+    pub async fn start_surely(&self, gateway: usize) -> Result<(), String> {
+        let mut failed = Ok(());
+        for _ in 0..50 {
+            if self.is_serving(gateway) {
+                return Ok(());
+            }
+            self.kill(gateway);
+            failed = self.start(gateway).await;
+            if failed.is_err() {
+                self.clock.sleep(Duration::from_secs(3)).await;
+            }
+        }
+        failed
+    }
+
+    pub fn is_serving(&self, gateway: usize) -> bool {
+        matches!(self.gateways.borrow()[gateway].running, Some((_, Some(_))))
+    }
+
+    /// Kills a gateway with all that it does.
+    pub fn kill(&self, gateway: usize) {
+        let killed = self.gateways.borrow_mut()[gateway].running.take();
+        if killed.is_some() {
+            self.log.line(format!("{} is killed", name(gateway)));
+            self.book.message();
+        }
+    }
+
+    /// Stops a gateway, as SIGSTOP does, or lets it go on.
+    pub fn stop(&self, gateway: usize, stopped: bool) {
+        if let Some((process, _)) = &self.gateways.borrow()[gateway].running {
+            process.stop(stopped);
+            self.log.line(format!("{} {}", name(gateway), if stopped { "is stopped" } else { "goes on" }));
+            self.book.message();
+        }
+    }
+
+    /// A client's request to a gateway. A client that has no answer after `patience` hangs up: a read then ends, anything else goes on.
+    pub async fn ask(
+        &self,
+        gateway: usize,
+        operation: Operation,
+        body: &Json,
+        patience: Duration,
+    ) -> Result<Json, Error> {
+        let running = self.gateways.borrow()[gateway].running.clone();
+        let Some((process, Some(service))) = running else {
+            return Err(Error::unavailable("connection refused", Outcome::NotDone));
+        };
+        let body = Bytes::from(body.to_string());
+        let (answer, task) = self.within(&process, async move { service.call(operation, body).await });
+        drop(process);
+        match select(answer, self.clock.sleep(patience)).await {
+            Either::Left((Ok(answer), _)) => {
+                answer.map(|answer| serde_json::from_slice(&answer).expect("an answer is JSON"))
+            }
+            Either::Left((Err(_), _)) => Err(Error::unavailable("connection reset", Outcome::Unknown)),
+            Either::Right(_) => {
+                if operation.only_reads() {
+                    task.abort();
+                    self.book.message();
+                }
+                Err(Error::unavailable("the client hung up", Outcome::Unknown))
+            }
+        }
+    }
+
+    /// A request to the store past Heatsink.
+    pub async fn past(&self, operation: Operation, body: &Json) -> Result<Json, Error> {
+        let link = self.network.link(PAST);
+        let answer = link.call(operation, Bytes::from(body.to_string())).await?;
+        Ok(serde_json::from_slice(&answer).expect("an answer is JSON"))
+    }
+
+    /// Runs `heatsink adopt` for a table. It is killed after `life`, if it has not ended by then: `None`.
+    pub async fn adopt(
+        &self,
+        rules: &str,
+        direction: Direction,
+        life: Duration,
+    ) -> Option<Result<Report, AdoptError>> {
+        let process = Rc::new(Process::new());
+        self.workers.borrow_mut().push(Rc::clone(&process));
+        let (store, env) = (self.network.link("worker"), self.env());
+        let rules = Rules::read("rules", rules).expect("the rules are valid");
+        let table = crate::TABLE.to_owned();
+        self.log.line(format!("adopt begins: {direction:?}"));
+        let (done, _) = self.within(&process, World::worker(store, env, rules, table, direction));
+        let done = match select(done, self.clock.sleep(life)).await {
+            Either::Left((done, _)) => done.ok(),
+            Either::Right(_) => None,
+        };
+        self.workers.borrow_mut().retain(|worker| !Rc::ptr_eq(worker, &process));
+        self.log.line(match &done {
+            None => "adopt is killed".to_owned(),
+            Some(Ok(report)) => format!("adopt is done: {report:?}"),
+            Some(Err(error)) => format!("adopt ends: {error}"),
+        });
+        done
+    }
+}
+
+/// The name of a gateway in the log.
+pub fn name(gateway: usize) -> String {
+    format!("gateway {gateway}")
+}
+
+struct Quiet;
+
+impl Watch for Quiet {
+    fn phase(&self, _: Phase, _: Option<u64>) {}
+    fn passed(&self, _: u64) {}
+}
