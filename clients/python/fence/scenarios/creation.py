@@ -1,0 +1,58 @@
+"""Clients put until the table exists, beside its CreateTable: through one gateway, and through four."""
+
+from itertools import count
+
+from fence.clients import FAILURES, create
+from fence.oracle import ACKED
+
+RULES = """
+[[rule]]
+table = "New-*"
+strategy = "calculated"
+shards = 5
+"""
+CLIENTS, ITEMS = 12, 3
+
+
+def run(stage):
+    stage.begin(RULES)
+    # Some requests are a little late, as on any network, so that a request can pass a CreateTable on the way.
+    stage.network.weather(delayed=0.5, longest=0.04)
+    rounds = 0
+    while rounds < 2 or stage.left() > 0:
+        one_round(stage, f"New-{rounds}", [0] if rounds % 2 == 0 else range(len(stage.clients.at)))
+        rounds += 1
+    stage.notes.append(f"{rounds} tables")
+    stage.network.weather()
+    stage.settle()
+
+
+def one_round(stage, table, gateways):
+    clients, before = stage.clients, stage.acked()
+
+    def put_until_there(name):
+        rng = stage.random(table, name)
+        numbers = count()
+        for item in range(ITEMS):
+            while not clients.stopping.is_set():
+                if clients.put(rng.choice(gateways), table, "hot", f"{name}-{item}", f"{next(numbers)}") == ACKED:
+                    break
+
+    for name in range(CLIENTS):
+        clients.run(put_until_there, f"c{name}")
+    clients.rest(0.1 + 0.2 * stage.rng.random())
+    made = stage.rng.choice(gateways)
+    for _ in range(20):
+        try:
+            create(clients.at[made], table)
+            break
+        except FAILURES as error:
+            if "ResourceInUse" in str(error):
+                break
+            clients.rest(0.2)
+    stage.oracle.pulse(table).watch()
+    timeout = 3 * stage.cluster.bounds.step
+    if not stage.until(lambda: stage.acked() - before >= CLIENTS * ITEMS, timeout):
+        stage.fault("refused", f"puts to {table} {timeout:.0f} s after CreateTable")
+    clients.join()
+    stage.oracle.pulse(table).rest()

@@ -1,0 +1,65 @@
+"""A gateway stands still in the middle of its writes, past its lease, while the layout changes; then it goes on."""
+
+from fence.clients import create
+from fence.cluster import DIRECTORY
+from fence.oracle import ACKED
+
+RULES = """
+[[rule]]
+table = "Events"
+strategy = "bucket"
+bucket = "day"
+shards = 4
+"""
+TABLE, CLIENTS, LATE = "Events", 3, 8
+
+
+def run(stage):
+    stage.begin(RULES)
+    clients, gateways = stage.clients, stage.cluster.gateways
+    create(clients.at[0], TABLE)
+    for number in range(40):
+        while clients.put(number % len(gateways), TABLE, "e", f"2026-01-0{1 + number % 3}T00:00:00Z#{number:03}", f"{number}") != ACKED:
+            pass
+    # From now on the record alone says how the table lies, so that it can be brought back under running gateways.
+    for gateway in gateways:
+        gateway.stop()
+        gateway.start("")
+    for number in range(len(gateways)):
+        clients.query(number, TABLE, "e")
+    for name in range(CLIENTS):
+        clients.until_stopped(stage.random(name), writer(stage, name))
+    stage.oracle.pulse(TABLE).watch()
+    stage.more(20, "writes before a gateway stops")
+    # The first item of a day is two writes: the day's row in the directory, then the item. The gateway stops between them.
+    stopped, sent = gateways[-1], []
+    with stage.network.hold([stopped.name], None, DIRECTORY, answer=True) as hold:
+        for number in range(LATE):
+            sent.append(clients.run(clients.put, stopped.number, TABLE, "e", f"2026-02-{10 + number}T00:00:00Z#late", f"late{number}"))
+        if not hold.wait(10, LATE // 2):
+            stage.notes.append(f"only {hold.held} writes were under way")
+        stopped.pause()
+    # And these lie in its socket while it stands still.
+    sent += [clients.run(clients.put, stopped.number, TABLE, "e", f"2026-01-01T00:00:00Z#waits{number}", "w") for number in range(5)]
+    took = stage.adopt(TABLE, "", back=True)
+    if took < stage.cluster.bounds.lease:
+        clients.rest(stage.cluster.bounds.lease - took)
+    stopped.resume()
+    for thread in sent:
+        thread.join()
+    stage.more(20, "writes after the gateway went on")
+    stage.settle()
+
+
+def writer(stage, name):
+    count, clients = iter(range(1 << 40)), stage.clients
+
+    def work(rng):
+        number = next(count)
+        sk = f"2026-01-0{1 + rng.randrange(3)}T00:00:00Z#{name}-{number}"
+        clients.put(rng.randrange(len(clients.at) - 1), TABLE, "e", sk, f"{name}-{number}")
+        if number % 20 == 0:
+            clients.query(rng.randrange(len(clients.at) - 1), TABLE, "e", rng.choice([None, 6]))
+        clients.rest(0.03)
+
+    return work
