@@ -37,7 +37,7 @@ class Bounds:
 
     def text(self):
         fields = {"lease": self.lease, "heartbeat": self.heartbeat, "poll": self.poll, "straggler": self.straggler}
-        return "[fence]\n" + "".join(f'{name} = "{round(1000 * value)}ms"\n' for name, value in fields.items()) + "\n"
+        return "[fence]\n" + "".join(f'{name} = "{duration(value)}"\n' for name, value in fields.items()) + "\n"
 
     @property
     def step(self):
@@ -201,7 +201,10 @@ class Cluster:
         """Whether this build has a fence whose bounds can be configured."""
         file = self.scratch / "probe.toml"
         file.write_text(SHORT.text())
-        return subprocess.run([self.binary, "config", "check", "--rules", str(file)], capture_output=True).returncode == 0
+        checked = subprocess.run([self.binary, "config", "check", "--rules", str(file)], capture_output=True, text=True)
+        if checked.returncode != 0 and "unknown field `fence`" not in checked.stderr:
+            raise RuntimeError(f"the bounds of the fence are not taken: {checked.stderr}")
+        return checked.returncode == 0
 
 
 class Adoption:
@@ -222,6 +225,11 @@ class Adoption:
     def kill(self):
         self.process.kill()
         self.process.communicate()
+
+
+def duration(seconds):
+    """As a configuration has it: `4s`, `500ms`."""
+    return f"{seconds:.0f}s" if seconds == int(seconds) else f"{1000 * seconds:.0f}ms"
 
 
 def free_port():
