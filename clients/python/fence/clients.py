@@ -6,6 +6,7 @@ boto3 sends each request once, so that every outcome is the gateway's own. Not h
 import threading
 import time
 from collections import defaultdict
+from contextlib import contextmanager
 
 import boto3
 from botocore.config import Config
@@ -50,6 +51,8 @@ class Clients:
         self.raw = connect(cluster.store.endpoint)
         self.stopping = threading.Event()
         self.threads, self.broken = [], []
+        self._resting = False
+        self._busy, self._idle = 0, threading.Condition()
 
     # Threads.
 
@@ -73,9 +76,34 @@ class Clients:
 
         def body():
             while not self.stopping.is_set():
-                work(rng)
+                with self._idle:
+                    if not self._idle.wait_for(lambda: not self._resting, 1):
+                        continue
+                    self._busy += 1
+                try:
+                    work(rng)
+                finally:
+                    with self._idle:
+                        self._busy -= 1
+                        self._idle.notify_all()
 
         return self.run(body)
+
+    @contextmanager
+    def nobody(self):
+        """While this lasts nobody works of those who work until stopped: the keys of a table move only while nobody uses it."""
+        with self._idle:
+            self._resting = True
+            self._idle.wait_for(lambda: self._busy == 0, PATIENCE)
+        watched = [pulse for pulse in list(self.oracle.pulses.values()) if pulse.rest()]
+        try:
+            yield
+        finally:
+            for pulse in watched:
+                pulse.watch()
+            with self._idle:
+                self._resting = False
+                self._idle.notify_all()
 
     def join(self):
         """Tells all threads to stop, and waits."""

@@ -270,7 +270,8 @@ class Pulse:
                 self.last = now
 
     def rest(self):
-        """Writers end."""
+        """Writers end. Returns whether any were at it."""
         self.beat()
         with self.lock:
-            self.last = None
+            watched, self.last = self.last is not None, None
+            return watched

@@ -17,7 +17,7 @@ def settle(stage):
     """Reads and compares. What a gateway refuses is asked for again, for as long as a few steps take."""
     clients, oracle, bounds = stage.clients, stage.oracle, stage.cluster.bounds
     # What every gateway is told by now, nobody needs to find out during the reading.
-    time.sleep(2 * bounds.poll + 1)
+    time.sleep(2 * bounds.poll)
     deadline = time.monotonic() + 3 * bounds.step
     reads = []
     for table, known in oracle.tables.items():

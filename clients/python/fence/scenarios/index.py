@@ -11,6 +11,7 @@ strategy = "calculated"
 shards = 8
 """
 TABLE, ITEMS, CLIENTS = "Tasks", 40, 3
+LATE_A_STEP, MOST_LATE = 16, 96
 STATUSES = ("open", "done", "held")
 
 
@@ -26,23 +27,26 @@ def run(stage):
     for name in range(CLIENTS):
         clients.until_stopped(stage.random(name), writer(stage, name))
         clients.until_stopped(stage.random("reader", name), lambda rng: read(stage, rng))
-    turn(stage, False, late_put, stage.cluster.bounds.late)
-    turn(stage, True, late_update, min(9.0, stage.cluster.bounds.late))
+    turn(stage, False, late_put)
+    turn(stage, True, late_update)
     stage.settle()
 
 
-def turn(stage, back, late, seconds):
-    """An adoption, with writes beside it that are kept back for so long."""
-    clients, gateways = stage.clients, [gateway.name for gateway in stage.cluster.gateways]
-    adoption = stage.cluster.adopt(TABLE, RULES, back)
+def turn(stage, back, late):
+    """An adoption. At each of its steps, while gateways have yet to notice, writes are sent that arrive late."""
+    clients, gateways, seconds = stage.clients, [gateway.name for gateway in stage.cluster.gateways], stage.cluster.bounds.late
     with stage.network.hold(gateways, ["PutItem", "UpdateItem"], TABLE, ["late-"], seconds=seconds) as hold:
-        pause = 0.3 if stage.cluster.bounds.poll > 1 else 0.1
-        number, sent = 0, []
-        while adoption.process.poll() is None and number < 300:
-            sent.append(clients.run(late, stage, number))
-            number += 1
-            clients.rest(pause)
-        stage.adopted(adoption, TABLE, back)
+        adopting = clients.run(stage.adopt, TABLE, RULES, back)
+        version, sent = stage.version(TABLE), []
+        while adopting.is_alive() and len(sent) < MOST_LATE:
+            if stage.version(TABLE) == version:
+                clients.rest(0.05)
+                continue
+            version = stage.version(TABLE)
+            for _ in range(LATE_A_STEP):
+                sent.append(clients.run(late, stage, len(sent)))
+                clients.rest(stage.cluster.bounds.poll * 0.9 / LATE_A_STEP)
+        adopting.join()
         for thread in sent:
             thread.join()
         stage.notes.append(f"{hold.held} writes {seconds:.1f} s late")

@@ -31,7 +31,9 @@ def run(stage):
         stage.oracle.pulse(table).watch()
         clients.until_stopped(stage.random(table), writer(stage, table, value))
     # Of the table's own keys, an adoption copies and deletes; of an index's, it updates in place.
-    kill_and_turn_round(stage, "Bank", OWN, ["PutItem", "DeleteItem", "TransactWriteItems"])
+    with clients.nobody():
+        kill_and_turn_round(stage, "Bank", OWN, ["PutItem", "DeleteItem", "TransactWriteItems"])
+    stage.more(20, "writes after an adoption was killed")
     kill_and_turn_round(stage, "Jobs", INDEX, ["UpdateItem", "TransactWriteItems"])
     stage.settle()
 

@@ -43,6 +43,8 @@ def run(stage):
         create(stage.clients.at[0], table)
     create(stage.clients.at[0], "Mix-tasks", indexes=["status"])
     stage.indexed.add("Mix-tasks")
+    for table in ("Mix-board", "Mix-log", "Mix-votes", "Mix-book", "Mix-tasks"):
+        stage.oracle.pulse(table).watch()
     mixture = Mixture(stage)
     for name in range(CLIENTS):
         stage.clients.until_stopped(stage.random(name), mixture.client(name))
@@ -64,7 +66,7 @@ class Mixture:
         self.happened, self.tables = {}, ["Mix-board"]
         self.events = [
             self.restart, self.kill, self.stand_still, self.keep_back, self.make_again, self.make_new,
-            lambda: self.turn("Mix-tasks"), lambda: self.turn("Mix-book"),
+            lambda: self.turn("Mix-tasks"), self.turn_book,
         ]
 
     # Events.
@@ -117,6 +119,10 @@ class Mixture:
         self.clients.rest(0.2)
         one_after_the_other(self.stage, lambda: create(at, table), "ResourceInUse")
         self.note("new tables")
+
+    def turn_book(self):
+        with self.clients.nobody():
+            self.turn("Mix-book")
 
     def turn(self, table):
         """An adoption there or back; every third is killed on the way. It is run again until it is through."""

@@ -9,7 +9,7 @@ strategy = "bucket"
 bucket = "day"
 shards = 2
 """
-TABLE, CLIENTS, DAYS = "Log", 4, 5
+TABLE, CLIENTS, DAYS, KEYS = "Log", 4, 5, 6
 
 
 def run(stage):
@@ -58,9 +58,9 @@ def writer(stage, name):
         number, age = next(count), stage.oracle.age(TABLE)
         sk = f"2026-06-0{1 + rng.randrange(DAYS)}T00:00:00Z#{age}-{name}-{number}"
         # Not through the gateway that drops and makes the table: it knows at once.
-        clients.put(rng.randrange(1, len(clients.at)), TABLE, "log", sk, f"{age}-{name}-{number}")
+        clients.put(rng.randrange(1, len(clients.at)), TABLE, f"log{number % KEYS}", sk, f"{age}-{name}-{number}")
         if number % 20 == 0:
-            clients.query(rng.randrange(len(clients.at)), TABLE, "log", rng.choice([None, 11]))
+            clients.query(rng.randrange(len(clients.at)), TABLE, f"log{rng.randrange(KEYS)}", rng.choice([None, 11]))
         clients.rest(0.02)
 
     return work

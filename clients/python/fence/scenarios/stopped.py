@@ -31,22 +31,24 @@ def run(stage):
         clients.until_stopped(stage.random(name), writer(stage, name))
     stage.oracle.pulse(TABLE).watch()
     stage.more(20, "writes before a gateway stops")
-    # The first item of a day is two writes: the day's row in the directory, then the item. The gateway stops between them.
     stopped, sent = gateways[-1], []
-    with stage.network.hold([stopped.name], None, DIRECTORY, answer=True) as hold:
-        for number in range(LATE):
-            sent.append(clients.run(clients.put, stopped.number, TABLE, "e", f"2026-02-{10 + number}T00:00:00Z#late", f"late{number}"))
-        if not hold.wait(10, LATE // 2):
-            stage.notes.append(f"only {hold.held} writes were under way")
-        stopped.pause()
-    # And these lie in its socket while it stands still.
-    sent += [clients.run(clients.put, stopped.number, TABLE, "e", f"2026-01-01T00:00:00Z#waits{number}", "w") for number in range(5)]
-    took = stage.adopt(TABLE, "", back=True)
-    if took < stage.cluster.bounds.lease:
-        clients.rest(stage.cluster.bounds.lease - took)
-    stopped.resume()
-    for thread in sent:
-        thread.join()
+    with clients.nobody():
+        # The first item of a day is two writes: the day's row in the directory, then the item. The gateway stops between them.
+        with stage.network.hold([stopped.name], None, DIRECTORY, answer=True) as hold:
+            for number in range(LATE):
+                sk = f"2026-02-{10 + number}T00:00:00Z#late"
+                sent.append(clients.run(clients.put, stopped.number, TABLE, "e", sk, f"late{number}"))
+            if not hold.wait(10, LATE // 2):
+                stage.notes.append(f"only {hold.held} writes were under way")
+            stopped.pause()
+        # And these lie in its socket while it stands still.
+        for number in range(5):
+            sent.append(clients.run(clients.put, stopped.number, TABLE, "e", f"2026-01-01T00:00:00Z#waits{number}", "w"))
+        took = stage.adopt(TABLE, "", back=True)
+        clients.rest(max(0, stage.cluster.bounds.lease - took))
+        stopped.resume()
+        for thread in sent:
+            thread.join()
     stage.more(20, "writes after the gateway went on")
     stage.settle()
 
