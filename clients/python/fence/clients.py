@@ -12,7 +12,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, HTTPClientError
 
-from fence.oracle import ABSENT, ACKED, REFUSED, UNKNOWN, status_of
+from fence.oracle import ABSENT, ACKED, PHYSICAL, REFUSED, UNKNOWN, status_of
 
 # Longer than a gateway works on a request, and than it may be stopped meanwhile.
 PATIENCE = 120
@@ -230,7 +230,9 @@ class Clients:
         rows = defaultdict(list)
         for item in items:
             rows[item["pk"]["S"]].append(self._row(table, item, what))
-        for pk in rows.keys() | list(self.oracle.tables[table].registers):
+        # A physical key was told of already.
+        logical = {pk for pk in rows if not PHYSICAL.search(pk)}
+        for pk in logical | set(self.oracle.tables[table].registers):
             self.oracle.shown(table, pk, rows[pk], begin, time.monotonic(), age, what)
         return rows
 

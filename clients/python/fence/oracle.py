@@ -233,7 +233,7 @@ class Oracle:
     def fault(self, kind, table, pk, sk, text, register=None):
         """Counts a fault, once for each item and kind. Returns False."""
         with self.lock:
-            reported, once = (self.reported, (kind, table, pk, sk, text)) if register is None else (register.reported, (kind,))
+            reported, once = (self.reported, (kind, table, pk, sk, text)) if register is None else (register.reported, kind)
             if once not in reported:
                 reported.add(once)
                 self.faults[kind] += 1

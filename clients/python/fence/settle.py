@@ -69,7 +69,7 @@ def in_the_store(stage, table):
     for pk, rows in known.registers.items():
         for sk, register in rows.items():
             copies = found.get((pk, sk), [])
-            if any(kind == "lost" for kind, *_ in register.reported) and register.known() in copies:
+            if "lost" in register.reported and register.known() in copies:
                 stage.unreachable += 1
             if len(copies) > 1:
                 oracle.fault("doubled", table, pk, sk, f"the store holds {len(copies)} copies: {copies}", register)

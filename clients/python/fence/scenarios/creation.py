@@ -3,6 +3,7 @@
 from itertools import count
 
 from fence.clients import FAILURES, create
+from fence.cluster import GATEWAYS
 from fence.oracle import ACKED
 
 RULES = """
@@ -18,13 +19,17 @@ def run(stage):
     stage.begin(RULES)
     # Some requests are a little late, as on any network, so that a request can pass a CreateTable on the way.
     stage.network.weather(delayed=0.5, longest=0.04)
-    rounds = 0
+    rounds, through = 0, {1: [], GATEWAYS: []}
     while rounds < 2 or stage.left() > 0:
-        one_round(stage, f"New-{rounds}", [0] if rounds % 2 == 0 else range(len(stage.clients.at)))
+        gateways = range([1, GATEWAYS][rounds % 2])
+        one_round(stage, f"New-{rounds}", gateways)
+        through[len(gateways)].append(f"New-{rounds}")
         rounds += 1
-    stage.notes.append(f"{rounds} tables")
     stage.network.weather()
     stage.settle()
+    for number, tables in through.items():
+        lost = sum("lost" in register.reported for table in tables for register in stage.oracle.tables[table].registers["hot"].values())
+        stage.notes.append(f"{lost} lost of {len(tables)} tables through {number} gateway{'s' * (number > 1)}")
 
 
 def one_round(stage, table, gateways):

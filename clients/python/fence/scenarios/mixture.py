@@ -38,6 +38,11 @@ CLIENTS, STATUSES = 6, ("open", "done", "held")
 
 
 def run(stage):
+    play(stage, lambda mixture: mixture.troubles + mixture.changes)
+
+
+def play(stage, events_of):
+    """Clients at work in every table, and one event after the other of those that `events_of` picks."""
     stage.begin(RULES)
     for table in ("Mix-board", "Mix-log", "Mix-votes", "Mix-book"):
         create(stage.clients.at[0], table)
@@ -45,12 +50,16 @@ def run(stage):
     stage.indexed.add("Mix-tasks")
     for table in ("Mix-board", "Mix-log", "Mix-votes", "Mix-book", "Mix-tasks"):
         stage.oracle.pulse(table).watch()
+    for gateway in range(len(stage.clients.at)):
+        for table in ("Mix-board", "Mix-log", "Mix-votes", "Mix-book", "Mix-tasks"):
+            stage.until(lambda: stage.clients.get(gateway, table, "nobody", "nobody") is not None, 2 * stage.cluster.bounds.step)
     mixture = Mixture(stage)
+    events = events_of(mixture)
     for name in range(CLIENTS):
         stage.clients.until_stopped(stage.random(name), mixture.client(name))
     stage.network.weather(delayed=0.1, longest=0.2, lost=0.003)
     while stage.left() > 0 and not stage.clients.stopping.is_set():
-        stage.rng.choice(mixture.events)()
+        stage.rng.choice(events)()
         stage.clients.rest(stage.rng.random())
     stage.network.weather()
     for table, adopted in mixture.adopted.items():
@@ -64,10 +73,9 @@ class Mixture:
         self.stage, self.clients, self.rng = stage, stage.clients, stage.rng
         self.adopted = dict.fromkeys(ADOPTED, False)
         self.happened, self.tables = {}, ["Mix-board"]
-        self.events = [
-            self.restart, self.kill, self.stand_still, self.keep_back, self.make_again, self.make_new,
-            lambda: self.turn("Mix-tasks"), self.turn_book,
-        ]
+        # What befalls processes and networks, and what changes layouts.
+        self.troubles = [self.restart, self.kill, self.stand_still, self.keep_back]
+        self.changes = [self.make_again, self.make_new, lambda: self.turn("Mix-tasks"), self.turn_book]
 
     # Events.
 
