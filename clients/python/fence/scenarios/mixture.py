@@ -35,6 +35,8 @@ ADOPTED = {
     "Mix-book": '[[rule]]\ntable = "Mix-book"\nstrategy = "calculated"\nshards = 5\n',
 }
 CLIENTS, STATUSES = 8, ("open", "done", "held")
+# How often an adoption is run until it must be through.
+TURNS = 5
 
 
 def run(stage):
@@ -61,6 +63,8 @@ def play(stage, events_of):
     while stage.left() > 0 and not stage.clients.stopping.is_set():
         stage.rng.choice(events)()
         stage.clients.rest(stage.rng.random())
+    if mixture.turning:
+        mixture.turning.join()
     stage.network.weather()
     for table, adopted in mixture.adopted.items():
         stage.notes.append(f"{table} {'adopted' if adopted else 'as it was'}")
@@ -75,7 +79,8 @@ class Mixture:
         self.happened, self.tables = {}, ["Mix-board"]
         # What befalls processes and networks, and what changes layouts.
         self.troubles = [self.restart, self.kill, self.stand_still, self.keep_back]
-        self.changes = [self.make_again, self.make_new, lambda: self.turn("Mix-tasks"), self.turn_book]
+        self.changes = [self.make_again, self.make_new, self.begin_turn, self.begin_turn]
+        self.turning, self.turns = None, stage.random("turns")
 
     # Events.
 
@@ -128,26 +133,33 @@ class Mixture:
         one_after_the_other(self.stage, lambda: create(at, table), "ResourceInUse")
         self.note("new tables")
 
-    def turn_book(self):
-        with self.clients.nobody():
-            self.turn("Mix-book")
+    def begin_turn(self):
+        """An adoption there or back, beside the events that follow. One at a time."""
+        if self.turning is None or not self.turning.is_alive():
+            self.turning = self.clients.run(self.turn, self.turns.choice(list(ADOPTED)))
 
     def turn(self, table):
-        """An adoption there or back; every third is killed on the way. It is run again until it is through."""
+        if table == "Mix-tasks":
+            return self.turn_of(table)
+        with self.clients.nobody():
+            return self.turn_of(table)
+
+    def turn_of(self, table):
+        """Every third is killed on the way. It is run again until it is through."""
         back = self.adopted[table]
         adoption = self.stage.cluster.adopt(table, ADOPTED[table], back)
-        if self.rng.random() < 0.34:
-            self.clients.rest(self.rng.uniform(0, 1.2) * self.stage.cluster.bounds.step)
+        if self.turns.random() < 0.34:
+            self.clients.rest(self.turns.uniform(0, 1.2) * self.stage.cluster.bounds.step)
             adoption.kill()
             self.note("killed adoptions")
-        for _ in range(4):
+        for run in range(1, TURNS + 1):
             code, _, complaint = adoption.wait(6 * self.stage.cluster.bounds.step + 30)
             if code == 0:
                 break
+            if run == TURNS:
+                self.stage.fault("failed", f"adopt {table}, back {back}: exit {code}: {complaint[-300:]}")
+                return
             adoption = self.stage.cluster.adopt(table, ADOPTED[table], back)
-        else:
-            self.stage.fault("failed", f"adopt {table}, back {back}: exit {code}: {complaint[-300:]}")
-            return
         self.adopted[table] = not back
         self.note("adoptions back" if back else "adoptions")
 
@@ -172,7 +184,7 @@ class Mixture:
                 clients.delete(gateway, rng.choice(["Mix-board", "Mix-book"]), pk, sk)
             elif kind == 4:
                 day, age = 1 + rng.randrange(9), stage.oracle.age("Mix-log")
-                clients.put(gateway, "Mix-log", "log", f"2026-06-0{day}T00:00:00Z#{age}-{value}", value)
+                clients.put(gateway, "Mix-log", f"log{rng.randrange(6)}", f"2026-06-0{day}T00:00:00Z#{age}-{value}", value)
             elif kind == 5:
                 clients.add(gateway, "Mix-votes", "hot", f"{rng.randrange(3)}", rng.randrange(1, 9))
             elif kind == 6:
@@ -182,7 +194,7 @@ class Mixture:
             elif kind == 8:
                 clients.sum(gateway, "Mix-votes", "hot", f"{rng.randrange(3)}")
             elif number % 4 == 0:
-                clients.query(gateway, "Mix-log", "log", rng.choice([None, 9]))
+                clients.query(gateway, "Mix-log", f"log{rng.randrange(6)}", rng.choice([None, 9]))
             else:
                 table = rng.choice(["Mix-board", "Mix-book"])
                 clients.query(gateway, table, pk, rng.choice([None, 5]))
