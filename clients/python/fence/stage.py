@@ -5,7 +5,7 @@ import time
 
 from botocore.exceptions import ClientError
 
-from fence.clients import Clients
+from fence.clients import FAILURES, Clients, outcome_of
 from fence.cluster import REGISTRY
 from fence.oracle import ACKED, REFUSED, UNKNOWN, Oracle
 from fence.settle import settle
@@ -64,6 +64,32 @@ class Stage:
                 return False
             time.sleep(0.02)
         return True
+
+    def surely(self, write):
+        """Repeats a write until it is acknowledged. False, and a fault, where it never is."""
+        if self.until(lambda: write() == ACKED, 3 * self.cluster.bounds.step):
+            return True
+        self.fault("refused", "a write that was repeated over and over")
+        return False
+
+    def insist(self, call, done=None):
+        """Repeats a request until it is answered, or refused for good: a 4xx. Gives the answer and the refusal, one of them None. With
+        `done`, a refusal in which that word stands is an answer too: the request was carried out before, and its answer was lost."""
+        answer = refusal = None
+
+        def answered():
+            nonlocal answer, refusal
+            try:
+                answer, refusal = call(), None
+                return True
+            except FAILURES as error:
+                refusal = str(error)
+                self.clients.rest(0.1)
+                return done in refusal if done else outcome_of(error) == REFUSED
+
+        if not self.until(answered, 3 * self.cluster.bounds.step):
+            self.fault("refused", f"a request that was repeated over and over: {refusal}")
+        return answer, refusal
 
     def acked(self):
         return self.oracle.counts[ACKED]

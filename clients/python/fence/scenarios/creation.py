@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from fence.clients import FAILURES, create
+from fence.clients import create
 from fence.cluster import GATEWAYS
 from fence.oracle import ACKED
 
@@ -47,14 +47,7 @@ def one_round(stage, table, gateways):
         clients.run(put_until_there, f"c{name}")
     clients.rest(0.1 + 0.2 * stage.rng.random())
     made = stage.rng.choice(gateways)
-    for _ in range(20):
-        try:
-            create(clients.at[made], table)
-            break
-        except FAILURES as error:
-            if "ResourceInUse" in str(error):
-                break
-            clients.rest(0.2)
+    stage.insist(lambda: create(clients.at[made], table), "ResourceInUse")
     stage.oracle.pulse(table).watch()
     timeout = 3 * stage.cluster.bounds.step
     if not stage.until(lambda: stage.acked() - before >= CLIENTS * ITEMS, timeout):

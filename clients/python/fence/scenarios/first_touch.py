@@ -4,7 +4,6 @@ import boto3
 from botocore.config import Config
 
 from fence.clients import FAILURES, create
-from fence.oracle import ACKED
 
 RULES = """
 [[rule]]
@@ -49,42 +48,35 @@ def hang_up(stage, table):
         # A gateway asks twice a second whether a client is still there.
         clients.rest(1.2)
     create(stage.raw, table)
-    written = until_acked(stage, lambda: clients.put(1, table, "hot", "first", "1"))
+    stage.surely(lambda: clients.put(1, table, "hot", "first", "1"))
     for number in range(ITEMS):
-        written &= until_acked(stage, lambda sk=f"{number}": clients.put(0, table, "hot", sk, "1"))
-    if not written:
-        stage.fault("refused", f"first writes to {table}")
-
-
-def until_acked(stage, write):
-    return stage.until(lambda: write() == ACKED, 3 * stage.cluster.bounds.step)
+        stage.surely(lambda: clients.put(0, table, "hot", f"{number}", "1"))
 
 
 def expiry_through_another_gateway(stage):
     clients = stage.clients
-    create(clients.at[0], "Votes")
-    until_acked(stage, lambda: clients.add(0, "Votes", "hot", "a", 1))
+    stage.insist(lambda: create(clients.at[0], "Votes"), "ResourceInUse")
+    stage.surely(lambda: clients.add(0, "Votes", "hot", "a", 1))
     for number in range(40):
         clients.add(0, "Votes", "hot", "a", number)
     for number in range(1, len(clients.at)):
-        try:
-            clients.at[number].update_time_to_live(TableName="Votes", **EXPIRY)
+        answer, refusal = stage.insist(lambda: clients.at[number].update_time_to_live(TableName="Votes", **EXPIRY))
+        if answer:
             stage.fault("accepted", f"UpdateTimeToLive on a table of counters, at g{number}")
             # Or the next gateway would be refused because it is on already.
             stage.raw.update_time_to_live(TableName="Votes", TimeToLiveSpecification={"Enabled": False, "AttributeName": "ttl"})
-        except FAILURES as error:
-            if "ValidationException" not in str(error):
-                stage.notes.append(f"UpdateTimeToLive: {str(error)[:90]}")
+        elif "ValidationException" not in refusal:
+            stage.notes.append(f"UpdateTimeToLive: {refusal[:90]}")
 
 
 def first_touch_of_what_expires(stage):
     create(stage.raw, "Votes-expiring")
     stage.raw.update_time_to_live(TableName="Votes-expiring", **EXPIRY)
-    try:
-        stage.clients.at[2].update_item(
-            TableName="Votes-expiring", Key={"pk": {"S": "hot"}, "sk": {"S": "a"}}, UpdateExpression="ADD n :n",
-            ExpressionAttributeValues={":n": {"N": "1"}},
-        )
+    answer, refusal = stage.insist(lambda: stage.clients.at[2].update_item(
+        TableName="Votes-expiring", Key={"pk": {"S": "hot"}, "sk": {"S": "a"}}, UpdateExpression="ADD n :n",
+        ExpressionAttributeValues={":n": {"N": "1"}},
+    ))
+    if answer:
         stage.fault("accepted", "a counter in a table whose items expire")
-    except FAILURES:
-        pass
+    elif "ValidationException" not in refusal:
+        stage.notes.append(f"the first touch of what expires: {refusal[:90]}")

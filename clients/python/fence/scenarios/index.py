@@ -22,7 +22,7 @@ def run(stage):
     stage.indexed.add(TABLE)
     for number in range(ITEMS):
         # All of one status and one sort key: the order among them is Heatsink's own.
-        clients.put_task(stage.any(), TABLE, f"p{number % 4}", f"{number:03}", f"open:{number}")
+        stage.surely(lambda: clients.put_task(stage.any(), TABLE, f"p{number % 4}", f"{number:03}", f"open:{number}"))
     stage.oracle.pulse(TABLE).watch()
     for name in range(CLIENTS):
         clients.until_stopped(stage.random(name), writer(stage, name))

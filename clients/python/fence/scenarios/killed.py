@@ -25,8 +25,8 @@ def run(stage):
     create(stage.raw, "Jobs", indexes=["status"])
     stage.indexed.add("Jobs")
     for number in range(ITEMS):
-        clients.put(stage.any(), "Bank", f"b{number % 4}", f"{number:03}", f"{number}")
-        clients.put_task(stage.any(), "Jobs", f"j{number % 4}", f"{number:03}", f"open:{number}")
+        stage.surely(lambda: clients.put(stage.any(), "Bank", f"b{number % 4}", f"{number:03}", f"{number}"))
+        stage.surely(lambda: clients.put_task(stage.any(), "Jobs", f"j{number % 4}", f"{number:03}", f"open:{number}"))
     for table, value in (("Bank", "{}"), ("Jobs", "done:{}")):
         stage.oracle.pulse(table).watch()
         clients.until_stopped(stage.random(table), writer(stage, table, value))

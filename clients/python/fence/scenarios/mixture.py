@@ -4,7 +4,6 @@ layouts change, and the network delays, keeps back and loses."""
 from itertools import count
 
 from fence.clients import create
-from fence.scenarios.recreation import one_after_the_other
 
 RULES = """
 [[rule]]
@@ -47,8 +46,8 @@ def play(stage, events_of):
     """Clients at work in every table, and one event after the other of those that `events_of` picks."""
     stage.begin(RULES)
     for table in ("Mix-board", "Mix-log", "Mix-votes", "Mix-book"):
-        create(stage.clients.at[0], table)
-    create(stage.clients.at[0], "Mix-tasks", indexes=["status"])
+        stage.insist(lambda: create(stage.clients.at[0], table), "ResourceInUse")
+    stage.insist(lambda: create(stage.clients.at[0], "Mix-tasks", indexes=["status"]), "ResourceInUse")
     stage.indexed.add("Mix-tasks")
     for table in ("Mix-board", "Mix-log", "Mix-votes", "Mix-book", "Mix-tasks"):
         stage.oracle.pulse(table).watch()
@@ -119,8 +118,8 @@ class Mixture:
     def make_again(self):
         table, at = "Mix-log", self.clients.at[self.gateway().number]
         self.stage.oracle.dropping(table)
-        one_after_the_other(self.stage, lambda: at.delete_table(TableName=table), "ResourceNotFound")
-        one_after_the_other(self.stage, lambda: create(at, table), "ResourceInUse")
+        self.stage.insist(lambda: at.delete_table(TableName=table), "ResourceNotFound")
+        self.stage.insist(lambda: create(at, table), "ResourceInUse")
         self.stage.oracle.made_again(table)
         self.note("re-creations")
 
@@ -130,7 +129,7 @@ class Mixture:
             return
         self.tables.append(table)  # clients begin to put at once
         self.clients.rest(0.2)
-        one_after_the_other(self.stage, lambda: create(at, table), "ResourceInUse")
+        self.stage.insist(lambda: create(at, table), "ResourceInUse")
         self.note("new tables")
 
     def begin_turn(self):

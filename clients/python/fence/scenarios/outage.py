@@ -15,7 +15,7 @@ TABLE, CLIENTS = "Known", 4
 def run(stage):
     stage.begin(RULES)
     clients, outage = stage.clients, stage.cluster.bounds.lease / 2
-    create(clients.at[0], TABLE)
+    stage.insist(lambda: create(clients.at[0], TABLE), "ResourceInUse")
     count = iter(range(1 << 40))
 
     def work(rng):

@@ -1,6 +1,6 @@
 """A table is dropped and made again through one gateway, while others write to it and read from it."""
 
-from fence.clients import FAILURES, create
+from fence.clients import create
 
 RULES = """
 [[rule]]
@@ -15,7 +15,7 @@ TABLE, CLIENTS, DAYS, KEYS = "Log", 4, 5, 6
 def run(stage):
     stage.begin(RULES)
     clients, oracle = stage.clients, stage.oracle
-    create(clients.at[0], TABLE)
+    stage.insist(lambda: create(clients.at[0], TABLE), "ResourceInUse")
     oracle.pulse(TABLE).watch()
     for name in range(CLIENTS):
         clients.until_stopped(stage.random(name), writer(stage, name))
@@ -23,8 +23,8 @@ def run(stage):
     while rounds < 2 or stage.left() > 0:
         stage.more(40, "writes before the table is dropped")
         oracle.dropping(TABLE)
-        one_after_the_other(stage, lambda: clients.at[0].delete_table(TableName=TABLE), "ResourceNotFound")
-        one_after_the_other(stage, lambda: create(clients.at[0], TABLE), "ResourceInUse")
+        stage.insist(lambda: clients.at[0].delete_table(TableName=TABLE), "ResourceNotFound")
+        stage.insist(lambda: create(clients.at[0], TABLE), "ResourceInUse")
         oracle.made_again(TABLE)
         stage.more(40, "writes after the table was made again")
         rounds += 1
@@ -35,19 +35,6 @@ def run(stage):
         gateway.stop()
         gateway.start()
     stage.settle()
-
-
-def one_after_the_other(stage, call, done):
-    """Repeats a table operation until it is done, or was."""
-    for _ in range(40):
-        try:
-            call()
-            return
-        except FAILURES as error:
-            if done in str(error):
-                return
-            stage.clients.rest(0.25)
-    stage.fault("refused", "a table operation, 40 times")
 
 
 def writer(stage, name):

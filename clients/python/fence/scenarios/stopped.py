@@ -2,7 +2,6 @@
 
 from fence.clients import create
 from fence.cluster import DIRECTORY
-from fence.oracle import ACKED
 
 RULES = """
 [[rule]]
@@ -17,10 +16,10 @@ TABLE, CLIENTS, LATE = "Events", 3, 8
 def run(stage):
     stage.begin(RULES)
     clients, gateways = stage.clients, stage.cluster.gateways
-    create(clients.at[0], TABLE)
+    stage.insist(lambda: create(clients.at[0], TABLE), "ResourceInUse")
     for number in range(40):
-        while clients.put(number % len(gateways), TABLE, "e", f"2026-01-0{1 + number % 3}T00:00:00Z#{number:03}", f"{number}") != ACKED:
-            pass
+        sk = f"2026-01-0{1 + number % 3}T00:00:00Z#{number:03}"
+        stage.surely(lambda: clients.put(number % len(gateways), TABLE, "e", sk, f"{number}"))
     # From now on the record alone says how the table lies, so that it can be brought back under running gateways.
     for gateway in gateways:
         gateway.stop()
