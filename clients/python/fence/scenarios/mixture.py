@@ -34,6 +34,8 @@ ADOPTED = {
     "Mix-book": '[[rule]]\ntable = "Mix-book"\nstrategy = "calculated"\nshards = 5\n',
 }
 CLIENTS, STATUSES = 8, ("open", "done", "held")
+# How many events there are, however short the time is.
+AT_LEAST = 4
 # How often an adoption is run until it must be through.
 TURNS = 5
 
@@ -59,9 +61,12 @@ def play(stage, events_of):
     for name in range(CLIENTS):
         stage.clients.until_stopped(stage.random(name), mixture.client(name))
     stage.network.weather(delayed=0.1, longest=0.2, lost=0.003)
-    while stage.left() > 0 and not stage.clients.stopping.is_set():
+    played = 0
+    while (stage.left() > 0 or played < AT_LEAST) and not stage.clients.stopping.is_set():
         stage.rng.choice(events)()
         stage.clients.rest(stage.rng.random())
+        played += 1
+    stage.more(100, "writes after the last event")
     if mixture.turning:
         mixture.turning.join()
     stage.network.weather()
