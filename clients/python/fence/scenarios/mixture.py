@@ -1,6 +1,7 @@
 """Everything at random: tables of every strategy under load, while gateways restart, die and stand still, tables are dropped and made again,
 layouts change, and the network delays, keeps back and loses."""
 
+import time
 from itertools import count
 
 from fence.clients import create
@@ -61,7 +62,8 @@ def play(stage, events_of):
     for name in range(CLIENTS):
         stage.clients.until_stopped(stage.random(name), mixture.client(name))
     stage.network.weather(delayed=0.1, longest=0.2, lost=0.003)
-    played = 0
+    # What the scenario needs to begin is not counted.
+    played, stage.begun = 0, time.monotonic()
     while (stage.left() > 0 or played < AT_LEAST) and not stage.clients.stopping.is_set():
         stage.rng.choice(events)()
         stage.clients.rest(stage.rng.random())
