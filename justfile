@@ -41,6 +41,10 @@ differential steps="10000000" seed="1000000":
 differential-local steps="1000000" seed="1":
     HEATSINK_PROFILE=long clients/local-judge {{ steps }} {{ seed }}
 
+# Layout changes under load with real processes, ten minutes (needs Java)
+fence *arguments:
+    clients/fence {{ arguments }}
+
 # Run the public conformance suite from a checkout of it
 conformance checkout:
     benches/conformance {{ checkout }}

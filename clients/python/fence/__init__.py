@@ -1,0 +1,1 @@
+"""Layout changes under load, with real processes. `clients/fence` runs it and says how."""

@@ -1,0 +1,262 @@
+"""The processes: DynamoDB Local, the proxy before it, four gateways behind that, and `heatsink adopt`.
+
+Everything that a `heatsink` is started with stands here. Not here: what is done with them.
+"""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from fence.network import Network
+
+ENVIRONMENT = {
+    **os.environ, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+REGISTRY = "heatsink.registry"
+DIRECTORY = "heatsink.buckets"
+GATEWAYS = 4
+# How often a gateway may fail to start.
+STARTS = 5
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the fence is told to count on, in seconds."""
+
+    lease: float
+    heartbeat: float
+    poll: float
+    straggler: float
+
+    def text(self):
+        fields = {"lease": self.lease, "heartbeat": self.heartbeat, "poll": self.poll, "straggler": self.straggler}
+        return "[fence]\n" + "".join(f'{name} = "{duration(value)}"\n' for name, value in fields.items()) + "\n"
+
+    @property
+    def step(self):
+        """The longest that one step of a layout change takes: a gateway that does not answer."""
+        return self.lease + self.straggler + 2 * self.poll
+
+    @property
+    def late(self):
+        """How late a request may be kept back: within what the fence counts on, and before a gateway gives its answer up."""
+        return min(14.0, 0.8 * self.straggler)
+
+
+# The defaults of the fence, and what fits into a minute.
+FULL = Bounds(lease=60, heartbeat=10, poll=2, straggler=30)
+SHORT = Bounds(lease=4, heartbeat=1, poll=0.5, straggler=3)
+# A build without a fence trusts what it knows for 10 s, whatever is configured; the delays are those that its faults were found with.
+UNFENCED = Bounds(lease=10, heartbeat=10, poll=5, straggler=17.5)
+
+
+class Store:
+    """DynamoDB Local, in memory."""
+
+    def __init__(self, jar, log):
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            ["java", "-XX:+UseSerialGC", "-Xmx1g", f"-Djava.library.path={jar}/DynamoDBLocal_lib", "-jar", f"{jar}/DynamoDBLocal.jar",
+             "-inMemory", "-sharedDb", "-port", str(self.port)],
+            stdout=log, stderr=log,
+        )
+        wait_for_port(self.port, self.process, 60)
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self):
+        end(self.process)
+
+
+class Gateway:
+    """One `heatsink serve` on an address that it keeps, through restarts."""
+
+    def __init__(self, cluster, number):
+        self.cluster, self.number, self.name = cluster, number, f"g{number}"
+        self.port, self.process, self.rules = free_port(), None, ""
+        self.log = open(cluster.scratch / f"{self.name}.log", "ab")
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self, rules=None):
+        """Starts it, under new rules or the ones that it had."""
+        self.rules = self.rules if rules is None else rules
+        command = self.cluster.serve_command(self)
+        for _ in range(STARTS):
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, env=ENVIRONMENT)
+            if self.process.stdout.readline():
+                return
+            # A network that loses answers can keep it from reading what is on record.
+            self.process.wait()
+            self.process = None
+            time.sleep(0.3)
+        raise RuntimeError(f"{self.name} did not start: see {self.log.name}")
+
+    def stop(self):
+        """Ends it as an operator does, draining."""
+        if self.process:
+            self.resume()
+            end(self.process)
+            self.process = None
+
+    def kill(self):
+        """Ends it in the middle of whatever it does."""
+        self.process.kill()
+        self.process.wait()
+        self.process = None
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+
+class Cluster:
+    """The store, the network before it and the gateways behind that."""
+
+    def __init__(self, binary, jar, seed, short=False):
+        self.binary, self.seed, self.short = binary, seed, short
+        self.scratch = Path(tempfile.mkdtemp(prefix="heatsink-fence-"))
+        self.fenced = self._knows_fence()
+        self.bounds = UNFENCED if not self.fenced else SHORT if short else FULL
+        self.store = self.network = None
+        self.gateways = []
+        try:
+            self.store = Store(jar, open(self.scratch / "store.log", "wb"))
+            paths = [f"g{number}" for number in range(GATEWAYS)] + ["adopt"]
+            self.network = Network(self.store.port, paths, seed)
+            self.gateways = [Gateway(self, number) for number in range(GATEWAYS)]
+        except BaseException:
+            self.stop()
+            raise
+
+    def serve_command(self, gateway):
+        """Every argument of a gateway."""
+        return [
+            self.binary, "serve", "--listen", f"127.0.0.1:{gateway.port}", "--upstream", self.network.endpoint(gateway.name),
+            "--rules", str(self.rules_file(gateway.name, gateway.rules)), "--output", "json",
+        ]
+
+    def adopt_command(self, table, rules, back):
+        """Every argument of an adoption, or of the way back."""
+        command = [self.binary, "adopt", table, "--upstream", self.network.endpoint("adopt"), "--yes", "--output", "json"]
+        command += ["--rules", str(self.rules_file("adopt", rules))]
+        return command + (["--back"] if back else [])
+
+    def rules_file(self, name, rules):
+        file = self.scratch / f"{name}.toml"
+        file.write_text((self.bounds.text() if self.fenced else "") + rules)
+        return file
+
+    def adopt(self, table, rules, back=False):
+        """Starts an adoption. The caller waits for it or kills it."""
+        return Adoption(subprocess.Popen(
+            self.adopt_command(table, rules, back), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, text=True
+        ))
+
+    def begin(self, rules="", keep_registry=True):
+        """A store without tables but, if it is to be kept, the registry; and all gateways freshly started under these rules."""
+        from fence.clients import connect  # boto3 takes a while to load; the processes start meanwhile
+
+        self.network.weather()
+        for gateway in self.gateways:
+            gateway.stop()
+        raw = connect(self.store.endpoint)
+        for page in raw.get_paginator("list_tables").paginate():
+            for name in page["TableNames"]:
+                if not (keep_registry and name == REGISTRY):
+                    raw.delete_table(TableName=name)
+        for gateway in self.gateways:
+            gateway.start(rules)
+        return raw
+
+    def stop(self):
+        for gateway in self.gateways:
+            if gateway.process:
+                gateway.resume()
+                gateway.process.terminate()
+        for gateway in self.gateways:
+            gateway.stop()
+        if self.network:
+            self.network.stop()
+        if self.store:
+            self.store.stop()
+
+    def forget_logs(self):
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def _knows_fence(self):
+        """Whether this build has a fence whose bounds can be configured."""
+        file = self.scratch / "probe.toml"
+        file.write_text(SHORT.text())
+        checked = subprocess.run([self.binary, "config", "check", "--rules", str(file)], capture_output=True, text=True)
+        if checked.returncode != 0 and "unknown field `fence`" not in checked.stderr:
+            raise RuntimeError(f"the bounds of the fence are not taken: {checked.stderr}")
+        return checked.returncode == 0
+
+
+class Adoption:
+    """A running `heatsink adopt`."""
+
+    def __init__(self, process):
+        self.process, self.begun = process, time.monotonic()
+
+    def wait(self, timeout):
+        """Its exit code, what it printed and what it complained of."""
+        try:
+            out, complaint = self.process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return None, "", f"not done after {timeout:.0f} s"
+        return self.process.returncode, out.strip(), complaint.strip()
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+def duration(seconds):
+    """As a configuration has it: `4s`, `500ms`."""
+    return f"{seconds:.0f}s" if seconds == int(seconds) else f"{1000 * seconds:.0f}ms"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_port(port, process, seconds):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"no server on port {port}")
+
+
+def end(process):
+    """Ends a process and waits; at last by force."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(35)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
