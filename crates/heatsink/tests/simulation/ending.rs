@@ -55,6 +55,7 @@ impl World {
         for _ in 0..20 {
             match self.adopt(rules, direction, Duration::from_secs(3_600)).await {
                 Some(Ok(_)) => return true,
+                Some(Err(AdoptError::Usage(done))) if done.contains("as they lie") => return true,
                 // A run before this one had ended, but for its answer.
                 Some(Err(AdoptError::Usage(_))) if direction == Direction::Back => return true,
                 ended => last = ended,

@@ -13,8 +13,10 @@ use futures::channel::oneshot;
 use futures::executor::LocalPool;
 use futures::future::{Either, select};
 use futures::task::LocalSpawnExt;
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
-use heatsink_control::{Control, MAX_AGE, Rules, StartError};
+use heatsink_control::adopt::{
+    AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Report, Watch,
+};
+use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::Env;
 use heatsink_gateway::{Limits, Service};
@@ -63,7 +65,10 @@ impl World {
         env: Arc<dyn Env>,
         rules: Rules,
     ) -> Result<Arc<Service>, StartError> {
-        let control = Control::start(Arc::clone(&store), Arc::clone(&env), rules).await?;
+        let fencing = Fencing::shared(rules.fence(), "simulated");
+        let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
+        let kept = control.clone();
+        tokio::spawn(async move { kept.keep().await });
         Ok(Arc::new(Service::new(store, control, env, Limits::default(), "us-east-1")))
     }
 
@@ -75,8 +80,31 @@ impl World {
         table: String,
         direction: Direction,
     ) -> Result<Report, AdoptError> {
-        let adoption = Adoption::prepare(store, env, &rules, &table, direction).await?;
-        adoption.run(Options { concurrency: 2, settle: MAX_AGE }, &Quiet).await
+        let options = Options { concurrency: 2, exclusive: false };
+        let prepare = || Adoption::prepare(Arc::clone(&store), Arc::clone(&env), &rules, &table, direction);
+        let adoption = match prepare().await {
+            // A table of that name is on record and is no more: this is another one, as the operator knows.
+            Err(AdoptError::Usage(why)) if why.contains("--records-from none") => {
+                Adoption::prepare_anew(Arc::clone(&store), Arc::clone(&env), &rules, &table).await?
+            }
+            adoption => adoption?,
+        };
+        match adoption.run(options, &Quiet).await {
+            // Its items lie as its rules say, for a gateway wrote them that knew the table before it.
+            Err(AdoptError::Failed(why)) if why.contains("--as-it-lies") => {
+                let fencing = Fencing::shared(rules.fence(), "adopt");
+                let lies = AsItLies::prepare(store, env, Layouts::Of(&rules), &table, fencing).await?;
+                let recorded = lies.run(false, &Quiet).await?;
+                Err(AdoptError::Usage(format!("{} items are on record as they lie", recorded.items)))
+            }
+            done => done,
+        }
+    }
+
+    /// A registry that every gateway has noticed, as a store has it whose gateways run for longer than a minute.
+    async fn settle_registry(&self) {
+        let fencing = Fencing::exclusive(Rules::default().fence());
+        Changer::beside(self.network.link(PAST), self.env(), fencing).freeze(false).await.unwrap();
     }
 
     /// Carries a script out to its end.
@@ -84,7 +112,12 @@ impl World {
         let mut outside = LocalPool::new();
         let done = Rc::new(Cell::new(false));
         let ends = Rc::clone(&done);
+        let world = Rc::clone(self);
         let script = async move {
+            // Some stores have none at first.
+            if !world.seed.is_multiple_of(4) {
+                world.settle_registry().await;
+            }
             script.await;
             ends.set(true);
         };
