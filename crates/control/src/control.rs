@@ -23,6 +23,7 @@ use crate::registry::{NOBODY, Registry};
 use crate::resolve;
 use crate::rules::{Rules, Wish};
 use crate::suspect::Suspects;
+use crate::under_way::UnderWay;
 
 /// Knows which layout is in force for every key. One per gateway; clones share it.
 #[derive(Clone)]
@@ -36,6 +37,7 @@ pub(crate) struct Inner {
     pub tables: Tables,
     pub fence: Fence,
     pub changer: Changer,
+    pub under_way: UnderWay,
     looking: Mutex<HashMap<String, Look>>,
     whole: Arc<Layout>,
     suspects: Suspects,
@@ -103,6 +105,7 @@ impl Control {
                 registry,
                 rules,
                 tables: Tables::new(),
+                under_way: UnderWay::default(),
                 looking: Mutex::new(HashMap::new()),
                 whole: Arc::new(Layout::none()),
                 suspects: Suspects::new(),
@@ -457,19 +460,17 @@ impl Inner {
         }
     }
 
-    /// Whether a gateway that began something may still go on with it: this one, or one on the list.
-    pub async fn is_there(&self, gateway: &str) -> Result<bool, Error> {
-        if gateway == self.fence.id() || self.fence.settings.exclusive {
-            return Ok(gateway == self.fence.id());
-        }
-        let list = self.registry.gateways().await?;
-        Ok(list.iter().any(|one| one.registration.gateway == gateway))
-    }
-
-    /// Makes a change known; this gateway knows it when it returns.
+    /// Makes a change known, to this gateway too.
     pub async fn publish(&self, table: &str, version: u64) -> Result<Step, Error> {
         let step = self.changer.publish(table, version).await?;
-        self.fence.look(&self.registry, &self.tables).await?;
+        // Should it fail, this gateway learns of it as the others do.
+        if let Err(error) = self.fence.look(&self.registry, &self.tables).await {
+            if self.fence.settings.exclusive {
+                // Nobody else waits for this gateway's requests.
+                return Err(error);
+            }
+            tracing::debug!(table, "the registry cannot be asked right after a change: {error}");
+        }
         Ok(step)
     }
 

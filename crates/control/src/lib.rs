@@ -20,6 +20,7 @@ pub mod rules;
 mod suspect;
 mod tags;
 mod touch;
+mod under_way;
 mod unrecorded;
 pub mod verify;
 

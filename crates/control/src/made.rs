@@ -10,6 +10,7 @@ use crate::describe::Described;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::rules::Wish;
+use crate::under_way::Begun;
 use heatsink_layout::TableLayouts;
 
 /// A name that is reserved for a table about to be made.
@@ -17,6 +18,7 @@ use heatsink_layout::TableLayouts;
 pub struct Intent {
     entry: NameEntry,
     layouts: TableLayouts,
+    _begun: Begun,
 }
 
 /// Reserves the name of a table that a client wants to make. Nothing where no gateway could take the table for another one.
@@ -38,6 +40,13 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
         // The store refuses it.
         return Ok(None);
     }
+    let another =
+        || Error::unavailable(format!("A table of the name {name} is being made"), Outcome::NotDone);
+    if let Some(NameEntry { holder: Holder::Intent { by, .. }, version, .. }) = &before
+        && inner.goes_on(by, name, *version).await?
+    {
+        return Err(another());
+    }
     inner.changer.begin().await?;
     inner.registry.make_directory(&layouts).await?;
     let holder = Holder::Intent { layouts: layouts.clone(), by: inner.fence.id().to_owned() };
@@ -45,14 +54,12 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
         Some(before) => before.held(holder),
         None => NameEntry { name: name.clone(), holder, version: inner.registry.first_version() },
     };
+    let begun = inner.under_way.begin(entry.version);
     if !inner.registry.enter(before.as_ref(), &entry).await? {
-        return Err(Error::unavailable(
-            format!("Another gateway is making a table of the name {name}"),
-            Outcome::NotDone,
-        ));
+        return Err(another());
     }
     inner.announce(name, entry.version).await?;
-    Ok(Some(Intent { entry, layouts }))
+    Ok(Some(Intent { entry, layouts, _begun: begun }))
 }
 
 /// Follows the store's answer to the request that was intended.
@@ -61,12 +68,27 @@ pub(crate) async fn made(
     intent: Intent,
     made: Result<&Described, &Error>,
 ) -> Result<(), Error> {
-    let Intent { entry, layouts } = intent;
+    let Intent { entry, layouts, _begun } = intent;
     match made {
         Ok(described) if !layouts.is_empty() => {
             let record = inner.fresh_record(described, layouts);
-            if inner.registry.create(Some(&entry), &record).await? == record {
-                inner.publish(&entry.name, record.version).await?;
+            // Where another gateway took this one for dead, the name is still this table's: the store has just said so.
+            let mut entry = Some(entry);
+            while let Some(held) = entry {
+                match inner.registry.create(Some(&held), &record).await {
+                    Ok(created) => {
+                        if created == record {
+                            inner.publish(&record.name, record.version).await?;
+                        }
+                        return Ok(());
+                    }
+                    Err(error) => {
+                        entry = inner.registry.entry(&record.name).await?;
+                        if entry.as_ref() == Some(&held) || error.outcome == Outcome::Unknown {
+                            return Err(error);
+                        }
+                    }
+                }
             }
         }
         // It may be there: whoever finds it puts it on record.
@@ -86,6 +108,7 @@ pub(crate) async fn made(
 pub struct Deletion {
     before: Record,
     deleting: Record,
+    _begun: Begun,
 }
 
 /// Has every gateway keep away from a table before it is deleted: what was planned for it must not reach another table of its name.
@@ -105,6 +128,7 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
     inner.changer.begin().await?;
     let by = inner.fence.id().to_owned();
     let deleting = Record { state: State::Deleting { by }, version: before.version + 1, ..before.clone() };
+    let begun = inner.under_way.begin(deleting.version);
     if !inner.registry.replace(&before, &deleting).await? {
         return Err(Error::unavailable(
             format!("Table {name} is being changed by another gateway"),
@@ -112,7 +136,7 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         ));
     }
     inner.announce(name, deleting.version).await?;
-    Ok(Some(Deletion { before, deleting }))
+    Ok(Some(Deletion { before, deleting, _begun: begun }))
 }
 
 /// Follows the store's answer to a deletion: the record says so, for as long as descriptions may still show the table.
@@ -121,7 +145,7 @@ pub(crate) async fn deleted(
     deletion: Deletion,
     done: Result<(), &Error>,
 ) -> Result<(), Error> {
-    let Deletion { before, deleting } = deletion;
+    let Deletion { before, deleting, _begun } = deletion;
     let version = deleting.version + 1;
     match done {
         // It may be gone, or go yet. Whoever finds it there takes it for a table that stayed.

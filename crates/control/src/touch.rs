@@ -53,7 +53,7 @@ pub(crate) async fn help(inner: &Inner, record: Record) -> Result<(), Error> {
 
 /// A table that is there still, and whose deleter has gone, stays.
 async fn stay(inner: &Inner, record: &Record, by: &str) -> Result<(), Error> {
-    if inner.is_there(by).await? {
+    if inner.goes_on(by, &record.name, record.version).await? {
         return Err(Error::unavailable(format!("Table {} is being deleted", record.name), Outcome::NotDone));
     }
     inner.changer.begin().await?;
@@ -68,7 +68,7 @@ async fn stay(inner: &Inner, record: &Record, by: &str) -> Result<(), Error> {
 pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: NameEntry) -> Result<(), Error> {
     let Holder::Intent { layouts, by } = &intent.holder else { return Ok(()) };
     // Its maker may be about to bind the name, and what is described may be the table before it.
-    if inner.is_there(by).await? {
+    if inner.goes_on(by, &intent.name, intent.version).await? {
         inner.registry.env().sleep(LOOK).await;
         return match inner.registry.entry(&intent.name).await?.as_ref() == Some(&intent) {
             true => Err(not_found()),

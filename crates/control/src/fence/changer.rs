@@ -14,8 +14,11 @@ use super::items::{Gateway, StoredHead};
 use super::settings::Fencing;
 use crate::registry::Registry;
 
-/// How often the list of gateways is read while one has yet to acknowledge.
-const LOOK: Duration = Duration::from_millis(100);
+/// How soon the list of gateways is read again while one has yet to acknowledge; later and later, up to [`LONGEST_LOOK`].
+const LOOK: Duration = Duration::from_millis(50);
+const LONGEST_LOOK: Duration = Duration::from_secs(1);
+/// So many lists in a row may fail.
+const FAILURES: u32 = 20;
 
 /// How often a publication is tried that others come before.
 const TRIES: usize = 50;
@@ -177,15 +180,25 @@ impl Changer {
         if self.settings.exclusive {
             return Ok(step);
         }
+        let (mut pause, mut failures) = (LOOK, 0);
         loop {
-            let list = self.registry.gateways().await?;
-            let list: Vec<_> = list.into_iter().map(|one: Gateway| one.registration).collect();
-            let now = self.registry.env().now();
-            let Wait::Until(until) = step.listed(now, &list) else { return Ok(step) };
-            for (gateway, beat) in step.silent(now) {
-                self.registry.remove_gateway(gateway, Some(beat)).await?;
+            match self.registry.gateways().await {
+                Ok(list) => {
+                    failures = 0;
+                    let list: Vec<_> = list.into_iter().map(|one: Gateway| one.registration).collect();
+                    let now = self.registry.env().now();
+                    let Wait::Until(until) = step.listed(now, &list) else { return Ok(step) };
+                    for (gateway, beat) in step.silent(now) {
+                        // Whoever waits next removes it.
+                        let _ = self.registry.remove_gateway(gateway, Some(beat)).await;
+                    }
+                    pause = pause.min(until.since(now));
+                }
+                Err(error) if failures < FAILURES && error.retryable() => failures += 1,
+                Err(error) => return Err(error),
             }
-            self.registry.env().sleep(until.since(now).min(LOOK)).await;
+            self.registry.env().sleep(pause.max(Duration::from_millis(1))).await;
+            pause = (pause * 5 / 4).clamp(LOOK, LONGEST_LOOK);
         }
     }
 

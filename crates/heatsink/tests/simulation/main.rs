@@ -98,7 +98,7 @@ impl Tally {
         if !wrong.is_empty() {
             *failed += 1;
             self.failed.push(format!(
-                "seed {seed}, {story:?}:\n{}\nreplay: HEATSINK_SEED={seed} cargo test -p heatsink --test simulation {test} -- --include-ignored --nocapture",
+                "seed {seed}, {story:?}:\n{}\nreplay: HEATSINK_SEED={seed} cargo test -p heatsink --test simulation {test} -- --nocapture",
                 wrong.join("\n")
             ));
         }

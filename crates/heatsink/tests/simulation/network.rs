@@ -225,6 +225,11 @@ impl State {
                 self.ids.len() - 1
             });
             text = text.replace(&id, &format!("table-{number}"));
+            // The engine keeps real time: each table is made a second after the one before.
+            if let Some((before, rest)) = text.split_once("\"CreationDateTime\":") {
+                let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+                text = format!("{before}\"CreationDateTime\":{}{rest}", 1_767_225_600 + number);
+            }
         }
         Bytes::from(text)
     }
