@@ -150,6 +150,8 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         Either::Right((at_once, _)) => return Err(at_once),
     };
     keeping.abort();
+    // It holds the store, which is closed once nobody does.
+    let _ = keeping.await;
     control.leave().await;
     served
 }

@@ -91,7 +91,7 @@ impl World {
         };
         match adoption.run(options, &Quiet).await {
             // Its items lie as its rules say, for a gateway wrote them that knew the table before it.
-            Err(AdoptError::Failed(why)) if why.contains("--as-it-lies") => {
+            Err(AdoptError::Usage(why) | AdoptError::Failed(why)) if why.contains("--as-it-lies") => {
                 let fencing = Fencing::shared(rules.fence(), "adopt");
                 let lies = AsItLies::prepare(store, env, Layouts::Of(&rules), &table, fencing).await?;
                 let recorded = lies.run(false, &Quiet).await?;
