@@ -16,6 +16,10 @@ lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
 
+# Check the lints without features, and with each alone
+features:
+    .ci/features each
+
 # Check licences, sources, duplicates and advisories of all dependencies
 deny:
     .ci/deny
