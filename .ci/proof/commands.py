@@ -167,7 +167,7 @@ class Page:
     def toml(self, block):
         (self.folder / "block.toml").write_text(block.text)
         self.stop()
-        self.run((RULES if "[[rule]]" in block.text else SCENARIO).format("block.toml"))
+        self.run((RULES if any(table in block.text for table in ("[[rule]]", "[fence]")) else SCENARIO).format("block.toml"))
 
     def output(self, block):
         if self.printed is None or self.printed.strip() != block.text.strip():
