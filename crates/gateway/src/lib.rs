@@ -4,6 +4,7 @@
 //! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
 
 mod absent;
+mod absent_statements;
 mod budget;
 mod drive;
 mod footprint;

@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_control::{Control, Pass, Prepared};
-use heatsink_dynamo::{Error, Operation, wire};
+use heatsink_dynamo::{Code, Error, Operation, wire};
 use heatsink_env::Env;
 use heatsink_route::{Explanation, Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
 
 use crate::Limits;
-use crate::absent;
 use crate::budget::{Budget, Stage, UNCOUNTED};
 use crate::drive::{Driver, send};
 use crate::footprint::footprint;
 use crate::heavy::heavy;
 use crate::metrics::Metrics;
 use crate::weight::Weight;
+use crate::{absent, absent_statements};
 
 /// Takes requests as clients send them and answers as one logical DynamoDB.
 pub struct Service {
@@ -115,7 +115,7 @@ impl Service {
         operation: Operation,
         body: Bytes,
     ) -> (Result<Bytes, Error>, Vec<String>) {
-        let (answer, missing) = match self.answer(operation, body).await {
+        let (answer, missing) = match self.answer_whole(operation, body).await {
             Ok((answer, missing)) => (Ok(answer), missing),
             Err(error) => (Err(error), Vec::new()),
         };
@@ -162,6 +162,19 @@ impl Service {
             Ok(plan) => Ok(Planned { names, plan, pass, prepared }),
             Err(error) => Err(name_rules(error, &names, &self.control)),
         }
+    }
+
+    /// A request, and of a batch of statements those that can be carried out.
+    async fn answer_whole(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
+        let answer = self.answer(operation, body.clone()).await;
+        let absent = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
+        if operation != Operation::BatchExecuteStatement || !absent {
+            return answer;
+        }
+        let Some(split) = absent_statements::split(&self.control, &body).await? else { return answer };
+        let Some(rest) = split.rest.clone() else { return Ok((split.merged(None)?, Vec::new())) };
+        let (answer, missing) = self.answer(operation, rest).await?;
+        Ok((split.merged(Some(&answer))?, missing))
     }
 
     async fn answer(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {

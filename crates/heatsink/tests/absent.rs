@@ -1,0 +1,116 @@
+//! Requests on tables that are not there, where rules are: refused in the words of the store, and never sent on.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use futures::executor::block_on;
+use futures::future::BoxFuture;
+use heatsink_control::{Control, Rules};
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_env::RealEnv;
+use heatsink_gateway::{Limits, Service};
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+use serde_json::{Value as Json, json};
+
+const RULES: &str = "[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4\n";
+
+/// Notes what is written to a table of clients.
+struct Watched {
+    store: Embedded,
+    written: Mutex<Vec<Operation>>,
+}
+
+impl Store for Watched {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        let text = String::from_utf8_lossy(&body);
+        if operation.touches_items() && !operation.only_reads() && !text.contains("heatsink.") {
+            self.written.lock().unwrap().push(operation);
+        }
+        self.store.call(operation, body)
+    }
+}
+
+fn service() -> (Arc<Watched>, Service) {
+    let store = Arc::new(Watched { store: Embedded::memory().unwrap(), written: Mutex::default() });
+    let rules = Rules::read("rules", RULES).unwrap();
+    let control = block_on(Control::start(store.clone(), Arc::new(RealEnv), rules)).unwrap();
+    (store.clone(), Service::new(store, control, Arc::new(RealEnv), Limits::default(), "us-east-1"))
+}
+
+fn call(service: &Service, operation: Operation, body: Json) -> Result<Json, Error> {
+    let answer = block_on(service.call(operation, Bytes::from(body.to_string())))?;
+    Ok(serde_json::from_slice(&answer).unwrap())
+}
+
+fn table() -> Json {
+    json!({
+        "TableName": "There", "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" }],
+        "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
+    })
+}
+
+#[test]
+fn a_statement_on_an_absent_table_fails_alone() {
+    let (_, service) = service();
+    call(&service, Operation::CreateTable, table()).unwrap();
+    let item = json!({ "pk": { "S": "a" }, "sk": { "S": "b" } });
+    call(&service, Operation::PutItem, json!({ "TableName": "There", "Item": item })).unwrap();
+    let there = json!({ "Statement": "SELECT * FROM There WHERE pk = 'a' AND sk = 'b'" });
+    let absent = json!({ "Statement": "INSERT INTO Absent VALUE {'pk': 'a', 'sk': 'b'}" });
+    for (statements, failing) in [
+        (json!([absent, there, absent]), [true, false, true].as_slice()),
+        (json!([there, absent]), &[false, true]),
+        (json!([absent]), &[true]),
+        (json!([there]), &[false]),
+    ] {
+        let body = json!({ "Statements": statements, "ReturnConsumedCapacity": "NONE" });
+        let answer = call(&service, Operation::BatchExecuteStatement, body).unwrap();
+        let responses = answer["Responses"].as_array().unwrap();
+        let failed: Vec<bool> =
+            responses.iter().map(|one| one["Error"]["Code"] == "ResourceNotFound").collect();
+        assert_eq!(failed, failing, "{answer}");
+        assert!(
+            responses.iter().all(|one| one["Error"]["Code"] == "ResourceNotFound" || one["Item"] == item)
+        );
+    }
+}
+
+#[test]
+fn writes_to_an_absent_table_are_refused_in_the_stores_words_and_not_sent_on() {
+    let (store, service) = service();
+    let plain = Embedded::memory().unwrap();
+    let item = json!({ "pk": { "S": "a" }, "sk": { "S": "b" } });
+    for (operation, body) in [
+        (Operation::PutItem, json!({ "TableName": "Absent", "Item": item })),
+        (Operation::PutItem, json!({ "TableName": "Absent", "Item": item, "ConditionExpression": "a = " })),
+        (Operation::DeleteItem, json!({ "TableName": "Absent", "Key": item })),
+        (
+            Operation::UpdateItem,
+            json!({ "TableName": "Absent", "Key": item, "UpdateExpression": "SET #x = :x" }),
+        ),
+        (
+            Operation::BatchWriteItem,
+            json!({ "RequestItems": { "Absent": [{ "PutRequest": { "Item": item } }] } }),
+        ),
+        (
+            Operation::Query,
+            json!({ "TableName": "Absent", "KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": { ":p": { "S": "a" } } }),
+        ),
+        (Operation::PutItem, json!({ "TableName": "ab", "Item": item })),
+    ] {
+        let unsharded = block_on(plain.call(operation, Bytes::from(body.to_string()))).unwrap_err();
+        let refused = call(&service, operation, body).unwrap_err();
+        assert_eq!((&refused.code, &refused.message), (&unsharded.code, &unsharded.message), "{operation:?}");
+        if refused.code == Code::ResourceNotFoundException {
+            assert_eq!(refused.outcome, heatsink_dynamo::Outcome::NotDone);
+        }
+    }
+    let written = store.written.lock().unwrap();
+    assert!(
+        written.iter().all(|operation| *operation == Operation::PutItem) && written.len() <= 1,
+        "only under an impossible name: {written:?}"
+    );
+}
