@@ -118,12 +118,20 @@ impl Control {
     /// Looks at every table that the rules or the registry name.
     async fn check(&self) -> Result<(), StartError> {
         let Inner { registry, rules, fence, tables, changer, .. } = &*self.inner;
-        if !rules.is_empty() && !fence.settings.exclusive {
-            // As early as can be: until every gateway has noticed the registry, no table comes under its rules.
+        let recorded = registry.exists().await.map_err(StartError::Store)?;
+        let settings = &fence.settings;
+        // A registry without a head is of a build before the fence. Without any, one is made as early as can be: until every gateway has
+        // noticed it, no table comes under its rules.
+        if !settings.observes && (recorded || !rules.is_empty() && !settings.exclusive) {
             changer.found().await.map_err(StartError::Store)?;
         }
         fence.look(registry, tables).await.map_err(StartError::Store)?;
-        let recorded = registry.exists().await.map_err(StartError::Store)?;
+        if recorded && fence.sees_no_registry() {
+            return Err(StartError::Store(Error::unavailable(
+                "It was written by an older build, and has to be brought into the form of this one: start `heatsink serve` on it first",
+                Outcome::NotDone,
+            )));
+        }
         let mut names: Vec<String> = rules
             .iter()
             .filter(|rule| rule.table.is_exact())

@@ -252,3 +252,26 @@ async fn the_registry_is_hidden_and_impossible_tables_are_not_made() {
     glob.resolve(&["Tab"]).await.unwrap();
     assert!(glob.table("Tab").is_none());
 }
+
+#[tokio::test]
+async fn records_of_an_older_build_hold_for_a_gateway_without_rules() {
+    let (store, env) = (memory(), ManualEnv::seeded(1));
+    let one = control(&store, &env, calculated("*", "*", 4)).await;
+    through(&one, &store, Operation::CreateTable, table("Tab", "S")).await.unwrap();
+    // As the build before the fence left it: records of the first form, and neither a head nor entries of names.
+    let page = call(&store, Operation::Scan, json!({ "TableName": REGISTRY })).await;
+    for item in page["Items"].as_array().unwrap() {
+        let key = json!({ "pk": item["pk"], "sk": item["sk"] });
+        if item["sk"]["S"] == "table" {
+            let old = json!({
+                "TableName": REGISTRY, "Key": key, "UpdateExpression": "SET form = :f REMOVE made", "ExpressionAttributeValues": { ":f": { "N": "1" } },
+            });
+            call(&store, Operation::UpdateItem, old).await;
+        } else {
+            call(&store, Operation::DeleteItem, json!({ "TableName": REGISTRY, "Key": key })).await;
+        }
+    }
+    let two = control(&store, &env, Rules::default()).await;
+    let pass = two.resolve(&["Tab"]).await.unwrap();
+    assert!(two.view(&pass).table("Tab").is_some(), "or it forwards what is sharded");
+}
