@@ -50,10 +50,7 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
     inner.changer.begin().await?;
     inner.registry.make_directory(&layouts).await?;
     let holder = Holder::Intent { layouts: layouts.clone(), by: inner.fence.id().to_owned() };
-    let entry = match &before {
-        Some(before) => before.held(holder),
-        None => NameEntry { name: name.clone(), holder, version: inner.registry.first_version() },
-    };
+    let entry = inner.registry.entry_after(before.as_ref(), name, holder);
     let begun = inner.under_way.begin(entry.version);
     if !inner.registry.enter(before.as_ref(), &entry).await? {
         return Err(another());

@@ -202,10 +202,7 @@ impl Registry {
     /// be. Returns the record in force: this one, or the one that another writer put there first.
     pub async fn create(&self, entry: Option<&NameEntry>, record: &Record) -> Result<Record, Error> {
         let holder = Holder::Bound { id: record.id.clone() };
-        let next = match entry {
-            None => NameEntry { name: record.name.clone(), holder, version: self.first_version() },
-            Some(entry) => NameEntry { holder, version: entry.version + 1, ..entry.clone() },
-        };
+        let next = self.entry_after(entry, &record.name, holder);
         let mut named = json!({ "TableName": &*self.name, "Item": next.item() });
         unchanged(&mut named, entry);
         let body = json!({ "TransactItems": [
@@ -245,6 +242,14 @@ impl Registry {
             Ok(answer) => answer.get("Item").map(NameEntry::read).transpose(),
             Err(error) if error.code == Code::ResourceNotFoundException => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// The entry of a name after `before`, with another holder; nothing stands for a name without one.
+    pub fn entry_after(&self, before: Option<&NameEntry>, name: &str, holder: Holder) -> NameEntry {
+        match before {
+            Some(before) => before.held(holder),
+            None => NameEntry { name: name.to_owned(), holder, version: self.first_version() },
         }
     }
 
@@ -325,6 +330,17 @@ impl Registry {
             if start.is_null() {
                 return Ok(true);
             }
+        }
+    }
+
+    /// Whether the store deletes items of a table by time to live. A store without that operation does not.
+    pub async fn expires(&self, table: &str) -> Result<bool, Error> {
+        match self.call(Operation::DescribeTimeToLive, json!({ "TableName": table })).await {
+            Ok(answer) => Ok(answer["TimeToLiveDescription"]["TimeToLiveStatus"]
+                .as_str()
+                .is_some_and(|status| status.starts_with("ENABL"))),
+            Err(error) if error.code == Code::UnknownOperationException => Ok(false),
+            Err(error) => Err(error),
         }
     }
 

@@ -6,8 +6,7 @@
 
 use std::time::Duration;
 
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use serde_json::json;
+use heatsink_dynamo::{Error, Outcome};
 
 use crate::control::{Inner, not_found};
 use crate::describe::Described;
@@ -95,7 +94,7 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
             Outcome::NotDone,
         ));
     }
-    if has_counters(&record.layouts) && expires(inner, &record.name).await? {
+    if has_counters(&record.layouts) && inner.registry.expires(&record.name).await? {
         drop_it(inner, record).await?;
         return Err(Error::validation(format!(
             "Table {} has time to live turned on, which deletes counters in parts, so the rules cannot hold for it. Turn it off, or take the \
@@ -123,16 +122,4 @@ async fn drop_it(inner: &Inner, record: &Record) -> Result<(), Error> {
 
 fn has_counters(layouts: &TableLayouts) -> bool {
     layouts.iter().any(|one| one.layout().counted().is_some())
-}
-
-/// Whether the store deletes items of a table by itself. A store without that operation does not.
-async fn expires(inner: &Inner, table: &str) -> Result<bool, Error> {
-    let asked = inner.registry.call(Operation::DescribeTimeToLive, json!({ "TableName": table })).await;
-    match asked {
-        Ok(answer) => Ok(answer["TimeToLiveDescription"]["TimeToLiveStatus"]
-            .as_str()
-            .is_some_and(|status| status.starts_with("ENABL"))),
-        Err(error) if error.code == Code::UnknownOperationException => Ok(false),
-        Err(error) => Err(error),
-    }
 }

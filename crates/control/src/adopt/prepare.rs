@@ -4,11 +4,9 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::Env;
 use heatsink_layout::{DIRECTORY, KeyLayout, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
-use serde_json::json;
 
 use super::item::Ground;
 use super::{AdoptError, Adoption, Direction, as_it_lies};
@@ -136,7 +134,7 @@ impl Adoption {
                 }
             }
         };
-        if indexes.is_empty() && direction != Direction::Release && expires(&registry, table).await? {
+        if indexes.is_empty() && direction != Direction::Release && registry.expires(table).await? {
             return usage(format!(
                 "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
             ));
@@ -211,16 +209,5 @@ pub(super) async fn usable(registry: &Registry, table: &str) -> Result<Described
     match as_it_lies::foreign_tag(registry, &described).await? {
         Some(problem) => usage(problem),
         None => Ok(described),
-    }
-}
-
-/// Whether the table deletes items by time to live. A store without that operation does not.
-async fn expires(registry: &Registry, table: &str) -> Result<bool, Error> {
-    match registry.call(Operation::DescribeTimeToLive, json!({ "TableName": table })).await {
-        Ok(answer) => Ok(answer["TimeToLiveDescription"]["TimeToLiveStatus"]
-            .as_str()
-            .is_some_and(|status| status.starts_with("ENABL"))),
-        Err(error) if error.code == Code::UnknownOperationException => Ok(false),
-        Err(error) => Err(error),
     }
 }

@@ -76,6 +76,32 @@ impl Changer {
     /// Retryable while gateways that were started without rules may not have noticed the registry, and while changes are frozen; the
     /// store's errors.
     pub async fn begin(&self) -> Result<(), Error> {
+        match self.unsettled().await? {
+            None => Ok(()),
+            Some(left) => Err(Error::unavailable(
+                format!(
+                    "The registry {} is new: gateways that were started without it have yet to notice it, which takes {} s more",
+                    self.registry.name(),
+                    left.as_secs() + 1
+                ),
+                Outcome::NotDone,
+            )),
+        }
+    }
+
+    /// [`begin`](Self::begin), which waits where that is only a matter of time.
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn begin_patiently(&self) -> Result<(), Error> {
+        while let Some(left) = self.unsettled().await? {
+            self.registry.env().sleep(left).await;
+        }
+        Ok(())
+    }
+
+    /// How long it takes until layouts may change; nothing where they may.
+    async fn unsettled(&self) -> Result<Option<Duration>, Error> {
         if self.settings.observes {
             return Err(Error::unavailable(
                 "The table's layout is being changed, or is about to be recorded, and this command changes nothing",
@@ -86,38 +112,7 @@ impl Changer {
         if let Some(since) = stored.frozen {
             return Err(Frozen { since }.into());
         }
-        if stored.settled {
-            return Ok(());
-        }
-        match self.unsettled_for(&stored).await? {
-            Some(left) if !left.is_zero() => Err(Error::unavailable(
-                format!(
-                    "The registry {} is new: gateways that were started without it have yet to notice it, which takes {} s more",
-                    self.registry.name(),
-                    left.as_secs() + 1
-                ),
-                Outcome::NotDone,
-            )),
-            _ => Ok(()),
-        }
-    }
-
-    /// [`begin`](Self::begin), which waits where that is only a matter of time.
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn begin_patiently(&self) -> Result<(), Error> {
-        let stored = self.found().await?;
-        if let Some(since) = stored.frozen {
-            return Err(Frozen { since }.into());
-        }
-        while let Some(left) = self.unsettled_for(&self.found().await?).await? {
-            if left.is_zero() {
-                break;
-            }
-            self.registry.env().sleep(left).await;
-        }
-        Ok(())
+        self.unsettled_for(&stored).await
     }
 
     /// How long it takes until every gateway must have noticed the registry; nothing where that is so.
