@@ -42,14 +42,14 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
     }
     let another =
         || Error::unavailable(format!("A table of the name {name} is being made"), Outcome::NotDone);
-    if let Some(NameEntry { holder: Holder::Intent { by, .. }, version, .. }) = &before
+    if let Some(NameEntry { holder: Holder::Intent { by: Some(by), .. }, version, .. }) = &before
         && inner.goes_on(by, name, *version).await?
     {
         return Err(another());
     }
     inner.changer.begin().await?;
     inner.registry.make_directory(&layouts).await?;
-    let holder = Holder::Intent { layouts: layouts.clone(), by: inner.fence.id().to_owned() };
+    let holder = Holder::Intent { layouts: layouts.clone(), by: Some(inner.fence.id().to_owned()) };
     let entry = inner.registry.entry_after(before.as_ref(), name, holder);
     let begun = inner.under_way.begin(entry.version);
     if !inner.registry.enter(before.as_ref(), &entry).await? {
@@ -88,8 +88,10 @@ pub(crate) async fn made(
                 }
             }
         }
-        // It may be there: whoever finds it puts it on record.
-        Err(error) if error.outcome == Outcome::Unknown => {}
+        // It may be there: whoever finds it puts it on record, and need not wait for this gateway.
+        Err(error) if error.outcome == Outcome::Unknown => {
+            inner.registry.enter(Some(&entry), &entry.held(Holder::Intent { layouts, by: None })).await?;
+        }
         _ => {
             let free = entry.held(Holder::Free);
             if inner.registry.enter(Some(&entry), &free).await? {

@@ -26,8 +26,9 @@ pub(crate) struct NameEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holder", rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum Holder {
-    /// A gateway is about to make a table of that name, with these layouts.
-    Intent { layouts: TableLayouts, by: String },
+    /// A gateway is about to make a table of that name, with these layouts. `by`: that gateway, until it has given up without knowing
+    /// whether the table was made.
+    Intent { layouts: TableLayouts, by: Option<String> },
     /// The table with this id, which is on record.
     Bound { id: String },
     /// Nobody: the table that had it was deleted through Heatsink.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use heatsink_dynamo::{Error, Outcome};
 
-use crate::control::{Inner, not_found};
+use crate::control::Inner;
 use crate::describe::Described;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
@@ -67,10 +67,15 @@ async fn stay(inner: &Inner, record: &Record, by: &str) -> Result<(), Error> {
 pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: NameEntry) -> Result<(), Error> {
     let Holder::Intent { layouts, by } = &intent.holder else { return Ok(()) };
     // Its maker may be about to bind the name, and what is described may be the table before it.
-    if inner.goes_on(by, &intent.name, intent.version).await? {
+    if let Some(by) = by
+        && inner.goes_on(by, &intent.name, intent.version).await?
+    {
         inner.registry.env().sleep(LOOK).await;
         return match inner.registry.entry(&intent.name).await?.as_ref() == Some(&intent) {
-            true => Err(not_found()),
+            true => Err(Error::unavailable(
+                format!("Table {} is being made by another gateway", intent.name),
+                Outcome::NotDone,
+            )),
             false => Ok(()),
         };
     }

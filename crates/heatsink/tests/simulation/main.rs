@@ -111,7 +111,7 @@ impl Tally {
             println!("  {story}: {seeds} seeds, {failed} failed");
         }
         assert!(failed.is_empty(), "{}", failed.join("\n\n"));
-        assert!(writes > 0, "nothing was done");
+        assert!(writes > 0 || seeds == 1, "nothing was done");
     }
 }
 
