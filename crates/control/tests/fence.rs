@@ -195,3 +195,18 @@ async fn a_table_made_again_closes_what_was_planned_for_the_one_before() {
         assert!(other.resolve(&["Tab"]).await.unwrap().is_missing());
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_whose_maker_lost_the_answer_is_taken_over_at_once() {
+    let store = settled().await;
+    let (one, _keeping) = kept(&store, true).await;
+    let (other, _keeping) = kept(&store, true).await;
+    let create = Bytes::from(table("Tab", "S").to_string());
+    let prepared = one.before(Operation::CreateTable, &create, &["Tab"]).await.unwrap();
+    store.call(Operation::CreateTable, create).await.unwrap();
+    let lost = Error::unavailable("the answer was lost", Outcome::Unknown);
+    one.after(Operation::CreateTable, &["Tab"], prepared, Err(&lost)).await;
+    let took = touched(&other).await;
+    assert!(took < LEASE, "{took:?}");
+    assert!(other.view(&pass(&other).await).table("Tab").is_some());
+}
