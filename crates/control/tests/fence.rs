@@ -11,7 +11,7 @@ use heatsink_control::{Changer, Control, Fencing, Pass, Rules};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, RealEnv};
 use heatsink_layout::LayoutSource;
-use heatsink_store::Store;
+use heatsink_store::{Permit, Store};
 use serde_json::json;
 use support::{call, memory, table};
 use tokio::task::JoinHandle;
@@ -115,7 +115,9 @@ async fn a_call_without_an_answer_is_waited_for() {
     let (old, _keeping) = kept(&store, false).await;
     let lost = pass(&old).await;
     // The client of this one has gone, and nobody knows what became of its call.
-    drop(lost.send().unwrap());
+    let sending = lost.send(true);
+    sending.check().unwrap();
+    drop(sending);
     let sent = RealEnv.now();
     drop(lost);
     let (new, _keeping) = kept(&store, true).await;

@@ -77,38 +77,15 @@ impl Admission {
         !self.gate.is_closed()
     }
 
-    /// A call that is sent at `now`. Unless it is said to be answered, it may take effect later.
-    pub fn send(&self, now: Moment) -> Outstanding<'_> {
-        Outstanding { gate: &self.gate, sent: now, answered: false }
+    /// A call that was sent at `sent` will have no answer: it may take effect later.
+    pub fn unanswered(&self, sent: Moment) {
+        self.gate.unanswered.fetch_max(sent.0.max(1), Ordering::SeqCst);
     }
 }
 
 impl Drop for Admission {
     fn drop(&mut self) {
         self.gate.state.fetch_sub(ONE, Ordering::SeqCst);
-    }
-}
-
-/// A call on its way.
-#[derive(Debug)]
-pub struct Outstanding<'a> {
-    gate: &'a Gate,
-    sent: Moment,
-    answered: bool,
-}
-
-impl Outstanding<'_> {
-    /// The store answered: the call has taken effect, or never will.
-    pub fn answered(mut self) {
-        self.answered = true;
-    }
-}
-
-impl Drop for Outstanding<'_> {
-    fn drop(&mut self) {
-        if !self.answered {
-            self.gate.unanswered.fetch_max(self.sent.0.max(1), Ordering::SeqCst);
-        }
     }
 }
 
@@ -137,14 +114,13 @@ mod tests {
     fn only_answered_calls_are_done_with() {
         let gate = Arc::new(Gate::default());
         let inside = gate.admit().unwrap();
-        inside.send(at(1)).answered();
         drop(inside);
         assert_eq!(gate.close(at(2), STRAGGLER), Duration::ZERO);
 
         let gate = Arc::new(Gate::default());
         let inside = gate.admit().unwrap();
-        drop(inside.send(at(10)));
-        drop(inside.send(at(4)));
+        inside.unanswered(at(10));
+        inside.unanswered(at(4));
         drop(inside);
         assert_eq!(gate.close(at(15), STRAGGLER), Duration::from_secs(25));
         assert_eq!(gate.close(at(40), STRAGGLER), Duration::ZERO);

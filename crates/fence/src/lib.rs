@@ -19,7 +19,7 @@ mod member;
 mod step;
 
 pub use bounds::Bounds;
-pub use gate::{Admission, Gate, Outstanding};
+pub use gate::{Admission, Gate};
 pub use head::{Change, Changes, Epoch, Head, KEPT_CHANGES};
 pub use member::{Beat, Member, Seen};
 pub use step::{Registration, Step, Wait};

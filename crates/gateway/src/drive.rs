@@ -163,8 +163,8 @@ pub(crate) async fn send(
     operation: Operation,
     body: Bytes,
 ) -> Result<Bytes, Error> {
-    let sending = pass.send()?;
-    let answer = heavily(body.len(), store.call_if(operation, body, pass)).await;
+    let sending = pass.send(!operation.only_reads());
+    let answer = heavily(body.len(), store.call_if(operation, body, &sending)).await;
     sending.answered(&answer);
     answer
 }

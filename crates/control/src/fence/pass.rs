@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use heatsink_dynamo::{Code, Error, Outcome};
 use heatsink_env::{Env, Moment};
-use heatsink_fence::{Admission, Outstanding};
+use heatsink_fence::Admission;
 use heatsink_store::Permit;
 
 use super::gateway::Lease;
@@ -73,7 +74,7 @@ impl Pass {
 
     /// Whether nothing that the request was planned under has changed.
     pub fn holds(&self) -> bool {
-        self.first.iter().chain(&self.rest).all(Admission::holds)
+        self.admissions().all(Admission::holds)
     }
 
     /// Asked last before a call is written to its connection.
@@ -93,15 +94,13 @@ impl Pass {
         Ok(now)
     }
 
-    /// A call that is about to be sent.
-    ///
-    /// # Errors
-    /// As [`check`](Self::check).
-    pub fn send(&self) -> Result<Sending<'_>, Error> {
-        let now = self.check()?;
-        let first = self.first.as_ref().map(|admission| admission.send(now));
-        let rest = self.rest.iter().map(|admission| admission.send(now)).collect();
-        Ok(Sending { first, rest })
+    /// A call that is about to be sent, with this as its permit. `writes`: whether it may change anything.
+    pub fn send(&self, writes: bool) -> Sending<'_> {
+        Sending { pass: self, writes, sent: AtomicU64::new(NOT_SENT) }
+    }
+
+    fn admissions(&self) -> impl Iterator<Item = &Admission> {
+        self.first.iter().chain(&self.rest)
     }
 
     /// The result that the client gets: what the store answered, if that was planned under what still holds.
@@ -122,30 +121,43 @@ impl Pass {
     }
 }
 
-/// A call on its way. Unless its answer is told, it is taken to arrive late.
+/// A call on its way. Unless its answer is told, a write that was let through is taken to arrive late.
 pub struct Sending<'a> {
-    first: Option<Outstanding<'a>>,
-    rest: Vec<Outstanding<'a>>,
+    pass: &'a Pass,
+    writes: bool,
+    /// When it was last let through.
+    sent: AtomicU64,
 }
+
+const NOT_SENT: u64 = 0;
 
 impl Sending<'_> {
     /// Takes note of the answer. One that leaves the outcome open is none.
-    pub fn answered<T>(self, answer: &Result<T, Error>) {
-        if answer.as_ref().is_err_and(|error| error.outcome == Outcome::Unknown) {
-            return;
+    pub fn answered<T>(mut self, answer: &Result<T, Error>) {
+        if !answer.as_ref().is_err_and(|error| error.outcome == Outcome::Unknown) {
+            *self.sent.get_mut() = NOT_SENT;
         }
-        for outstanding in self.first.into_iter().chain(self.rest) {
-            outstanding.answered();
+    }
+}
+
+impl Permit for Sending<'_> {
+    fn check(&self) -> Result<(), Error> {
+        let now = self.pass.check()?;
+        // Only the call itself asks, one attempt after the other.
+        self.sent.store(now.0.max(1), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        let sent = *self.sent.get_mut();
+        if self.writes && sent != NOT_SENT {
+            self.pass.admissions().for_each(|admission| admission.unanswered(Moment(sent)));
         }
     }
 }
 
 fn unavailable(message: &str) -> Error {
     Error::unavailable(message, Outcome::NotDone)
-}
-
-impl Permit for Pass {
-    fn check(&self) -> Result<(), Error> {
-        Pass::check(self).map(drop)
-    }
 }
