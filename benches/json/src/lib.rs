@@ -1,0 +1,1 @@
+//! Nothing: the benchmark in `benches/` is all there is.
