@@ -15,7 +15,7 @@ use heatsink_layout::{DIRECTORY, Layout, LayoutSource, PhysicalKeys, Placement, 
 use heatsink_store::Store;
 
 use crate::describe::{self, Described};
-use crate::fence::{Changer, Fence, Fencing, Pass};
+use crate::fence::{Changer, Fence, Fencing, Pass, Published};
 use crate::known::{Snapshot, Standing, Tables, Trust};
 use crate::made::{self, Deletion, Intent};
 use crate::record::{Record, State};
@@ -470,9 +470,9 @@ impl Inner {
 
     /// Makes a change known, to this gateway too.
     pub async fn publish(&self, table: &str, version: u64) -> Result<Step, Error> {
-        let step = self.changer.publish(table, version).await?;
+        let Published { step, head, sent } = self.changer.publish(table, version).await?;
         // Should it fail, this gateway learns of it as the others do.
-        if let Err(error) = self.fence.look(&self.registry, &self.tables).await {
+        if let Err(error) = self.fence.wrote(&self.registry, &self.tables, sent, head).await {
             if self.fence.settings.exclusive {
                 // Nobody else waits for this gateway's requests.
                 return Err(error);

@@ -73,12 +73,8 @@ pub(crate) async fn made(
             let mut entry = Some(entry);
             while let Some(held) = entry {
                 match inner.registry.create(Some(&held), &record).await {
-                    Ok(created) => {
-                        if created == record {
-                            inner.publish(&record.name, record.version).await?;
-                        }
-                        return Ok(());
-                    }
+                    // Nobody plans for a name that is reserved, so there is nothing to make known.
+                    Ok(_) => return Ok(()),
                     Err(error) => {
                         entry = inner.registry.entry(&record.name).await?;
                         if entry.as_ref() == Some(&held) || error.outcome == Outcome::Unknown {

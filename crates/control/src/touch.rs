@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use futures::future::join;
 use heatsink_dynamo::{Error, Outcome};
 
 use crate::control::Inner;
@@ -92,7 +93,9 @@ pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: Name
 
 async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
     inner.announce(&record.name, record.version).await?;
-    let described = inner.registry.describe(&record.name).await?;
+    let described = inner.registry.describe(&record.name);
+    let (described, empty) = join(described, inner.registry.is_empty(&record.name)).await;
+    let described = described?;
     if described.is_none_or(|described| described.schema.id != record.id) {
         return Err(Error::unavailable(
             format!("Table {} was dropped, or made again, while it was put on record", record.name),
@@ -107,13 +110,12 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
             record.name
         )));
     }
-    if !inner.registry.is_empty(&record.name).await? {
+    if !empty? {
         return drop_it(inner, record).await;
     }
+    // Nobody plans while it is pending, so there is nothing to make known.
     let active = Record { state: State::Active, version: record.version + 1, ..record.clone() };
-    if inner.registry.replace(record, &active).await? {
-        inner.publish(&record.name, active.version).await?;
-    }
+    inner.registry.replace(record, &active).await?;
     Ok(())
 }
 

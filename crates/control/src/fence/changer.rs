@@ -30,6 +30,17 @@ pub struct Changer {
     settings: Fencing,
     /// Since when this process has known of a registry that not every gateway may have noticed.
     unsettled: Arc<Mutex<Option<Moment>>>,
+    /// The head as it was last read or written here: the first that a publication tries to follow.
+    last: Arc<Mutex<Option<StoredHead>>>,
+}
+
+/// A change that was made known.
+pub(crate) struct Published {
+    pub step: Step,
+    /// The head that names it.
+    pub head: StoredHead,
+    /// From before the head was written.
+    pub sent: Moment,
 }
 
 /// Layout changes are frozen.
@@ -55,7 +66,7 @@ impl From<Frozen> for Error {
 
 impl Changer {
     pub(crate) fn new(registry: Registry, settings: Fencing) -> Self {
-        Changer { registry, settings, unsettled: Arc::default() }
+        Changer { registry, settings, unsettled: Arc::default(), last: Arc::default() }
     }
 
     /// Changes layouts of a store from beside its gateways.
@@ -112,7 +123,9 @@ impl Changer {
         if let Some(since) = stored.frozen {
             return Err(Frozen { since }.into());
         }
-        self.unsettled_for(&stored).await
+        let left = self.unsettled_for(&stored).await?;
+        *self.last.lock().await = Some(StoredHead { settled: left.is_none(), ..stored });
+        Ok(left)
     }
 
     /// How long it takes until every gateway must have noticed the registry; nothing where that is so.
@@ -152,15 +165,25 @@ impl Changer {
     ///
     /// # Errors
     /// Those of the store; frozen layouts.
-    pub(crate) async fn publish(&self, table: &str, version: u64) -> Result<Step, Error> {
+    pub(crate) async fn publish(&self, table: &str, version: u64) -> Result<Published, Error> {
         for _ in 0..TRIES {
-            let stored = self.found().await?;
+            let last = self.last.lock().await.take();
+            let stored = match last {
+                Some(last) => last,
+                None => self.found().await?,
+            };
             if let Some(since) = stored.frozen {
                 return Err(Frozen { since }.into());
             }
-            let next = StoredHead { head: stored.head.with(table, version), ..stored.clone() };
-            if self.registry.write_head(Some(&stored), &next).await? {
-                return Ok(Step::new(next.head.epoch, self.registry.env().now()));
+            let head = StoredHead { head: stored.head.with(table, version), ..stored.clone() };
+            let sent = self.registry.env().now();
+            if self.registry.write_head(Some(&stored), &head).await? {
+                *self.last.lock().await = Some(head.clone());
+                return Ok(Published {
+                    step: Step::new(head.head.epoch, self.registry.env().now()),
+                    head,
+                    sent,
+                });
             }
         }
         Err(Error::unavailable("Other changes of layouts came before this one", Outcome::NotDone))
@@ -202,8 +225,8 @@ impl Changer {
     /// # Errors
     /// Those of the store; frozen layouts.
     pub(crate) async fn announce(&self, table: &str, version: u64) -> Result<Step, Error> {
-        let step = self.publish(table, version).await?;
-        self.wait(step).await
+        let published = self.publish(table, version).await?;
+        self.wait(published.step).await
     }
 
     /// Forbids changes of layouts anywhere, or allows them again. What is under way stops at its next step.

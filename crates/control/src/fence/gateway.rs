@@ -9,7 +9,7 @@ use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::{Env, Moment};
 use heatsink_fence::{Beat, Epoch, Gate, Member, Registration, Seen};
 
-use super::items::Gateway;
+use super::items::{Gateway, StoredHead};
 use super::settings::Fencing;
 use crate::known::Tables;
 use crate::registry::Registry;
@@ -152,6 +152,42 @@ impl Fence {
                 head = registry.head().await?;
             }
         }
+        self.follow(registry, tables, &mut looked, sent, head).await
+    }
+
+    /// Applies and acknowledges a change that this gateway has made itself: the head that it has written at or after `sent` is as good as one
+    /// that it read then.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub async fn wrote(
+        &self,
+        registry: &Registry,
+        tables: &Tables,
+        sent: Moment,
+        head: StoredHead,
+    ) -> Result<(), Error> {
+        let mut looked = self.looking.lock().await;
+        if self.member().is_watching() || self.member().is_unregistered() {
+            drop(looked);
+            return self.look(registry, tables).await;
+        }
+        if head.head.epoch <= self.seen() {
+            // A look has shown it, or a later one, already.
+            return Ok(());
+        }
+        self.follow(registry, tables, &mut looked, sent, Some(head)).await
+    }
+
+    /// Applies what a head shows that was read at or after `sent`, and acknowledges it.
+    async fn follow(
+        &self,
+        registry: &Registry,
+        tables: &Tables,
+        looked: &mut Looked,
+        sent: Moment,
+        head: Option<StoredHead>,
+    ) -> Result<(), Error> {
         let Some(stored) = head else {
             if !self.member().is_watching() {
                 return Err(Error::unavailable(
@@ -168,12 +204,12 @@ impl Fence {
             Seen::Changed(changes) => {
                 self.seen.fetch_max(stored.head.epoch, Ordering::SeqCst);
                 let gates = tables.forget(|name| changes.iter().any(|change| change.table == name));
-                self.apply(registry, &mut looked, gates, sent, stored.head.epoch).await;
+                self.apply(registry, looked, gates, sent, stored.head.epoch).await;
             }
             Seen::Everything => {
                 self.seen.fetch_max(stored.head.epoch, Ordering::SeqCst);
                 let gates = tables.forget(|_| true);
-                self.apply(registry, &mut looked, gates, sent, stored.head.epoch).await;
+                self.apply(registry, looked, gates, sent, stored.head.epoch).await;
             }
             Seen::Older => {
                 return Err(Error::internal(format!(
@@ -184,7 +220,7 @@ impl Fence {
         }
         let due = looked.beaten.is_none_or(|at| sent.since(at) >= self.settings.bounds.heartbeat);
         if due {
-            self.beat(registry, &mut looked).await?;
+            self.beat(registry, looked).await?;
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ mod items;
 mod pass;
 mod settings;
 
+pub(crate) use changer::Published;
 pub use changer::{Changer, Frozen};
 pub(crate) use gateway::Fence;
 pub use items::Gateway;

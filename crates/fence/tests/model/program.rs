@@ -73,7 +73,8 @@ pub fn program(config: &Config, kind: Kind) -> Vec<Step> {
 fn complete(kind: Kind) -> Vec<Step> {
     use RecordState as State;
     use Step::{Announce, Bind, Claim, Copy, Delete, Found, Record, Release, Rewrite, Scan, Settle, Wait};
-    let create = |state| vec![Step::Intent, Announce, Wait, Step::CreateTable, Bind(state), Announce];
+    // While the name is reserved, or the record pending, nobody plans by it: what ends that needs no epoch.
+    let create = |state| vec![Step::Intent, Announce, Wait, Step::CreateTable, Bind(state)];
     let moves = |during, from, end| {
         let steps = [Record(during), Announce, Wait, Claim, Step::ReadItem(from), Copy(from), Delete(from)];
         steps.into_iter().chain([Release, Record(end), Announce]).collect()
@@ -81,7 +82,7 @@ fn complete(kind: Kind) -> Vec<Step> {
     match kind {
         Kind::FirstTouch => {
             let pending = Record(State::Pending);
-            vec![Found, Settle, pending, Announce, Wait, Scan, Record(State::Active), Announce]
+            vec![Found, Settle, pending, Announce, Wait, Scan, Record(State::Active)]
         }
         Kind::Refuse => vec![Record(State::Whole), Announce],
         Kind::Create => create(State::Active),
