@@ -178,7 +178,11 @@ impl Control {
         let mut failing = false;
         loop {
             registry.env().sleep(fence.pause().await).await;
-            match fence.look(registry, tables).await {
+            let looked = match fence.look(registry, tables).await {
+                Ok(()) => fence.sweep(registry).await,
+                failed => failed,
+            };
+            match looked {
                 Ok(()) => failing = false,
                 Err(error) if !failing => {
                     failing = true;

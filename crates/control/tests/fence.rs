@@ -212,3 +212,18 @@ async fn a_table_whose_maker_lost_the_answer_is_taken_over_at_once() {
     assert!(took < LEASE, "{took:?}");
     assert!(other.view(&pass(&other).await).table("Tab").is_some());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_died_long_ago_is_not_waited_for() {
+    let store = settled().await;
+    let (_died, keeping) = kept(&store, true).await;
+    let (one, _keeping) = kept(&store, true).await;
+    keeping.abort();
+    let listed = async || changer(&store).gateways().await.unwrap().unwrap().1.len();
+    while listed().await > 1 {
+        RealEnv.sleep(Duration::from_millis(100)).await;
+    }
+    make(&store).await;
+    let took = touched(&one).await;
+    assert!(took < LEASE, "{took:?}");
+}

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heatsink_env::Moment;
 
-use crate::{Bounds, Epoch};
+use crate::{Bounds, Epoch, Roll};
 
 /// A gateway as the registry lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +32,7 @@ pub struct Step {
     published: Moment,
     /// Those of the first list; nothing before it.
     waits: Option<BTreeMap<String, Waiting>>,
+    roll: Roll,
     clean: bool,
 }
 
@@ -40,10 +41,6 @@ struct Waiting {
     /// From then on nothing of it can take effect that was planned before.
     until: Moment,
     acknowledged: bool,
-    beat: u64,
-    /// When that beat was first seen.
-    seen: Moment,
-    silence: Duration,
 }
 
 /// What is waited for.
@@ -58,7 +55,7 @@ pub enum Wait {
 impl Step {
     /// A step whose publication of `epoch` had been answered at `published`.
     pub fn new(epoch: Epoch, published: Moment) -> Self {
-        Step { epoch, published, waits: None, clean: true }
+        Step { epoch, published, waits: None, roll: Roll::default(), clean: true }
     }
 
     /// Takes in a list of the gateways that had been read at `now`, after the publication.
@@ -67,14 +64,11 @@ impl Step {
         let first = || {
             let waiting = |one: &Registration| {
                 let until = published + one.bounds.lease + one.bounds.straggler;
-                let silence = one.bounds.silence();
-                (
-                    one.gateway.clone(),
-                    Waiting { until, acknowledged: false, beat: one.beat, seen: now, silence },
-                )
+                (one.gateway.clone(), Waiting { until, acknowledged: false })
             };
             list.iter().map(waiting).collect::<BTreeMap<_, _>>()
         };
+        self.roll.listed(now, list);
         let waits = self.waits.get_or_insert_with(first);
         // One that is gone left with nothing on its way, or was silent for so long that nothing of it can be.
         waits.retain(|gateway, waiting| {
@@ -82,9 +76,6 @@ impl Step {
         });
         for one in list {
             let Some(waiting) = waits.get_mut(&one.gateway) else { continue };
-            if one.beat != waiting.beat {
-                (waiting.beat, waiting.seen) = (one.beat, now);
-            }
             if one.epoch >= epoch && !waiting.acknowledged {
                 waiting.acknowledged = true;
                 waiting.until = waiting.until.min(now + one.unclean);
@@ -113,13 +104,9 @@ impl Step {
             .map(move |(gateway, waiting)| (gateway.as_str(), waiting.until.since(now)))
     }
 
-    /// The registrations that have not changed for so long that their gateways are dead, each with the beat that it must still have
-    /// when it is removed.
+    /// The registrations of dead gateways, as [`Roll::silent`] has them.
     pub fn silent(&self, now: Moment) -> impl Iterator<Item = (&str, u64)> {
-        let waits = self.waits.iter().flatten();
-        waits
-            .filter(move |(_, waiting)| now.since(waiting.seen) > waiting.silence)
-            .map(|(gateway, waiting)| (gateway.as_str(), waiting.beat))
+        self.roll.silent(now)
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::lock::Mutex as AsyncMutex;
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::{Env, Moment};
-use heatsink_fence::{Beat, Epoch, Gate, Member, Registration, Seen};
+use heatsink_fence::{Beat, Epoch, Gate, Member, Registration, Roll, Seen};
 
 use super::items::{Gateway, StoredHead};
 use super::settings::Fencing;
@@ -57,6 +57,7 @@ pub(crate) struct Fence {
     unsharded: Arc<Gate>,
     /// One look at the head at a time.
     looking: AsyncMutex<Looked>,
+    roll: AsyncMutex<(Roll, Option<Moment>)>,
 }
 
 /// What the last looks left behind.
@@ -83,6 +84,7 @@ impl Fence {
             seen: AtomicU64::new(0),
             unsharded: Arc::default(),
             looking: AsyncMutex::default(),
+            roll: AsyncMutex::default(),
             settings,
         }
     }
@@ -294,6 +296,28 @@ impl Fence {
         } else {
             tracing::warn!("this gateway was taken off the list of gateways; it registers again");
             self.change(Member::removed);
+        }
+        Ok(())
+    }
+
+    /// Takes gateways off the list that have died: each would be waited for at the next change. Looks at most once a lease.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn sweep(&self, registry: &Registry) -> Result<(), Error> {
+        let (roll, swept) = &mut *self.roll.lock().await;
+        let now = self.lease.now();
+        if !self.member().is_registered()
+            || swept.is_some_and(|at| now.since(at) < self.settings.bounds.lease)
+        {
+            return Ok(());
+        }
+        *swept = Some(now);
+        let list: Vec<_> = registry.gateways().await?.into_iter().map(|one| one.registration).collect();
+        let now = self.lease.now();
+        roll.listed(now, &list);
+        for (gateway, beat) in roll.silent(now) {
+            registry.remove_gateway(gateway, Some(beat)).await?;
         }
         Ok(())
     }

@@ -1,0 +1,76 @@
+//! Who on the list of gateways still shows signs of life, as one observer has seen it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use heatsink_env::Moment;
+
+use crate::Registration;
+
+/// The last beat of every gateway on the list, and when it was first seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Roll {
+    last: BTreeMap<String, Sign>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Sign {
+    beat: u64,
+    seen: Moment,
+    /// How long after it the gateway can still have an effect.
+    silence: Duration,
+}
+
+impl Roll {
+    /// Takes in a list that had been read at `now`.
+    pub fn listed(&mut self, now: Moment, list: &[Registration]) {
+        self.last.retain(|gateway, _| list.iter().any(|one| one.gateway == *gateway));
+        for one in list {
+            let known = self.last.get(&one.gateway).is_some_and(|sign| sign.beat == one.beat);
+            if !known {
+                let sign = Sign { beat: one.beat, seen: now, silence: one.bounds.silence() };
+                self.last.insert(one.gateway.clone(), sign);
+            }
+        }
+    }
+
+    /// The registrations that have not changed for so long that their gateways are dead, each with the beat that it must still have
+    /// when it is removed.
+    pub fn silent(&self, now: Moment) -> impl Iterator<Item = (&str, u64)> {
+        let silent = self.last.iter().filter(move |(_, sign)| now.since(sign.seen) > sign.silence);
+        silent.map(|(gateway, sign)| (gateway.as_str(), sign.beat))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bounds;
+
+    fn at(seconds: u64) -> Moment {
+        Moment(seconds * 1_000_000_000)
+    }
+
+    #[test]
+    fn who_has_not_changed_for_so_long_is_silent_and_a_beat_counts_anew() {
+        let gateway = |name: &str, beat| Registration {
+            gateway: name.to_owned(),
+            beat,
+            epoch: 1,
+            unclean: Duration::ZERO,
+            bounds: Bounds::DEFAULT,
+        };
+        let silence = Bounds::DEFAULT.silence().as_secs();
+        let mut roll = Roll::default();
+        roll.listed(at(10), &[gateway("a", 1), gateway("b", 1)]);
+        roll.listed(at(60), &[gateway("a", 1), gateway("b", 2), gateway("c", 1)]);
+        let silent = |roll: &Roll, now| {
+            roll.silent(at(now)).map(|(name, beat)| (name.to_owned(), beat)).collect::<Vec<_>>()
+        };
+        assert_eq!(silent(&roll, 10 + silence), []);
+        assert_eq!(silent(&roll, 11 + silence), [("a".to_owned(), 1)]);
+        roll.listed(at(11 + silence), &[gateway("b", 2), gateway("c", 1)]);
+        assert_eq!(silent(&roll, 60 + silence), []);
+        assert_eq!(silent(&roll, 61 + silence).len(), 2);
+    }
+}
