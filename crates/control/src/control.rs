@@ -224,9 +224,13 @@ impl Control {
         if names.iter().any(|name| self.is_hidden(name.as_ref())) {
             return Err(not_found());
         }
-        let Inner { registry, tables, fence, rules, .. } = &*self.inner;
+        let Inner { tables, fence, rules, .. } = &*self.inner;
         loop {
-            fence.ensure(registry, tables).await?;
+            let now = fence.lease().now();
+            if fence.lease().is_over(now) {
+                Box::pin(self.ensure()).await?;
+                continue;
+            }
             let mut pass = Pass::new(Arc::clone(fence.lease()));
             if rules.is_empty() && fence.sees_no_registry() {
                 match fence.unsharded().admit() {
@@ -235,23 +239,28 @@ impl Control {
                 }
                 return Ok(pass);
             }
-            if let [name] = names {
-                self.resolve_one(name.as_ref()).await?;
-            } else {
-                // In their order: the first that cannot be used is the one that is told.
-                let looks: Vec<_> = names.iter().map(|name| self.resolve_one(name.as_ref())).collect();
-                stream::iter(looks).buffered(LOOKS_AT_ONCE).try_collect::<()>().await?;
+            let mut seen = tables.snapshot();
+            let fresh = |name: &S| seen.get(name.as_ref()).is_some_and(|known| known.fresh.is_fresh(now));
+            if !names.iter().all(fresh) {
+                Box::pin(self.resolve_all(names)).await?;
+                seen = tables.snapshot();
             }
-            if self.admit(names, &mut pass)? {
+            if self.admit(names, seen, &mut pass)? {
                 return Ok(pass);
             }
         }
     }
 
-    /// Lets a request through the gates of its tables, as they are known at this moment. `false` when one is closed: what was known of the
-    /// table has changed.
-    fn admit<S: AsRef<str>>(&self, names: &[S], pass: &mut Pass) -> Result<bool, Error> {
-        let seen = self.inner.tables.snapshot();
+    /// Makes sure that each of these tables is known, or known not to be there.
+    async fn resolve_all<S: AsRef<str>>(&self, names: &[S]) -> Result<(), Error> {
+        // In their order: the first that cannot be used is the one that is told.
+        let looks: Vec<_> = names.iter().map(|name| self.resolve_one(name.as_ref())).collect();
+        stream::iter(looks).buffered(LOOKS_AT_ONCE).try_collect().await
+    }
+
+    /// Lets a request through the gates of its tables, as they are known. `false` when one is closed: what was known of the table has
+    /// changed.
+    fn admit<S: AsRef<str>>(&self, names: &[S], seen: Arc<Snapshot>, pass: &mut Pass) -> Result<bool, Error> {
         for name in names {
             match seen.get(name.as_ref()) {
                 None => pass.misses(),
@@ -360,7 +369,7 @@ impl Control {
                 }
                 if heatsink_dynamo::wire::check(operation, request).is_ok() {
                     self.ensure().await?;
-                    prepared.intent = made::intend(&self.inner, &schema).await?;
+                    prepared.intent = made::intend(&self.inner, &schema).await?.map(Box::new);
                 }
             }
         } else if operation == Operation::DeleteTable {
@@ -368,7 +377,7 @@ impl Control {
                 && heatsink_dynamo::wire::check(operation, request).is_ok()
             {
                 self.ensure().await?;
-                prepared.deletion = made::intend_deletion(&self.inner, name).await?;
+                prepared.deletion = made::intend_deletion(&self.inner, name).await?.map(Box::new);
             }
         } else if made::needs_layouts(operation) {
             match self.resolve(names).await {
@@ -423,13 +432,13 @@ impl Control {
     async fn follow(
         &self,
         operation: Operation,
-        intent: Option<Intent>,
-        deletion: Option<Deletion>,
+        intent: Option<Box<Intent>>,
+        deletion: Option<Box<Deletion>>,
         described: Result<&Described, &Error>,
     ) {
         let done = match (intent, deletion) {
-            (Some(intent), _) => made::made(&self.inner, intent, described).await,
-            (None, Some(deletion)) => made::deleted(&self.inner, deletion, described.map(drop)).await,
+            (Some(intent), _) => made::made(&self.inner, *intent, described).await,
+            (None, Some(deletion)) => made::deleted(&self.inner, *deletion, described.map(drop)).await,
             (None, None) => Ok(()),
         };
         if let Err(error) = done {
@@ -440,11 +449,11 @@ impl Control {
     }
 }
 
-/// What [`Control::before`] prepared of one table operation.
+/// What [`Control::before`] prepared of one table operation. Most requests have nothing to prepare, and carry this.
 #[derive(Debug, Default)]
 pub struct Prepared {
-    intent: Option<Intent>,
-    deletion: Option<Deletion>,
+    intent: Option<Box<Intent>>,
+    deletion: Option<Box<Deletion>>,
     pass: Option<Pass>,
 }
 

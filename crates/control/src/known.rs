@@ -53,6 +53,11 @@ impl Freshness {
         }
     }
 
+    /// Whether it may be used without another look.
+    pub fn is_fresh(&self, now: Moment) -> bool {
+        now.since(self.checked) < LOOK_AGAIN && !self.is_expired()
+    }
+
     pub fn expire(&self) {
         self.expired.store(true, Ordering::Release);
     }

@@ -144,7 +144,7 @@ impl Service {
             let pass = self.control.resolve(&names).await?;
             if pass.is_missing() {
                 if !operation.is_streams() {
-                    return Err(absent::refusal(&*self.store, operation, body).await);
+                    return Err(Box::pin(absent::refusal(&*self.store, operation, body)).await);
                 }
                 for name in &names {
                     if self.control.was_recorded(name).await? {
@@ -154,7 +154,7 @@ impl Service {
             }
             (pass, Prepared::default())
         } else {
-            let mut prepared = self.control.before(operation, body, &names).await?;
+            let mut prepared = Box::pin(self.control.before(operation, body, &names)).await?;
             (prepared.pass(&self.control), prepared)
         };
         let view = self.control.view(&pass);
@@ -166,14 +166,17 @@ impl Service {
 
     /// A request, and of a batch of statements those that can be carried out.
     async fn answer_whole(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
-        let answer = self.answer(operation, body.clone()).await;
-        let absent = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
-        if operation != Operation::BatchExecuteStatement || !absent {
+        if operation != Operation::BatchExecuteStatement {
+            return self.answer(operation, body).await;
+        }
+        let answer = Box::pin(self.answer(operation, body.clone())).await;
+        if !answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException) {
             return answer;
         }
-        let Some(split) = absent_statements::split(&self.control, &body).await? else { return answer };
+        let split = Box::pin(absent_statements::split(&self.control, &body)).await?;
+        let Some(split) = split else { return answer };
         let Some(rest) = split.rest.clone() else { return Ok((split.merged(None)?, Vec::new())) };
-        let (answer, missing) = self.answer(operation, rest).await?;
+        let (answer, missing) = Box::pin(self.answer(operation, rest)).await?;
         Ok((split.merged(Some(&answer))?, missing))
     }
 
@@ -206,12 +209,15 @@ impl Service {
                     deadline,
                     cost: self.limits.cost,
                 };
-                driver.run(plan.execute(), share).await
+                Box::pin(driver.run(plan.execute(), share)).await
             }
         };
         let answer = pass.deliver(answer);
         drop(pass);
-        self.control.after(operation, &names, prepared, answer.as_ref()).await;
+        let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
+        if gone || !operation.touches_items() {
+            Box::pin(self.control.after(operation, &names, prepared, answer.as_ref())).await;
+        }
         match answer {
             Ok(answer) => Ok((answer, missing)),
             Err(error) => Err(name_rules(error, &names, &self.control)),

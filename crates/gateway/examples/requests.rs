@@ -1,0 +1,105 @@
+//! So many requests through a gateway without HTTP, for `benches/instructions`, which counts what each costs.
+//!
+//! `requests forwarded|sharded GetItem|PutItem COUNT`. The store answers at once with what it answered first, so that all that is counted
+//! is the gateway's.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::disallowed_methods,
+    clippy::cast_possible_truncation,
+    reason = "a benchmark, with a clock of its own"
+)]
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::executor::block_on;
+use futures::future::BoxFuture;
+use heatsink_control::{Control, Rules};
+use heatsink_dynamo::{Error, Operation};
+use heatsink_env::{Env, Moment, RealEnv};
+use heatsink_gateway::{Limits, Service};
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+
+const RULES: &str = "[[rule]]\ntable = \"sharded\"\nstrategy = \"calculated\"\nshards = 10\n";
+
+/// Answers reads and writes of items as it did the first time.
+struct Canned {
+    store: Embedded,
+    answers: Mutex<HashMap<Bytes, Bytes>>,
+}
+
+impl Store for Canned {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        if !matches!(operation, Operation::GetItem | Operation::PutItem) {
+            return self.store.call(operation, body);
+        }
+        if let Some(answer) = self.answers.lock().unwrap().get(&body) {
+            return futures::future::ready(Ok(answer.clone())).boxed();
+        }
+        async move {
+            let answer = self.store.call(operation, body.clone()).await?;
+            self.answers.lock().unwrap().insert(body, answer.clone());
+            Ok(answer)
+        }
+        .boxed()
+    }
+}
+
+/// The clock by the standard library: the product's asks the kernel in a way that valgrind does not know.
+struct Clock(Instant);
+
+impl Env for Clock {
+    fn now(&self) -> Moment {
+        Moment(self.0.elapsed().as_nanos() as u64)
+    }
+
+    fn unix_millis(&self) -> u64 {
+        SystemTime::UNIX_EPOCH.elapsed().unwrap().as_millis() as u64
+    }
+
+    fn random(&self) -> u64 {
+        RealEnv.random()
+    }
+
+    fn sleep(&self, pause: Duration) -> BoxFuture<'static, ()> {
+        RealEnv.sleep(pause)
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [table, operation, count] = arguments.as_slice() else { panic!("which table, operation, how many") };
+    let store: Arc<dyn Store> =
+        Arc::new(Canned { store: Embedded::memory().unwrap(), answers: Mutex::default() });
+    let env = Arc::new(Clock(Instant::now()));
+    let rules = Rules::read("rules", RULES).unwrap();
+    let control = block_on(Control::start(Arc::clone(&store), Arc::clone(&env) as _, rules)).unwrap();
+    let service = Service::new(store, control, env, Limits::default(), "us-east-1");
+    let create = format!(
+        r#"{{"TableName":"{table}","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{{"AttributeName":"pk","AttributeType":"S"}},
+        {{"AttributeName":"sk","AttributeType":"S"}}],"KeySchema":[{{"AttributeName":"pk","KeyType":"HASH"}},{{"AttributeName":"sk","KeyType":"RANGE"}}]}}"#
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        service.call(Operation::CreateTable, Bytes::from(create)).await.unwrap();
+        let note = "lorem ipsum dolor sit amet ".repeat(12);
+        let key = r#""pk":{"S":"game"},"sk":{"S":"0000000123#player_123"}"#;
+        let put = Bytes::from(format!(
+            r#"{{"TableName":"{table}","Item":{{{key},"score":{{"N":"123"}},"note":{{"S":"{note}"}}}}}}"#
+        ));
+        service.call(Operation::PutItem, put.clone()).await.unwrap();
+        let get = Bytes::from(format!(r#"{{"TableName":"{table}","Key":{{{key}}}}}"#));
+        let (operation, body) = match operation.as_str() {
+            "PutItem" => (Operation::PutItem, put),
+            _ => (Operation::GetItem, get),
+        };
+        for _ in 0..count.parse().unwrap() {
+            service.call(operation, body.clone()).await.unwrap();
+        }
+    });
+}
