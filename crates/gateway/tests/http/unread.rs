@@ -40,6 +40,9 @@ async fn answers_that_are_not_read_are_bounded_together() {
     for client in [&mut one, &mut two] {
         client.write(&query).await;
     }
+    while server.store.calls("Query") < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     tokio::time::sleep(Duration::from_millis(500)).await;
     // There is no room for a third, until the two are found to read nothing.
     let mut third = Client::to(server.address).await;
@@ -65,6 +68,9 @@ async fn an_answer_waits_until_those_who_take_none_are_cut_off() {
     let (mut one, mut two) = (Client::to(server.address).await, Client::to(server.address).await);
     for client in [&mut one, &mut two] {
         client.write(&query).await;
+    }
+    while server.store.calls("Query") < 2 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(Client::to(server.address).await.send(&query).await.status, 200);
