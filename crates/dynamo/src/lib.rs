@@ -5,6 +5,7 @@
 //! values to values. What it claims about DynamoDB names its source.
 
 pub mod capacity;
+pub mod comparison;
 pub mod error;
 pub mod expression;
 pub mod json;

@@ -366,6 +366,24 @@ fn transactions_and_batches_of_counters() {
     );
 }
 
+/// Nothing can follow the one item of a key without sort key, so DynamoDB gives no cursor behind it.
+#[test]
+fn a_query_for_one_item_ends_with_it() {
+    let world = World::new(1, 4);
+    for _ in 0..8 {
+        world.call(Operation::UpdateItem, add("c1", "votes", 1)).unwrap();
+    }
+    for projection in ["pk, votes", "pk"] {
+        let mut body = json!({"TableName": "Votes", "Limit": 1, "KeyConditionExpression": "pk = :p",
+            "ExpressionAttributeValues": {":p": {"S": "c1"}}, "ProjectionExpression": projection});
+        let page = world.call(Operation::Query, body.clone()).unwrap();
+        assert_eq!((&page["Count"], &page["LastEvaluatedKey"]), (&json!(1), &Json::Null), "{page}");
+        // A client may make one.
+        body["ExclusiveStartKey"] = json!({"pk": {"S": "c1"}});
+        assert_eq!(world.call(Operation::Query, body).unwrap()["Count"], 0);
+    }
+}
+
 #[test]
 fn a_scan_shows_whole_items_and_each_once() {
     let world = World::new(3, 6);

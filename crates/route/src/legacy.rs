@@ -5,7 +5,7 @@
 
 use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind};
 use heatsink_dynamo::json::{self, Malformed, Object};
-use heatsink_dynamo::{AttributeDefinition, Error, Item, KeyType, Value};
+use heatsink_dynamo::{AttributeDefinition, Error, Item, KeyType, Value, comparison};
 
 use heatsink_layout::Table;
 
@@ -169,10 +169,13 @@ pub(crate) fn expected(
     if !located.affixes.is_empty() {
         match compares(conditions, &partition.name) {
             Ok(false) => {}
-            Ok(true) => match replaced(conditions, partition, located) {
-                Ok(replaced) => changed = Some(replaced),
-                Err(Unreadable) => return Ok(meaningless(partition)),
-            },
+            Ok(true) => {
+                match (refusal(conditions, &partition.name), replaced(conditions, partition, located)) {
+                    (Some(error), _) => return Ok(Expected::Meaningless(error)),
+                    (None, Ok(replaced)) => changed = Some(replaced),
+                    (None, Err(Unreadable)) => return Ok(meaningless(partition)),
+                }
+            }
             Err(Unreadable) => return Ok(meaningless(partition)),
         }
     }
@@ -194,6 +197,24 @@ pub(crate) fn attribute_updates(
         (Some(updates), Some(spread)) => index_key::legacy::updates(updates, &spread),
         _ => Ok(None),
     }
+}
+
+/// What DynamoDB says of the operands that the condition on an attribute compares with, if it refuses them. Once the condition is replaced by what
+/// the logical key makes of it, the store can no longer tell.
+fn refusal(conditions: &[u8], name: &str) -> Option<Error> {
+    let (_, condition) =
+        json::members(conditions).ok()?.into_iter().find(|(attribute, _)| attribute == name)?;
+    let members = ["Value", "ComparisonOperator", "AttributeValueList"];
+    let [value, operator, list] =
+        json::attributes_of(condition, members).ok()?.map(|raw| raw.filter(|raw| *raw != b"null"));
+    let operands = match (value, list) {
+        (Some(value), None) => vec![value],
+        (None, list) => list.map_or(Ok(Vec::new()), json::elements).ok()?,
+        // The two do not go together, which is another mistake.
+        (Some(_), Some(_)) => return None,
+    };
+    let operands: Result<Vec<Value>, _> = operands.into_iter().map(Value::read).collect();
+    comparison::check(&json::string(operator?).ok()?, &operands.ok()?).err()
 }
 
 fn meaningless(partition: &AttributeDefinition) -> Expected {
@@ -243,11 +264,6 @@ fn holds(condition: &[u8], name: &str, item: &Item) -> Result<bool, Unreadable> 
     let [value, exists, operator, list] =
         json::attributes_of(condition, members)?.map(|raw| raw.filter(|raw| *raw != b"null"));
     let mut placeholders = Placeholders::new();
-    if let (Some(operator), Some(list)) = (operator, list)
-        && !fits(&json::string(operator)?, &json::elements(list)?)?
-    {
-        return Err(Unreadable);
-    }
     let text = match (value, exists, operator, list) {
         (Some(value), None | Some(b"true"), None, None) => {
             test(name, "EQ", &[value], &mut placeholders, Tests::Filter)?
@@ -266,22 +282,6 @@ fn holds(condition: &[u8], name: &str, item: &Item) -> Result<bool, Unreadable> 
     let condition =
         Condition::read(Kind::Condition, &text, &bindings, Checks::Meaning).map_err(|_| Unreadable)?;
     Ok(condition.holds(item))
-}
-
-/// Whether an operator takes operands of these types: `IN` takes strings, numbers and binaries only, and the store refuses others (AWS API
-/// reference, `Condition`).
-fn fits(operator: &str, operands: &[&[u8]]) -> Result<bool, Unreadable> {
-    if operator != "IN" {
-        return Ok(true);
-    }
-    for operand in operands {
-        let members = json::members(operand)?;
-        let scalar = |(name, _): &(std::borrow::Cow<'_, str>, &[u8])| matches!(&**name, "S" | "N" | "B");
-        if !members.iter().all(scalar) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// A key's bytes as a value.

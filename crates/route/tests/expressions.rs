@@ -164,10 +164,33 @@ fn legacy_conditions_on_the_key_ask_what_the_logical_key_makes_of_them() {
     let wrong = write(r#""Expected":{"pk":{"ComparisonOperator":"LIKE","AttributeValueList":[{"S":"g"}]}}"#);
     let body = json(sent(Operation::DeleteItem, &wrong).as_bytes());
     assert_eq!(body["Key"]["pk"]["S"], "", "nothing can be written with it");
-    let wrong =
-        write(r#""Expected":{"pk":{"ComparisonOperator":"IN","AttributeValueList":[{"BOOL":true}]}}"#);
-    let body = json(sent(Operation::DeleteItem, &wrong).as_bytes());
-    assert_eq!(body["Key"]["pk"]["S"], "", "IN takes no such operand");
+}
+
+/// The store sees what the logical key makes of a condition, so it cannot refuse what was wrong with the condition.
+#[test]
+fn operands_that_a_legacy_comparison_does_not_take_are_refused() {
+    for (condition, words) in [
+        (r#"{"ComparisonOperator":"IN","AttributeValueList":[{"BOOL":true}]}"#, "IN is not valid for BOOL"),
+        (r#"{"ComparisonOperator":"GE","AttributeValueList":[{"BOOL":false}]}"#, "GE is not valid for BOOL"),
+        (r#"{"ComparisonOperator":"GE","Value":{"L":[]}}"#, "GE is not valid for L"),
+        (r#"{"ComparisonOperator":"BEGINS_WITH","AttributeValueList":[{"N":"1"}]}"#, "is not valid for N"),
+        (
+            r#"{"ComparisonOperator":"BETWEEN","AttributeValueList":[{"NULL":true},{"NULL":true}]}"#,
+            "BETWEEN is not valid for NULL",
+        ),
+        (
+            r#"{"ComparisonOperator":"BETWEEN","AttributeValueList":[{"S":"b"},{"S":"a"}]}"#,
+            "lower bound is greater",
+        ),
+        (r#"{"ComparisonOperator":"NULL","AttributeValueList":[{"S":"g"}]}"#, "number of argument(s)"),
+    ] {
+        let body = write(&format!(r#""Expected":{{"pk":{condition}}}"#));
+        let sent = json(sent(Operation::DeleteItem, &body).as_bytes());
+        assert_eq!(sent["Key"]["pk"]["S"], "", "nothing can be written with it: {condition}");
+        let error = answered(Operation::DeleteItem, &body, "{}").unwrap_err();
+        assert_eq!(error.code, Code::ValidationException);
+        assert!(error.message.unwrap().contains(words), "{condition}");
+    }
 }
 
 #[test]

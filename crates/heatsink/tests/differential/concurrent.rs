@@ -138,7 +138,7 @@ fn run(case: &Case, seed: u64, tally: &mut Counts) -> Option<String> {
             let scan = Step { operation: "Scan".to_owned(), body: json!({"TableName": table.name}) };
             compare::run(&world.service, &scan);
         }
-        physical::misplaced(&case.tables, &*plain, &world)
+        physical::misplaced(case, &*plain, &world)
     })
 }
 

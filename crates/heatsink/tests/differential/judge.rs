@@ -45,6 +45,14 @@ impl Judge {
         }
     }
 
+    /// From how many cases on a run says how far it is.
+    pub fn long_run(self) -> u64 {
+        match self {
+            Judge::Engine => 2_000,
+            Judge::DynamoDbLocal => 250,
+        }
+    }
+
     /// How often a failing case is run again to cut it down.
     pub fn most_tries(self) -> usize {
         match self {

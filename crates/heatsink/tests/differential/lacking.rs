@@ -1,12 +1,16 @@
 //! What DynamoDB Local does not have, does not do as DynamoDB does, or says in other words: each by name, with the reason.
 //!
-//! A call is changed or left out before it is sent; what the server answers decides nothing here, but for the words of a refusal.
+//! A call is changed or left out before it is sent. Of what the server answers only the words of a refusal and the form of a counter's numbers are
+//! taken otherwise than they came.
+
+mod transactions;
 
 use heatsink_dynamo::{Operation, wire};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
-use crate::generate::Step;
-use crate::{counters, outside};
+use crate::compare::Answer;
+use crate::generate::{ROOTS, Step};
+use crate::{counters, mistakes, outside, schema};
 
 /// What DynamoDB Local 1.11.478, of January 2020, does not have. Calls of an operation are left out, members are taken out of calls.
 const LACKING: &[(Lacking, &str)] = &[
@@ -74,13 +78,19 @@ pub fn without_stream(mut create: Json) -> Json {
 /// What Heatsink adds to a refusal of an item that is too large.
 const SUFFIX_COUNTS: &str = " (the table is sharded, and the shard suffix of ";
 
+/// What the server says, and DynamoDB in its place. Heatsink says it by itself of a write that names several tables, one of which is not there.
+const OTHER_WORDS: (&str, &str) =
+    ("Cannot do operations on a non-existent table", "Requested resource not found");
+
 /// Whether two refusals of a request are one in the words of the server and of DynamoDB: the form of a request is checked before any store sees
 /// it, in the words that DynamoDB has today, and the server has those of 2020.
 pub fn same_refusal(step: &Step, server: &str, ours: &str) -> bool {
     let operation = Operation::by_name(&step.operation);
     let formless =
         operation.is_some_and(|operation| wire::check(operation, step.body.to_string().as_bytes()).is_err());
-    formless || ours.strip_prefix(server).is_some_and(|more| more.starts_with(SUFFIX_COUNTS))
+    formless
+        || (server, ours) == OTHER_WORDS
+        || ours.strip_prefix(server).is_some_and(|more| more.starts_with(SUFFIX_COUNTS))
 }
 
 /// Writes numbers as the server gives them back from a put. It keeps those of an update as they were written, and an index may hold them otherwise than
@@ -104,6 +114,39 @@ fn canonical_numbers(value: &mut Json) {
     }
 }
 
+/// Writes the numbers of an answer in one form, under rules with counters: the server adds to a number without making it shorter (2.5 and 2.5
+/// are `5.0`), and of a counter it has added only up to a part, the rest is Heatsink's sum. DynamoDB says `5`.
+pub fn canonical_sums(rules: &str, answer: &mut Answer) {
+    if counters::has(rules) {
+        answer.pages.iter_mut().for_each(canonical_numbers);
+    }
+}
+
+/// Whether a Scan filters an index by attributes that are not projected into it. An index of the server is a view of its table, and the filter of a
+/// Scan sees the whole item (in a Query the server refuses it); an index of DynamoDB and of the engine has nothing else than is projected.
+fn filters_by_what_an_index_lacks(step: &Step) -> bool {
+    let body = &step.body;
+    let (Some(filter), "Scan") = (body["FilterExpression"].as_str(), &*step.operation) else { return false };
+    let tables = schema::tables();
+    let table = tables.iter().find(|table| body["TableName"] == table.name);
+    let index = table.and_then(|table| table.indexes.iter().find(|index| body["IndexName"] == index.name));
+    let (Some(table), Some(index)) = (table, index) else { return false };
+    if index.projection["ProjectionType"] == "ALL" {
+        return false;
+    }
+    let keys = [Some(table.partition), table.sort, Some(index.partition), index.sort];
+    let holds = |name: &str| {
+        keys.iter().flatten().any(|(key, _)| *key == name)
+            || index.projection["NonKeyAttributes"]
+                .as_array()
+                .is_some_and(|names| names.contains(&json!(name)))
+    };
+    let words = filter.split(|letter: char| !letter.is_alphanumeric() && letter != '#');
+    let mut attributes = words.map(|word| body["ExpressionAttributeNames"][word].as_str().unwrap_or(word));
+    let is_attribute = |name: &str| ROOTS.contains(&name) || name == counters::COUNTED;
+    attributes.any(|name| is_attribute(name) && !holds(name))
+}
+
 /// Leaves out of a case what the server does not have.
 pub fn leave_out(steps: &mut Vec<Step>, rules: &str) {
     steps.iter_mut().for_each(|step| right_index_keys(&mut step.body));
@@ -112,6 +155,13 @@ pub fn leave_out(steps: &mut Vec<Step>, rules: &str) {
         steps.iter_mut().for_each(|step| few_actions(&mut step.body, most));
     }
     steps.iter_mut().for_each(|step| canonical_numbers(&mut step.body));
+    steps.retain(|step| !filters_by_what_an_index_lacks(step));
+    for actions in steps.iter_mut().filter_map(|step| step.body.get_mut("TransactItems")?.as_array_mut()) {
+        transactions::on_absent_tables_alone(actions);
+        if outside::has(rules) || counters::has(rules) {
+            transactions::items_named_once(actions);
+        }
+    }
 
     for (lacking, _) in LACKING {
         match lacking {
@@ -149,31 +199,46 @@ fn replace(value: &mut Json, name: &str, other: &str) {
 }
 
 /// Gives an update the right types for the attributes that are index keys. The server lets it write others, which no DynamoDB does, and then answers
-/// with items that the index cannot hold, or fails.
+/// with items that the index cannot hold, or fails. A value that the expression uses elsewhere too gets one beside it.
 fn right_index_keys(value: &mut Json) {
     match value {
         Json::Object(members) => {
-            let text = members.get("UpdateExpression").and_then(Json::as_str).unwrap_or_default().to_owned();
             for (name, kind, right) in [("t", "S", "t1"), ("n", "N", "3"), ("b", "B", "YQ==")] {
-                for (at, set) in text.match_indices(&format!("{name} = :")) {
-                    let begins = text[..at].ends_with([' ', ',']);
-                    let rest = &text[at + set.len()..];
-                    let end = rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
-                    let placeholder = format!(":{}", &rest[..end]);
-                    let values = members.get_mut("ExpressionAttributeValues");
-                    if let Some(value) = values.and_then(|values| values.get_mut(&placeholder))
-                        && begins
-                        && value.get(kind).is_none()
-                    {
-                        *value = json!({ kind: right });
-                    }
-                }
+                right_index_key(members, name, kind, right);
             }
             members.values_mut().for_each(right_index_keys);
         }
         Json::Array(elements) => elements.iter_mut().for_each(right_index_keys),
         _ => {}
     }
+}
+
+fn right_index_key(members: &mut Map<String, Json>, name: &str, kind: &str, right: &str) {
+    let text = |member: &str| members.get(member).and_then(Json::as_str).unwrap_or_default().to_owned();
+    let (update, condition) = (text("UpdateExpression"), text("ConditionExpression"));
+    let set = format!("{name} = :");
+    let Some(at) =
+        update.match_indices(&set).map(|(at, _)| at).find(|at| update[..*at].ends_with([' ', ',']))
+    else {
+        return;
+    };
+    let at = at + set.len() - 1;
+    let Some(placeholder) = mistakes::placeholders(&update[at..]).next() else { return };
+    let Some(values) = members.get_mut("ExpressionAttributeValues").and_then(Json::as_object_mut) else {
+        return;
+    };
+    if values.get(placeholder).is_none_or(|value| value.get(kind).is_some()) {
+        return;
+    }
+    let uses = mistakes::placeholders(&update).chain(mistakes::placeholders(&condition));
+    if uses.filter(|used| *used == placeholder).count() == 1 {
+        values.insert(placeholder.to_owned(), json!({ kind: right }));
+        return;
+    }
+    let own = format!(":right{name}");
+    values.insert(own.clone(), json!({ kind: right }));
+    let update = [&update[..at], &own, &update[at + placeholder.len()..]].concat();
+    members.insert("UpdateExpression".to_owned(), json!(update));
 }
 
 #[test]
@@ -183,4 +248,37 @@ fn an_update_gets_index_keys_of_the_right_type() {
     right_index_keys(&mut body);
     let values = json!({":v0": {"N": "3"}, ":v1": {"S": "t1"}, ":v2": {"B": "/w=="}, ":v3": {"BOOL": true}});
     assert_eq!(body["ExpressionAttributeValues"], values);
+}
+
+#[test]
+fn a_value_that_is_used_twice_gets_one_of_the_right_type_beside_it() {
+    let mut body = json!({"UpdateExpression": "SET b = :v0, m = :v1, t = :v0", "ConditionExpression": "n = :v1",
+        "ExpressionAttributeValues": {":v0": {"B": "/w=="}, ":v1": {"S": "x"}}});
+    right_index_keys(&mut body);
+    assert_eq!(body["UpdateExpression"], "SET b = :v0, m = :v1, t = :rightt");
+    let values = json!({":v0": {"B": "/w=="}, ":v1": {"S": "x"}, ":rightt": {"S": "t1"}});
+    assert_eq!(body["ExpressionAttributeValues"], values);
+}
+
+#[test]
+fn sums_have_one_form_where_there_are_counters() {
+    let page = json!({"Items": [{"c": {"N": "5.0"}, "v": {"S": "5.0"}}]});
+    for (rules, number) in [("strategy = \"counter\"", "5"), ("strategy = \"calculated\"", "5.0")] {
+        let mut answer = Answer { pages: vec![page.clone()], ..Answer::default() };
+        canonical_sums(rules, &mut answer);
+        assert_eq!(answer.pages, [json!({"Items": [{"c": {"N": number}, "v": {"S": "5.0"}}]})]);
+    }
+}
+
+#[test]
+fn only_a_scan_of_an_index_is_filtered_by_what_it_lacks() {
+    let filters = |operation: &str, index: &str, filter: &str| {
+        let body = json!({"TableName": "Indexed", "IndexName": index, "FilterExpression": filter,
+            "ExpressionAttributeNames": {"#u": "u"}});
+        filters_by_what_an_index_lacks(&Step { operation: operation.to_owned(), body })
+    };
+    assert!(filters("Scan", "b-pk", "attribute_exists(#u) AND pk <> b"));
+    assert!(!filters("Scan", "b-pk", "attribute_exists(sk) AND pk <> b"));
+    assert!(!filters("Scan", "t-only", "v = m") && filters("Scan", "t-only", "v = n"));
+    assert!(!filters("Scan", "t-n", "#u = v") && !filters("Query", "b-pk", "#u = v"));
 }

@@ -9,6 +9,7 @@
 //! | `HEATSINK_SEED` | the first seed | 1 |
 //! | `HEATSINK_STEPS` | steps in all | 100,000; with DynamoDB Local 20,000 |
 //! | `HEATSINK_CASE_STEPS` | steps in a case | 400 |
+//! | `HEATSINK_FAILURES` | the failing cases after which a run ends | 5 |
 //! | `HEATSINK_RULES` | only rules that hold this text, such as `counter` | all |
 //! | `HEATSINK_DYNAMODB_LOCAL` | the URL of DynamoDB Local, without `-sharedDb`; `clients/local-judge` sets it | |
 //! | `HEATSINK_REPLAY` | a file of requests to replay; nothing else is run | |
@@ -54,9 +55,6 @@ use fastrand::Rng;
 use crate::judge::Judge;
 use crate::shrink::{Case, Tally};
 
-/// A run ends after so many failing cases: the first few of a long one tell more than the first.
-const MOST_FAILURES: usize = 5;
-
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
@@ -80,6 +78,8 @@ fn compare_cases(judge: Judge, steps: u64) {
     let first = setting("HEATSINK_SEED", 1);
     let in_case = setting("HEATSINK_CASE_STEPS", 400);
     let cases = setting("HEATSINK_STEPS", steps).div_ceil(in_case);
+    // The first few failures of a long run tell more than the first.
+    let most_failures = setting("HEATSINK_FAILURES", 5) as usize;
     let next = AtomicUsize::new(0);
     let (tally, failures) = (Mutex::new(Tally::default()), Mutex::new(Vec::new()));
     let workers = std::thread::available_parallelism().map_or(2, usize::from);
@@ -91,10 +91,10 @@ fn compare_cases(judge: Judge, steps: u64) {
                 loop {
                     let case = next.fetch_add(1, Ordering::Relaxed) as u64;
                     let failed = failures.lock().expect("a worker panicked").len();
-                    if case >= cases || failed >= MOST_FAILURES {
+                    if case >= cases || failed >= most_failures {
                         return;
                     }
-                    if cases >= 2_000 && case.is_multiple_of(cases / 100) {
+                    if cases >= judge.long_run() && case.is_multiple_of(cases.div_ceil(100)) {
                         println!("case {case} of {cases}, {failed} failures");
                     }
                     if let Some(failure) = run_case(judge, first + case, in_case as usize, &tally) {

@@ -123,7 +123,7 @@ fn walk(value: &Json, found: &mut Disorder) {
 }
 
 /// The `#name`s and `:value`s of an expression, which has no other use for these signs.
-fn placeholders(text: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn placeholders(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(['#', ':']).map(|(at, sign)| {
         let rest = &text[at + sign.len()..];
         let end = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(rest.len());

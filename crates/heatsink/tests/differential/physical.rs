@@ -10,14 +10,17 @@ use heatsink_layout::{LayoutSource, Placement, PrimaryKey, SortKey};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
+use crate::compare::Answer;
 use crate::generate::Step;
+use crate::judge::Judge;
 use crate::schema::Table;
+use crate::shrink::Case;
 use crate::world::World;
-use crate::{compare, counters};
+use crate::{compare, counters, lacking};
 
 /// The first item that is not where it must be, or is not the unsharded store's.
-pub fn misplaced(tables: &[Table], plain: &dyn Store, sharded: &World) -> Option<String> {
-    tables.iter().find_map(|table| misplaced_in(table, plain, sharded))
+pub fn misplaced(case: &Case, plain: &dyn Store, sharded: &World) -> Option<String> {
+    case.tables.iter().find_map(|table| misplaced_in(case, table, plain, sharded))
 }
 
 /// The distinct partition keys of a table.
@@ -25,7 +28,7 @@ pub fn partition_keys(table: &Table, store: &dyn Store) -> BTreeSet<String> {
     items(table, store).iter().map(|item| item[table.partition.0].to_string()).collect()
 }
 
-fn misplaced_in(table: &Table, plain: &dyn Store, sharded: &World) -> Option<String> {
+fn misplaced_in(case: &Case, table: &Table, plain: &dyn Store, sharded: &World) -> Option<String> {
     let schema = sharded.control.table(table.name);
     let mut rows = counters::Rows::default();
     for mut item in items(table, &*sharded.raw) {
@@ -74,8 +77,14 @@ fn misplaced_in(table: &Table, plain: &dyn Store, sharded: &World) -> Option<Str
         }
         rows.take(table, item, false);
     }
-    let mut logical: Vec<String> = rows.items().iter().map(Json::to_string).collect();
-    let mut expected: Vec<String> = items(table, plain).iter().map(Json::to_string).collect();
+    let texts = |items: Vec<Json>| -> Vec<String> {
+        let mut all = Answer { pages: items, ..Answer::default() };
+        if case.judge == Judge::DynamoDbLocal {
+            lacking::canonical_sums(&case.rules, &mut all);
+        }
+        all.pages.iter().map(Json::to_string).collect()
+    };
+    let (mut logical, mut expected) = (texts(rows.items()), texts(items(table, plain)));
     logical.sort_unstable();
     expected.sort_unstable();
     (logical != expected).then(|| {

@@ -56,6 +56,8 @@ pub(crate) struct Shape {
     pub(crate) cursor: Vec<String>,
     /// Where there is no cursor, unless another shard has that sort key too ([`super::request::Query::end`]).
     pub(crate) end: Option<Key>,
+    /// Whether the key that is queried is all of the primary key: behind its item there is no cursor either.
+    pub(crate) unique: bool,
 }
 
 impl Shape {

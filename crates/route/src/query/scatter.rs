@@ -216,7 +216,11 @@ impl Scatter {
         self.wanted.sizes.learn(&self.wanted.learned_as, self.read.0, self.read.1);
         let limited = self.wanted.limit.is_some_and(|limit| self.collected.rows.len() >= limit);
         let shape = &self.wanted.gathering.shape;
-        let at_end = shape.end.is_some() && self.merge.last().is_some_and(|last| *last == shape.end);
+        let at_end = if shape.unique {
+            !self.collected.rows.is_empty()
+        } else {
+            shape.end.is_some() && self.merge.last().is_some_and(|last| *last == shape.end)
+        };
         // What a shard may have behind the end of the condition is not asked for.
         self.collected.more =
             if at_end { self.merge.has_more_at_hand() } else { limited || !self.merge.is_empty() };

@@ -66,6 +66,7 @@ impl Gathering {
             from: query.home.and_then(|_| query.cursor().ok()??.into_iter().nth(1)).map(|(sort, _)| sort),
             cursor: query.cursor_attributes().into_iter().map(|attribute| attribute.name.clone()).collect(),
             end: query.end().cloned(),
+            unique: query.index.is_none() && query.schema.key.sort.is_none(),
         };
         Gathering { template, reader, shape }
     }

@@ -2,8 +2,9 @@
 //!
 //! Sort keys of a table are unique, so nothing can follow the item at the end of `<=`, `>=` or `BETWEEN`. There DynamoDB gives no
 //! `LastEvaluatedKey`, even where `Limit` is reached with it, and refuses that key as `ExclusiveStartKey`; with the other conditions, and on
-//! indexes, it does both. The engine does both everywhere, and pages that only work here would hide a fault. Source: tried with each operator in
-//! both directions on DynamoDB Local 1.11.478 (docs/testing.md).
+//! indexes, it does both. In a table without sort keys nothing can follow any item: it gives no `LastEvaluatedKey`, and takes one. The engine
+//! gives and takes one everywhere, and pages that only work here would hide a fault. Source: tried with each operator in both directions on DynamoDB Local
+//! 1.11.478 (docs/testing.md).
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -25,12 +26,22 @@ pub(super) fn hold(
                 "The provided starting key does not match the range key predicate",
             ));
         }
-        let at_end = member(&answer, "LastEvaluatedKey").is_some_and(|last| end.is(last));
-        if !at_end {
+        let last = member(&answer, "LastEvaluatedKey");
+        let at_end = last.is_some_and(|last| has_no_sort_key(last) || end.is(last));
+        let mut changes: Vec<(&str, Option<&[u8]>)> = Vec::new();
+        if at_end {
+            changes.push(("LastEvaluatedKey", None));
+        }
+        if member(&body, "ExclusiveStartKey").is_some_and(has_no_sort_key) {
+            // The engine begins again with the one item, which is behind the cursor.
+            changes.extend(member(&answer, "Items").map(|_| ("Items", Some(&b"[]"[..]))));
+            changes.extend([("Count", Some(&b"0"[..])), ("ScannedCount", Some(&b"0"[..]))]);
+        }
+        if changes.is_empty() {
             return Ok(answer);
         }
-        let without = json::splice_members(&answer, &[("LastEvaluatedKey", None)]);
-        without
+        let changed = json::splice_members(&answer, &changes);
+        changed
             .map(Bytes::from)
             .map_err(|_| Error::internal("The engine's answer to Query could not be read"))
     }
@@ -39,6 +50,11 @@ pub(super) fn hold(
 
 fn member<'a>(object: &'a [u8], name: &str) -> Option<&'a [u8]> {
     json::member(object, name).ok()?.filter(|value| *value != b"null")
+}
+
+/// Whether a key of the table is of one attribute.
+fn has_no_sort_key(key: &[u8]) -> bool {
+    json::members(key).is_ok_and(|members| members.len() == 1)
 }
 
 /// What a Query's conditions and direction are read from.

@@ -43,6 +43,28 @@ fn query(condition: &str, operator: &str, operands: &[&str], forward: bool, lega
 }
 
 #[tokio::test]
+async fn no_cursor_is_given_behind_the_one_item_of_a_key_without_sort_key() {
+    let store = Embedded::memory().unwrap();
+    let create = json!({
+        "TableName": "votes", "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+        "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+    });
+    call(&store, Operation::CreateTable, create).await;
+    call(&store, Operation::PutItem, json!({"TableName": "votes", "Item": {"pk": {"S": "p"}}})).await;
+    for forward in [true, false] {
+        let mut body = json!({"TableName": "votes", "ScanIndexForward": forward, "Limit": 1,
+            "KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": {"S": "p"}}});
+        let page = call(&store, Operation::Query, body.clone()).await;
+        assert_eq!((&page["Count"], &page["LastEvaluatedKey"]), (&json!(1), &Json::Null));
+        body["ExclusiveStartKey"] = json!({"pk": {"S": "p"}});
+        assert_eq!(call(&store, Operation::Query, body).await["Count"], 0, "one is taken");
+    }
+    let scan = call(&store, Operation::Scan, json!({"TableName": "votes", "Limit": 1})).await;
+    assert!(!scan["LastEvaluatedKey"].is_null(), "a Scan goes on to other keys");
+}
+
+#[tokio::test]
 async fn no_cursor_is_given_or_taken_on_the_end_that_a_condition_includes() {
     let store = Embedded::memory().unwrap();
     table(&store, "game").await;
