@@ -465,6 +465,7 @@ impl Inner {
             version: self.registry.first_version(),
             created: self.registry.env().unix_millis(),
             made: described.made,
+            adopted: false,
         }
     }
 

@@ -186,7 +186,9 @@ fn recorded(registry: &str, rules: &Rules, schema: &TableSchema, record: &Record
     }
     let table = || {
         let taken = rules.physical_keys(&schema.name, &record.layouts);
-        Table::new(schema.clone(), Arc::new(record.layouts.clone())).with_physical_keys(taken)
+        Table::new(schema.clone(), Arc::new(record.layouts.clone()))
+            .with_physical_keys(taken)
+            .adopted(record.adopted)
     };
     let under_way = match &record.state {
         State::Active => return Standing::Sharded(Arc::new(table())),

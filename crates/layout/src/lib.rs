@@ -8,6 +8,7 @@ mod glob;
 pub mod hash;
 mod index;
 mod layout;
+mod order;
 mod physical;
 mod slot;
 mod source;

@@ -156,7 +156,8 @@ impl AsItLies {
         let created = self.registry.env().unix_millis();
         let (id, name) = (schema.id.clone(), schema.name.clone());
         let (version, made) = (self.registry.first_version(), self.described.made);
-        let record = Record { id, name, layouts, state: State::Active, version, created, made };
+        let record =
+            Record { id, name, layouts, state: State::Active, version, created, made, adopted: true };
         let entry = self.registry.entry(&schema.name).await?;
         if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(super::taken_over(&schema.name));
