@@ -23,6 +23,7 @@ use crate::registry::{NOBODY, Registry};
 use crate::resolve;
 use crate::rules::{Rules, Wish};
 use crate::suspect::Suspects;
+use crate::tags::{self, Untagged};
 use crate::under_way::UnderWay;
 
 /// Knows which layout is in force for every key. One per gateway; clones share it.
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     pub fence: Fence,
     pub changer: Changer,
     pub under_way: UnderWay,
+    pub untagged: Untagged,
     looking: Mutex<HashMap<String, Look>>,
     whole: Arc<Layout>,
     suspects: Suspects,
@@ -106,6 +108,7 @@ impl Control {
                 rules,
                 tables: Tables::new(),
                 under_way: UnderWay::default(),
+                untagged: Untagged::default(),
                 looking: Mutex::new(HashMap::new()),
                 whole: Arc::new(Layout::none()),
                 suspects: Suspects::new(),
@@ -328,7 +331,8 @@ impl Control {
     /// [`after`](Self::after) takes what it gives.
     ///
     /// # Errors
-    /// `ValidationException` for a `CreateTable` of the registry's name, or of a table that a rule names but cannot hold for;
+    /// `ValidationException` for a `CreateTable` of the registry's name, or of a table that a rule names but cannot hold for, and for whatever
+    /// sets Heatsink's own tag or takes it off;
     /// `ResourceNotFoundException` for any other operation on the registry. Retryable errors while layouts cannot change.
     pub async fn before<S: AsRef<str>>(
         &self,
@@ -348,6 +352,7 @@ impl Control {
                 _ => not_found(),
             });
         }
+        tags::refuse(operation, request)?;
         let mut prepared = Prepared::default();
         if operation == Operation::CreateTable {
             if let Ok(schema) = TableSchema::from_create(request) {

@@ -75,6 +75,7 @@ pub(crate) async fn made(
                 match inner.registry.create(Some(&held), &record).await {
                     Ok(created) => {
                         if created == record {
+                            inner.untagged.add(&record.id);
                             inner.publish(&record.name, record.version).await?;
                         }
                         return Ok(());

@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -39,11 +40,13 @@ pub(crate) struct Registry {
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     name: Arc<str>,
+    /// Whether the store has said that it knows no tags.
+    without_tags: Arc<AtomicBool>,
 }
 
 impl Registry {
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Self {
-        Registry { store, env, name: Arc::from(name) }
+        Registry { store, env, name: Arc::from(name), without_tags: Arc::default() }
     }
 
     /// The version of a first record or entry. Drawn, so that one which is removed and made again does not pass for the one it was.
@@ -58,6 +61,16 @@ impl Registry {
 
     pub fn env(&self) -> &Arc<dyn Env> {
         &self.env
+    }
+
+    /// Whether the store may have tags.
+    pub fn has_tags(&self) -> bool {
+        !self.without_tags.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that the store has no tags.
+    pub fn without_tags(&self) {
+        self.without_tags.store(true, Ordering::Relaxed);
     }
 
     /// One request to the store.

@@ -107,6 +107,7 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
     }
     let active = Record { state: State::Active, version: record.version + 1, ..record.clone() };
     if inner.registry.replace(record, &active).await? {
+        inner.untagged.add(&record.id);
         inner.publish(&record.name, active.version).await?;
     }
     Ok(())

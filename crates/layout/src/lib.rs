@@ -25,7 +25,7 @@ pub use index::{IndexKey, PrimaryKey, Turn};
 pub use layout::{By, Digest, Hash, Layout, Strategy};
 pub use physical::PhysicalKeys;
 pub use slot::{Slot, Unplaced};
-pub use source::{Consistency, LayoutSource, Placement, Reads};
+pub use source::{Consistency, LayoutSource, Placement, REGISTRY_TAG, Reads};
 pub use strategy::SortKey;
 pub use table::{Affixes, KeyLayout, OfIndex, Table, TableLayouts};
 pub use template::{Template, TemplateError};

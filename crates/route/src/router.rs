@@ -74,6 +74,9 @@ impl Router {
         if let Some(hidden) = tables.iter().find(|name| layouts.is_hidden(name)) {
             return Err(hidden::refuse(operation, hidden));
         }
+        if operation == Operation::ListTagsOfResource {
+            return Ok(hidden::list_tags(body));
+        }
         if let Some(plan) = hidden::list(operation, body, layouts) {
             return Ok(plan);
         }

@@ -23,7 +23,6 @@ use crate::place::Lies;
 use crate::record::{Record, State};
 use crate::registry::Registry;
 use crate::rules::{Rules, Wish};
-use crate::tags;
 
 /// Where the layouts come from.
 #[derive(Clone, Copy, Debug)]
@@ -304,15 +303,4 @@ pub(super) async fn named_before(
             before.first().map_or("ID", String::as_str)
         )
     }))
-}
-
-/// Whether another registry has the table.
-pub(super) async fn foreign_tag(
-    registry: &Registry,
-    described: &Described,
-) -> Result<Option<String>, AdoptError> {
-    Ok(match tags::check(registry, described.arn.as_deref(), registry.name()).await? {
-        tags::Tagged::Other(other) => Some(tags::refusal(&described.schema.name, &other, registry.name())),
-        tags::Tagged::Ours | tags::Tagged::Not | tags::Tagged::Unreadable => None,
-    })
 }
