@@ -111,6 +111,11 @@ impl Table {
         &self.index_keys
     }
 
+    /// Whether keys of its indexes are turning: a worker rewrites items while clients go on.
+    pub fn is_turning(&self) -> bool {
+        self.index_keys.iter().any(|key| key.turn().is_some())
+    }
+
     /// Whether some of its keys are written by templates.
     pub(crate) fn has_templates(&self) -> bool {
         self.form == Form::Templates
