@@ -220,6 +220,10 @@ impl Control {
     /// while the table's layout is being changed, and while the registry cannot be asked. `ResourceNotFoundException` for the registry. The
     /// store's error if it cannot be asked; that is not remembered.
     pub async fn resolve<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
+        self.resolve_all(names).await.map_err(not_sent)
+    }
+
+    async fn resolve_all<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
         if names.iter().any(|name| self.is_hidden(name.as_ref())) {
             return Err(not_found());
         }
@@ -335,6 +339,15 @@ impl Control {
     /// sets Heatsink's own tag or takes it off;
     /// `ResourceNotFoundException` for any other operation on the registry. Retryable errors while layouts cannot change.
     pub async fn before<S: AsRef<str>>(
+        &self,
+        operation: Operation,
+        request: &[u8],
+        names: &[S],
+    ) -> Result<Prepared, Error> {
+        self.prepare(operation, request, names).await.map_err(not_sent)
+    }
+
+    async fn prepare<S: AsRef<str>>(
         &self,
         operation: Operation,
         request: &[u8],
@@ -579,6 +592,12 @@ impl LayoutSource for Control {
 /// By its name or by an ARN.
 fn is(name: &str, table: &str) -> bool {
     name == table || (name.starts_with("arn:") && name.rsplit('/').next() == Some(table))
+}
+
+/// An error from before a request was sent: whatever it is, nothing of the request was done.
+fn not_sent(mut error: Error) -> Error {
+    error.outcome = Outcome::NotDone;
+    error
 }
 
 pub(crate) fn not_found() -> Error {
