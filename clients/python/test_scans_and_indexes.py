@@ -28,7 +28,7 @@ def test_a_scan_sees_every_row_once(board, limit):
     assert sorted(items, key=identity) == sorted(board.rows, key=identity)
     assert all(page["ScannedCount"] <= (limit or 2060) for page in pages)
     for page in pages[:-1]:
-        assert set(page["LastEvaluatedKey"]) == {"pk", "sk"}
+        assert set(page["LastEvaluatedKey"]) - {"heatsink:layout"} == {"pk", "sk"}
 
 
 def test_a_scan_filters_counts_and_projects(board):

@@ -23,6 +23,7 @@ use crate::registry::{NOBODY, Registry};
 use crate::resolve;
 use crate::rules::{Rules, Wish};
 use crate::suspect::Suspects;
+use crate::tags::{self, Untagged};
 use crate::under_way::UnderWay;
 
 /// Knows which layout is in force for every key. One per gateway; clones share it.
@@ -38,6 +39,7 @@ pub(crate) struct Inner {
     pub fence: Fence,
     pub changer: Changer,
     pub under_way: UnderWay,
+    pub untagged: Untagged,
     looking: Mutex<HashMap<String, Look>>,
     whole: Arc<Layout>,
     suspects: Suspects,
@@ -106,6 +108,7 @@ impl Control {
                 rules,
                 tables: Tables::new(),
                 under_way: UnderWay::default(),
+                untagged: Untagged::default(),
                 looking: Mutex::new(HashMap::new()),
                 whole: Arc::new(Layout::none()),
                 suspects: Suspects::new(),
@@ -221,6 +224,10 @@ impl Control {
     /// while the table's layout is being changed, and while the registry cannot be asked. `ResourceNotFoundException` for the registry. The
     /// store's error if it cannot be asked; that is not remembered.
     pub async fn resolve<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
+        self.resolve_all(names).await.map_err(not_sent)
+    }
+
+    async fn resolve_all<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
         if names.iter().any(|name| self.is_hidden(name.as_ref())) {
             return Err(not_found());
         }
@@ -341,9 +348,19 @@ impl Control {
     /// [`after`](Self::after) takes what it gives.
     ///
     /// # Errors
-    /// `ValidationException` for a `CreateTable` of the registry's name, or of a table that a rule names but cannot hold for;
+    /// `ValidationException` for a `CreateTable` of the registry's name, or of a table that a rule names but cannot hold for, and for whatever
+    /// sets Heatsink's own tag or takes it off;
     /// `ResourceNotFoundException` for any other operation on the registry. Retryable errors while layouts cannot change.
     pub async fn before<S: AsRef<str>>(
+        &self,
+        operation: Operation,
+        request: &[u8],
+        names: &[S],
+    ) -> Result<Prepared, Error> {
+        self.prepare(operation, request, names).await.map_err(not_sent)
+    }
+
+    async fn prepare<S: AsRef<str>>(
         &self,
         operation: Operation,
         request: &[u8],
@@ -361,6 +378,7 @@ impl Control {
                 _ => not_found(),
             });
         }
+        tags::refuse(operation, request)?;
         let mut prepared = Prepared::default();
         if operation == Operation::CreateTable {
             if let Ok(schema) = TableSchema::from_create(request) {
@@ -478,6 +496,7 @@ impl Inner {
             version: self.registry.first_version(),
             created: self.registry.env().unix_millis(),
             made: described.made,
+            adopted: false,
         }
     }
 
@@ -586,6 +605,12 @@ impl LayoutSource for Control {
 /// By its name or by an ARN.
 fn is(name: &str, table: &str) -> bool {
     name == table || (name.starts_with("arn:") && name.rsplit('/').next() == Some(table))
+}
+
+/// An error from before a request was sent: whatever it is, nothing of the request was done.
+fn not_sent(mut error: Error) -> Error {
+    error.outcome = Outcome::NotDone;
+    error
 }
 
 pub(crate) fn not_found() -> Error {

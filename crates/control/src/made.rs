@@ -73,8 +73,13 @@ pub(crate) async fn made(
             let mut entry = Some(entry);
             while let Some(held) = entry {
                 match inner.registry.create(Some(&held), &record).await {
-                    // Nobody plans for a name that is reserved, so there is nothing to make known.
-                    Ok(_) => return Ok(()),
+                    Ok(created) => {
+                        if created == record {
+                            // Nobody plans for a name that is reserved, so there is nothing to make known.
+                            inner.untagged.add(&record.id);
+                        }
+                        return Ok(());
+                    }
                     Err(error) => {
                         entry = inner.registry.entry(&record.name).await?;
                         if entry.as_ref() == Some(&held) || error.outcome == Outcome::Unknown {

@@ -32,6 +32,9 @@ pub struct Record {
     pub created: u64,
     /// When the table was made, by the store's clock, where the store says. Of two tables of one name it tells which came later.
     pub made: Option<u64>,
+    /// Whether it may have held items before it was laid out so: cursors may be about that were given out then. Records of builds that
+    /// did not say may have.
+    pub adopted: bool,
 }
 
 /// The state of a recorded table.
@@ -103,6 +106,7 @@ impl Record {
             "state": { "S": json!(self.state).to_string() },
             "version": { "N": self.version.to_string() },
             "created": { "N": self.created.to_string() },
+            "adopted": { "BOOL": self.adopted },
         });
         if let Some(made) = self.made {
             item["made"] = json!({ "N": made.to_string() });
@@ -130,6 +134,7 @@ impl Record {
                 version: number("version")?,
                 created: number("created")?,
                 made: number("made"),
+                adopted: item["adopted"]["BOOL"].as_bool().unwrap_or(true),
             })
         };
         read().ok_or_else(|| Error::internal(format!("The registry's record of table id {id} is damaged")))

@@ -7,6 +7,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -39,11 +40,15 @@ pub(crate) struct Registry {
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     name: Arc<str>,
+    /// Whether the store has said that it knows no tags.
+    without_tags: Arc<AtomicBool>,
+    /// Whether it has been there.
+    met: Arc<AtomicBool>,
 }
 
 impl Registry {
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Self {
-        Registry { store, env, name: Arc::from(name) }
+        Registry { store, env, name: Arc::from(name), without_tags: Arc::default(), met: Arc::default() }
     }
 
     /// The version of a first record or entry. Drawn, so that one which is removed and made again does not pass for the one it was.
@@ -58,6 +63,49 @@ impl Registry {
 
     pub fn env(&self) -> &Arc<dyn Env> {
         &self.env
+    }
+
+    /// Takes note that the registry is there.
+    pub fn meet(&self) {
+        self.met.store(true, Ordering::Relaxed);
+    }
+
+    /// What it means that the registry is not found: there is none yet, which `none` stands for.
+    ///
+    /// # Errors
+    /// Retryable, where it has been there: that is an outage.
+    pub fn absent<T>(&self, none: T) -> Result<T, Error> {
+        match self.met.load(Ordering::Relaxed) {
+            false => Ok(none),
+            true => Err(Error::unavailable(
+                format!("The registry {} was there and is not found any more", self.name),
+                Outcome::NotDone,
+            )),
+        }
+    }
+
+    /// The error of a registry that cannot be asked, by name: to a client it is not one of the table that it asked for. Retryable, even where the
+    /// store denies access: it is not the client that may not.
+    pub fn failed(&self, error: Error) -> Error {
+        let message = format!("The registry {} cannot be asked: {error}", self.name);
+        match error.retryable() {
+            true => Error::unavailable(message, error.outcome),
+            false => {
+                let mut named = Error::internal(message);
+                named.outcome = error.outcome;
+                named
+            }
+        }
+    }
+
+    /// Whether the store may have tags.
+    pub fn has_tags(&self) -> bool {
+        !self.without_tags.load(Ordering::Relaxed)
+    }
+
+    /// Takes note that the store has no tags.
+    pub fn without_tags(&self) {
+        self.without_tags.store(true, Ordering::Relaxed);
     }
 
     /// One request to the store.
@@ -110,7 +158,7 @@ impl Registry {
 
     /// Whether the registry's table is there.
     pub async fn exists(&self) -> Result<bool, Error> {
-        Ok(self.describe(&self.name).await?.is_some())
+        Ok(self.describe(&self.name).await.map_err(|error| self.failed(error))?.is_some())
     }
 
     /// The record of a table; `None` if it has none, or if there is no registry yet.
@@ -118,8 +166,8 @@ impl Registry {
         let body = json!({ "TableName": &*self.name, "Key": key(id), "ConsistentRead": true });
         match self.call(Operation::GetItem, body).await {
             Ok(answer) => answer.get("Item").map(Record::read).transpose(),
-            Err(error) if error.code == Code::ResourceNotFoundException => Ok(None),
-            Err(error) => Err(error),
+            Err(error) if error.code == Code::ResourceNotFoundException => self.absent(None),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -150,8 +198,8 @@ impl Registry {
             }
             let mut page = match self.call(Operation::Scan, body).await {
                 Ok(page) => page,
-                Err(error) if error.code == Code::ResourceNotFoundException => return Ok(found),
-                Err(error) => return Err(error),
+                Err(error) if error.code == Code::ResourceNotFoundException => return self.absent(found),
+                Err(error) => return Err(self.failed(error)),
             };
             let items = page["Items"].as_array().into_iter().flatten();
             for item in items.filter(|item| item["sk"]["S"] == SORT) {
@@ -182,8 +230,10 @@ impl Registry {
         while !keys.is_empty() {
             let body = json!({ "RequestItems": { &*self.name: { "Keys": keys, "ConsistentRead": true } } });
             let answer = match self.call_patiently(Operation::BatchGetItem, body).await {
-                Err(error) if error.code == Code::ResourceNotFoundException => return Ok((None, None)),
-                answer => answer?,
+                Err(error) if error.code == Code::ResourceNotFoundException => {
+                    return self.absent((None, None));
+                }
+                answer => answer.map_err(|error| self.failed(error))?,
             };
             for item in answer["Responses"][&*self.name].as_array().into_iter().flatten() {
                 if item["sk"]["S"] == SORT {
@@ -211,6 +261,7 @@ impl Registry {
         ] });
         let put = match self.call_patiently(Operation::TransactWriteItems, body.clone()).await {
             Err(error) if error.code == Code::ResourceNotFoundException => {
+                self.absent(())?;
                 self.make(&self.name).await?;
                 self.call_patiently(Operation::TransactWriteItems, body).await
             }
@@ -231,7 +282,7 @@ impl Registry {
                     )
                 })
             }
-            Err(error) => Err(error),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -240,8 +291,8 @@ impl Registry {
         let body = json!({ "TableName": &*self.name, "Key": NameEntry::key(name), "ConsistentRead": true });
         match self.call_patiently(Operation::GetItem, body).await {
             Ok(answer) => answer.get("Item").map(NameEntry::read).transpose(),
-            Err(error) if error.code == Code::ResourceNotFoundException => Ok(None),
-            Err(error) => Err(error),
+            Err(error) if error.code == Code::ResourceNotFoundException => self.absent(None),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -265,7 +316,7 @@ impl Registry {
             {
                 Ok(self.entry(&to.name).await?.as_ref() == Some(to))
             }
-            Err(error) => Err(error),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -295,7 +346,7 @@ impl Registry {
                     None => Ok(false),
                 }
             }
-            Err(error) => Err(error),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -308,7 +359,7 @@ impl Registry {
         match self.call(Operation::DeleteItem, body).await {
             Ok(_) => Ok(true),
             Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
-            Err(error) => Err(error),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -371,6 +422,7 @@ impl Registry {
             Ok(_) => {}
             // Another gateway was first.
             Err(error) if error.code == Code::ResourceInUseException => {}
+            Err(error) if *table == *self.name => return Err(self.failed(error)),
             Err(error) => return Err(error),
         }
         for _ in 0..PATIENCE {

@@ -13,6 +13,7 @@ use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::registry::Registry;
 use crate::rules::{Rules, Wish};
+use crate::tags;
 use crate::touch;
 use crate::unrecorded;
 use heatsink_layout::{OfIndex, Table, TableLayouts, Turn};
@@ -31,6 +32,12 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
             return Ok(());
         };
         let (standing, warnings, version) = match judge(&inner.registry, &inner.rules, &described).await? {
+            Judgement::Stands(Standing::Sharded(table), warnings, version) => {
+                match inner.untagged.settle(&inner.registry, &described).await {
+                    None => (Standing::Sharded(table), warnings, version),
+                    Some(problem) => (refused(problem, true), warnings, version),
+                }
+            }
             Judgement::Stands(standing, warnings, version) => (standing, warnings, version),
             Judgement::Empty(layouts, entry) => {
                 touch::begin(inner, &described, layouts, entry.as_ref()).await?;
@@ -134,6 +141,13 @@ pub(crate) async fn judge(
         Wish::Impossible(reason) => return stands(refused(reason, true)),
     };
     let empty = registry.is_empty(&schema.name).await?;
+    // An index waits for its adoption, which looks itself.
+    let waits = |layouts: &TableLayouts| !empty && layouts.iter().all(|one| one.index().is_some());
+    if layouts.as_ref().is_some_and(|layouts| !waits(layouts))
+        && let Some(problem) = tags::foreign(registry, described).await?
+    {
+        return stands(refused(problem, empty));
+    }
     match (layouts, copy_of) {
         (Some(layouts), _) if empty => Ok(Judgement::Empty(layouts, entry)),
         (None, _) if empty => stands(Standing::Forward),
@@ -186,7 +200,9 @@ fn recorded(registry: &str, rules: &Rules, schema: &TableSchema, record: &Record
     }
     let table = || {
         let taken = rules.physical_keys(&schema.name, &record.layouts);
-        Table::new(schema.clone(), Arc::new(record.layouts.clone())).with_physical_keys(taken)
+        Table::new(schema.clone(), Arc::new(record.layouts.clone()))
+            .with_physical_keys(taken)
+            .adopted(record.adopted)
     };
     let under_way = match &record.state {
         State::Active => return Standing::Sharded(Arc::new(table())),

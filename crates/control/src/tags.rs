@@ -1,19 +1,21 @@
 //! The tag by which a recorded table names its registry. Two registries would record two layouts for one table, and neither would know.
 //!
-//! A table is tagged when it is recorded, and the tag is checked before its record is trusted. It is a second opinion, not the
-//! record: stores without tags go without it.
+//! A table is tagged once it is recorded, and an empty or an unrecorded one is not recorded where another registry has tagged it. The tag is a second
+//! opinion, not the record: stores without tags go without it, and so does a table whose gateway was killed before it could be tagged.
+//!
+//! Clients neither see the tag nor set it: `route` leaves it out of lists, and [`refuse`] is for what would change it.
 //!
 //! Not here: what is recorded (`record`), when (`resolve`, `adopt`).
 
-use std::sync::Once;
+use std::collections::HashSet;
+use std::sync::{Mutex, Once, PoisonError};
 
-use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_dynamo::{Code, Error, Operation, json as raw};
+use heatsink_layout::REGISTRY_TAG as TAG;
 use serde_json::{Value as Json, json};
 
+use crate::describe::Described;
 use crate::registry::Registry;
-
-/// The tag's key. Its value is the name of the registry's table.
-pub(crate) const TAG: &str = "heatsink.registry";
 
 /// What the tags of a table say.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +35,8 @@ pub(crate) enum Tagged {
 /// # Errors
 /// The store's, where it has tags and could not be asked.
 pub(crate) async fn check(registry: &Registry, arn: Option<&str>, ours: &str) -> Result<Tagged, Error> {
-    let Some(arn) = arn else {
-        say_none("it gives tables no ARN");
+    let Some(arn) = arn.filter(|_| registry.has_tags()) else {
+        say_none("it has none, or gives tables no ARN");
         return Ok(Tagged::Unreadable);
     };
     let mut start = Json::Null;
@@ -43,12 +45,11 @@ pub(crate) async fn check(registry: &Registry, arn: Option<&str>, ours: &str) ->
         if !start.is_null() {
             body["NextToken"] = start;
         }
-        let mut page = match registry.call_patiently(Operation::ListTagsOfResource, body).await {
+        let mut page = match registry.call(Operation::ListTagsOfResource, body).await {
             Ok(page) => page,
-            Err(error) if has_none(&error) => {
-                say_none(&error.to_string());
-                return Ok(Tagged::Unreadable);
-            }
+            Err(error) if has_none(registry, &error) => return Ok(Tagged::Unreadable),
+            // Tags of a new table may not be there yet.
+            Err(error) if error.code == Code::ResourceNotFoundException => return Ok(Tagged::Not),
             Err(error) => return Err(error),
         };
         let tags = page["Tags"].as_array().into_iter().flatten();
@@ -68,12 +69,18 @@ pub(crate) async fn check(registry: &Registry, arn: Option<&str>, ours: &str) ->
 /// # Errors
 /// The store's, where it has tags and could not be asked.
 pub(crate) async fn claim(registry: &Registry, arn: Option<&str>, ours: &str) -> Result<bool, Error> {
-    let Some(arn) = arn else {
-        say_none("it gives tables no ARN");
-        return Ok(false);
-    };
-    let body = json!({ "ResourceArn": arn, "Tags": [{ "Key": TAG, "Value": ours }] });
-    written(registry.call_patiently(Operation::TagResource, body).await)
+    let Some(arn) = arn.filter(|_| registry.has_tags()) else { return Ok(false) };
+    written(registry, registry.call_patiently(Operation::TagResource, tagging(arn, ours)).await)
+}
+
+/// [`claim`] for a table that requests wait for: tried once.
+async fn claim_now(registry: &Registry, arn: Option<&str>) -> Result<bool, Error> {
+    let Some(arn) = arn.filter(|_| registry.has_tags()) else { return Ok(false) };
+    written(registry, registry.call(Operation::TagResource, tagging(arn, registry.name())).await)
+}
+
+fn tagging(arn: &str, ours: &str) -> Json {
+    json!({ "ResourceArn": arn, "Tags": [{ "Key": TAG, "Value": ours }] })
 }
 
 /// Takes the tag off a table that is not recorded any more. `false` as for [`claim`].
@@ -83,34 +90,105 @@ pub(crate) async fn claim(registry: &Registry, arn: Option<&str>, ours: &str) ->
 pub(crate) async fn release(registry: &Registry, arn: Option<&str>) -> Result<bool, Error> {
     let Some(arn) = arn else { return Ok(false) };
     let body = json!({ "ResourceArn": arn, "TagKeys": [TAG] });
-    written(registry.call_patiently(Operation::UntagResource, body).await)
+    written(registry, registry.call_patiently(Operation::UntagResource, body).await)
 }
 
 /// Why a table is refused whose tag names another registry.
 pub(crate) fn refusal(table: &str, other: &str, ours: &str) -> String {
     format!(
         "Table {table} has the tag {TAG} = {other:?}: its layouts are recorded in the table {other}, and this registry is {ours}. Two registries for \
-         one table would lose items. Use that registry; or, if it is gone for good, take the tag off the table"
+         one table would lose items. Use that registry; or, if it is gone for good, take the tag off the table, past Heatsink"
     )
 }
 
-fn written(answer: Result<Json, Error>) -> Result<bool, Error> {
+/// Why a table is refused: its tag names another registry. Nothing where it does not.
+///
+/// # Errors
+/// As for [`check`].
+pub(crate) async fn foreign(registry: &Registry, described: &Described) -> Result<Option<String>, Error> {
+    Ok(match check(registry, described.arn.as_deref(), registry.name()).await? {
+        Tagged::Other(other) => Some(refusal(&described.schema.name, &other, registry.name())),
+        Tagged::Ours | Tagged::Not | Tagged::Unreadable => None,
+    })
+}
+
+/// Refuses a client's request that would set the tag or take it off.
+///
+/// # Errors
+/// `ValidationException`, by name.
+pub(crate) fn refuse(operation: Operation, request: &[u8]) -> Result<(), Error> {
+    let list = match operation {
+        Operation::CreateTable | Operation::TagResource => "Tags",
+        Operation::UntagResource => "TagKeys",
+        _ => return Ok(()),
+    };
+    let elements = raw::member(request, list).ok().flatten().and_then(|list| raw::elements(list).ok());
+    let key = |element| match operation {
+        Operation::UntagResource => Some(element),
+        _ => raw::member(element, "Key").ok().flatten(),
+    };
+    let mut keys = elements.into_iter().flatten().filter_map(key);
+    match keys.any(|key| raw::string(key).is_ok_and(|key| key == TAG)) {
+        true => Err(Error::validation(format!("The tag key {TAG} is Heatsink's own"))),
+        false => Ok(()),
+    }
+}
+
+/// The tables that this gateway put on record and has yet to tag: one that is being made cannot be tagged.
+#[derive(Debug, Default)]
+pub(crate) struct Untagged {
+    ids: Mutex<HashSet<String>>,
+}
+
+impl Untagged {
+    /// Has a table tagged when it is looked up next.
+    pub fn add(&self, id: &str) {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
+    }
+
+    /// Tags a table that was looked up, if that is due. A store that does not do it now is asked again at the next look.
+    ///
+    /// Gives why the table is refused, where another registry has put it on record at the same time.
+    pub async fn settle(&self, registry: &Registry, described: &Described) -> Option<String> {
+        let (id, arn) = (&described.schema.id, described.arn.as_deref());
+        let due = self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
+        if !due || !matches!(described.status.as_str(), "ACTIVE" | "") {
+            return None;
+        }
+        let tagged = match foreign(registry, described).await {
+            Ok(Some(problem)) => return Some(problem),
+            Ok(None) => claim_now(registry, arn).await,
+            Err(error) => Err(error),
+        };
+        match tagged {
+            Ok(_) => {
+                self.ids.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+            }
+            Err(error) => {
+                tracing::debug!(table = described.schema.name, "not tagged with its registry yet: {error}");
+            }
+        }
+        None
+    }
+}
+
+fn written(registry: &Registry, answer: Result<Json, Error>) -> Result<bool, Error> {
     match answer {
         Ok(_) => Ok(true),
-        Err(error) if has_none(&error) => {
-            say_none(&error.to_string());
-            Ok(false)
-        }
+        Err(error) if has_none(registry, &error) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
 /// Whether the store says that it has no tags, or none for these credentials. DynamoDB Local has said so with the first two codes.
-fn has_none(error: &Error) -> bool {
-    matches!(
-        error.code,
-        Code::UnknownOperationException | Code::ValidationException | Code::AccessDeniedException
-    )
+fn has_none(registry: &Registry, error: &Error) -> bool {
+    match error.code {
+        Code::UnknownOperationException => registry.without_tags(),
+        Code::ValidationException | Code::AccessDeniedException => {}
+        _ => return false,
+    }
+    say_none(&error.to_string());
+    true
 }
 
 /// Says once that tables are not tagged here.

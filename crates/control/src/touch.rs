@@ -115,7 +115,9 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
     }
     // Nobody plans while it is pending, so there is nothing to make known.
     let active = Record { state: State::Active, version: record.version + 1, ..record.clone() };
-    inner.registry.replace(record, &active).await?;
+    if inner.registry.replace(record, &active).await? {
+        inner.untagged.add(&record.id);
+    }
     Ok(())
 }
 

@@ -1,4 +1,5 @@
-//! Drives a plan under way: runs the physical calls that it asks for, so many at once and as memory allows, and sends throttled shards again.
+//! Drives a plan under way: runs the physical calls that it asks for, so many at once and as memory allows. Sends throttled shards again, and
+//! writes that met a transaction of `heatsink adopt`.
 
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ use crate::metrics::Metrics;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest mean pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// How often a write is sent again that met another one's transaction: two seconds and a half, on average.
+const CONFLICTS: u32 = 10;
 
 /// What runs one execution.
 pub(crate) struct Driver<'a> {
@@ -32,6 +35,9 @@ pub(crate) struct Driver<'a> {
     /// No retry begins after it.
     pub(crate) deadline: Moment,
     pub(crate) cost: Cost,
+    /// A worker rewrites items of the request's tables in transactions. A write of a client that meets one is refused, which no client
+    /// expects that sends no transactions: it is sent again.
+    pub(crate) beside_worker: bool,
 }
 
 impl Driver<'_> {
@@ -138,9 +144,14 @@ impl Driver<'_> {
 
     async fn send(&self, call: PhysicalCall) -> Result<Bytes, Error> {
         let mut mean = FIRST_PAUSE;
+        let mut conflicts = if self.beside_worker { CONFLICTS } else { 0 };
         loop {
             match send(self.store, self.pass, call.operation, call.body.clone()).await {
-                Err(error) if call.retry_throttled && throttled(&error) => {
+                Err(error)
+                    if call.retry_throttled && throttled(&error)
+                        || conflicts > 0 && met_transaction(call.operation, &error) =>
+                {
+                    conflicts = conflicts.saturating_sub(u32::from(!throttled(&error)));
                     // Anywhere between nothing and twice the mean, so that shards throttled together do not return together.
                     let pause = Duration::from_nanos(self.env.random() % (2 * nanos(mean)));
                     if self.env.now() + pause > self.deadline {
@@ -256,6 +267,15 @@ fn throttled(error: &Error) -> bool {
     )
 }
 
+/// Whether a write of one item was refused, and nothing of it done, because of a transaction that has the item.
+fn met_transaction(operation: Operation, error: &Error) -> bool {
+    let of_one_item = matches!(
+        operation,
+        Operation::DeleteItem | Operation::ExecuteStatement | Operation::PutItem | Operation::UpdateItem
+    );
+    of_one_item && error.code == Code::TransactionConflictException && error.outcome == Outcome::NotDone
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
@@ -336,8 +356,15 @@ mod tests {
         let metrics = Metrics::new();
         let deadline = env.now() + within;
         let pass = Pass::unfenced(Arc::new(env.clone()));
-        let driver =
-            Driver { store, pass: &pass, env: &env, metrics: &metrics, deadline, cost: Cost::default() };
+        let driver = Driver {
+            store,
+            pass: &pass,
+            env: &env,
+            metrics: &metrics,
+            deadline,
+            cost: Cost::default(),
+            beside_worker: false,
+        };
         let execution = Box::new(Together { bodies, retry, answers: Vec::new() });
         driver.run(execution, share()).now_or_never().unwrap().0
     }
@@ -406,7 +433,15 @@ mod tests {
         let metrics = Metrics::new();
         let deadline = env.now() + Duration::from_secs(30);
         let pass = Pass::unfenced(Arc::new(env.clone()));
-        let driver = Driver { store: &store, pass: &pass, env: &env, metrics: &metrics, deadline, cost };
+        let driver = Driver {
+            store: &store,
+            pass: &pass,
+            env: &env,
+            metrics: &metrics,
+            deadline,
+            cost,
+            beside_worker: false,
+        };
         let execution = Box::new(Together { bodies: vec!["0a"; bodies], retry: true, answers: Vec::new() });
         let answer = futures::executor::block_on(driver.run(execution, share())).0;
         let most = store.waiting.lock().unwrap().1;
@@ -452,6 +487,7 @@ mod tests {
             metrics: &metrics,
             deadline,
             cost: Cost::default(),
+            beside_worker: false,
         };
         let execution = Box::new(Rounds { operation, left: rounds, answers: Vec::new() });
         let answer = futures::executor::block_on(driver.run(execution, budget.share())).0;

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use heatsink_control::{Control, Pass, Prepared};
 use heatsink_dynamo::{Code, Error, Operation, wire};
 use heatsink_env::Env;
+use heatsink_layout::LayoutSource;
 use heatsink_route::{Explanation, Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
 
@@ -159,7 +160,12 @@ impl Service {
         };
         let view = self.control.view(&pass);
         match heavy(body.len(), || self.router.plan_among(operation, body, &names, &view)) {
-            Ok(plan) => Ok(Planned { names, plan, pass, prepared }),
+            Ok(plan) => {
+                let sharded = !matches!(plan, Plan::Forward { .. });
+                let turns = |name| view.table(name).is_some_and(|table| table.is_turning());
+                let turning = sharded && names.iter().any(|name| turns(name));
+                Ok(Planned { names, plan, pass, prepared, turning })
+            }
             Err(error) => Err(name_rules(error, &names, &self.control)),
         }
     }
@@ -188,7 +194,7 @@ impl Service {
             _ => Some(share.enter(Stage::Begins, footprint(&body)).await?),
         };
         let planned = self.plan(operation, &body).await;
-        let Planned { names, plan, pass, prepared } =
+        let Planned { names, plan, pass, prepared, turning } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
@@ -208,6 +214,7 @@ impl Service {
                     metrics: &self.metrics,
                     deadline,
                     cost: self.limits.cost,
+                    beside_worker: turning,
                 };
                 Box::pin(driver.run(plan.execute(), share)).await
             }
@@ -231,4 +238,6 @@ struct Planned<'a> {
     plan: Plan,
     pass: Pass,
     prepared: Prepared,
+    /// Whether keys of indexes of its tables are turning.
+    turning: bool,
 }

@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use crate::{Bucket, Layout, Slot, SortKey, Table, Unplaced};
 
+/// The key of the tag by which a recorded table names its registry. Clients never see it.
+pub const REGISTRY_TAG: &str = "heatsink.registry";
+
 /// How one logical key is laid out right now.
 #[derive(Clone, Debug)]
 pub enum Placement {

@@ -18,6 +18,8 @@ pub struct Table {
     index_keys: Vec<IndexKey>,
     /// What becomes of clients' keys that are written like physical ones, for each layout.
     pub(crate) physical_keys: Vec<PhysicalKeys>,
+    /// Whether it may have held items before it was laid out so.
+    pub(crate) adopted: bool,
 }
 
 /// What stands around a logical key in a physical one: text without quotes, backslashes or control characters.
@@ -93,7 +95,7 @@ impl Table {
                 key.add(one.clone());
             }
         }
-        Table { schema, layouts, form, index_keys, physical_keys: Vec::new() }
+        Table { schema, layouts, form, index_keys, physical_keys: Vec::new(), adopted: false }
     }
 
     /// The same table while the index keys of those names are turning.
@@ -107,6 +109,11 @@ impl Table {
     /// The attributes that are stored spread because they are the partition keys of indexes; never a key of the table.
     pub fn index_keys(&self) -> &[IndexKey] {
         &self.index_keys
+    }
+
+    /// Whether keys of its indexes are turning: a worker rewrites items while clients go on.
+    pub fn is_turning(&self) -> bool {
+        self.index_keys.iter().any(|key| key.turn().is_some())
     }
 
     /// Whether some of its keys are written by templates.

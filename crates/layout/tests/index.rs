@@ -36,6 +36,18 @@ fn key<'a>(partition: &'a str, sort: &'a str) -> PrimaryKey<'a> {
     PrimaryKey { partition: SortKey::S(partition), sort: Some(SortKey::S(sort)) }
 }
 
+#[test]
+fn a_scan_of_the_index_alone_has_another_order() {
+    let table = table("*", 10);
+    assert_eq!(table.scan_order(&[]), None);
+    assert_eq!(table.scan_order(&["at"]), None);
+    let order = table.scan_order(&["status", "at"]);
+    assert!(order.is_some());
+    assert_eq!(order, self::table("*", 10).scan_order(&["status"]), "it names the layouts, not the table");
+    assert_ne!(order, self::table("*", 9).scan_order(&["status"]));
+    assert_ne!(order, self::table("open", 10).scan_order(&["status"]));
+}
+
 /// Pinned for ever: items are found by it.
 #[test]
 fn shards_never_change() {

@@ -1,6 +1,7 @@
-//! Heatsink's own tables do not exist for clients: requests that name one are refused, and lists leave them out.
+//! Heatsink's own tables do not exist for clients: requests that name one are refused, and lists leave them out. So do lists of tags with its own tag.
 
 mod lists;
+mod tags;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation};
@@ -14,6 +15,7 @@ use crate::request::Request;
 use crate::{Execution, PhysicalCall, Step};
 
 pub(crate) use lists::plan as list;
+pub(crate) use tags::list as list_tags;
 
 /// The error of a request that names a hidden table: as if it did not exist, or, for one that would create it, as if it did.
 pub(crate) fn refuse(operation: Operation, name: &str) -> Error {

@@ -5,7 +5,8 @@
 //!
 //! One file per kind of request: `point`, `batch`, `transact`, `scan`, `query`, `partiql`, `streams`, `hidden`. Beneath them `item` (a request
 //! for one item made physical), `key` (where an item lies, its key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `rows`
-//! (items under several physical keys), `drawn` (items that are looked for), `cursor` (cursors that say a shard).
+//! (items under several physical keys), `drawn` (items that are looked for), `cursor` (cursors that say a
+//! shard), `scan_cursor` (cursors that say a layout).
 
 mod answer;
 mod asked;
@@ -33,6 +34,7 @@ mod request;
 mod router;
 mod rows;
 mod scan;
+mod scan_cursor;
 mod splice;
 mod streams;
 mod tables;

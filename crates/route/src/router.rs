@@ -14,7 +14,8 @@ use crate::query::share::ItemSizes;
 use crate::refusal::own;
 use crate::request::Request;
 use crate::{
-    Plan, batch, composite, counter, hidden, partiql, point, query, rows, scan, streams, tables_of, transact,
+    Plan, batch, composite, counter, hidden, partiql, point, query, rows, scan, scan_cursor, streams,
+    tables_of, transact,
 };
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
@@ -73,10 +74,14 @@ impl Router {
         if let Some(hidden) = tables.iter().find(|name| layouts.is_hidden(name)) {
             return Err(hidden::refuse(operation, hidden));
         }
+        if operation == Operation::ListTagsOfResource {
+            return Ok(hidden::list_tags(body));
+        }
         if let Some(plan) = hidden::list(operation, body, layouts) {
             return Ok(plan);
         }
         let Some(schema) = tables.iter().find_map(|name| layouts.table(name)) else {
+            scan_cursor::refuse_of_before(operation, body, tables)?;
             return Ok(Plan::Forward {
                 operation,
                 body: body.clone(),
@@ -92,11 +97,24 @@ impl Router {
         }
         wire::check(operation, body)?;
         let request = Request::read(body)?;
+        let plan = |request: &Request<'_>| self.plan_valid(operation, request, tables, &schema, layouts);
+        if operation == Operation::Scan { scan_cursor::plan(&request, &schema, plan) } else { plan(&request) }
+    }
+
+    /// The plan of a valid request on items, of which `schema` is the first recorded table.
+    fn plan_valid(
+        &self,
+        operation: Operation,
+        request: &Request<'_>,
+        tables: &[Cow<'_, str>],
+        schema: &Arc<Table>,
+        layouts: &dyn LayoutSource,
+    ) -> Result<Plan, Error> {
         let drawn = |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_drawn());
         if schema.has_drawn() || tables.len() > 1 && tables.iter().any(drawn) {
-            return drawn::plan(self, operation, &request, &schema, layouts);
+            return drawn::plan(self, operation, request, schema, layouts);
         }
-        self.plan_noting(operation, &request, &schema, layouts)
+        self.plan_noting(operation, request, schema, layouts)
     }
 
     /// The plan of a valid request, after the rows of the buckets that it is the first to put something into.

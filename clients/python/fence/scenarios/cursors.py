@@ -41,16 +41,29 @@ def scan_over_an_adoption(stage):
                 return True
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
-    # A cursor whose meaning has passed may be refused; it may not be followed wrongly.
+    # A cursor whose meaning has passed is refused by name; it is not followed wrongly.
     _, refusal = stage.insist(read_on)
     if refusal:
-        stage.notes.append(f"the cursor is refused: {refusal[-80:]}")
+        stage.notes.append(f"the cursor is refused: {refusal.partition(": ")[2][:100]}")
+        if "Begin the Scan" not in refusal:
+            stage.oracle.fault("refused", BOOK, "Scan", "", f"in other words: {refusal}")
+        read_again(stage, at)
         return
     every = seen + rest
     missing, twice = ITEMS - len(set(every)), len(every) - len(set(every))
     for kind, number in (("lost", missing), ("doubled", twice)):
         for at_ in range(number):
             stage.oracle.fault(kind, BOOK, "Scan", f"{at_}", f"{number} of {ITEMS} items of a Scan that began before an adoption")
+
+
+def read_again(stage, at):
+    """From its start, every item comes once."""
+    def whole():
+        return [item["sk"]["S"] for page in at.get_paginator("scan").paginate(TableName=BOOK, Limit=20) for item in page["Items"]]
+
+    found, refusal = stage.insist(whole)
+    if refusal or sorted(found) != [f"{number:03}" for number in range(ITEMS)]:
+        stage.oracle.fault("lost", BOOK, "Scan", "", refusal or f"{len(set(found))} of {ITEMS} items in a Scan that was begun again, {len(found)} rows")
 
 
 def stream_of_a_dropped_table(stage):

@@ -23,7 +23,6 @@ use crate::place::Lies;
 use crate::record::{Record, State};
 use crate::registry::Registry;
 use crate::rules::{Rules, Wish};
-use crate::tags;
 
 /// Where the layouts come from.
 #[derive(Clone, Copy, Debug)]
@@ -156,7 +155,8 @@ impl AsItLies {
         let created = self.registry.env().unix_millis();
         let (id, name) = (schema.id.clone(), schema.name.clone());
         let (version, made) = (self.registry.first_version(), self.described.made);
-        let record = Record { id, name, layouts, state: State::Active, version, created, made };
+        let record =
+            Record { id, name, layouts, state: State::Active, version, created, made, adopted: true };
         let entry = self.registry.entry(&schema.name).await?;
         if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(super::taken_over(&schema.name));
@@ -303,15 +303,4 @@ pub(super) async fn named_before(
             before.first().map_or("ID", String::as_str)
         )
     }))
-}
-
-/// Whether another registry has the table.
-pub(super) async fn foreign_tag(
-    registry: &Registry,
-    described: &Described,
-) -> Result<Option<String>, AdoptError> {
-    Ok(match tags::check(registry, described.arn.as_deref(), registry.name()).await? {
-        tags::Tagged::Other(other) => Some(tags::refusal(&described.schema.name, &other, registry.name())),
-        tags::Tagged::Ours | tags::Tagged::Not | tags::Tagged::Unreadable => None,
-    })
 }

@@ -289,6 +289,7 @@ impl Adoption {
             version: self.registry.first_version(),
             created,
             made,
+            adopted: true,
         };
         let entry = self.registry.entry(&record.name).await?;
         if self.registry.create(entry.as_ref(), &record).await? != record {

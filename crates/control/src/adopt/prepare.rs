@@ -17,6 +17,7 @@ use crate::record::{Record, State};
 use crate::registry::Registry;
 use crate::resolve::agree;
 use crate::rules::{Rules, Wish};
+use crate::tags;
 
 impl Adoption {
     /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
@@ -206,7 +207,7 @@ pub(super) async fn usable(registry: &Registry, table: &str) -> Result<Described
     if described.status != "ACTIVE" && !described.status.is_empty() {
         return usage(format!("Table {table} is {}; wait until it is ACTIVE", described.status));
     }
-    match as_it_lies::foreign_tag(registry, &described).await? {
+    match tags::foreign(registry, &described).await? {
         Some(problem) => usage(problem),
         None => Ok(described),
     }

@@ -131,14 +131,14 @@ impl Turnover<'_> {
         let state = State::Turning(turning.clone());
         let layouts = TableLayouts::clone(self.ground.table.layouts());
         if let Some(record) = self.record {
-            let record = Record { layouts, ..record.clone() };
+            let record = Record { layouts, adopted: true, ..record.clone() };
             return Ok((write(self.registry, &record, state).await?, turning));
         }
         let (id, name) = (self.ground.table.id.clone(), self.table().to_owned());
         let created = self.registry.env().unix_millis();
         let made = self.described.made;
-        let record =
-            Record { id, name, layouts, state, version: self.registry.first_version(), created, made };
+        let version = self.registry.first_version();
+        let record = Record { id, name, layouts, state, version, created, made, adopted: true };
         let entry = self.registry.entry(&record.name).await?;
         if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(self.taken_over());

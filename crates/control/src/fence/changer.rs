@@ -149,6 +149,8 @@ impl Changer {
         if let Some(stored) = self.registry.head().await? {
             return Ok(stored);
         }
+        // Who has seen a registry makes no other in its place.
+        self.registry.absent(())?;
         if !self.registry.exists().await? {
             self.registry.make(self.registry.name()).await?;
         }

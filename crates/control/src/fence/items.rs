@@ -88,6 +88,7 @@ impl Gateway {
         let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
         let gateway = text("sk").unwrap_or("?");
         let read = || {
+            number("form").filter(|form| *form == FORM)?;
             let bounds: Bounds = serde_json::from_str(text("bounds")?).ok()?;
             Some(Gateway {
                 registration: Registration {
@@ -104,7 +105,8 @@ impl Gateway {
         };
         read().ok_or_else(|| {
             Error::internal(format!(
-                "The registration of gateway {gateway} in the registry is damaged, or was written by another version of Heatsink"
+                "The registration of gateway {gateway} in the registry is damaged, or was written by another version of Heatsink, and no layout can change \
+                 beside it. Stop that gateway, and take it off the list with `heatsink gateways --remove {gateway}`"
             ))
         })
     }
@@ -116,9 +118,15 @@ impl Registry {
         let key = json!({ "pk": { "S": HEAD }, "sk": { "S": HEAD } });
         let body = json!({ "TableName": self.name(), "Key": key, "ConsistentRead": true });
         match self.call(Operation::GetItem, body).await {
-            Ok(answer) => answer.get("Item").map(StoredHead::read).transpose(),
+            Ok(answer) => {
+                let head = answer.get("Item").map(StoredHead::read).transpose()?;
+                if head.is_some() {
+                    self.meet();
+                }
+                Ok(head)
+            }
             Err(error) if error.code == Code::ResourceNotFoundException => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -142,7 +150,7 @@ impl Registry {
             {
                 Ok(false)
             }
-            Err(error) => Err(error),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -157,7 +165,8 @@ impl Registry {
             if !start.is_null() {
                 body["ExclusiveStartKey"] = start;
             }
-            let mut page = self.call_patiently(Operation::Query, body).await?;
+            let page = self.call_patiently(Operation::Query, body).await;
+            let mut page = page.map_err(|error| self.failed(error))?;
             for item in page["Items"].as_array().into_iter().flatten() {
                 found.push(Gateway::read(item)?);
             }
@@ -170,7 +179,8 @@ impl Registry {
 
     /// Puts a gateway on the list.
     pub async fn register(&self, gateway: &Gateway) -> Result<(), Error> {
-        self.call(Operation::PutItem, json!({ "TableName": self.name(), "Item": gateway.item() })).await?;
+        let body = json!({ "TableName": self.name(), "Item": gateway.item() });
+        self.call(Operation::PutItem, body).await.map_err(|error| self.failed(error))?;
         Ok(())
     }
 
@@ -186,7 +196,7 @@ impl Registry {
         match self.call(Operation::UpdateItem, body).await {
             Ok(_) => Ok(true),
             Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
-            Err(error) => Err(error),
+            Err(error) => Err(self.failed(error)),
         }
     }
 
@@ -199,7 +209,7 @@ impl Registry {
             body["ExpressionAttributeValues"] = json!({ ":b": { "N": beat.to_string() } });
         }
         match self.call(Operation::DeleteItem, body).await {
-            Err(error) if error.code != Code::ConditionalCheckFailedException => Err(error),
+            Err(error) if error.code != Code::ConditionalCheckFailedException => Err(self.failed(error)),
             _ => Ok(()),
         }
     }

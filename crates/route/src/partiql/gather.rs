@@ -27,6 +27,8 @@ pub(super) struct Shape {
     /// The attributes of a position.
     pub(super) cursor: Vec<String>,
     pub(super) fingerprint: u64,
+    /// The order of a Scan, where layouts decide it.
+    pub(super) order: Option<String>,
 }
 
 /// The plan of a SELECT: parts that are read one after the other.
@@ -141,7 +143,7 @@ impl Gathering {
         let mut answer = Object::new();
         answer.raw("Items", &self.shown);
         if let Some(position) = more {
-            answer.string("NextToken", &position.write(self.shape.fingerprint));
+            answer.string("NextToken", &position.write(self.shape.fingerprint, self.shape.order.as_deref()));
         }
         if let Some(capacity) = &self.capacity {
             answer.raw("ConsumedCapacity", capacity.to_string().as_bytes());

@@ -29,6 +29,7 @@ use heatsink_layout::{LayoutSource, Table};
 use self::keys::Target;
 use self::statement::Written;
 pub(crate) use self::statement::reads;
+pub(crate) use self::token::is_own;
 use crate::answer::{logical_error, rewrite as edited, strip_object};
 use crate::item::too_large;
 use crate::plan::{Finish, Plan, Single};

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use heatsink_dynamo::expression::{Path, Step as PathStep};
 use heatsink_dynamo::partiql::{Condition, Operand, Order, TestKind};
-use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operation, TableSchema};
+use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operation, TableSchema, json};
 use heatsink_layout::{LayoutSource, Table};
 
 use super::gather::{Gather, Shape};
 use super::pages::{Common, partitions, sort_condition};
 use super::statement::Written;
-use super::token::{Position, fingerprint};
-use super::{asked_first, logical, not_understood, refused_read};
-use crate::plan::{Plan, Single};
+use super::token::{self, Position, fingerprint};
+use super::{asked_first, edited, logical, not_understood, refused_read};
+use crate::plan::{Finish, Plan, Single};
 use crate::query::Key;
 use crate::refusal::own;
-use crate::request::Request;
-use crate::{Router, composite, query, scan};
+use crate::request::{Request, quoted, set_members};
+use crate::{Router, composite, query, scan, scan_cursor};
 
 /// How many shards the keys of one statement may have together: ten keys of a thousand shards, or fifty (as many as DynamoDB takes in one
 /// `IN`) of two hundred. They are read one key after the other, and each is planned before the first is.
@@ -42,11 +42,7 @@ impl Select<'_> {
             return Ok(refused_read(request.body, error, true));
         }
         if self.is_the_stores() {
-            let why = "the SELECT does not read the partition key, and shards do not matter to it: one physical statement";
-            let finish = logical(Arc::clone(self.schema));
-            return Ok(
-                Single::new(Operation::ExecuteStatement, request.body.clone(), Some(finish), why).plan()
-            );
+            return self.by_the_store(request);
         }
         if let Some(reads) = self.too_many_reads(layouts) {
             return Err(reads);
@@ -112,6 +108,38 @@ impl Select<'_> {
             && (elsewhere || self.order.is_empty() && key.is_none_or(|key| key.partition.name == *partition))
     }
 
+    /// The plan of a statement that the store can carry out as it is.
+    fn by_the_store(&self, request: &Request<'_>) -> Result<Plan, Error> {
+        let why = "the SELECT does not read the partition key, and shards do not matter to it: one physical statement";
+        let order = self.order();
+        let mut body = request.body.clone();
+        if let Some(token) = request.string("NextToken")? {
+            let of_store = token::of_store(&token);
+            scan_cursor::admit(of_store.map(|(order, _)| order), order.as_deref(), self.schema)?;
+            if let Some((_, token)) = of_store {
+                body = set_members(&body, &vec![("NextToken", Some(quoted(token)))])?;
+            }
+        }
+        let finish = logical(Arc::clone(self.schema));
+        let finish: Finish = Box::new(move |answer| {
+            let body = finish(answer)?;
+            let Some(order) = order else { return Ok(body) };
+            edited(Operation::ExecuteStatement, &body, |splice| {
+                if let Some(raw) = json::member(&body, "NextToken")?.filter(|raw| *raw != b"null") {
+                    splice.replace(raw, quoted(&token::with_order(&order, &json::string(raw)?)));
+                }
+                Ok(())
+            })
+        });
+        Ok(Single::new(Operation::ExecuteStatement, body, Some(finish), why).plan())
+    }
+
+    /// The order in which a Scan would read what the statement reads.
+    fn order(&self) -> Option<String> {
+        let index = self.written.statement.index.as_ref();
+        scan_cursor::order(self.schema, index.map(|index| index.name.as_str()))
+    }
+
     fn parts(
         &self,
         router: &Router,
@@ -151,11 +179,20 @@ impl Select<'_> {
             )));
         }
         let cursor = cursor(schema, index);
+        let order = self.order().filter(|_| confined.is_none());
         let position = match request.string("NextToken")? {
             None => Position::default(),
             Some(token) => {
+                // The store's, from when the table was not laid out yet; or one of a plan that was in force then.
+                if token::of_store(&token).is_some() || schema.is_adopted() && !token::is_own(&token) {
+                    return Err(scan_cursor::of_another_layout(schema));
+                }
                 let parts = confined.as_ref().map_or(1, Vec::len);
-                Position::read(&token, self.written, parts, &cursor)?
+                let (position, found) = Position::read(&token, self.written, parts, &cursor)?;
+                if order.is_some() || found.is_some() {
+                    scan_cursor::admit(found.as_deref(), order.as_deref(), schema)?;
+                }
+                position
             }
         };
         let index_name = index.map(|index| index.name.as_str());
@@ -191,6 +228,7 @@ impl Select<'_> {
             shown: self.shown.to_vec(),
             cursor: cursor.into_iter().map(|attribute| attribute.name.clone()).collect(),
             fingerprint: fingerprint(self.written),
+            order,
         };
         Ok(Gather::new(plans, shape, limit, position.part).plan())
     }

@@ -1,4 +1,7 @@
 //! `NextToken`: where a SELECT goes on. It holds all that is needed, so any gateway can take it.
+//!
+//! Of a SELECT that reads a whole table or index it names the order in which that is read (`scan_cursor`). Where the store carries out the
+//! statement, the name stands before the store's token.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -25,17 +28,42 @@ struct Token {
     of: u64,
     part: usize,
     after: Option<Json>,
+    /// The order of a Scan, where layouts decide it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    order: Option<String>,
+}
+
+/// What stands before a token of the store.
+const STORED: &str = "heatsink:";
+
+/// A token of the store, with the order in which it goes on.
+pub(super) fn with_order(order: &str, token: &str) -> String {
+    format!("{STORED}{order}:{token}")
+}
+
+/// The order and the store's token of one that [`with_order`] made.
+pub(super) fn of_store(token: &str) -> Option<(&str, &str)> {
+    token.strip_prefix(STORED)?.split_once(':')
+}
+
+/// Whether the token was given out by Heatsink, and not by a store.
+pub(crate) fn is_own(token: &str) -> bool {
+    of_store(token).is_some() || decoded(token).is_some()
+}
+
+fn decoded(token: &str) -> Option<Token> {
+    serde_json::from_slice(&STANDARD.decode(token).ok()?).ok()
 }
 
 impl Position {
-    /// The token of a position in a statement.
-    pub(super) fn write(&self, fingerprint: u64) -> String {
+    /// The token of a position in a statement, which is read in that order.
+    pub(super) fn write(&self, fingerprint: u64, order: Option<&str>) -> String {
         let after = self.after.as_ref().and_then(|after| serde_json::from_slice(after).ok());
-        let token = Token { of: fingerprint, part: self.part, after };
+        let token = Token { of: fingerprint, part: self.part, after, order: order.map(str::to_owned) };
         STANDARD.encode(serde_json::to_vec(&token).unwrap_or_default())
     }
 
-    /// Reads a token.
+    /// Reads a token, and the order that it names.
     ///
     /// # Errors
     /// DynamoDB's `ValidationException`: one text for what is no token, another for that of another statement.
@@ -44,10 +72,9 @@ impl Position {
         written: &Written<'_>,
         parts: usize,
         cursor: &[&AttributeDefinition],
-    ) -> Result<Self, Error> {
+    ) -> Result<(Self, Option<String>), Error> {
         let invalid = || Error::validation("Invalid NextToken");
-        let bytes = STANDARD.decode(token).map_err(|_| invalid())?;
-        let token: Token = serde_json::from_slice(&bytes).map_err(|_| invalid())?;
+        let token = decoded(token).ok_or_else(invalid)?;
         let compound = |value: &Value| matches!(value, Value::L(_) | Value::M(_));
         // DynamoDB does not take tokens beside such parameters at all.
         if token.of != fingerprint(written) || written.values.iter().any(compound) {
@@ -59,7 +86,7 @@ impl Position {
         if no_part || after.as_ref().is_some_and(|after| !is_key(after, cursor)) {
             return Err(invalid());
         }
-        Ok(Position { part: token.part, after })
+        Ok((Position { part: token.part, after }, token.order))
     }
 }
 
