@@ -224,10 +224,10 @@ impl Control {
     /// while the table's layout is being changed, and while the registry cannot be asked. `ResourceNotFoundException` for the registry. The
     /// store's error if it cannot be asked; that is not remembered.
     pub async fn resolve<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
-        self.resolve_all(names).await.map_err(not_sent)
+        self.admitted(names).await.map_err(not_sent)
     }
 
-    async fn resolve_all<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
+    async fn admitted<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
         if names.iter().any(|name| self.is_hidden(name.as_ref())) {
             return Err(not_found());
         }
