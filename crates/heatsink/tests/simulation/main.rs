@@ -18,6 +18,7 @@
 mod book;
 mod client;
 mod clock;
+mod counters;
 mod ending;
 mod faults;
 mod fenced;
