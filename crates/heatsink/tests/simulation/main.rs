@@ -25,6 +25,7 @@ mod fenced;
 mod log;
 mod network;
 mod process;
+mod safety;
 mod scene;
 mod stories;
 mod table;

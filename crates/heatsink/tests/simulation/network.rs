@@ -162,6 +162,11 @@ impl Network {
         self.state.lock().unwrap().planned.push(Planned { process, operation, text, fate, times });
     }
 
+    /// What was planned is forgotten.
+    pub fn unplan(&self) {
+        self.state.lock().unwrap().planned.clear();
+    }
+
     /// The next moment of the history.
     pub fn tick(&self) -> u64 {
         self.ticks.fetch_add(1, Ordering::SeqCst)

@@ -28,6 +28,11 @@ impl World {
         }
     }
 
+    /// Turns time to live on past Heatsink.
+    pub async fn expire_past(&self) {
+        self.past(Wire::UpdateTimeToLive, &expiry(true)).await.expect("the table is there");
+    }
+
     /// Whether the store deletes items by time to live.
     pub async fn expires(&self) -> bool {
         let told = self.past(Wire::DescribeTimeToLive, &of_table()).await.expect("the table is there");
@@ -80,7 +85,7 @@ fn of_table() -> Json {
 }
 
 /// The request that makes the table. Its index has no sort key: nothing but the shard tells where a page of it ends.
-fn create() -> Json {
+pub fn create() -> Json {
     let attribute = |name: &str| json!({ "AttributeName": name, "AttributeType": "S" });
     let key = |name: &str, kind: &str| json!({ "AttributeName": name, "KeyType": kind });
     json!({
