@@ -53,6 +53,15 @@ async fn put_once(world: &World, gateway: usize, items: &[String], late: Duratio
     join_all(puts.map(|(at, item)| world.call(gateway, item, Operation::Put(value(100 + at)), LONG))).await;
 }
 
+/// Puts one item after the other through a gateway, five in a second, each until that is acknowledged.
+async fn in_turn(world: &World, gateway: usize, items: &[String]) {
+    let puts = items.iter().enumerate().map(|(at, item)| async move {
+        world.clock.sleep(seconds(0.2) * at as u32).await;
+        put(world, gateway, item, value(100 + at), seconds(0.2)).await;
+    });
+    join_all(puts).await;
+}
+
 /// A table in whole keys with items, which both gateways know.
 async fn whole(world: &World, items: &[String]) {
     world.create_past().await;
@@ -218,19 +227,12 @@ fn a_gateway_that_comes_during_a_change_is_listed() {
         world.create_past().await;
         world.start_surely(0).await.unwrap();
         put_all(&world, &items[..8], &[0], seconds(1.0), 1).await;
-        world.network.plan("worker", Wire::Scan, "", 1, Fate::late(seconds(6.0)));
+        world.network.plan("worker", Wire::TransactWriteItems, "", 1, Fate::late(seconds(6.0)));
         let comes = async {
             world.clock.sleep(seconds(1.0)).await;
             world.start_surely(1).await.unwrap();
             blind(&world, 1, seconds(15.0));
-            let puts = items.iter().enumerate().map(|(at, item)| {
-                let world = &world;
-                async move {
-                    world.clock.sleep(seconds(0.3) * at as u32).await;
-                    put(world, 1, item, value(100 + at), seconds(1.0)).await;
-                }
-            });
-            join_all(puts).await;
+            in_turn(&world, 1, &items).await;
         };
         join(comes, world.adopt_surely(OWN, Direction::Adopt)).await;
     });
@@ -260,18 +262,39 @@ fn its_last_call_lands_later_still() {
 
 #[test]
 fn a_record_stands_before_gateways_are_told_of_it() {
-    scene(1, &["", ""], items(40), 48, |world, items| async move {
+    scene(1, &["", ""], items(48), 48, |world, items| async move {
         whole(&world, &items[..8]).await;
         world.clock.sleep(seconds(15.0)).await;
-        world.network.plan("worker", Wire::TransactWriteItems, "", 1, Fate::late(seconds(2.0)));
-        let puts = items.iter().enumerate().map(|(at, item)| {
-            let world = &world;
-            async move {
-                world.clock.sleep(seconds(0.2) * at as u32).await;
-                put(world, 1, item, value(100 + at), seconds(0.2)).await;
+        world.network.plan("worker", Wire::TransactWriteItems, "", 1, Fate::late(seconds(6.0)));
+        let puts = async {
+            world.clock.sleep(seconds(4.0)).await;
+            blind(&world, 1, seconds(15.0));
+            in_turn(&world, 1, &items[8..]).await;
+        };
+        join(puts, world.adopt_surely(OWN, Direction::Adopt)).await;
+    });
+}
+
+#[test]
+fn whoever_goes_on_tells_of_it_again() {
+    scene(1, &["", ""], items(8), 8, |world, items| async move {
+        whole(&world, &items).await;
+        world.clock.sleep(seconds(15.0)).await;
+        // The first step is told of; the second one is on record when its worker is killed.
+        let told =
+            |late| world.network.plan("worker", Wire::PutItem, "\"changes\"", 1, Fate::late(seconds(late)));
+        told(0.01);
+        told(100.0);
+        let know = async {
+            for _ in 0..32 {
+                world.clock.sleep(seconds(0.1)).await;
+                world.call(1, &items[0], Operation::Get, PATIENCE).await;
             }
-        });
-        join(join_all(puts), world.adopt_surely(OWN, Direction::Adopt)).await;
+            blind(&world, 1, seconds(8.0));
+        };
+        join(world.adopt(BY_STATUS, Direction::Adopt, seconds(3.6)), know).await;
+        join(put_once(&world, 1, &items, seconds(3.0)), world.adopt_surely(BY_STATUS, Direction::Adopt))
+            .await;
     });
 }
 
@@ -424,13 +447,7 @@ fn a_record_that_arrives_late_replaces_no_newer_one() {
     scene(1, &["", ""], items(8), 8, |world, items| async move {
         whole(&world, &items).await;
         world.adopt_surely(OWN, Direction::Adopt).await;
-        world.network.plan(
-            "worker",
-            Wire::PutItem,
-            "\\\\\\\"writes_new\\\\\\\":true",
-            1,
-            Fate::late(seconds(60.0)),
-        );
+        world.network.plan("worker", Wire::PutItem, "\\\"writes_new\\\":true", 1, Fate::late(seconds(60.0)));
         let rules = format!("{OWN}{BY_STATUS}");
         let _ = world.adopt(&rules, Direction::Adopt, seconds(20.0)).await;
         world.adopt_surely(BY_STATUS, Direction::Back).await;
@@ -466,17 +483,10 @@ fn no_change_of_the_head_is_lost() {
             create["TableName"] = serde_json::json!("Other");
             let _ = world.ask(2, Wire::CreateTable, &create, PATIENCE).await;
         };
-        let puts = items.iter().enumerate().map(|(at, item)| {
-            let world = &world;
-            async move {
-                world.clock.sleep(seconds(0.2) * at as u32).await;
-                put(world, 1, item, value(100 + at), seconds(0.2)).await;
-            }
-        });
         // Through the gateway with the rule the table is empty still.
         let puts = async {
             world.clock.sleep(seconds(4.2)).await;
-            join_all(puts).await;
+            in_turn(&world, 1, &items).await;
         };
         let touched = async { world.start_surely(0).await.unwrap() };
         join(join(other, touched), puts).await;

@@ -109,6 +109,7 @@ RULES = (
                 "                if !LEFT_OUT {\n sent = self.lease.now();\n head = registry.head().await?;\n }\n",
             ),
         ),
+        unseen="A registration is removed only for its silence, and no step lasts that long: nobody is removed",
     ),
     Rule(
         "lease-from-sending",
@@ -131,11 +132,13 @@ RULES = (
                 "if LEFT_OUT { sent } else { sent.min(beaten + self.bounds.heartbeat_patience()) }",
             ),
         ),
+        unseen="A registration is removed only for its silence, and no step lasts that long: nobody is removed",
     ),
     Rule(
         "beats-differ",
         "no two registrations carry the same number",
         ((MEMBER, "self.beats += 1;", "if !LEFT_OUT || self.beats == 0 { self.beats += 1; }"),),
+        unseen="A registration is removed only for its silence, and no step lasts that long: nobody is removed",
     ),
     Rule(
         "closed-before-acknowledging",
@@ -307,6 +310,7 @@ RULES = (
         "intent-left-alone",
         "what another gateway has begun is left to it",
         ((UNDER_WAY, "Ok(list.iter().any(", "Ok(!LEFT_OUT && list.iter().any("),),
+        unseen="Who takes over makes a first touch, with its steps, and the maker binds the name again: it saves that, and nothing here rests on it",
     ),
     Rule(
         "begun-under-lease",
@@ -336,6 +340,7 @@ RULES = (
         "the entry of a name is replaced only if it has the version that was read",
         ((REGISTRY, 'put["ConditionExpression"] = json!("#v = :v");', 'put["ConditionExpression"] = json!(if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" });'),),
         also=("registry",),
+        unseen="A record is found by its table's id; its name only tells two tables apart, and no order was found in which a late entry does harm",
     ),
     Rule(
         "claim-checked",
