@@ -472,7 +472,7 @@ fn a_record_that_arrives_late_replaces_no_newer_one() {
         world.network.plan("worker", Wire::PutItem, "\\\"writes_new\\\":true", 1, Fate::late(seconds(60.0)));
         let rules = format!("{OWN}{BY_STATUS}");
         let _ = world.adopt(&rules, Direction::Adopt, seconds(20.0)).await;
-        world.adopt_surely(BY_STATUS, Direction::Back).await;
+        world.adopt_surely(&rules, Direction::Back).await;
         for at in 0..200 {
             // One gateway has looked the table up just before, the other one looks just after.
             world.clock.sleep(seconds(0.5)).await;
