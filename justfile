@@ -49,6 +49,10 @@ differential-local steps="1000000" seed="1":
 fence *arguments:
     clients/fence {{ arguments }}
 
+# Leave each rule of the fence out of the product's own code, and see the simulation catch it
+without *arguments:
+    crates/heatsink/tests/simulation/without/run {{ arguments }}
+
 # Run the public conformance suite from a checkout of it
 conformance checkout:
     benches/conformance {{ checkout }}

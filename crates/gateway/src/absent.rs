@@ -1,4 +1,4 @@
-//! Requests on items of a table that is not there.
+//! Requests on items of a table that is not there, and those on the table that depend on its layouts.
 //!
 //! They are answered here and never sent on as they are: by the time that one arrives, the table may be there, and sharded. What else is wrong
 //! with the request is told first, as DynamoDB does, so the store is asked in a way that can have no effect.

@@ -142,22 +142,21 @@ impl Service {
         });
         let names = named?;
         let (pass, prepared) = if operation.touches_items() {
-            let pass = self.control.resolve(&names).await?;
-            if pass.is_missing() {
-                if !operation.is_streams() {
-                    return Err(Box::pin(absent::refusal(&*self.store, operation, body)).await);
-                }
-                for name in &names {
-                    if self.control.was_recorded(name).await? {
-                        return Err(absent::stream(name));
-                    }
-                }
-            }
-            (pass, Prepared::default())
+            (self.control.resolve(&names).await?, Prepared::default())
         } else {
             let mut prepared = Box::pin(self.control.before(operation, body, &names)).await?;
             (prepared.pass(&self.control), prepared)
         };
+        if pass.is_missing() {
+            if !operation.is_streams() {
+                return Err(Box::pin(absent::refusal(&*self.store, operation, body)).await);
+            }
+            for name in &names {
+                if self.control.was_recorded(name).await? {
+                    return Err(absent::stream(name));
+                }
+            }
+        }
         let view = self.control.view(&pass);
         match heavy(body.len(), || self.router.plan_among(operation, body, &names, &view)) {
             Ok(plan) => {

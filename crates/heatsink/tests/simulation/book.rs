@@ -14,6 +14,10 @@ pub struct Book {
     log: Log,
     calls: RefCell<BTreeMap<String, Vec<Call>>>,
     faults: RefCell<Vec<String>>,
+    /// Calls may land later than the fence takes them to.
+    beyond: Cell<bool>,
+    /// How many adds to counters were acknowledged.
+    added: Cell<usize>,
     /// Messages between tasks of different processes, so that nobody is forgotten before time moves on.
     pub messages: Cell<u64>,
 }
@@ -21,7 +25,25 @@ pub struct Book {
 impl Book {
     pub fn new(network: Arc<Network>, log: Log) -> Book {
         let (calls, faults) = (RefCell::default(), RefCell::default());
-        Book { network, log, calls, faults, messages: Cell::new(0) }
+        Book {
+            network,
+            log,
+            calls,
+            faults,
+            beyond: Cell::new(false),
+            added: Cell::new(0),
+            messages: Cell::new(0),
+        }
+    }
+
+    /// Says whether calls may land later than the fence takes them to: then a write of unknown outcome can lie where nobody looks for
+    /// it, and reads of many items can show it.
+    pub fn set_beyond(&self, beyond: bool) {
+        self.beyond.set(beyond);
+    }
+
+    pub fn is_beyond(&self) -> bool {
+        self.beyond.get()
     }
 
     pub fn message(&self) {
@@ -41,6 +63,12 @@ impl Book {
         self.calls.borrow_mut().entry(item.to_owned()).or_default().push(call);
     }
 
+    /// An add to a counter that was acknowledged: the moment.
+    pub fn added(&self) -> u64 {
+        self.added.set(self.added.get() + 1);
+        self.moment()
+    }
+
     /// Something that no client may see.
     pub fn fault(&self, what: String) {
         self.log.line(format!("FAULT: {what}"));
@@ -55,7 +83,8 @@ impl Book {
         let calls = self.calls.borrow();
         let all = || calls.values().flatten();
         let done = |call: &&Call| matches!(call.returned, Some((_, Answer::Done | Answer::Number(_))));
-        (all().count(), all().filter(done).count())
+        let added = self.added.get();
+        (all().count() + added, all().filter(done).count() + added)
     }
 
     /// All that is wrong: what was seen, and every item whose calls no item could have answered so.

@@ -18,6 +18,9 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 /// The label of an item, as its attribute `status` has it. 0 is none.
 pub const LABELS: [&str; 3] = ["", "open", "done"];
 
+/// The attributes of the primary key.
+pub const KEY_NAMES: [&str; 2] = ["pk", "sk"];
+
 /// The primary key of an item.
 pub fn key(item: &str) -> Json {
     json!({ "pk": { "S": KEY }, "sk": { "S": item } })
@@ -177,11 +180,16 @@ impl World {
         let operation = label.map_or(Operation::Get, Operation::Find);
         let begun = self.book.moment();
         let mut seen: Vec<String> = Vec::new();
+        // What lies where nobody looks for it is not seen by reads of single items, which are held against each other.
+        let beyond = self.book.is_beyond();
         for _ in 0..1_000 {
             let invoked = self.book.moment();
             let mut page = self.ask(gateway, wire, &request, PATIENCE).await?;
             for row in page["Items"].as_array().into_iter().flatten() {
                 let Some((item, value)) = self.row(row) else { continue };
+                if beyond {
+                    continue;
+                }
                 if seen.contains(&item) {
                     self.book.fault(format!("one {} shows {item} twice", wire.name()));
                 }
@@ -190,7 +198,7 @@ impl World {
             }
             let start = page["LastEvaluatedKey"].take();
             if start.is_null() {
-                let missing = items.iter().filter(|item| absent && !seen.contains(item));
+                let missing = items.iter().filter(|item| absent && !beyond && !seen.contains(item));
                 for item in missing {
                     self.book.call(item, begun, operation, Some(Answer::Saw(None)));
                 }
@@ -225,6 +233,7 @@ impl World {
     }
 }
 
-fn number(row: &Json) -> Option<i64> {
+/// The number of a row.
+pub fn number(row: &Json) -> Option<i64> {
     row["n"]["N"].as_str()?.parse().ok()
 }

@@ -60,11 +60,56 @@ impl Clock {
 pub struct ProcessEnv {
     clock: Clock,
     rng: Mutex<Rng>,
+    odd: Odd,
 }
+
+/// What clocks of a process show that others do not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Odd {
+    /// What its steady clock shows at the beginning, in nanoseconds.
+    begin: u64,
+    /// By how many millionths its steady clock runs fast, or slow.
+    fast: i64,
+    /// By how many milliseconds its wall clock is wrong.
+    wrong: i64,
+    /// When its wall clock jumps, and by how many milliseconds.
+    jump: (Moment, i64),
+}
+
+impl Odd {
+    fn draw(rng: &mut Rng) -> Odd {
+        Odd {
+            begin: rng.u64(0..1 << 50),
+            fast: rng.i64(-FAST..=FAST),
+            wrong: rng.i64(-WRONG..=WRONG),
+            jump: (Moment(rng.u64(0..300) * 1_000_000_000), rng.i64(-JUMP..=JUMP)),
+        }
+    }
+
+    /// What of a time a clock shows that is so fast, in nanoseconds.
+    fn shown(&self, time: u64) -> u64 {
+        let off = i128::from(time) * i128::from(self.fast) / 1_000_000;
+        time.saturating_add_signed(off as i64)
+    }
+}
+
+/// So fast or slow a steady clock is at most, in millionths: what a quartz may be. The fence takes clocks to run at one rate, and waits long
+/// enough for this.
+const FAST: i64 = 100;
+/// So wrong is a wall clock at most, in milliseconds.
+const WRONG: i64 = 10 * 60 * 1_000;
+/// So far does a wall clock jump at most, in milliseconds.
+const JUMP: i64 = 60 * 60 * 1_000;
 
 impl ProcessEnv {
     pub fn new(clock: &Clock, seed: u64) -> ProcessEnv {
-        ProcessEnv { clock: clock.clone(), rng: Mutex::new(Rng::with_seed(seed)) }
+        ProcessEnv { clock: clock.clone(), rng: Mutex::new(Rng::with_seed(seed)), odd: Odd::default() }
+    }
+
+    /// The same, with clocks that agree with no other.
+    pub fn odd(clock: &Clock, seed: u64) -> ProcessEnv {
+        let odd = Odd::draw(&mut Rng::with_seed(seed.wrapping_add(1)));
+        ProcessEnv { odd, ..ProcessEnv::new(clock, seed) }
     }
 }
 
@@ -73,11 +118,14 @@ const BEGIN: u64 = 1_767_225_600_000;
 
 impl Env for ProcessEnv {
     fn now(&self) -> Moment {
-        self.clock.now()
+        Moment(self.odd.begin + self.odd.shown(self.clock.now().0))
     }
 
     fn unix_millis(&self) -> u64 {
-        BEGIN + self.clock.now().0 / 1_000_000
+        let now = self.clock.now();
+        let (at, jump) = self.odd.jump;
+        let wrong = self.odd.wrong + if now >= at { jump } else { 0 };
+        (BEGIN + now.0 / 1_000_000).saturating_add_signed(wrong)
     }
 
     fn random(&self) -> u64 {
@@ -85,6 +133,11 @@ impl Env for ProcessEnv {
     }
 
     fn sleep(&self, pause: Duration) -> BoxFuture<'static, ()> {
-        self.clock.sleep(pause)
+        // A fast clock wakes its process early. Never before the pause is over by that clock.
+        let off =
+            pause.as_nanos() as i128 * i128::from(self.odd.fast) / (1_000_000 + i128::from(self.odd.fast));
+        let pause = pause.as_nanos() as u64;
+        let odd = u64::from(self.odd.fast != 0);
+        self.clock.sleep(Duration::from_nanos(pause.saturating_add_signed(-off as i64) + odd))
     }
 }

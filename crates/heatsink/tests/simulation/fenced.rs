@@ -16,7 +16,7 @@ use crate::client::{PATIENCE, Reply};
 use crate::network::{Fate, Weather};
 use crate::scene::{items, put, put_all, scene, seconds, start, value};
 use crate::stories::Story;
-use crate::table::{BY_STATUS, OWN};
+use crate::table::{BY_STATUS, DAYS, OWN};
 use crate::world::{World, name};
 use crate::{TABLE, play_seeds};
 
@@ -26,7 +26,7 @@ fn puts_until_the_table_exists_are_found_although_the_store_denies_it_for_a_whil
     for seed in 1..=8 {
         scene(seed, &[OWN], items(20), 20, |world, items| async move {
             start(&world).await;
-            world.network.set(Weather { not_found: seconds(0.5), ..Weather::default() });
+            world.network.set(Weather { stale: seconds(0.5), ..Weather::default() });
             world.create_past().await;
             // What goes on to the store as it was sent is still on its way when another look-up finds the table, and finds it empty.
             world.network.plan(&name(0), Wire::PutItem, "\"game\"", 20, Fate::late(seconds(0.4)));
@@ -217,8 +217,6 @@ fn time_to_live_brings_no_counter_back_from_the_dead() {
         assert_eq!(again["Item"]["votes"]["N"], "8", "and was made anew");
     });
 }
-
-const DAYS: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"bucket\"\nbucket = \"day\"\n";
 
 #[test]
 fn buckets_of_a_table_that_was_made_again_are_open_to_every_gateway() {

@@ -18,12 +18,14 @@
 mod book;
 mod client;
 mod clock;
+mod counters;
 mod ending;
 mod faults;
 mod fenced;
 mod log;
 mod network;
 mod process;
+mod safety;
 mod scene;
 mod stories;
 mod table;
@@ -42,6 +44,9 @@ const INDEX: &str = "by-status";
 
 /// A run ends after so many failing seeds: the first few of a long one tell more than the first.
 const MOST_FAILURES: usize = 5;
+
+/// After so many seeds a long run says how far it is.
+const PROGRESS: u64 = 1_000;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|value| value.parse().ok())
@@ -70,7 +75,11 @@ fn play_seeds(test: &str, seeds: u64, story: impl Fn(u64) -> Story + Sync) {
                     if count == 1 {
                         played.log.iter().for_each(|line| println!("{line}"));
                     }
-                    tally.lock().unwrap().add(test, seed, story, played);
+                    let mut tally = tally.lock().unwrap();
+                    tally.add(test, seed, story, played);
+                    if tally.seeds.is_multiple_of(PROGRESS) {
+                        println!("{} of {count} seeds, {} failed", tally.seeds, tally.failed.len());
+                    }
                 }
             });
         }

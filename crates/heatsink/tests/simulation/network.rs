@@ -1,7 +1,7 @@
 //! The way from each process to the store and back. A request can be late, its answer can be lost, a read can arrive twice, the store
-//! can throttle, and it can deny for a while that a new table is there.
+//! can throttle, and for a while it can describe a table as it was before it was made or dropped.
 //!
-//! The store itself carries out one request at a time, at the moment when it arrives.
+//! The store itself carries out one request at a time, at the moment when it arrives; but what one BatchGetItem asks for can be read at two.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,14 +18,14 @@ use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::Moment;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::TABLE;
 use crate::clock::{Clock, ProcessEnv};
 use crate::log::Log;
 
 /// How long a process waits for an answer, as an upstream's default is.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a request takes to the store, or an answer back, on a good day: up to this.
 const QUICK: Duration = Duration::from_millis(20);
 
@@ -33,7 +33,7 @@ const QUICK: Duration = Duration::from_millis(20);
 pub const PAST: &str = "past";
 
 /// How bad the network and the store are. Of `n` requests one meets the mischief; 0 is never.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Weather {
     /// Requests that arrive up to [`latest`](Self::latest) late.
     pub late: u64,
@@ -44,8 +44,28 @@ pub struct Weather {
     pub throttled: u64,
     /// Reads that arrive twice.
     pub twice: u64,
-    /// For how long DescribeTable may say that a new table is not there.
-    pub not_found: Duration,
+    /// BatchGetItem requests whose items are read at two moments.
+    pub split: u64,
+    /// For how long DescribeTable may show what was there before a table was made or dropped: nothing, or another table.
+    pub stale: Duration,
+    /// How long a process waits for an answer.
+    pub patience: Duration,
+}
+
+impl Default for Weather {
+    fn default() -> Self {
+        let nothing = Duration::ZERO;
+        Weather {
+            late: 0,
+            latest: nothing,
+            lost: 0,
+            throttled: 0,
+            twice: 0,
+            split: 0,
+            stale: nothing,
+            patience: PATIENCE,
+        }
+    }
 }
 
 /// What becomes of one request.
@@ -57,6 +77,8 @@ pub struct Fate {
     pub lost: Option<Lost>,
     pub throttled: bool,
     pub twice: Option<Duration>,
+    /// How much later the other part of a BatchGetItem is read.
+    pub split: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +90,8 @@ pub enum Lost {
 impl Fate {
     /// A request that arrives so late and is answered at once.
     pub fn late(there: Duration) -> Fate {
-        Fate { there, back: Duration::from_millis(1), lost: None, throttled: false, twice: None }
+        let back = Duration::from_millis(1);
+        Fate { there, back, lost: None, throttled: false, twice: None, split: None }
     }
 }
 
@@ -80,6 +103,9 @@ struct Planned {
     fate: Fate,
     times: usize,
 }
+
+/// What DescribeTable answers.
+type Described = Result<Bytes, Error>;
 
 pub struct Network {
     clock: Clock,
@@ -96,7 +122,8 @@ struct State {
     planned: Vec<Planned>,
     /// The engine draws ids of tables by chance: the world sees the number of each instead.
     ids: Vec<String>,
-    born: HashMap<String, Moment>,
+    /// How each table was described before it was made or dropped, and until when.
+    former: HashMap<String, Vec<(Moment, Described)>>,
     /// When the table was dropped, in ticks.
     dropped: Vec<(u64, u64)>,
 }
@@ -113,7 +140,7 @@ impl Network {
                 weather: Weather::default(),
                 planned: Vec::new(),
                 ids: Vec::new(),
-                born: HashMap::new(),
+                former: HashMap::new(),
                 dropped: Vec::new(),
             }),
             ticks: AtomicU64::new(0),
@@ -135,6 +162,11 @@ impl Network {
         self.state.lock().unwrap().planned.push(Planned { process, operation, text, fate, times });
     }
 
+    /// What was planned is forgotten.
+    pub fn unplan(&self) {
+        self.state.lock().unwrap().planned.clear();
+    }
+
     /// The next moment of the history.
     pub fn tick(&self) -> u64 {
         self.ticks.fetch_add(1, Ordering::SeqCst)
@@ -147,16 +179,20 @@ impl Network {
 
     /// Has the store carry a request out.
     fn act(&self, operation: Operation, body: &Bytes) -> Result<Bytes, Error> {
-        let answer = block_on(self.store.call(operation, body.clone()));
+        let call = |operation, body: &Bytes| block_on(self.store.call(operation, body.clone()));
+        let changed = table_of(body)
+            .filter(|_| matches!(operation, Operation::CreateTable | Operation::DeleteTable))
+            .map(|table| (call(Operation::DescribeTable, &of_table(&table)), table));
+        let answer = call(operation, body);
         let state = &mut *self.state.lock().unwrap();
-        match (operation, table_of(body)) {
-            (Operation::CreateTable, Some(table)) if answer.is_ok() => {
-                state.born.insert(table, self.clock.now());
-            }
-            (Operation::DeleteTable, Some(table)) if answer.is_ok() && table == TABLE => {
+        if let Some((before, table)) = changed
+            && answer.is_ok()
+        {
+            if operation == Operation::DeleteTable && table == TABLE {
                 state.dropped.push((self.tick(), self.tick()));
             }
-            _ => {}
+            let before = before.map(|described| state.renumbered(Operation::DescribeTable, described));
+            state.former.entry(table).or_default().push((self.clock.now(), before));
         }
         answer.map(|answer| state.renumbered(operation, answer))
     }
@@ -175,17 +211,20 @@ impl Network {
             return planned.fate;
         }
         let weather = if process == PAST { Weather::default() } else { state.weather };
-        let Weather { late, latest, lost, throttled, twice, .. } = weather;
+        let Weather { late, latest, lost, throttled, twice, split, .. } = weather;
         let rng = &mut state.rng;
         let mut one_in = |n: u64| n > 0 && rng.u64(0..n) == 0;
         let (late, lost, throttled, twice) = (one_in(late), one_in(lost), one_in(throttled), one_in(twice));
+        let split = operation == Operation::BatchGetItem && one_in(split);
         let mut within = |most: Duration| Duration::from_micros(rng.u64(100..most.as_micros() as u64));
+        let split = split.then(|| within(latest.max(QUICK)));
         Fate {
             there: within(if late { latest } else { QUICK }),
             back: within(QUICK),
             twice: (twice && operation.only_reads()).then(|| within(latest.max(QUICK))),
             lost: lost.then(|| if rng.bool() { Lost::Broken } else { Lost::Silent }),
             throttled,
+            split,
         }
     }
 
@@ -201,11 +240,13 @@ impl Network {
             return Err(Error::new(Code::ProvisionedThroughputExceededException, "slow down"));
         }
         if operation == Operation::DescribeTable && process != PAST {
-            let state = &mut *self.state.lock().unwrap();
-            let born = table_of(body).and_then(|table| state.born.get(&table).copied());
-            let new = born.is_some_and(|born| self.clock.now().since(born) < state.weather.not_found);
-            if new && state.rng.bool() {
-                return Err(Error::new(Code::ResourceNotFoundException, "Requested resource not found"));
+            let State { rng, weather, former, .. } = &mut *self.state.lock().unwrap();
+            let (now, stale) = (self.clock.now(), weather.stale);
+            let former = table_of(body).and_then(|table| former.get(&table));
+            let young = former.into_iter().flatten().filter(|(until, _)| now.since(*until) < stale);
+            let young: Vec<&Described> = young.map(|(_, described)| described).collect();
+            if !young.is_empty() && rng.bool() {
+                return young[rng.usize(..young.len())].clone();
             }
         }
         self.act(operation, body)
@@ -235,6 +276,34 @@ impl State {
     }
 }
 
+fn of_table(table: &str) -> Bytes {
+    Bytes::from(json!({ "TableName": table }).to_string())
+}
+
+/// A BatchGetItem of one table in two: that of its last key, and that of the others.
+fn halves(body: &Bytes) -> Option<[Bytes; 2]> {
+    let body: Json = serde_json::from_slice(body).ok()?;
+    let (table, asked) =
+        body["RequestItems"].as_object().filter(|tables| tables.len() == 1)?.iter().next()?;
+    let (last, others) = asked["Keys"].as_array()?.split_last().filter(|(_, others)| !others.is_empty())?;
+    let half = |keys: &[Json]| {
+        let mut half = body.clone();
+        half["RequestItems"][table]["Keys"] = json!(keys);
+        Bytes::from(half.to_string())
+    };
+    Some([half(std::slice::from_ref(last)), half(others)])
+}
+
+/// The answer to both halves.
+fn joined(first: &Bytes, second: &Bytes) -> Bytes {
+    let [mut first, second] = [first, second].map(|half| serde_json::from_slice::<Json>(half).unwrap());
+    for (table, items) in first["Responses"].as_object_mut().unwrap() {
+        let more = second["Responses"][table].as_array().cloned().unwrap_or_default();
+        items.as_array_mut().unwrap().extend(more);
+    }
+    Bytes::from(first.to_string())
+}
+
 fn table_of(body: &[u8]) -> Option<String> {
     let body: Json = serde_json::from_slice(body).ok()?;
     body["TableName"].as_str().map(str::to_owned)
@@ -253,27 +322,55 @@ impl Link {
     fn send(&self, operation: Operation, body: &Bytes, fate: Fate, answering: &Answering) {
         let (network, process) = (Arc::clone(&self.network), self.process.clone());
         let (body, answering) = (body.clone(), Arc::clone(answering));
-        self.network.clock.after(fate.there, move || {
-            let answer = network.answer(&process, operation, &body, fate.throttled);
-            network.log.line(format!(
-                "    store: {} of {process}{}: {}{} <- {}",
-                operation.name(),
-                if fate.there > QUICK { format!(" ({:?} late)", fate.there) } else { String::new() },
-                answer.as_ref().map_or_else(|error| error.code.name().to_owned(), |_| "done".to_owned()),
-                fate.lost.map_or(String::new(), |lost| format!(", answer lost ({lost:?})")),
-                String::from_utf8_lossy(&body),
-            ));
-            let answer = match fate.lost {
-                Some(Lost::Silent) => return,
-                Some(Lost::Broken) => Err(lost(operation)),
-                None => answer,
-            };
-            let clock = network.clock.clone();
-            clock.after(fate.back, move || {
-                if let Some(answering) = answering.lock().unwrap().take() {
-                    let _ = answering.send(answer);
-                }
-            });
+        let halves = fate.split.and_then(|gap| Some((gap, halves(&body)?)));
+        self.network.clock.after(fate.there, move || match halves {
+            None => {
+                let answer = network.answer(&process, operation, &body, fate.throttled);
+                network.reply(&process, operation, &body, fate, &answering, answer);
+            }
+            Some((gap, [first, second])) => {
+                let read = network.answer(&process, operation, &first, fate.throttled);
+                network.clock.clone().after(gap, move || {
+                    let answer = read.and_then(|first| {
+                        let second = network.answer(&process, operation, &second, false)?;
+                        Ok(joined(&first, &second))
+                    });
+                    network.reply(&process, operation, &body, fate, &answering, answer);
+                });
+            }
+        });
+    }
+}
+
+impl Network {
+    /// Sends the store's answer on its way back.
+    fn reply(
+        self: &Arc<Self>,
+        process: &str,
+        operation: Operation,
+        body: &Bytes,
+        fate: Fate,
+        answering: &Answering,
+        answer: Result<Bytes, Error>,
+    ) {
+        self.log.line(format!(
+            "    store: {} of {process}{}: {}{} <- {}",
+            operation.name(),
+            if fate.there > QUICK { format!(" ({:?} late)", fate.there) } else { String::new() },
+            answer.as_ref().map_or_else(|error| error.code.name().to_owned(), |_| "done".to_owned()),
+            fate.lost.map_or(String::new(), |lost| format!(", answer lost ({lost:?})")),
+            String::from_utf8_lossy(body),
+        ));
+        let answer = match fate.lost {
+            Some(Lost::Silent) => return,
+            Some(Lost::Broken) => Err(lost(operation)),
+            None => answer,
+        };
+        let answering = Arc::clone(answering);
+        self.clock.after(fate.back, move || {
+            if let Some(answering) = answering.lock().unwrap().take() {
+                let _ = answering.send(answer);
+            }
         });
     }
 }
@@ -288,7 +385,8 @@ impl Store for Link {
             if let Some(there) = fate.twice {
                 self.send(operation, &body, Fate { there, ..fate }, &answering);
             }
-            match select(answered, self.network.clock.sleep(PATIENCE)).await {
+            let patience = self.network.state.lock().unwrap().weather.patience;
+            match select(answered, self.network.clock.sleep(patience)).await {
                 Either::Left((Ok(answer), _)) => answer,
                 _ => Err(lost(operation)),
             }

@@ -13,8 +13,9 @@ use heatsink_dynamo::Operation as Wire;
 use heatsink_history::{Operation, Value};
 
 use crate::client::PATIENCE;
-use crate::network::Weather;
-use crate::table::{BY_STATUS, OWN};
+use crate::counters::Counters;
+use crate::network::{self, Weather};
+use crate::table::{BY_STATUS, DAYS, OWN, VOTES};
 use crate::world::World;
 
 /// What changes while clients go on.
@@ -32,11 +33,23 @@ pub enum Story {
     Index,
     /// The table's own keys are adopted, and brought back.
     Adoption,
+    /// The table's keys lie in buckets of time. It is dropped and made again.
+    Buckets,
+    /// Numbers are added to in every shard, while the table comes under its rule and somebody turns on time to live.
+    Counters,
 }
 
 impl Story {
-    const ALL: [Story; 6] =
-        [Story::Steady, Story::Birth, Story::Rebirth, Story::Rollout, Story::Index, Story::Adoption];
+    const ALL: [Story; 8] = [
+        Story::Steady,
+        Story::Birth,
+        Story::Rebirth,
+        Story::Rollout,
+        Story::Index,
+        Story::Adoption,
+        Story::Buckets,
+        Story::Counters,
+    ];
 
     /// The story of a seed.
     pub fn of(seed: u64) -> Story {
@@ -101,10 +114,14 @@ impl Stage {
             Story::Index if rng.bool() => String::new(),
             Story::Index => OWN.to_owned(),
             Story::Adoption => String::new(),
+            Story::Buckets => DAYS.to_owned(),
+            Story::Counters => VOTES.to_owned(),
             _ if rng.bool() => OWN.to_owned(),
             _ => format!("{OWN}{BY_STATUS}"),
         };
-        let latest = seconds([1, 5, 15, 29][rng.usize(..4)]);
+        let beyond = rng.u32(0..8) == 0;
+        let latest = if beyond { 60 } else { [1, 5, 15, 29][rng.usize(..4)] };
+        let latest = seconds(latest);
         let mut one_in = |n: &[u64]| if rng.bool() { n[rng.usize(..n.len())] } else { 0 };
         let weather = Weather {
             late: one_in(&[5, 20, 50]),
@@ -112,17 +129,26 @@ impl Stage {
             lost: one_in(&[10, 40]),
             throttled: one_in(&[10, 40]),
             twice: one_in(&[5, 20]),
-            not_found: Duration::from_millis(one_in(&[100, 1_000, 5_000])),
+            split: one_in(&[2, 10]),
+            stale: Duration::from_millis(one_in(&[100, 1_000, 5_000])),
+            patience: if beyond && rng.bool() { seconds(90) } else { network::PATIENCE },
         };
+        world.book.set_beyond(beyond);
         for _ in 0..rng.usize(2..=4) {
-            let without = story == Story::Rollout && rng.bool();
+            let some = [Story::Rollout, Story::Rebirth, Story::Counters].contains(&story);
+            let without = some && rng.bool();
             world.add_gateway(if without { "" } else { &rules });
         }
         Stage {
             story,
             seed,
             rules,
-            items: (0..rng.usize(2..=4)).map(|at| format!("p{at}")).collect(),
+            items: (0..rng.usize(2..=4))
+                .map(|at| match story {
+                    Story::Buckets => format!("2026-01-0{}T00:00:00Z", at / 2 + 1 + at % 2 * 3),
+                    _ => format!("p{at}"),
+                })
+                .collect(),
             clients: rng.u64(2..=4),
             calls: rng.u64(12..=18),
             pace: Duration::from_millis([50, 500, 3_000, 8_000][rng.usize(..4)]),
@@ -150,7 +176,7 @@ impl Stage {
             self.weather,
             self.rules
         ));
-        let there = !matches!(self.story, Story::Birth | Story::Rollout);
+        let there = !matches!(self.story, Story::Birth | Story::Rollout | Story::Counters);
         if there && self.story != Story::Steady {
             world.create_past().await;
         }
@@ -163,15 +189,22 @@ impl Stage {
             self.make_known().await;
         }
         world.network.set(self.weather);
+        let counters = Counters::new(Rc::clone(world), self.items.clone());
         self.busy.set(self.clients);
         let mut parts: Vec<LocalBoxFuture<'_, ()>> =
             vec![self.mischief().boxed_local(), self.change().boxed_local()];
-        parts.extend((0..self.clients).map(|client| self.client(client).boxed_local()));
+        parts.extend((0..self.clients).map(|client| match self.story {
+            Story::Counters => self.counting_client(client, &counters).boxed_local(),
+            _ => self.client(client).boxed_local(),
+        }));
         join_all(parts).await;
         // A request to drop the table may have been late.
         world.network.set(Weather::default());
-        world.clock.sleep(seconds(60)).await;
+        world.clock.sleep(seconds(90)).await;
         world.create_past().await;
+        if self.story == Story::Counters {
+            return counters.end(&self.rules).await;
+        }
         let unfinished = self.unfinished.take();
         if let Some((rules, direction)) = unfinished {
             world.adopt_surely(&rules, direction).await;
@@ -231,6 +264,24 @@ impl Stage {
         self.busy.set(self.busy.get() - 1);
     }
 
+    /// A client that adds, and reads what was added.
+    async fn counting_client(&self, client: u64, counters: &Counters) {
+        let mut rng = self.rng(100 + client);
+        for _ in 0..self.calls {
+            self.world.clock.sleep(up_to(&mut rng, self.pace)).await;
+            let gateway = rng.usize(..self.world.gateways());
+            let item = &self.items[rng.usize(..self.items.len())];
+            let patience = if rng.u32(0..8) == 0 { up_to(&mut rng, seconds(5)) } else { PATIENCE };
+            match rng.u32(0..6) {
+                0 => counters.read_all(gateway).await,
+                1 => counters.read(gateway, item).await.map(drop),
+                _ => counters.add(gateway, item, patience).await,
+            }
+            .unwrap_or_else(|error| self.world.log.line(format!("  not by gateway {gateway}: {error}")));
+        }
+        self.busy.set(self.busy.get() - 1);
+    }
+
     async fn read_many(&self, rng: &mut Rng, gateway: usize, how: u32) {
         let limit = rng.usize(1..5);
         let read = match how {
@@ -278,7 +329,14 @@ impl Stage {
         match self.story {
             Story::Steady => {}
             Story::Birth => self.create(&mut rng).await,
-            Story::Rebirth => {
+            Story::Counters => {
+                self.create(&mut rng).await;
+                for _ in 0..rng.u32(0..4) {
+                    world.clock.sleep(up_to(&mut rng, self.pace * 3)).await;
+                    world.expire(rng.usize(..world.gateways()), rng.u32(0..3) > 0).await;
+                }
+            }
+            Story::Rebirth | Story::Buckets => {
                 for _ in 0..rng.u32(1..=2) {
                     self.drop_table(&mut rng).await;
                     world.clock.sleep(up_to(&mut rng, self.pace * 3)).await;

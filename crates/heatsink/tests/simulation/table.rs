@@ -14,8 +14,36 @@ pub const OWN: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"calculated\"\ns
 /// The index's keys over three.
 pub const BY_STATUS: &str =
     "[[rule]]\ntable = \"Board\"\nindex = \"by-status\"\nstrategy = \"calculated\"\nshards = 3\n";
+/// The table's own keys in a bucket for each day.
+pub const DAYS: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"bucket\"\nbucket = \"day\"\n";
+/// The number `n` of every item in four shards.
+pub const VOTES: &str =
+    "[[rule]]\ntable = \"Board\"\nstrategy = \"counter\"\nattributes = [\"n\"]\nshards = 4\n";
 
 impl World {
+    /// Asks a gateway to turn time to live on, or off. Whether it was done is not waited for.
+    pub async fn expire(&self, gateway: usize, enabled: bool) {
+        if let Err(error) = self.ask(gateway, Wire::UpdateTimeToLive, &expiry(enabled), PATIENCE).await {
+            self.log.line(format!("  time to live is not changed by gateway {gateway}: {error}"));
+        }
+    }
+
+    /// Turns time to live on past Heatsink.
+    pub async fn expire_past(&self) {
+        self.past(Wire::UpdateTimeToLive, &expiry(true)).await.expect("the table is there");
+    }
+
+    /// Whether the store deletes items by time to live.
+    pub async fn expires(&self) -> bool {
+        let told = self.past(Wire::DescribeTimeToLive, &of_table()).await.expect("the table is there");
+        told["TimeToLiveDescription"]["TimeToLiveStatus"] == "ENABLED"
+    }
+
+    /// Turns time to live off past Heatsink.
+    pub async fn keep_all(&self) {
+        self.past(Wire::UpdateTimeToLive, &expiry(false)).await.expect("it is on");
+    }
+
     /// Makes the table past Heatsink, if it is not there.
     pub async fn create_past(&self) {
         if let Err(error) = self.past(Wire::CreateTable, &create()).await {
@@ -47,12 +75,17 @@ impl World {
     }
 }
 
+fn expiry(enabled: bool) -> Json {
+    let specification = json!({ "Enabled": enabled, "AttributeName": "expires" });
+    json!({ "TableName": TABLE, "TimeToLiveSpecification": specification })
+}
+
 fn of_table() -> Json {
     json!({ "TableName": TABLE })
 }
 
 /// The request that makes the table. Its index has no sort key: nothing but the shard tells where a page of it ends.
-fn create() -> Json {
+pub fn create() -> Json {
     let attribute = |name: &str| json!({ "AttributeName": name, "AttributeType": "S" });
     let key = |name: &str, kind: &str| json!({ "AttributeName": name, "KeyType": kind });
     json!({

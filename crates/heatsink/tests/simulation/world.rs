@@ -2,6 +2,9 @@
 //!
 //! Gateways and workers are processes; clients, and whoever stops and kills processes, are tasks of the world itself. The world lets
 //! everything run that can, and then moves on to the next event. Nothing else decides what happens when, so a seed replays a run.
+//!
+//! Before half of the seeds the clocks of processes disagree: wall clocks are minutes apart and jump, steady clocks begin anywhere and run
+//! a little fast or slow.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use fastrand::Rng;
 use futures::channel::oneshot;
 use futures::executor::LocalPool;
 use futures::future::{Either, select};
@@ -42,6 +46,8 @@ pub struct World {
     workers: RefCell<Vec<Rc<Process>>>,
     /// Processes that were made, each with randomness of its own.
     made: Cell<u64>,
+    /// Whether the clocks of processes disagree.
+    odd_clocks: bool,
 }
 
 struct Gateway {
@@ -56,7 +62,8 @@ impl World {
         let network = Network::new(&clock, &log, seed);
         let book = Book::new(Arc::clone(&network), log.clone());
         let (gateways, workers, made) = (RefCell::default(), RefCell::default(), Cell::new(0));
-        Rc::new(World { clock, log, network, book, seed, gateways, workers, made })
+        let odd_clocks = Rng::with_seed(seed.wrapping_add(0x0c10_c450)).bool();
+        Rc::new(World { clock, log, network, book, seed, gateways, workers, made, odd_clocks })
     }
 
     /// A gateway, as `heatsink serve` makes one. Every gateway of the simulation is made here, within its own process.
@@ -156,10 +163,9 @@ impl World {
 
     fn env(&self) -> Arc<ProcessEnv> {
         self.made.set(self.made.get() + 1);
-        Arc::new(ProcessEnv::new(
-            &self.clock,
-            self.seed.wrapping_mul(1_000_003).wrapping_add(self.made.get()),
-        ))
+        let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(self.made.get());
+        let made = if self.odd_clocks { ProcessEnv::odd } else { ProcessEnv::new };
+        Arc::new(made(&self.clock, seed))
     }
 
     /// Runs something within a process. Its answer is cancelled if the process is killed before.
