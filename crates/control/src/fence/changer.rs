@@ -181,11 +181,8 @@ impl Changer {
             let sent = self.registry.env().now();
             if self.registry.write_head(Some(&stored), &head).await? {
                 *self.last.lock().await = Some(head.clone());
-                return Ok(Published {
-                    step: Step::new(head.head.epoch, self.registry.env().now()),
-                    head,
-                    sent,
-                });
+                let step = Step::new(head.head.epoch, self.registry.env().now());
+                return Ok(Published { step, head, sent });
             }
         }
         Err(Error::unavailable("Other changes of layouts came before this one", Outcome::NotDone))

@@ -21,6 +21,7 @@ TURN = "crates/control/src/adopt/turn.rs"
 ADOPT = "crates/control/src/adopt/mod.rs"
 UNDER_WAY = "crates/control/src/under_way.rs"
 MEMBER = "crates/fence/src/member.rs"
+ROLL = "crates/fence/src/roll.rs"
 STEP = "crates/fence/src/step.rs"
 SERVICE = "crates/gateway/src/service.rs"
 
@@ -197,16 +198,15 @@ RULES = (
             ),
             (
                 CHANGER,
-                "let stored = self.found().await?;\n        if let Some(since) = stored.frozen {\n            return Err(Frozen { since }.into());\n        }\n        self.unsettled_for",
-                "let stored = self.found().await?;\n"
+                "let left = self.unsettled_for(&stored).await?;\n",
                 "if LEFT_OUT { let list = self.registry.gateways().await?; EARLY.set(list.into_iter().map(|one| one.registration).collect()); }\n"
-                "if let Some(since) = stored.frozen { return Err(Frozen { since }.into()); }\n        self.unsettled_for",
+                "let left = self.unsettled_for(&stored).await?;\n",
             ),
             (
                 CHANGER,
-                "return Ok(Step::new(next.head.epoch, self.registry.env().now()));",
-                "let mut step = Step::new(next.head.epoch, self.registry.env().now());\n"
-                "if LEFT_OUT { EARLY.with_borrow(|early| step.listed(self.registry.env().now(), early)); }\n return Ok(step);",
+                "let step = Step::new(head.head.epoch, self.registry.env().now());\n",
+                "let mut step = Step::new(head.head.epoch, self.registry.env().now());\n"
+                "if LEFT_OUT { EARLY.with_borrow(|early| step.listed(self.registry.env().now(), early)); }\n",
             ),
         ),
     ),
@@ -228,7 +228,7 @@ RULES = (
     Rule(
         "removed-only-when-silent",
         "a registration is removed only after its gateway's silence",
-        ((STEP, "now.since(waiting.seen) > waiting.silence", "(LEFT_OUT || now.since(waiting.seen) > waiting.silence)"),),
+        ((ROLL, "now.since(sign.seen) > sign.silence", "(LEFT_OUT || now.since(sign.seen) > sign.silence)"),),
     ),
     Rule(
         "one-head-at-a-time",
@@ -278,7 +278,7 @@ RULES = (
     Rule(
         "empty-still",
         "a PENDING table is seen to be empty once more",
-        ((TOUCH, "if !inner.registry.is_empty(&record.name).await? {\n        return drop_it", "if !LEFT_OUT && !inner.registry.is_empty(&record.name).await? {\n        return drop_it"),),
+        ((TOUCH, "if !empty? {", "if !LEFT_OUT && !empty? {"),),
     ),
     Rule(
         "no-counters-that-expire",
