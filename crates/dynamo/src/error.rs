@@ -163,6 +163,14 @@ impl Error {
         self
     }
 
+    /// The error with another message.
+    #[must_use]
+    pub fn with_message(mut self, message: String) -> Self {
+        self.raw = None;
+        self.message = Some(message);
+        self
+    }
+
     /// Reads an error as it stands on the wire. A body that is no DynamoDB error becomes `InternalServerError`
     /// (status 500 and above) or keeps its status with the body's text as message.
     pub fn from_wire(status: u16, body: Bytes) -> Self {

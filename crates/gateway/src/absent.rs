@@ -3,6 +3,8 @@
 //! They are answered here and never sent on as they are: by the time that one arrives, the table may be there, and sharded. What else is wrong
 //! with the request is told first, as DynamoDB does, so the store is asked in a way that can have no effect.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use heatsink_control::NOBODY;
 use heatsink_dynamo::{Code, Error, Operation, Outcome, json, wire};
@@ -17,7 +19,7 @@ pub(crate) async fn refusal(store: &dyn Store, operation: Operation, body: &Byte
     let asked = if harmless { Some(body.clone()) } else { renamed(body) };
     let Some(asked) = asked else { return not_found() };
     match store.call(operation, asked).await {
-        Err(error) if error.outcome == Outcome::NotDone => error,
+        Err(error) if error.outcome == Outcome::NotDone => of_its_table(error, body),
         // The table appeared this very moment, or the store is out of order: nothing is known of a write, for its table is nobody's.
         _ => Error::unavailable("The table was not there when the request came", Outcome::NotDone),
     }
@@ -32,10 +34,24 @@ pub(crate) fn stream(name: &str) -> Error {
     Error::new(Code::ResourceNotFoundException, message)
 }
 
+/// An error that names the table which the request names.
+fn of_its_table(error: Error, body: &[u8]) -> Error {
+    match (&error.message, table_name(body)) {
+        (Some(message), Some(name)) if message.contains(NOBODY) => {
+            let message = message.replace(NOBODY, name.rsplit('/').next().unwrap_or(&name));
+            error.with_message(message)
+        }
+        _ => error,
+    }
+}
+
+fn table_name(body: &[u8]) -> Option<Cow<'_, str>> {
+    json::member(body, "TableName").ok().flatten().and_then(|name| json::string(name).ok())
+}
+
 /// Whether the request names one table, by a name that no table can have.
 fn names_nothing(body: &[u8]) -> bool {
-    let name = json::member(body, "TableName").ok().flatten().and_then(|name| json::string(name).ok());
-    name.is_some_and(|name| name.len() < 3)
+    table_name(body).is_some_and(|name| name.len() < 3)
 }
 
 /// The request with another table's name, where it names one table.

@@ -100,6 +100,14 @@ fn writes_to_an_absent_table_are_refused_in_the_stores_words_and_not_sent_on() {
             json!({ "TableName": "Absent", "KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": { ":p": { "S": "a" } } }),
         ),
         (Operation::PutItem, json!({ "TableName": "ab", "Item": item })),
+        (
+            Operation::UpdateTable,
+            json!({ "TableName": "Absent", "GlobalSecondaryIndexUpdates": [{ "Delete": { "IndexName": "late" } }] }),
+        ),
+        (
+            Operation::UpdateTimeToLive,
+            json!({ "TableName": "Absent", "TimeToLiveSpecification": { "AttributeName": "t", "Enabled": true } }),
+        ),
     ] {
         let unsharded = block_on(plain.call(operation, Bytes::from(body.to_string()))).unwrap_err();
         let refused = call(&service, operation, body).unwrap_err();
