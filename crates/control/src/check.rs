@@ -157,7 +157,7 @@ async fn verdict(
         Ok(Judgement::Stands(Standing::Refused { error, .. }, ..)) => {
             Verdict::Refused(error.message.unwrap_or_default())
         }
-        Ok(Judgement::Stands(Standing::Forward, ..)) => {
+        Ok(Judgement::Stands(Standing::Forward, ..) | Judgement::Reused(_)) => {
             Verdict::Forwarded(match rules.wish(&described.schema) {
                 Wish::Unmentioned { skipped } => skipped,
                 Wish::Sharded(_) => return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None)))),

@@ -51,6 +51,10 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
                 touch::take_over(inner, &described, entry).await?;
                 continue;
             }
+            Judgement::Reused(entry) => {
+                touch::release(inner, &entry).await?;
+                continue;
+            }
         };
         log_once(inner, name, &described.schema, &standing, &warnings);
         let before = inner.tables.get(name);
@@ -81,6 +85,8 @@ pub(crate) enum Judgement {
     Pending(Record),
     /// A gateway made it, or was about to, and has not put it on record.
     Intended(NameEntry),
+    /// Empty, without a rule, and with a name that is another table's on record.
+    Reused(NameEntry),
 }
 
 pub(crate) async fn judge(
@@ -150,7 +156,7 @@ pub(crate) async fn judge(
     }
     match (layouts, copy_of) {
         (Some(layouts), _) if empty => Ok(Judgement::Empty(layouts, entry)),
-        (None, _) if empty => stands(Standing::Forward),
+        (None, Some(_)) if empty && let Some(entry) = entry => Ok(Judgement::Reused(entry)),
         (_, Some(original)) => stands(refused(restored(schema, &original), false)),
         // Nothing lies elsewhere than it would without the rule, which holds once the index is brought in.
         (Some(layouts), _) if layouts.iter().all(|one| one.index().is_some()) => stands(Standing::Forward),

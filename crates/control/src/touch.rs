@@ -121,8 +121,28 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes a table off the record that is not empty any more.
+/// Takes its name from a table on record that is no more, for an empty one that no rule is for. First every gateway forgets the former
+/// table: what is planned for that one would be written to this one.
+pub(crate) async fn release(inner: &Inner, entry: &NameEntry) -> Result<(), Error> {
+    inner.changer.begin().await?;
+    inner.announce(&entry.name, entry.version).await?;
+    if inner.registry.is_empty(&entry.name).await? {
+        inner.registry.enter(Some(entry), &entry.held(Holder::Free)).await?;
+    }
+    Ok(())
+}
+
+/// Takes a table off the record that is not empty any more. If its name was that of a table on record, the name goes back to that one: what
+/// was written may have been meant for it, so nobody may take the items for whole ones.
 async fn drop_it(inner: &Inner, record: &Record) -> Result<(), Error> {
+    let before = |one: &Record| one.name == record.name && one.id != record.id && one.state != State::Gone;
+    let former = inner.registry.all().await?.into_iter().filter(before).max_by_key(|one| one.created);
+    if let Some(former) = former
+        && let Some(entry) = inner.registry.entry(&record.name).await?
+        && entry.holder == (Holder::Bound { id: record.id.clone() })
+    {
+        inner.registry.enter(Some(&entry), &entry.held(Holder::Bound { id: former.id })).await?;
+    }
     if inner.registry.remove(record).await? {
         inner.publish(&record.name, record.version + 1).await?;
     }

@@ -156,8 +156,8 @@ pub fn leave_out(steps: &mut Vec<Step>, rules: &str) {
     }
     steps.iter_mut().for_each(|step| canonical_numbers(&mut step.body));
     steps.retain(|step| !filters_by_what_an_index_lacks(step));
+    steps.iter_mut().for_each(|step| transactions::on_absent_tables_alone(&mut step.body));
     for actions in steps.iter_mut().filter_map(|step| step.body.get_mut("TransactItems")?.as_array_mut()) {
-        transactions::on_absent_tables_alone(actions);
         if outside::has(rules) || counters::has(rules) {
             transactions::items_named_once(actions);
         }

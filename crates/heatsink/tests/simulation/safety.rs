@@ -260,6 +260,18 @@ fn its_last_call_lands_later_still() {
 }
 
 #[test]
+fn a_call_that_was_given_up_is_waited_for() {
+    scene(1, &["", ""], items(8), 8, |world, items| async move {
+        whole(&world, &items).await;
+        world.network.set(Weather { patience: seconds(1.0), ..Weather::default() });
+        world.network.plan(&name(1), Wire::PutItem, "\"n\"", 1, Fate::late(seconds(25.0)));
+        world.call(1, &items[0], Operation::Put(value(50)), LONG).await;
+        world.adopt_surely(OWN, Direction::Adopt).await;
+        world.clock.sleep(seconds(30.0)).await;
+    });
+}
+
+#[test]
 fn a_record_stands_before_gateways_are_told_of_it() {
     scene(1, &["", ""], items(48), 48, |world, items| async move {
         whole(&world, &items[..8]).await;

@@ -22,9 +22,10 @@ fn key(members: &Json) -> Json {
 }
 
 /// Leaves a transaction that names a table which is not there nothing else to be refused for: Heatsink refuses it for that table before the
-/// store sees it, and the server for whatever comes first.
-pub fn on_absent_tables_alone(actions: &mut Vec<Json>) {
+/// store sees it, and the server for whatever comes first, a token that was used for another transaction included.
+pub fn on_absent_tables_alone(body: &mut Json) {
     let absent = |action: &Json| parts(action).is_some_and(|(_, members)| members["TableName"] == ABSENT);
+    let Some(actions) = body.get_mut("TransactItems").and_then(Json::as_array_mut) else { return };
     if !actions.iter().any(absent) {
         return;
     }
@@ -34,6 +35,7 @@ pub fn on_absent_tables_alone(actions: &mut Vec<Json>) {
         let name = if parts(action).is_some_and(|(name, _)| name == "Get") { "Get" } else { "Delete" };
         *action = json!({ name: {"TableName": ABSENT, "Key": key} });
     }
+    body.as_object_mut().and_then(|members| members.remove("ClientRequestToken"));
 }
 
 /// Leaves an item one action, for rules under which an action can become several, each with an item of its own. The server takes an item that is
@@ -68,12 +70,15 @@ fn put(key: &str, condition: Option<&str>) -> Json {
 
 #[test]
 fn a_transaction_keeps_the_absent_table_as_its_one_mistake() {
-    let mut actions = vec![put("b", Some("attribute_exists(x)")), put("a", None), delete(ABSENT, "a")];
-    on_absent_tables_alone(&mut actions);
-    assert_eq!(actions, [delete(ABSENT, "a")]);
-    let mut there = vec![put("a", None), delete("Strings", "b")];
-    on_absent_tables_alone(&mut there);
-    assert_eq!(there, [put("a", None), delete("Strings", "b")]);
+    let actions = [put("b", Some("attribute_exists(x)")), put("a", None), delete(ABSENT, "a")];
+    let mut body = json!({ "ClientRequestToken": "t", "TransactItems": actions });
+    on_absent_tables_alone(&mut body);
+    assert_eq!(body, json!({ "TransactItems": [delete(ABSENT, "a")] }));
+    let there =
+        json!({ "ClientRequestToken": "t", "TransactItems": [put("a", None), delete("Strings", "b")] });
+    let mut same = there.clone();
+    on_absent_tables_alone(&mut same);
+    assert_eq!(same, there);
 }
 
 #[test]
