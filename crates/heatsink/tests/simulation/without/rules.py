@@ -110,7 +110,7 @@ RULES = (
                 "                if !LEFT_OUT {\n sent = self.lease.now();\n head = registry.head().await?;\n }\n",
             ),
         ),
-        unseen="A registration is removed only for its silence, and no step lasts that long: nobody is removed",
+        unseen="It matters to a gateway that was taken off the list in its silence and acts again while a change goes on; no story and no scenario here has one. The search of all orders catches it",
     ),
     Rule(
         "lease-from-sending",
@@ -133,13 +133,13 @@ RULES = (
                 "if LEFT_OUT { sent } else { sent.min(beaten + self.bounds.heartbeat_patience()) }",
             ),
         ),
-        unseen="A registration is removed only for its silence, and no step lasts that long: nobody is removed",
+        unseen="It matters to a gateway that was taken off the list in its silence and acts again while a change goes on; no story and no scenario here has one. The search of all orders catches it",
     ),
     Rule(
         "beats-differ",
         "no two registrations carry the same number",
         ((MEMBER, "self.beats += 1;", "if !LEFT_OUT || self.beats == 0 { self.beats += 1; }"),),
-        unseen="A registration is removed only for its silence, and no step lasts that long: nobody is removed",
+        unseen="It matters to a gateway that was taken off the list in its silence and acts again while a change goes on; no story and no scenario here has one. The search of all orders catches it",
     ),
     Rule(
         "closed-before-acknowledging",
