@@ -1,6 +1,6 @@
 //! What an operation costs in capacity units.
 //!
-//! Rules: PHYSICS §14 (AWS, "Read and write operations", "Transactions"). Sizes are in bytes, as [`crate::size`] counts
+//! Rules: AWS ("Read and write operations", "Transactions"). Sizes are in bytes, as [`crate::size`] counts
 //! them. Eventually consistent reads cost halves, so reads are counted in half units and given as units.
 
 const READ_UNIT: usize = 4 * 1024;
@@ -66,7 +66,7 @@ mod tests {
 
     const KB: usize = 1024;
 
-    /// The examples that AWS's documentation gives (PHYSICS §14).
+    /// The examples that AWS's documentation gives (AWS, "Read and write operations").
     #[test]
     fn units_are_those_that_aws_documents() {
         use Consistency::{Eventual, Strong, Transactional};

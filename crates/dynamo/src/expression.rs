@@ -33,11 +33,11 @@ pub use reserved::is_reserved;
 
 use crate::Error;
 
-/// The longest expression, in bytes (PHYSICS §16).
+/// The longest expression, in bytes (AWS, "Constraints").
 pub const MAX_EXPRESSION: usize = 4096;
-/// The most operators and functions in one expression (PHYSICS §16).
+/// The most operators and functions in one expression (AWS, "Constraints").
 pub const MAX_OPERATORS: usize = 300;
-/// The most operands of `IN` (PHYSICS §16).
+/// The most operands of `IN` (AWS, "Constraints").
 pub const MAX_IN_OPERANDS: usize = 100;
 
 /// Which parameter an expression came in: what errors call it.

@@ -13,9 +13,9 @@ use crate::json::{self, write_string};
 use crate::value::Value;
 use crate::{AttributeDefinition, Error, KeyType, Number};
 
-/// The longest partition key, in bytes (PHYSICS §16).
+/// The longest partition key, in bytes (AWS, "Constraints").
 pub const MAX_PARTITION_KEY: usize = 2048;
-/// The longest sort key, in bytes (PHYSICS §16).
+/// The longest sort key, in bytes (AWS, "Constraints").
 pub const MAX_SORT_KEY: usize = 1024;
 
 /// The value of a key attribute. Ordered as DynamoDB sorts: strings by UTF-8 bytes, numbers by value, binaries by

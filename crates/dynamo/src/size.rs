@@ -1,12 +1,12 @@
 //! How many bytes an item counts for.
 //!
-//! Rules: PHYSICS §15 (AWS, "DynamoDB item sizes and formats"). What AWS leaves open for numbers was measured by others
+//! Rules: AWS ("DynamoDB item sizes and formats"). What AWS leaves open for numbers was measured by others
 //! at the 400 KB limit: digits before and behind the point count separately, a minus sign is a byte. A name in a map
 //! costs one byte more, as an element of a list does.
 
 use crate::{Item, Number, Value};
 
-/// The largest item, in bytes, names included (PHYSICS §16).
+/// The largest item, in bytes, names included (AWS, "Constraints").
 pub const MAX_ITEM: usize = 400 * 1024;
 
 /// The size of an item in bytes: every attribute's name and value.

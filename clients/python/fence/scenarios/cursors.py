@@ -44,7 +44,7 @@ def scan_over_an_adoption(stage):
     # A cursor whose meaning has passed is refused by name; it is not followed wrongly.
     _, refusal = stage.insist(read_on)
     if refusal:
-        stage.notes.append(f"the cursor is refused: {refusal.partition(": ")[2][:100]}")
+        stage.notes.append("the cursor is refused: " + refusal.partition(": ")[2][:100])
         if "Begin the Scan" not in refusal:
             stage.oracle.fault("refused", BOOK, "Scan", "", f"in other words: {refusal}")
         read_again(stage, at)

@@ -9,7 +9,7 @@ use super::{Item, Value, binary as base64};
 use crate::json::{self, Malformed};
 use crate::{Error, Number};
 
-/// How many lists and maps may stand around a value (PHYSICS §16).
+/// How many lists and maps may stand around a value (AWS, "Constraints").
 pub const MAX_NESTING: usize = 32;
 
 /// Reads an item: `{"pk":{"S":"a"}}`.

@@ -78,7 +78,7 @@ impl Capacity {
     }
 }
 
-/// DynamoDB counts reads in steps of 4 KB (PHYSICS §14).
+/// DynamoDB counts reads in steps of 4 KB (AWS, "Read and write operations").
 const STEP: f64 = 4096.0;
 
 impl Reader {

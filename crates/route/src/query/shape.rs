@@ -9,7 +9,7 @@ use super::page::Reader;
 use super::request::Query;
 use super::template::{Expressions, Template};
 
-/// What a filter may hold at most when it is sent on with a condition that is always true behind it (PHYSICS §16).
+/// What a filter may hold at most when it is sent on with a condition that is always true behind it (AWS, "Constraints").
 const MAX_FILTER: usize = heatsink_dynamo::expression::MAX_EXPRESSION;
 
 /// The three parts that do not depend on shards.

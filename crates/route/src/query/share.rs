@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// What one page of DynamoDB holds at most, in bytes of evaluated data (PHYSICS §16).
+/// What one page of DynamoDB holds at most, in bytes of evaluated data (AWS, "Constraints").
 pub const PAGE_BYTES: f64 = 1024.0 * 1024.0;
 
 /// What a request with a fixed number of rows asks of each of `shards`: mean + 3σ of Binomial(`rows`, 1/`shards`), so that

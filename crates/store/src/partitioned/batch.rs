@@ -1,5 +1,5 @@
 //! `BatchGetItem` and `BatchWriteItem`: items that their partitions refuse come back unprocessed, the others go on
-//! (PHYSICS §9.4).
+//! (AWS, "Error handling").
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -50,7 +50,7 @@ pub(super) struct IndexInfo {
     pub projection: Projection,
 }
 
-/// A key: one partition attribute and at most one sort attribute; an index may have up to four of each (PHYSICS §12).
+/// A key: one partition attribute and at most one sort attribute; an index may have up to four of each (AWS, "Global secondary indexes").
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Key {
     pub partition: Vec<AttributeDefinition>,

@@ -26,7 +26,7 @@ pub(super) fn single(operation: Operation, body: &[u8], table: &TableInfo) -> Ve
     vec![Demand { on: index.map_or(table.id, |index| index.id), access, place, units }]
 }
 
-/// The lower bound of a read: half a unit, or one if it is strongly consistent (PHYSICS §14).
+/// The lower bound of a read: half a unit, or one if it is strongly consistent (AWS, "Read and write operations").
 pub(super) fn read_bound(consistent: Option<&[u8]>) -> Units {
     if consistent == Some(b"true") { Units::ONE } else { Units::HALF }
 }

@@ -116,7 +116,7 @@ fn hashed<'a>(
     if let [attribute] = partition {
         return Some(position(&read(value(attribute)?, attribute)?));
     }
-    // Several partition attributes of an index are hashed together (PHYSICS §12).
+    // Several partition attributes of an index are hashed together (AWS, "Global secondary indexes").
     let mut together = Vec::new();
     for attribute in partition {
         part(&mut together, &read(value(attribute)?, attribute)?);

@@ -1,4 +1,4 @@
-//! Throttling errors, word for word (PHYSICS §9).
+//! Throttling errors, word for word (AWS, "Error handling", and the service model).
 
 use heatsink_dynamo::{Code, Error};
 use heatsink_physics::{Cause, ResourceId, Throttle};
@@ -13,7 +13,7 @@ const INDEX_ON_DEMAND: &str = "Throughput exceeds the current capacity for one o
 const MAXIMUM: &str = "Throughput exceeds the maximum OnDemandThroughput configured on table or index";
 
 /// The error for a request that was refused. The first throttle decides its type: `ProvisionedThroughputExceededException`
-/// for a provisioned table or index, `ThrottlingException` for one on demand (PHYSICS §9.3). `arn` names a table or index.
+/// for a provisioned table or index, `ThrottlingException` for one on demand (AWS, "Error handling", and the service model). `arn` names a table or index.
 pub(super) fn error(throttles: &[Throttle], arn: impl Fn(ResourceId) -> Option<String>) -> Error {
     let mut reasons = Vec::new();
     for throttle in throttles {
@@ -27,7 +27,7 @@ pub(super) fn error(throttles: &[Throttle], arn: impl Fn(ResourceId) -> Option<S
             Error::new(Code::ProvisionedThroughputExceededException, message(first))
                 .with("ThrottlingReasons", reasons.into())
         }
-        // SDKs read the lower-case member here and nothing else (PHYSICS §9.2).
+        // SDKs read the lower-case member here and nothing else (AWS, "Error handling", and the service model).
         first => Error::new(Code::ThrottlingException, first.map_or(TABLE_ON_DEMAND, message))
             .with("throttlingReasons", reasons.into()),
     }

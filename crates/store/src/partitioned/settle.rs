@@ -58,7 +58,7 @@ pub(super) fn costs_of_failure(
     index: impl Fn(&Demand) -> bool,
 ) -> Vec<Units> {
     let cost = |demand: &Demand| match error.code {
-        // A failed condition is paid for, a cancelled transaction too; neither wrote an index (PHYSICS §14).
+        // A failed condition is paid for, a cancelled transaction too; neither wrote an index (AWS, "Read and write operations").
         Code::ConditionalCheckFailedException | Code::TransactionCanceledException if index(demand) => {
             Units::ZERO
         }

@@ -1,4 +1,4 @@
-//! `TransactGetItems` and `TransactWriteItems`: one item refused is the whole request cancelled (PHYSICS §9.4).
+//! `TransactGetItems` and `TransactWriteItems`: one item refused is the whole request cancelled (AWS, "Error handling").
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use super::writing::Asked;
 use super::{Partitioned, demands, refusal};
 use crate::Store;
 
-/// Twice the units of the plain operations (PHYSICS §14).
+/// Twice the units of the plain operations (AWS, "Read and write operations").
 const TWO: Units = Units::whole(2);
 
 /// What a transaction asks for, item by item, each with its number.

@@ -204,5 +204,5 @@ pub(super) fn full() -> Error {
     Error::new(Code::ItemCollectionSizeLimitExceededException, FULL)
 }
 
-/// As the Developer Guide has it (PHYSICS §13).
+/// As the Developer Guide has it ("Local secondary indexes").
 pub(super) const FULL: &str = "Collection size exceeded.";

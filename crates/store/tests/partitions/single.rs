@@ -60,7 +60,7 @@ fn what_it_really_cost_is_paid_afterwards() {
     let big = json!({ "pk": {"S": "a"}, "sk": {"S": "a"}, "text": {"S": "x".repeat(300 * 1024)} });
     bench.call(Operation::PutItem, json!({ "TableName": "games", "Item": big })).unwrap();
     assert_eq!(bench.charged(0), (0.0, 301.0));
-    // Overwriting it with a small one costs as much (PHYSICS §14), and so does deleting it... of what is then there.
+    // Overwriting it with a small one costs as much (AWS, "Read and write operations"), and so does deleting it... of what is then there.
     bench.put("a", "a").unwrap();
     assert_eq!(bench.charged(0), (0.0, 602.0));
     // The partition is in debt now.
