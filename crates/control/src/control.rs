@@ -11,14 +11,13 @@ use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 use heatsink_env::Env;
 use heatsink_fence::Step;
-use heatsink_layout::{DIRECTORY, Layout, LayoutSource, PhysicalKeys, Placement, Reads, Table, TableLayouts};
+use heatsink_layout::{DIRECTORY, Layout, LayoutSource, PhysicalKeys, Placement, Reads, Table};
 use heatsink_store::Store;
 
 use crate::describe::{self, Described};
 use crate::fence::{Changer, Fence, Fencing, Pass, Published};
 use crate::known::{Snapshot, Standing, Tables, Trust};
 use crate::made::{self, Deletion, Intent};
-use crate::record::{Record, State};
 use crate::registry::{NOBODY, Registry};
 use crate::resolve;
 use crate::rules::{Rules, Wish};
@@ -487,19 +486,6 @@ impl Prepared {
 }
 
 impl Inner {
-    pub fn fresh_record(&self, described: &Described, layouts: TableLayouts) -> Record {
-        Record {
-            id: described.schema.id.clone(),
-            name: described.schema.name.clone(),
-            layouts,
-            state: State::Active,
-            version: self.registry.first_version(),
-            created: self.registry.env().unix_millis(),
-            made: described.made,
-            adopted: false,
-        }
-    }
-
     /// Makes a change known, to this gateway too.
     pub async fn publish(&self, table: &str, version: u64) -> Result<Step, Error> {
         let Published { step, head, sent } = self.changer.publish(table, version).await?;

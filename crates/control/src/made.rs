@@ -68,7 +68,7 @@ pub(crate) async fn made(
     let Intent { entry, layouts, _begun } = intent;
     match made {
         Ok(described) if !layouts.is_empty() => {
-            let record = inner.fresh_record(described, layouts);
+            let record = inner.registry.first_record(described, layouts, false);
             // Where another gateway took this one for dead, the name is still this table's: the store has just said so.
             let mut entry = Some(entry);
             while let Some(held) = entry {

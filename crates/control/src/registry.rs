@@ -56,6 +56,20 @@ impl Registry {
         self.env.random() >> 16
     }
 
+    /// The first record of a table, in force as it is. `adopted`: whether the table may hold items.
+    pub fn first_record(&self, described: &Described, layouts: TableLayouts, adopted: bool) -> Record {
+        Record {
+            id: described.schema.id.clone(),
+            name: described.schema.name.clone(),
+            layouts,
+            state: State::Active,
+            version: self.first_version(),
+            created: self.env.unix_millis(),
+            made: described.made,
+            adopted,
+        }
+    }
+
     /// The name of its table.
     pub fn name(&self) -> &str {
         &self.name

@@ -27,7 +27,7 @@ pub(crate) async fn begin(
 ) -> Result<(), Error> {
     inner.changer.begin().await?;
     inner.registry.make_directory(&layouts).await?;
-    let record = Record { state: State::Pending, ..inner.fresh_record(described, layouts) };
+    let record = Record { state: State::Pending, ..inner.registry.first_record(described, layouts, false) };
     let record = inner.registry.create(entry, &record).await?;
     if record.state == State::Pending { go_on(inner, &record).await } else { Ok(()) }
 }

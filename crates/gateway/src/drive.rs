@@ -291,6 +291,16 @@ mod tests {
     use crate::Limits;
     use crate::budget::Budget;
 
+    fn driver<'a>(
+        store: &'a dyn Store,
+        pass: &'a Pass,
+        env: &'a dyn Env,
+        metrics: &'a Metrics,
+        deadline: Moment,
+    ) -> Driver<'a> {
+        Driver { store, pass, env, metrics, deadline, cost: Cost::default(), beside_worker: false }
+    }
+
     /// Refuses each body as often as its first byte says, then echoes it.
     #[derive(Default)]
     struct Refusing {
@@ -356,15 +366,7 @@ mod tests {
         let metrics = Metrics::new();
         let deadline = env.now() + within;
         let pass = Pass::unfenced(Arc::new(env.clone()));
-        let driver = Driver {
-            store,
-            pass: &pass,
-            env: &env,
-            metrics: &metrics,
-            deadline,
-            cost: Cost::default(),
-            beside_worker: false,
-        };
+        let driver = driver(store, &pass, &env, &metrics, deadline);
         let execution = Box::new(Together { bodies, retry, answers: Vec::new() });
         driver.run(execution, share()).now_or_never().unwrap().0
     }
@@ -433,15 +435,7 @@ mod tests {
         let metrics = Metrics::new();
         let deadline = env.now() + Duration::from_secs(30);
         let pass = Pass::unfenced(Arc::new(env.clone()));
-        let driver = Driver {
-            store: &store,
-            pass: &pass,
-            env: &env,
-            metrics: &metrics,
-            deadline,
-            cost,
-            beside_worker: false,
-        };
+        let driver = Driver { cost, ..driver(&store, &pass, &env, &metrics, deadline) };
         let execution = Box::new(Together { bodies: vec!["0a"; bodies], retry: true, answers: Vec::new() });
         let answer = futures::executor::block_on(driver.run(execution, share())).0;
         let most = store.waiting.lock().unwrap().1;
@@ -480,15 +474,7 @@ mod tests {
         let metrics = Metrics::new();
         let deadline = env.now() + Duration::from_secs(30);
         let pass = Pass::unfenced(Arc::new(env.clone()));
-        let driver = Driver {
-            store: &store,
-            pass: &pass,
-            env: &env,
-            metrics: &metrics,
-            deadline,
-            cost: Cost::default(),
-            beside_worker: false,
-        };
+        let driver = driver(&store, &pass, &env, &metrics, deadline);
         let execution = Box::new(Rounds { operation, left: rounds, answers: Vec::new() });
         let answer = futures::executor::block_on(driver.run(execution, budget.share())).0;
         (answer, store.calls.load(Ordering::Relaxed))

@@ -159,12 +159,7 @@ impl Service {
         }
         let view = self.control.view(&pass);
         match heavy(body.len(), || self.router.plan_among(operation, body, &names, &view)) {
-            Ok(plan) => {
-                let sharded = !matches!(plan, Plan::Forward { .. });
-                let turns = |name| view.table(name).is_some_and(|table| table.is_turning());
-                let turning = sharded && names.iter().any(|name| turns(name));
-                Ok(Planned { names, plan, pass, prepared, turning })
-            }
+            Ok(plan) => Ok(Planned { names, plan, pass, prepared }),
             Err(error) => Err(name_rules(error, &names, &self.control)),
         }
     }
@@ -193,7 +188,7 @@ impl Service {
             _ => Some(share.enter(Stage::Begins, footprint(&body)).await?),
         };
         let planned = self.plan(operation, &body).await;
-        let Planned { names, plan, pass, prepared, turning } =
+        let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
@@ -206,6 +201,8 @@ impl Service {
                 // What it took to read the request is free again; each round of calls finds room for itself.
                 drop(reading);
                 let deadline = self.env.now() + self.limits.request;
+                let view = self.control.view(&pass);
+                let turns = |name| view.table(name).is_some_and(|table| table.is_turning());
                 let driver = Driver {
                     store: &*self.store,
                     pass: &pass,
@@ -213,7 +210,7 @@ impl Service {
                     metrics: &self.metrics,
                     deadline,
                     cost: self.limits.cost,
-                    beside_worker: turning,
+                    beside_worker: names.iter().any(|name| turns(name)),
                 };
                 Box::pin(driver.run(plan.execute(), share)).await
             }
@@ -237,6 +234,4 @@ struct Planned<'a> {
     plan: Plan,
     pass: Pass,
     prepared: Prepared,
-    /// Whether keys of indexes of its tables are turning.
-    turning: bool,
 }

@@ -71,7 +71,7 @@ impl std::fmt::Debug for Plan {
     }
 }
 
-/// The kinds of plan (DESIGN's words).
+/// The kinds of plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Kind {
     /// Bytes go on unchanged.

@@ -152,11 +152,7 @@ impl AsItLies {
         if dry_run {
             return Ok(recorded);
         }
-        let created = self.registry.env().unix_millis();
-        let (id, name) = (schema.id.clone(), schema.name.clone());
-        let (version, made) = (self.registry.first_version(), self.described.made);
-        let record =
-            Record { id, name, layouts, state: State::Active, version, created, made, adopted: true };
+        let record = self.registry.first_record(&self.described, layouts, true);
         let entry = self.registry.entry(&schema.name).await?;
         if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(super::taken_over(&schema.name));

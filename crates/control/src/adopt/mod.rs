@@ -275,22 +275,9 @@ impl Adoption {
         if let Some(record) = &self.record {
             return Ok((write(&self.registry, record, state).await?, progress, said));
         }
-        let schema = &self.ground.table;
-        let (id, name) = (schema.id.clone(), schema.name.clone());
-        let created = self.registry.env().unix_millis();
         let layouts = &**self.ground.table.layouts();
         self.registry.make_directory(layouts).await?;
-        let made = self.described.made;
-        let record = Record {
-            id,
-            name,
-            layouts: layouts.clone(),
-            state,
-            version: self.registry.first_version(),
-            created,
-            made,
-            adopted: true,
-        };
+        let record = Record { state, ..self.registry.first_record(&self.described, layouts.clone(), true) };
         let entry = self.registry.entry(&record.name).await?;
         if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(self.taken_over());

@@ -134,11 +134,7 @@ impl Turnover<'_> {
             let record = Record { layouts, adopted: true, ..record.clone() };
             return Ok((write(self.registry, &record, state).await?, turning));
         }
-        let (id, name) = (self.ground.table.id.clone(), self.table().to_owned());
-        let created = self.registry.env().unix_millis();
-        let made = self.described.made;
-        let version = self.registry.first_version();
-        let record = Record { id, name, layouts, state, version, created, made, adopted: true };
+        let record = Record { state, ..self.registry.first_record(self.described, layouts, true) };
         let entry = self.registry.entry(&record.name).await?;
         if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(self.taken_over());
