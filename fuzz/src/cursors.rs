@@ -3,7 +3,8 @@
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_route::{Router, Step};
+use heatsink_route::Router;
+use heatsink_testkit::{Step, Stepped};
 
 use crate::layouts::Tables;
 
@@ -52,16 +53,16 @@ pub fn cursors(data: &[u8]) {
     body.push(b'}');
     let Ok(plan) = Router::new().plan(operation, &Bytes::from(body), &Tables::new()) else { return };
     let _ = plan.explain();
-    let mut execution = plan.execute();
+    let mut running = Stepped::new(plan);
     let mut answered = 0;
     loop {
-        match execution.step() {
+        match running.step() {
             Step::Done(_) => return,
             Step::Call(calls) => {
                 for call in calls {
                     answered += 1;
                     let answer = parts.next().map(Bytes::copy_from_slice);
-                    execution.answer(call.id, answer.ok_or_else(|| Error::internal("no more answers")));
+                    running.answer(call.id, answer.ok_or_else(|| Error::internal("no more answers")));
                 }
             }
         }

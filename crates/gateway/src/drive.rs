@@ -1,20 +1,23 @@
-//! Drives a plan under way: runs the physical calls that it asks for, so many at once and as memory allows. Sends throttled shards again, and
+//! Carries out the physical calls of a plan, so many at once and as memory allows. Sends throttled shards again, and
 //! writes that met a transaction of `heatsink adopt`.
 
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use futures::stream;
 use heatsink_control::Pass;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, Moment};
-use heatsink_route::{Execution, PhysicalCall, Step};
+use heatsink_route::{Answer, Calls, PhysicalCall, Plan, Round, Take};
 use heatsink_store::Store;
 
 use crate::budget::{Held, Share, Stage, UNCOUNTED};
 use crate::footprint::footprint;
-use crate::heavy::{heavily, heavy};
+use crate::heavy::{heavily, heavy, is_heavy};
 use crate::limits::Cost;
 use crate::metrics::Metrics;
 
@@ -26,7 +29,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// How often a write is sent again that met another one's transaction: two seconds and a half, on average.
 const CONFLICTS: u32 = 10;
 
-/// What runs one execution.
+/// Carries out the calls of one plan.
 pub(crate) struct Driver<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) pass: &'a Pass,
@@ -41,68 +44,21 @@ pub(crate) struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Runs an execution to its end: its answer, and the shards that this goes without.
-    pub(crate) async fn run(
-        &self,
-        mut execution: Box<dyn Execution>,
-        share: Share,
-    ) -> (Result<Bytes, Error>, Vec<String>) {
-        let mut spent = Spent::new(share);
-        let answer = loop {
-            // What was read since the last step is what the next one works on.
-            match heavy(std::mem::take(&mut spent.unread), || execution.step()) {
-                Step::Done(answer) => break answer,
-                Step::Call(calls) if calls.is_empty() => {
-                    break Err(Error::internal("A plan asked for nothing and was not done"));
-                }
-                Step::Call(calls) => {
-                    if let Err(error) = self.round(calls, &mut *execution, &mut spent).await {
-                        break Err(error);
-                    }
-                }
-            }
+    /// Carries a plan out.
+    pub(crate) async fn run(self, plan: Plan, share: Share) -> Result<Answer, Error> {
+        let unread = AtomicUsize::new(0);
+        let mut driving = Driving { driver: self, spent: Spent::new(share), unread: &unread };
+        let answer = {
+            let mut running = plan.run(&mut driving);
+            // What a round has read is what the plan works on next.
+            poll_fn(|cx| heavy(unread.swap(0, Ordering::Relaxed), || running.as_mut().poll(cx))).await
         };
-        let sent = spent.calls;
-        self.metrics.sent(sent);
-        let missing = execution.missing();
-        if !missing.is_empty() {
-            self.metrics.partial();
+        let metrics = driving.driver.metrics;
+        metrics.sent(driving.spent.calls);
+        if answer.as_ref().is_ok_and(|answer| !answer.missing.is_empty()) {
+            metrics.partial();
         }
-        (answer, missing)
-    }
-
-    /// Runs the calls of one step and gives the execution their answers, in the order of the calls, so that an answer does not depend on
-    /// who was faster; and each while the store works on the others.
-    async fn round(
-        &self,
-        mut calls: Vec<PhysicalCall>,
-        execution: &mut dyn Execution,
-        spent: &mut Spent,
-    ) -> Result<(), Error> {
-        let outlook = execution.outlook();
-        self.bound(&calls, outlook.bodies, spent)?;
-        let mut room = self.room(&calls, outlook.answers, spent).await?;
-        // Most plans are one call.
-        if calls.len() == 1
-            && let Some(call) = calls.pop()
-        {
-            let id = call.id;
-            let answer = self.send(call).await;
-            let answer = room.take_in(answer, spent);
-            heavy(spent.unread, || execution.answer(id, answer));
-            return Ok(());
-        }
-        let all = calls.into_iter().map(|call| async move { (call.id, self.send(call).await) });
-        let mut answers = stream::iter(all).buffered(self.cost.at_once.max(1));
-        while let Some((id, answer)) = answers.next().await {
-            let answer = room.take_in(answer, spent);
-            if spent.bytes > self.cost.bytes {
-                return Err(self.too_costly(too_large(self.cost.bytes)));
-            }
-            let bytes = answer.as_ref().map_or(0, Bytes::len);
-            heavy(bytes, || execution.answer(id, answer));
-        }
-        Ok(())
+        answer
     }
 
     /// Counts a round's calls against what a request may cost. At least `bodies` bytes of bodies are to be sent in this round and those
@@ -180,6 +136,60 @@ pub(crate) async fn send(
     answer
 }
 
+/// A plan under way.
+struct Driving<'a> {
+    driver: Driver<'a>,
+    spent: Spent,
+    /// Bytes of answers that the plan has yet to work on.
+    unread: &'a AtomicUsize,
+}
+
+impl Calls for Driving<'_> {
+    fn round<'r>(&'r mut self, round: Round, take: &'r mut Take<'_>) -> BoxFuture<'r, Result<(), Error>> {
+        Box::pin(self.carry_out(round, take))
+    }
+}
+
+impl Driving<'_> {
+    async fn carry_out(&mut self, round: Round, take: &mut Take<'_>) -> Result<(), Error> {
+        let Driving { driver, spent, unread } = self;
+        let Round { mut calls, answers, bodies } = round;
+        if calls.is_empty() {
+            return Err(Error::internal("A plan asked for nothing and was not done"));
+        }
+        driver.bound(&calls, bodies, spent)?;
+        let mut room = driver.room(&calls, answers, spent).await?;
+        let before = spent.bytes;
+        let mut taken = Ok(());
+        // Most plans are one call.
+        if calls.len() == 1
+            && let Some(call) = calls.pop()
+        {
+            let id = call.id;
+            let answer = room.take_in(driver.send(call).await, spent);
+            taken = heavy(spent.bytes - before, || take(id, answer));
+        } else {
+            let driver = &*driver;
+            let all = calls.into_iter().map(|call| async move { (call.id, driver.send(call).await) });
+            let mut answers = stream::iter(all).buffered(driver.cost.at_once.max(1));
+            while let Some((id, answer)) = answers.next().await {
+                let answer = room.take_in(answer, spent);
+                if spent.bytes > driver.cost.bytes {
+                    return Err(driver.too_costly(too_large(driver.cost.bytes)));
+                }
+                let bytes = answer.as_ref().map_or(0, Bytes::len);
+                taken = taken.and(heavy(bytes, || take(id, answer)));
+            }
+        }
+        unread.store(spent.bytes - before, Ordering::Relaxed);
+        if is_heavy(spent.bytes - before) {
+            // The plan goes on in a turn of its own, which is known to be heavy.
+            tokio::task::yield_now().await;
+        }
+        taken
+    }
+}
+
 /// What a request has cost so far.
 struct Spent {
     calls: usize,
@@ -187,8 +197,6 @@ struct Spent {
     bodies: usize,
     /// Bytes of calls and answers.
     bytes: usize,
-    /// Those of answers that came since the last step.
-    unread: usize,
     /// Whether a round has been asked for.
     begun: bool,
     /// Whether one had a call that may write.
@@ -198,7 +206,7 @@ struct Spent {
 
 impl Spent {
     fn new(share: Share) -> Self {
-        Spent { calls: 0, bodies: 0, bytes: 0, unread: 0, begun: false, written: false, share }
+        Spent { calls: 0, bodies: 0, bytes: 0, begun: false, written: false, share }
     }
 }
 
@@ -212,11 +220,10 @@ struct Room {
 }
 
 impl Room {
-    /// Counts an answer. A large one is counted until the execution lets go of it.
+    /// Counts an answer. A large one is counted until the plan lets go of it.
     fn take_in(&mut self, answer: Result<Bytes, Error>, spent: &mut Spent) -> Result<Bytes, Error> {
         let answer = answer?;
         spent.bytes += answer.len();
-        spent.unread += answer.len();
         if spent.bytes <= UNCOUNTED {
             return Ok(answer);
         }
@@ -279,13 +286,12 @@ fn met_transaction(operation: Operation, error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
-    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::{Arc, Mutex};
     use std::task::Poll;
 
     use futures::FutureExt;
-    use futures::future::BoxFuture;
     use heatsink_env::{HastyEnv, ManualEnv};
+    use heatsink_route::{Explanation, Planned};
 
     use super::*;
     use crate::Limits;
@@ -324,31 +330,49 @@ mod tests {
         }
     }
 
-    /// Sends the bodies at once and answers with all answers in a row.
-    struct Together {
-        bodies: Vec<&'static str>,
+    /// A plan of a test: rounds of calls that are like one another, whose answers are all kept and given in a row.
+    struct Rounds {
+        operation: Operation,
+        bodies: Vec<Bytes>,
         retry: bool,
-        answers: Vec<(usize, Result<Bytes, Error>)>,
+        rounds: usize,
     }
 
-    impl Execution for Together {
-        fn step(&mut self) -> Step {
-            if self.answers.is_empty() {
-                let call = |(id, body): (usize, &&'static str)| PhysicalCall {
-                    id,
-                    operation: Operation::Query,
-                    body: Bytes::from_static(body.as_bytes()),
-                    retry_throttled: self.retry,
-                };
-                return Step::Call(self.bodies.iter().enumerate().map(call).collect());
-            }
-            self.answers.sort_by_key(|(id, _)| *id);
-            let all: Result<Vec<Bytes>, Error> = self.answers.drain(..).map(|(_, answer)| answer).collect();
-            Step::Done(all.map(|all| all.concat().into()))
+    impl Rounds {
+        fn once(bodies: &[&'static str], retry: bool) -> Plan {
+            let bodies = bodies.iter().map(|body| Bytes::from_static(body.as_bytes())).collect();
+            Plan::Scatter(Box::new(Rounds { operation: Operation::Query, bodies, retry, rounds: 1 }))
         }
 
-        fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-            self.answers.push((id, answer));
+        fn calls(&self) -> Vec<PhysicalCall> {
+            let call = |(id, body): (usize, &Bytes)| PhysicalCall {
+                id,
+                operation: self.operation,
+                body: body.clone(),
+                retry_throttled: self.retry,
+            };
+            self.bodies.iter().enumerate().map(call).collect()
+        }
+    }
+
+    impl Planned for Rounds {
+        fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+            async move {
+                let mut answers: Vec<Bytes> = Vec::new();
+                for _ in 0..self.rounds {
+                    let mut take = |_, answer: Result<Bytes, Error>| {
+                        answers.push(answer?);
+                        Ok(())
+                    };
+                    calls.round(self.calls().into(), &mut take).await?;
+                }
+                Ok(Bytes::from(answers.concat()).into())
+            }
+            .boxed()
+        }
+
+        fn explain(&self) -> Explanation {
+            unreachable!("not asked for")
         }
     }
 
@@ -356,25 +380,20 @@ mod tests {
         Budget::new(&Limits::default(), Arc::new(ManualEnv::seeded(3))).share()
     }
 
-    fn run(
-        store: &Refusing,
-        bodies: Vec<&'static str>,
-        retry: bool,
-        within: Duration,
-    ) -> Result<Bytes, Error> {
+    fn run(store: &Refusing, bodies: &[&'static str], retry: bool, within: Duration) -> Result<Bytes, Error> {
         let env = HastyEnv(ManualEnv::seeded(3));
         let metrics = Metrics::new();
         let deadline = env.now() + within;
         let pass = Pass::unfenced(Arc::new(env.clone()));
         let driver = driver(store, &pass, &env, &metrics, deadline);
-        let execution = Box::new(Together { bodies, retry, answers: Vec::new() });
-        driver.run(execution, share()).now_or_never().unwrap().0
+        let answer = driver.run(Rounds::once(bodies, retry), share()).now_or_never().unwrap();
+        answer.map(|answer| answer.body)
     }
 
     #[test]
     fn a_throttled_shard_is_asked_again_and_the_others_are_not() {
         let store = Refusing::default();
-        assert_eq!(run(&store, vec!["0a", "3b", "0c"], true, Duration::from_secs(30)).unwrap(), "0a3b0c");
+        assert_eq!(run(&store, &["0a", "3b", "0c"], true, Duration::from_secs(30)).unwrap(), "0a3b0c");
         let seen = store.seen.lock().unwrap();
         assert_eq!((seen[&b"0a"[..]], seen[&b"3b"[..]], seen[&b"0c"[..]]), (1, 4, 1));
     }
@@ -382,11 +401,11 @@ mod tests {
     #[test]
     fn the_stores_error_comes_when_time_runs_out_or_no_retry_is_allowed() {
         let store = Refusing::default();
-        let error = run(&store, vec!["0a", "9b"], true, Duration::from_millis(15)).unwrap_err();
+        let error = run(&store, &["0a", "9b"], true, Duration::from_millis(15)).unwrap_err();
         assert_eq!(error.code, Code::ProvisionedThroughputExceededException);
         assert!(store.seen.lock().unwrap()[&b"9b"[..]] < 9);
         let store = Refusing::default();
-        run(&store, vec!["0a", "1b"], false, Duration::from_secs(30)).unwrap_err();
+        run(&store, &["0a", "1b"], false, Duration::from_secs(30)).unwrap_err();
         assert_eq!(store.seen.lock().unwrap()[&b"1b"[..]], 1);
     }
 
@@ -394,7 +413,7 @@ mod tests {
     fn a_lost_answer_is_never_asked_for_again() {
         let store = Refusing { lose: true, ..Refusing::default() };
         assert_eq!(
-            run(&store, vec!["0a"], true, Duration::from_secs(30)).unwrap_err().outcome,
+            run(&store, &["0a"], true, Duration::from_secs(30)).unwrap_err().outcome,
             Outcome::Unknown
         );
         assert_eq!(store.seen.lock().unwrap()[&b"0a"[..]], 1);
@@ -436,8 +455,8 @@ mod tests {
         let deadline = env.now() + Duration::from_secs(30);
         let pass = Pass::unfenced(Arc::new(env.clone()));
         let driver = Driver { cost, ..driver(&store, &pass, &env, &metrics, deadline) };
-        let execution = Box::new(Together { bodies: vec!["0a"; bodies], retry: true, answers: Vec::new() });
-        let answer = futures::executor::block_on(driver.run(execution, share())).0;
+        let plan = Rounds::once(&vec!["0a"; bodies], true);
+        let answer = futures::executor::block_on(driver.run(plan, share())).map(|answer| answer.body);
         let most = store.waiting.lock().unwrap().1;
         (answer, most)
     }
@@ -463,7 +482,10 @@ mod tests {
         assert_eq!((error.code.clone(), error.retryable()), (Code::ValidationException, false), "{error}");
     }
 
-    /// As [`run_at`], with another request holding so much of a budget of 16 MB.
+    /// The body of a large call.
+    const LARGE: usize = 2 << 20;
+
+    /// One large call after the other, with another request holding so much of a budget of 16 MB.
     fn run_beside(held: usize, operation: Operation, rounds: usize) -> (Result<Bytes, Error>, usize) {
         let env = HastyEnv(ManualEnv::seeded(3));
         let limits = Limits { memory: 16 << 20, ..Limits::default() };
@@ -475,31 +497,10 @@ mod tests {
         let deadline = env.now() + Duration::from_secs(30);
         let pass = Pass::unfenced(Arc::new(env.clone()));
         let driver = driver(&store, &pass, &env, &metrics, deadline);
-        let execution = Box::new(Rounds { operation, left: rounds, answers: Vec::new() });
-        let answer = futures::executor::block_on(driver.run(execution, budget.share())).0;
+        let bodies = vec![Bytes::from(vec![b' '; LARGE])];
+        let plan = Plan::Scatter(Box::new(Rounds { operation, bodies, retry: false, rounds }));
+        let answer = futures::executor::block_on(driver.run(plan, budget.share())).map(|answer| answer.body);
         (answer, store.calls.load(Ordering::Relaxed))
-    }
-
-    /// Asks for one call of 2 MB after the other and keeps all answers.
-    struct Rounds {
-        operation: Operation,
-        left: usize,
-        answers: Vec<Bytes>,
-    }
-
-    impl Execution for Rounds {
-        fn step(&mut self) -> Step {
-            if self.left == 0 {
-                return Step::Done(Ok(Bytes::new()));
-            }
-            self.left -= 1;
-            let body = Bytes::from(vec![b' '; 2 << 20]);
-            Step::Call(vec![PhysicalCall { id: 0, operation: self.operation, body, retry_throttled: false }])
-        }
-
-        fn answer(&mut self, _: usize, answer: Result<Bytes, Error>) {
-            self.answers.extend(answer);
-        }
     }
 
     #[test]
@@ -513,8 +514,8 @@ mod tests {
         let (answer, calls) = run_beside(8 << 20, Operation::Query, 4);
         assert_eq!((answer.unwrap_err().code, calls), (Code::ThrottlingException, 3));
         let (answer, calls) = run_beside(8 << 20, Operation::BatchWriteItem, 4);
-        assert_eq!((answer.unwrap().len(), calls), (0, 4));
+        assert_eq!((answer.unwrap().len(), calls), (4 * LARGE, 4));
         // Alone it needs no room but its own.
-        assert_eq!(run_beside(0, Operation::Query, 9).0.unwrap().len(), 0);
+        assert_eq!(run_beside(0, Operation::Query, 9).0.unwrap().len(), 9 * LARGE);
     }
 }

@@ -9,17 +9,22 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 /// megabyte where nothing is optimised, and 1 ms otherwise.
 const HEAVY: usize = 512 * 1024;
 
+/// Whether work on so many bytes may take long.
+pub(crate) fn is_heavy(bytes: usize) -> bool {
+    bytes >= HEAVY
+}
+
 /// Does work on so many bytes. Where they are many, other tasks of this worker go on meanwhile on another one. A runtime of one thread has no
 /// other, and neither has a caller without a runtime.
 pub(crate) fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let movable =
         || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-    if bytes >= HEAVY && movable() { tokio::task::block_in_place(work) } else { work() }
+    if is_heavy(bytes) && movable() { tokio::task::block_in_place(work) } else { work() }
 }
 
 /// Awaits what works on so many bytes, each of its turns as [`heavy`] work.
 pub(crate) async fn heavily<T>(bytes: usize, work: impl Future<Output = T>) -> T {
-    if bytes < HEAVY {
+    if !is_heavy(bytes) {
         return work.await;
     }
     let mut work = pin!(work);

@@ -2,7 +2,6 @@
 //!
 //! Not here: where the figures go (whoever installs a recorder of the `metrics` crate).
 
-use bytes::Bytes;
 use heatsink_dynamo::{Error, Fault, Operation};
 use heatsink_route::Plan;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
@@ -44,12 +43,12 @@ impl Metrics {
     }
 
     /// A request was answered.
-    pub(crate) fn answered(&self, operation: Operation, answer: &Result<Bytes, Error>) {
-        let outcome = match answer {
-            Ok(_) => 0,
-            Err(error) if error.fault() == Fault::Server => 3,
-            Err(error) if error.retryable() => 1,
-            Err(_) => 2,
+    pub(crate) fn answered(&self, operation: Operation, error: Option<&Error>) {
+        let outcome = match error {
+            None => 0,
+            Some(error) if error.fault() == Fault::Server => 3,
+            Some(error) if error.retryable() => 1,
+            Some(_) => 2,
         };
         if let Some(counters) = self.requests.get(operation as usize) {
             counters[outcome].increment(1);

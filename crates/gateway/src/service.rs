@@ -9,7 +9,7 @@ use heatsink_control::{Control, Pass, Prepared};
 use heatsink_dynamo::{Code, Error, Operation, wire};
 use heatsink_env::Env;
 use heatsink_layout::LayoutSource;
-use heatsink_route::{Explanation, Plan, Router, name_rules, tables_of};
+use heatsink_route::{Answer, Explanation, Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
 
 use crate::Limits;
@@ -106,22 +106,18 @@ impl Service {
     /// # Errors
     /// DynamoDB's own error for the request, or the store's, unchanged.
     pub async fn call(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
-        self.call_marked(operation, body).await.0
+        self.call_marked(operation, body).await.map(|answer| answer.body)
     }
 
     /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with `on_shard_error = "partial"` leave
     /// any out.
-    pub async fn call_marked(
-        &self,
-        operation: Operation,
-        body: Bytes,
-    ) -> (Result<Bytes, Error>, Vec<String>) {
-        let (answer, missing) = match self.answer_whole(operation, body).await {
-            Ok((answer, missing)) => (Ok(answer), missing),
-            Err(error) => (Err(error), Vec::new()),
-        };
-        self.metrics.answered(operation, &answer);
-        (answer, missing)
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_marked(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
+        let answer = self.answer_whole(operation, body).await;
+        self.metrics.answered(operation, answer.as_ref().err());
+        answer
     }
 
     /// What [`Service::call`] would do with a request, without doing it. It resolves the tables as a call does.
@@ -165,7 +161,7 @@ impl Service {
     }
 
     /// A request, and of a batch of statements those that can be carried out.
-    async fn answer_whole(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
+    async fn answer_whole(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
         if operation != Operation::BatchExecuteStatement {
             return self.answer(operation, body).await;
         }
@@ -175,12 +171,12 @@ impl Service {
         }
         let split = Box::pin(absent_statements::split(&self.control, &body)).await?;
         let Some(split) = split else { return answer };
-        let Some(rest) = split.rest.clone() else { return Ok((split.merged(None)?, Vec::new())) };
-        let (answer, missing) = Box::pin(self.answer(operation, rest)).await?;
-        Ok((split.merged(Some(&answer))?, missing))
+        let Some(rest) = split.rest.clone() else { return split.merged(None).map(Answer::from) };
+        let answer = Box::pin(self.answer(operation, rest)).await?;
+        Ok(Answer { body: split.merged(Some(&answer.body))?, ..answer })
     }
 
-    async fn answer(&self, operation: Operation, body: Bytes) -> Result<(Bytes, Vec<String>), Error> {
+    async fn answer(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
         let mut share = self.budget.share();
         // What a large body takes while it is read, here or in a store that it goes on to as it is.
         let reading = match body.len() {
@@ -193,9 +189,9 @@ impl Service {
         self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
         self.weight.see(operation, &body, sharded, self.env.now());
-        let (answer, missing) = match plan {
+        let answer = match plan {
             Plan::Forward { operation, body, .. } => {
-                (send(&*self.store, &pass, operation, body).await, Vec::new())
+                send(&*self.store, &pass, operation, body).await.map(Answer::from)
             }
             plan => {
                 // What it took to read the request is free again; each round of calls finds room for itself.
@@ -212,19 +208,17 @@ impl Service {
                     cost: self.limits.cost,
                     beside_worker: names.iter().any(|name| turns(name)),
                 };
-                Box::pin(driver.run(plan.execute(), share)).await
+                Box::pin(driver.run(plan, share)).await
             }
         };
         let answer = pass.deliver(answer);
         drop(pass);
         let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
         if gone || !operation.touches_items() {
-            Box::pin(self.control.after(operation, &names, prepared, answer.as_ref())).await;
+            let answer = answer.as_ref().map(|answer| &answer.body);
+            Box::pin(self.control.after(operation, &names, prepared, answer)).await;
         }
-        match answer {
-            Ok(answer) => Ok((answer, missing)),
-            Err(error) => Err(name_rules(error, &names, &self.control)),
-        }
+        answer.map_err(|error| name_rules(error, &names, &self.control))
     }
 }
 

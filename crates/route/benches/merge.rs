@@ -7,8 +7,9 @@ use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, KeyValue, Operation, TableSchema};
 use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
+use heatsink_route::Router;
 use heatsink_route::query::merge::{Merge, Next};
-use heatsink_route::{Router, Step};
+use heatsink_testkit::{Step, Stepped};
 
 const LANES: usize = 10;
 const ROWS: usize = 20;
@@ -95,23 +96,23 @@ fn whole_answer(c: &mut Criterion) {
         .collect();
     let router = Router::new();
     let started = || {
-        let mut execution = router.plan(Operation::Query, &request, &layouts).map(|plan| plan.execute());
-        if let Ok(execution) = &mut execution {
-            assert!(matches!(execution.step(), Step::Call(calls) if calls.len() == LANES));
+        let mut running = router.plan(Operation::Query, &request, &layouts).map(Stepped::new);
+        if let Ok(running) = &mut running {
+            assert!(matches!(running.step(), Step::Call(calls) if calls.len() == LANES));
         }
-        execution
+        running
     };
     let mut group = c.benchmark_group("query");
     group.throughput(Throughput::Bytes(answers.iter().map(|answer| answer.len() as u64).sum()));
     group.bench_function("scan 10 x 20 raw rows, merge, write the top 100", |b| {
         b.iter_batched(
             started,
-            |execution| {
-                let Ok(mut execution) = execution else { return };
+            |running| {
+                let Ok(mut running) = running else { return };
                 for (lane, answer) in answers.iter().enumerate() {
-                    execution.answer(lane, Ok(answer.clone()));
+                    running.answer(lane, Ok(answer.clone()));
                 }
-                assert!(matches!(execution.step(), Step::Done(Ok(_))));
+                assert!(matches!(running.step(), Step::Done(Ok(_))));
             },
             BatchSize::SmallInput,
         );

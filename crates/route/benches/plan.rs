@@ -7,7 +7,8 @@ use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, Operation, TableSchema};
 use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
-use heatsink_route::{Router, Step};
+use heatsink_route::Router;
+use heatsink_testkit::{Step, Stepped};
 
 /// One table whose keys all have the same layout.
 #[derive(Clone)]
@@ -58,8 +59,8 @@ fn plan(c: &mut Criterion) {
     let other =
         Bytes::from(get.iter().map(|byte| if *byte == b'L' { b'M' } else { *byte }).collect::<Vec<u8>>());
     let start = |operation, body: &Bytes| {
-        let mut execution = router.plan(operation, body, &layouts).map(heatsink_route::Plan::execute).ok();
-        execution.as_mut().map(|execution| match execution.step() {
+        let mut running = router.plan(operation, body, &layouts).map(Stepped::new).ok();
+        running.as_mut().map(|running| match running.step() {
             Step::Call(calls) => calls.len(),
             Step::Done(_) => 0,
         })
@@ -75,13 +76,11 @@ fn plan(c: &mut Criterion) {
     let answer = Bytes::from(format!(r#"{{"Item":{}}}"#, item.replace("game_x", "game_x#~1")));
     c.bench_function("sharded GetItem with its answer of 400 B", |b| {
         b.iter(|| {
-            let mut execution = router
-                .plan(Operation::GetItem, black_box(&get), &layouts)
-                .map(heatsink_route::Plan::execute)
-                .ok()?;
-            execution.step();
-            execution.answer(0, Ok(answer.clone()));
-            match execution.step() {
+            let mut running =
+                router.plan(Operation::GetItem, black_box(&get), &layouts).map(Stepped::new).ok()?;
+            running.step();
+            running.answer(0, Ok(answer.clone()));
+            match running.step() {
                 Step::Done(answer) => answer.ok(),
                 Step::Call(_) => None,
             }

@@ -5,13 +5,11 @@
 //! sharded table must not refuse more than an unsharded one.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation, json};
 
 use crate::plan::{CallExplanation, Explanation, Plan, Planned};
-use crate::{Execution, Outlook, PhysicalCall, Step};
-
-/// Beyond all ids of `then`.
-const FIRST: usize = usize::MAX;
+use crate::{Answer, Calls, PhysicalCall};
 
 /// A plan that is carried out if the store does not refuse the request as it came. For reads only.
 pub(crate) fn asked_first(operation: Operation, body: Bytes, then: Plan) -> Plan {
@@ -47,13 +45,7 @@ pub(crate) fn unless(
     why: &'static str,
     refuses: fn(&Error) -> bool,
 ) -> Plan {
-    let asked = |then| Box::new(Asked { operation, body: body.clone(), then, why, refuses });
-    match then {
-        Plan::Single(then) => Plan::Single(asked(then)),
-        Plan::Scatter(then) => Plan::Scatter(asked(then)),
-        // Goes on as it came anyway.
-        Plan::Forward { .. } => then,
-    }
+    then.wrapped(|then| Asked { operation, body, then, why, refuses })
 }
 
 struct Asked {
@@ -65,10 +57,15 @@ struct Asked {
 }
 
 impl Planned for Asked {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        let call =
-            PhysicalCall { id: FIRST, operation: self.operation, body: self.body, retry_throttled: true };
-        Box::new(Asking { call: Some(call), refused: None, refuses: self.refuses, then: self.then.execute() })
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        let Asked { operation, body, then, refuses, .. } = *self;
+        Box::pin(async move {
+            let call = PhysicalCall { retry_throttled: true, ..PhysicalCall::only(operation, body) };
+            match calls.one(call).await {
+                Err(error) if refuses(&error) => Err(error),
+                _ => then.run(calls).await,
+            }
+        })
     }
 
     fn explain(&self) -> Explanation {
@@ -76,41 +73,5 @@ impl Planned for Asked {
         explanation.why = format!("{}: {}", self.why, explanation.why);
         explanation.calls.insert(0, CallExplanation::new(self.operation, &self.body));
         explanation
-    }
-}
-
-struct Asking {
-    call: Option<PhysicalCall>,
-    refused: Option<Error>,
-    refuses: fn(&Error) -> bool,
-    then: Box<dyn Execution>,
-}
-
-impl Execution for Asking {
-    fn step(&mut self) -> Step {
-        if let Some(call) = self.call.take() {
-            return Step::Call(vec![call]);
-        }
-        match self.refused.take() {
-            Some(error) => Step::Done(Err(error)),
-            None => self.then.step(),
-        }
-    }
-
-    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-        if id == FIRST {
-            self.refused = answer.err().filter(self.refuses);
-        } else {
-            self.then.answer(id, answer);
-        }
-    }
-
-    fn outlook(&self) -> Outlook {
-        // Of the first call, which is small, nothing is known.
-        self.then.outlook()
-    }
-
-    fn missing(&mut self) -> Vec<String> {
-        self.then.missing()
     }
 }

@@ -5,13 +5,14 @@
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_layout::{Bucket, Buckets, DIRECTORY, LayoutSource, Table, directory_key};
 use serde_json::json;
 
 use crate::passed_on::passed_on;
 use crate::plan::{CallExplanation, Explanation, Plan, Planned};
-use crate::{Execution, PhysicalCall, Step};
+use crate::{Answer, Calls, PhysicalCall};
 
 /// Whether an operation can put items.
 pub(crate) fn writes(operation: Operation) -> bool {
@@ -50,12 +51,7 @@ impl<'a> Noting<'a> {
         if rows.is_empty() {
             return plan;
         }
-        let registered = |then| Box::new(Registered { rows, known: Arc::clone(known), then });
-        match plan {
-            Plan::Single(then) => Plan::Single(registered(then)),
-            Plan::Scatter(then) => Plan::Scatter(registered(then)),
-            Plan::Forward { .. } => plan,
-        }
+        plan.wrapped(|then| Registered { rows, known: Arc::clone(known), then })
     }
 }
 
@@ -82,9 +78,21 @@ pub(crate) fn put(key: &str, bucket: Bucket) -> Bytes {
 }
 
 impl Planned for Registered {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
         let Registered { rows, known, then } = *self;
-        Box::new(Registering { rows, known, sent: false, failed: None, then: then.execute() })
+        Box::pin(async move {
+            let entry = |(id, (key, bucket)): (usize, &(String, Bucket))| PhysicalCall {
+                id,
+                retry_throttled: true,
+                ..PhysicalCall::only(Operation::PutItem, put(key, *bucket))
+            };
+            let entries: Vec<PhysicalCall> = rows.iter().enumerate().map(entry).collect();
+            calls.round(entries.into(), &mut |_, answer| answer.map(drop).map_err(not_done)).await?;
+            for (key, bucket) in rows {
+                known.learn(&key, bucket);
+            }
+            then.run(calls).await
+        })
     }
 
     fn explain(&self) -> Explanation {
@@ -100,49 +108,6 @@ impl Planned for Registered {
             .map(|(key, bucket)| CallExplanation::new(Operation::PutItem, &put(key, *bucket)));
         explanation.calls.splice(0..0, entries);
         explanation
-    }
-}
-
-struct Registering {
-    rows: Vec<(String, Bucket)>,
-    known: Arc<Buckets>,
-    sent: bool,
-    failed: Option<Error>,
-    then: Box<dyn Execution>,
-}
-
-impl Execution for Registering {
-    fn step(&mut self) -> Step {
-        if !self.sent {
-            self.sent = true;
-            let call = |(id, (key, bucket)): (usize, &(String, Bucket))| PhysicalCall {
-                id,
-                operation: Operation::PutItem,
-                body: put(key, *bucket),
-                retry_throttled: true,
-            };
-            return Step::Call(self.rows.iter().enumerate().map(call).collect());
-        }
-        if let Some(error) = self.failed.take() {
-            return Step::Done(Err(error));
-        }
-        for (key, bucket) in self.rows.drain(..) {
-            self.known.learn(&key, bucket);
-        }
-        self.then.step()
-    }
-
-    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-        match answer {
-            // Not yet drained: this is a row's.
-            Err(error) if !self.rows.is_empty() => drop(self.failed.get_or_insert(not_done(error))),
-            Ok(_) if !self.rows.is_empty() => {}
-            answer => self.then.answer(id, answer),
-        }
-    }
-
-    fn missing(&mut self) -> Vec<String> {
-        self.then.missing()
     }
 }
 

@@ -4,6 +4,7 @@ mod lists;
 mod tags;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_layout::LayoutSource;
 use serde::Deserialize;
@@ -12,7 +13,7 @@ use serde_json::json;
 use crate::answer::unreadable;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::request::Request;
-use crate::{Execution, PhysicalCall, Step};
+use crate::{Answer, Calls, PhysicalCall};
 
 pub(crate) use lists::plan as list;
 pub(crate) use tags::list as list_tags;
@@ -61,15 +62,8 @@ struct ListTables {
 }
 
 impl Planned for ListTables {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        Box::new(Listing {
-            next: Some(self.body.clone()),
-            plan: *self,
-            names: Vec::new(),
-            looking_ahead: false,
-            more: false,
-            failed: None,
-        })
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(self.list(calls))
     }
 
     fn explain(&self) -> Explanation {
@@ -81,18 +75,6 @@ impl Planned for ListTables {
     }
 }
 
-/// A page under way.
-struct Listing {
-    plan: ListTables,
-    /// The next call's body.
-    next: Option<Bytes>,
-    names: Vec<String>,
-    /// The page is full, and the next call looks whether a name follows it.
-    looking_ahead: bool,
-    more: bool,
-    failed: Option<Error>,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct Page {
@@ -101,55 +83,36 @@ struct Page {
     last_evaluated_table_name: Option<String>,
 }
 
-impl Listing {
-    fn done(&mut self) -> Result<Bytes, Error> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
+impl ListTables {
+    async fn list(self: Box<Self>, calls: &mut dyn Calls) -> Result<Answer, Error> {
+        let mut names: Vec<String> = Vec::new();
+        let mut body = self.body;
+        loop {
+            let missing = self.limit.saturating_sub(names.len());
+            let page = calls.one(PhysicalCall::only(Operation::ListTables, body)).await?;
+            let page: Page = serde_json::from_slice(&page).map_err(|_| unreadable(Operation::ListTables))?;
+            let mut found = page.table_names.into_iter().filter(|name| !self.hidden.contains(name));
+            if missing == 0 {
+                return Ok(shown(names, found.next().is_some()));
+            }
+            names.extend(found);
+            let Some(last) = page.last_evaluated_table_name else { return Ok(shown(names, false)) };
+            // Behind a full page it is looked whether a name follows: only hidden ones may.
+            let limit = match self.limit.saturating_sub(names.len()) {
+                0 => self.hidden.len() + 1,
+                missing => missing,
+            };
+            let next = json!({ "ExclusiveStartTableName": last, "Limit": limit });
+            body = Bytes::from(next.to_string());
         }
-        let mut answer = serde_json::Map::new();
-        if let (true, Some(last)) = (self.more, self.names.last()) {
-            answer.insert("LastEvaluatedTableName".to_owned(), last.as_str().into());
-        }
-        answer.insert("TableNames".to_owned(), std::mem::take(&mut self.names).into());
-        Ok(Bytes::from(serde_json::Value::Object(answer).to_string()))
     }
 }
 
-impl Execution for Listing {
-    fn step(&mut self) -> Step {
-        match self.next.take() {
-            Some(body) => Step::Call(vec![PhysicalCall {
-                id: 0,
-                operation: Operation::ListTables,
-                body,
-                retry_throttled: false,
-            }]),
-            None => Step::Done(self.done()),
-        }
+fn shown(names: Vec<String>, more: bool) -> Answer {
+    let mut answer = serde_json::Map::new();
+    if let (true, Some(last)) = (more, names.last()) {
+        answer.insert("LastEvaluatedTableName".to_owned(), last.as_str().into());
     }
-
-    fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
-        let page = answer.and_then(|body| {
-            serde_json::from_slice::<Page>(&body).map_err(|_| unreadable(Operation::ListTables))
-        });
-        match page {
-            Ok(page) => {
-                let hidden = &self.plan.hidden;
-                let mut names = page.table_names.into_iter().filter(|name| !hidden.contains(name));
-                if self.looking_ahead {
-                    self.more = names.next().is_some();
-                    return;
-                }
-                self.names.extend(names);
-                let missing = self.plan.limit.saturating_sub(self.names.len());
-                self.looking_ahead = missing == 0;
-                if let Some(last) = page.last_evaluated_table_name {
-                    let limit = if missing == 0 { hidden.len() + 1 } else { missing };
-                    let body = json!({ "ExclusiveStartTableName": last, "Limit": limit });
-                    self.next = Some(Bytes::from(body.to_string()));
-                }
-            }
-            Err(error) => self.failed = Some(error),
-        }
-    }
+    answer.insert("TableNames".to_owned(), names.into());
+    Bytes::from(serde_json::Value::Object(answer).to_string()).into()
 }

@@ -1,7 +1,7 @@
 //! Request and layouts to a plan; responses to one response; cursors.
 //!
-//! Sans-IO: nothing here waits, reads a clock or opens a socket. A [`Router`] makes a [`Plan`] of a request; the plan's
-//! [`Execution`] hands out physical calls and takes their answers until it can give the client's.
+//! Sans-IO: nothing here reads a clock or opens a socket, and nothing but [`Calls`] is waited for. A [`Router`] makes a [`Plan`] of a
+//! request; the plan is an async function over [`Calls`], which carries out its physical calls.
 //!
 //! One file per kind of request: `point`, `batch`, `transact`, `scan`, `query`, `partiql`, `streams`, `hidden`. Beneath them `item` (a request
 //! for one item made physical), `key` (where an item lies, its key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `rows`
@@ -11,12 +11,12 @@
 mod answer;
 mod asked;
 mod batch;
+mod calls;
 mod composite;
 mod counter;
 mod cursor;
 mod directory;
 mod drawn;
-mod execution;
 mod expression;
 mod filter;
 mod hidden;
@@ -40,7 +40,7 @@ mod streams;
 mod tables;
 mod transact;
 
-pub use execution::{Execution, Outlook, PhysicalCall, Step};
+pub use calls::{Answer, Calls, PhysicalCall, Round, Take};
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
 pub use refusal::name_rules;
 pub use router::Router;

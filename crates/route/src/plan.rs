@@ -1,10 +1,11 @@
 //! What is to be done for a request, and how it explains itself.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation};
 use serde::Serialize;
 
-use crate::{Execution, PhysicalCall, Step};
+use crate::{Answer, Calls, PhysicalCall};
 
 /// What a request becomes.
 pub enum Plan {
@@ -24,31 +25,35 @@ pub enum Plan {
 }
 
 /// A plan that is more than passing bytes on.
-pub trait Planned: Send {
-    /// Starts it.
-    fn execute(self: Box<Self>) -> Box<dyn Execution>;
+pub trait Planned: Send + Sync {
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// What the client is answered with.
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>>;
 
     /// Says what it would do. Needs no store.
     fn explain(&self) -> Explanation;
 }
 
 impl Plan {
-    /// Starts the plan.
-    pub fn execute(self) -> Box<dyn Execution> {
+    /// Carries the plan out.
+    ///
+    /// # Errors
+    /// What the client is answered with: DynamoDB's own error for the request, or the store's.
+    pub fn run(self, calls: &mut dyn Calls) -> BoxFuture<'_, Result<Answer, Error>> {
         match self {
-            Plan::Forward { operation, body, .. } => {
-                Box::new(OneCall::new(PhysicalCall { id: 0, operation, body, retry_throttled: false }, None))
-            }
-            Plan::Single(planned) | Plan::Scatter(planned) => planned.execute(),
+            Plan::Forward { operation, body, .. } => Box::pin(one_call(calls, operation, body, None)),
+            Plan::Single(planned) | Plan::Scatter(planned) => planned.run(calls),
         }
     }
 
-    /// The body to send where the plan is one call whose answer goes back as it is: what a driver may run without an
-    /// execution.
-    pub fn forwarded(&self) -> Option<(Operation, &Bytes)> {
+    /// The plan with what `with` makes of it, unless the request goes on as it came.
+    pub(crate) fn wrapped<P: Planned + 'static>(self, with: impl FnOnce(Box<dyn Planned>) -> P) -> Plan {
         match self {
-            Plan::Forward { operation, body, .. } => Some((*operation, body)),
-            Plan::Single(_) | Plan::Scatter(_) => None,
+            Plan::Single(then) => Plan::Single(Box::new(with(then))),
+            Plan::Scatter(then) => Plan::Scatter(Box::new(with(then))),
+            forward @ Plan::Forward { .. } => forward,
         }
     }
 
@@ -145,42 +150,21 @@ pub struct Estimate {
 }
 
 /// What to make of a call's answer.
-pub(crate) type Finish = Box<dyn FnOnce(Result<Bytes, Error>) -> Result<Bytes, Error> + Send>;
+pub(crate) type Finish = Box<dyn FnOnce(Result<Bytes, Error>) -> Result<Bytes, Error> + Send + Sync>;
 
-/// The execution of a plan that is one call.
-pub(crate) struct OneCall {
-    call: Option<PhysicalCall>,
+/// Carries out a plan that is one call.
+pub(crate) async fn one_call(
+    calls: &mut dyn Calls,
+    operation: Operation,
+    body: Bytes,
     finish: Option<Finish>,
-    answer: Option<Result<Bytes, Error>>,
-}
-
-impl OneCall {
-    /// One call, and what to make of its answer.
-    pub(crate) fn new(call: PhysicalCall, finish: Option<Finish>) -> Self {
-        OneCall { call: Some(call), finish, answer: None }
-    }
-}
-
-impl Execution for OneCall {
-    fn step(&mut self) -> Step {
-        match self.call.take() {
-            Some(call) => Step::Call(vec![call]),
-            None => {
-                let answer = self
-                    .answer
-                    .take()
-                    .unwrap_or_else(|| Err(Error::internal("The store's answer is missing")));
-                Step::Done(match self.finish.take() {
-                    Some(finish) => finish(answer),
-                    None => answer,
-                })
-            }
-        }
-    }
-
-    fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
-        self.answer = Some(answer);
-    }
+) -> Result<Answer, Error> {
+    let answer = calls.one(PhysicalCall::only(operation, body)).await;
+    let body = match finish {
+        Some(finish) => finish(answer),
+        None => answer,
+    };
+    body.map(Answer::from)
 }
 
 /// A plan of one call.
@@ -211,9 +195,9 @@ impl Single {
 }
 
 impl Planned for Single {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
         let Single { operation, body, finish, .. } = *self;
-        Box::new(OneCall::new(PhysicalCall { id: 0, operation, body, retry_throttled: false }, finish))
+        Box::pin(one_call(calls, operation, body, finish))
     }
 
     fn explain(&self) -> Explanation {

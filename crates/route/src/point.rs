@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::capacity::write_units;
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::read_item;
@@ -12,9 +13,9 @@ use heatsink_layout::{LayoutSource, Slot, Table};
 use crate::answer::{self, pass_refusal};
 use crate::item::{Physical, in_store_words, physical, too_large};
 use crate::key::Located;
-use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, OneCall, Plan, Planned, Single};
+use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, Plan, Planned, Single, one_call};
 use crate::request::Request;
-use crate::{Execution, PhysicalCall};
+use crate::{Answer, Calls};
 
 /// The plan of a point operation on a recorded table.
 pub(crate) fn plan(
@@ -55,9 +56,9 @@ struct Point {
 }
 
 impl Planned for Point {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
         let Point { operation, body, finish, .. } = *self;
-        Box::new(OneCall::new(PhysicalCall { id: 0, operation, body, retry_throttled: false }, finish))
+        Box::pin(one_call(calls, operation, body, finish))
     }
 
     fn explain(&self) -> Explanation {

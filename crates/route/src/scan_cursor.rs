@@ -9,6 +9,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation, json};
 use heatsink_layout::Table;
 
@@ -16,7 +17,7 @@ use crate::answer::rewrite;
 use crate::plan::{Explanation, Plan, Planned};
 use crate::refusal::own;
 use crate::request::Request;
-use crate::{Execution, Outlook, Step, partiql};
+use crate::{Answer, Calls, partiql};
 
 /// The attribute.
 const LAYOUT: &str = "heatsink:layout";
@@ -48,11 +49,9 @@ pub(crate) fn plan(
             }
         },
     };
-    let named = |then, order| Box::new(Named { then, order });
-    Ok(match (plan, order) {
-        (Plan::Single(then), Some(order)) => Plan::Single(named(then, order)),
-        (Plan::Scatter(then), Some(order)) => Plan::Scatter(named(then, order)),
-        (plan, _) => plan,
+    Ok(match order {
+        Some(order) => plan.wrapped(|then| Named { then, order }),
+        None => plan,
     })
 }
 
@@ -137,8 +136,12 @@ struct Named {
 }
 
 impl Planned for Named {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        Box::new(Naming { then: self.then.execute(), order: self.order })
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        let Named { then, order } = *self;
+        Box::pin(async move {
+            let answer = then.run(calls).await?;
+            Ok(Answer { body: named(&answer.body, &order)?, ..answer })
+        })
     }
 
     fn explain(&self) -> Explanation {
@@ -146,39 +149,12 @@ impl Planned for Named {
     }
 }
 
-struct Naming {
-    then: Box<dyn Execution>,
-    order: String,
-}
-
-impl Naming {
-    fn name(&self, answer: &Bytes) -> Result<Bytes, Error> {
-        rewrite(Operation::Scan, answer, |splice| {
-            if let Some(last) = json::member(answer, "LastEvaluatedKey")?.filter(|last| *last != b"null") {
-                splice.insert(last, 1, format!(",\"{LAYOUT}\":{{\"S\":\"{}\"}}", self.order));
-            }
-            Ok(())
-        })
-    }
-}
-
-impl Execution for Naming {
-    fn step(&mut self) -> Step {
-        match self.then.step() {
-            Step::Done(Ok(answer)) => Step::Done(self.name(&answer)),
-            step => step,
+/// An answer whose cursor names its order.
+fn named(answer: &Bytes, order: &str) -> Result<Bytes, Error> {
+    rewrite(Operation::Scan, answer, |splice| {
+        if let Some(last) = json::member(answer, "LastEvaluatedKey")?.filter(|last| *last != b"null") {
+            splice.insert(last, 1, format!(",\"{LAYOUT}\":{{\"S\":\"{order}\"}}"));
         }
-    }
-
-    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-        self.then.answer(id, answer);
-    }
-
-    fn outlook(&self) -> Outlook {
-        self.then.outlook()
-    }
-
-    fn missing(&mut self) -> Vec<String> {
-        self.then.missing()
-    }
+        Ok(())
+    })
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation, Outcome, json};
 use heatsink_env::Env;
+use heatsink_route::Answer;
 use http::header::{CONTENT_TYPE, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
@@ -208,7 +209,7 @@ impl Front {
         };
         // Not through Env: a bound on an I/O wait. tokio registers the timer only if the answer is not there at once.
         match tokio::time::timeout(self.limits.request, Work::new(work, alone)).await {
-            Ok((answer, missing)) => answer.map(|body| Answered { body, missing, read_only }),
+            Ok(answer) => answer.map(|Answer { body, missing }| Answered { body, missing, read_only }),
             Err(_) => {
                 let message = format!(
                     "No answer within {} s; the request may have been carried out",

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Condition, Fresh, Path, Update};
 use heatsink_dynamo::json::{self, Object};
 use heatsink_dynamo::{Code, Error, Operation, Value};
@@ -13,7 +14,7 @@ use crate::answer;
 use crate::item::too_large;
 use crate::plan::{CallExplanation, Explanation, Kind, Planned};
 use crate::request::{Request, set_members};
-use crate::{Execution, PhysicalCall, Step};
+use crate::{Answer, Calls, PhysicalCall};
 
 /// How often a write that met a transaction is sent again, at once, before the client is told. Such transactions make a row, which
 /// happens once in its life, or set or delete the counter.
@@ -94,8 +95,11 @@ impl Add {
 }
 
 impl Planned for Add {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        Box::new(Adding { plan: *self, making: false, attempts: 0, answer: None })
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move {
+            let answer = self.carry_out(calls).await;
+            answer.map(Answer::from).map_err(|error| too_large(error, self.suffix))
+        })
     }
 
     fn explain(&self) -> Explanation {
@@ -110,46 +114,27 @@ impl Planned for Add {
     }
 }
 
-/// An ADD under way.
-struct Adding {
-    plan: Add,
-    making: bool,
-    attempts: u32,
-    answer: Option<Result<Bytes, Error>>,
-}
-
-impl Execution for Adding {
-    fn step(&mut self) -> Step {
-        if let Some(answer) = self.answer.take() {
-            return Step::Done(answer);
-        }
-        let (operation, body) = if self.making {
-            (Operation::TransactWriteItems, &self.plan.make)
-        } else {
-            (Operation::UpdateItem, &self.plan.add)
-        };
-        Step::Call(vec![PhysicalCall { id: 0, operation, body: body.clone(), retry_throttled: false }])
-    }
-
-    fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
-        let table = &self.plan.table;
-        let answer = if self.making {
-            answer.map_err(transaction::error).and_then(|body| transaction::answer(table, &body))
-        } else {
-            answer.and_then(|body| answer::logical(Operation::UpdateItem, table, &body))
-        };
-        match answer {
-            Err(error) if error.code == Code::ConditionalCheckFailedException && !self.making => {
-                self.making = true;
+impl Add {
+    async fn carry_out(&self, calls: &mut dyn Calls) -> Result<Bytes, Error> {
+        let mut attempts = 0;
+        loop {
+            let added = calls.one(PhysicalCall::only(Operation::UpdateItem, self.add.clone())).await;
+            let mut answer =
+                added.and_then(|body| answer::logical(Operation::UpdateItem, &self.table, &body));
+            if is(&answer, &Code::ConditionalCheckFailedException) {
+                let made = PhysicalCall::only(Operation::TransactWriteItems, self.make.clone());
+                let made = calls.one(made).await.map_err(transaction::error);
+                answer = made.and_then(|body| transaction::answer(&self.table, &body));
             }
             // Another has made the row meanwhile, most likely.
-            Err(error) if error.code == Code::TransactionConflictException && self.attempts < ATTEMPTS => {
-                self.making = false;
-                self.attempts += 1;
+            if !is(&answer, &Code::TransactionConflictException) || attempts >= ATTEMPTS {
+                return answer;
             }
-            answer => {
-                self.answer = Some(answer.map_err(|error| too_large(error, self.plan.suffix)));
-            }
+            attempts += 1;
         }
     }
+}
+
+fn is(answer: &Result<Bytes, Error>, code: &Code) -> bool {
+    answer.as_ref().is_err_and(|error| error.code == *code)
 }

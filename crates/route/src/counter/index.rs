@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Checks, Condition, Fresh, Kind};
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{Error, IndexSchema, Operation};
@@ -21,9 +22,9 @@ use crate::query::legacy::modernized;
 use crate::query::project;
 use crate::refusal::own;
 use crate::request::{Changes, Request, set_members};
-use crate::rows::fetch::{Fetch, add};
+use crate::rows::fetch::add;
 use crate::rows::{Shown, whole_attributes};
-use crate::{Execution, Step};
+use crate::{Answer, Calls};
 
 /// The plan of a Query or Scan of an index; `plan` makes one of a request without regard to counters.
 ///
@@ -154,19 +155,8 @@ struct Completed {
 }
 
 impl Planned for Completed {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        let Completed { operation, inner, shown, complete } = *self;
-        let inner = inner.execute();
-        Box::new(Completing {
-            operation,
-            inner,
-            shown,
-            complete,
-            page: None,
-            items: Vec::new(),
-            fetch: None,
-            failed: None,
-        })
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(self.read(calls))
     }
 
     fn explain(&self) -> Explanation {
@@ -178,85 +168,38 @@ impl Planned for Completed {
     }
 }
 
-/// Such a read under way.
-struct Completing {
-    operation: Operation,
-    inner: Box<dyn Execution>,
-    shown: Shown,
-    complete: Complete,
-    /// The answer without the other rows.
-    page: Option<Bytes>,
-    items: Vec<Bytes>,
-    fetch: Option<Fetch>,
-    failed: Option<Error>,
-}
-
-impl Completing {
-    fn next(&mut self) -> Result<Step, Error> {
-        let broken = |Malformed| unreadable(self.operation);
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
-        let fetch = match &mut self.fetch {
-            Some(fetch) => fetch,
-            none => match self.inner.step() {
-                Step::Done(answer) => {
-                    let page = answer?;
-                    let items = json::member(&page, "Items").map_err(broken)?.unwrap_or(b"[]");
-                    let items = json::elements(items).map_err(broken)?;
-                    self.items = items.into_iter().map(|item| page.slice_ref(item)).collect();
-                    self.page = Some(page);
-                    none.insert(self.complete.fetch(&self.items)?)
-                }
-                calls => return Ok(calls),
-            },
-        };
-        fetch.settle()?;
-        let calls = fetch.calls();
-        if !calls.is_empty() {
-            return Ok(Step::Call(calls));
-        }
-        let page = self.page.take().unwrap_or_default();
-        let mut shown = vec![b'['];
-        for (at, item) in self.items.iter().enumerate() {
-            if at > 0 {
-                shown.push(b',');
-            }
-            let item = self.complete.whole(item, fetch)?;
-            match &self.shown.projection {
-                None => shown.extend_from_slice(&item),
-                Some(projection) => project(projection, &item, &mut shown).map_err(broken)?,
-            }
-        }
-        shown.push(b']');
-        let capacity = json::member(&page, "ConsumedCapacity").map_err(broken)?;
+impl Completed {
+    async fn read(self: Box<Self>, calls: &mut dyn Calls) -> Result<Answer, Error> {
+        let Completed { operation, inner, shown, complete } = *self;
+        let broken = |Malformed| unreadable(operation);
+        let Answer { body: page, missing } = inner.run(calls).await?;
+        let [items, capacity] = json::attributes_of(&page, ["Items", "ConsumedCapacity"]).map_err(broken)?;
+        let items = json::elements(items.unwrap_or(b"[]")).map_err(broken)?;
+        let items: Vec<Bytes> = items.into_iter().map(|item| page.slice_ref(item)).collect();
         let mut capacity: Option<Json> = capacity.and_then(|raw| serde_json::from_slice(raw).ok());
+        let mut fetch = complete.fetch(&items)?;
+        fetch.read_all(calls).await?;
+        let mut list = vec![b'['];
+        for (at, item) in items.iter().enumerate() {
+            if at > 0 {
+                list.push(b',');
+            }
+            let item = complete.whole(item, &fetch)?;
+            match &shown.projection {
+                None => list.extend_from_slice(&item),
+                Some(projection) => project(projection, &item, &mut list).map_err(broken)?,
+            }
+        }
+        list.push(b']');
         if let (Some(sum), Some(more)) = (&mut capacity, fetch.capacity.take()) {
             add(sum, more);
         }
         let capacity = capacity.map(|capacity| capacity.to_string());
-        let mut changes: Vec<(&str, Option<&[u8]>)> = vec![("Items", Some(&shown))];
+        let mut changes: Vec<(&str, Option<&[u8]>)> = vec![("Items", Some(&list))];
         if let Some(capacity) = &capacity {
             changes.push(("ConsumedCapacity", Some(capacity.as_bytes())));
         }
-        let answer = json::splice_members(&page, &changes).map(Bytes::from).map_err(broken);
-        Ok(Step::Done(answer))
-    }
-}
-
-impl Execution for Completing {
-    fn step(&mut self) -> Step {
-        self.next().unwrap_or_else(|error| Step::Done(Err(error)))
-    }
-
-    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-        match &mut self.fetch {
-            None => self.inner.answer(id, answer),
-            Some(fetch) => {
-                if let Err(error) = fetch.take(answer) {
-                    self.failed.get_or_insert(error);
-                }
-            }
-        }
+        let body = json::splice_members(&page, &changes).map(Bytes::from).map_err(broken)?;
+        Ok(Answer { body, missing })
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{Layout, LayoutSource, Table};
 
@@ -12,11 +13,11 @@ use super::write::{self, Unclear, Write};
 use crate::answer::pass_refusal;
 use crate::item::{Physical, in_store_words, meaningless, of_empty_key, physical, too_large};
 use crate::key::Located;
-use crate::plan::{CallExplanation, Explanation, Finish, Kind, OneCall, Plan, Planned, Single};
+use crate::plan::{CallExplanation, Explanation, Finish, Kind, Plan, Planned, Single, one_call};
 use crate::point::{finish, holder};
 use crate::request::Request;
 use crate::rows::keys;
-use crate::{Execution, PhysicalCall, Router, asked};
+use crate::{Answer, Calls, Router, asked};
 
 pub(crate) const MEANINGLESS: &str =
     "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
@@ -135,14 +136,9 @@ struct Over {
 }
 
 impl Planned for Over {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        let call = PhysicalCall {
-            id: 0,
-            operation: Operation::TransactWriteItems,
-            body: self.body,
-            retry_throttled: false,
-        };
-        Box::new(OneCall::new(call, Some(self.finish)))
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        let Over { body, finish, .. } = *self;
+        Box::pin(one_call(calls, Operation::TransactWriteItems, body, Some(finish)))
     }
 
     fn explain(&self) -> Explanation {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{
     Bindings, Checks, Condition, Fresh, Kind as Parameter, MAX_EXPRESSION, Projection,
 };
@@ -27,7 +28,7 @@ use crate::request::{Changes, Request, set_members};
 use crate::rows::fetch::{Fetch, add};
 use crate::rows::keys;
 use crate::splice::Splice;
-use crate::{Execution, PhysicalCall, Step};
+use crate::{Answer, Calls, PhysicalCall};
 
 /// The plan of a Scan of a table with counters, not of an index.
 pub(crate) fn plan(
@@ -173,18 +174,18 @@ struct Scan {
 }
 
 impl Planned for Scan {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        let next = Some(self.body.clone());
-        Box::new(Scanning {
-            plan: *self,
-            next,
-            asked: None,
-            rounds: 0,
-            items: Vec::new(),
-            more: false,
-            capacity: None,
-            fetch: None,
-            failed: None,
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move {
+            let mut page = self.page(calls).await?;
+            let mut fetch = None;
+            if let Some(complete) = &self.complete {
+                let fetch = fetch.insert(complete.fetch(&page.items)?);
+                fetch.read_all(calls).await?;
+                if let Some(capacity) = fetch.capacity.take() {
+                    add(page.capacity.get_or_insert(Json::Null), capacity);
+                }
+            }
+            self.answer(&page, fetch.as_ref()).map(Answer::from)
         })
     }
 
@@ -196,150 +197,116 @@ impl Planned for Scan {
     }
 }
 
-/// Such a Scan under way.
-struct Scanning {
-    plan: Scan,
-    /// The next page's request.
-    next: Option<Bytes>,
-    /// How many rows were asked for.
-    asked: Option<usize>,
-    rounds: u32,
-    /// The items of the page, keys logical.
+/// A page of it.
+#[derive(Default)]
+struct Page {
+    /// Whole items as far as row 0 has them, keys logical.
     items: Vec<Bytes>,
+    /// Whether more follows.
     more: bool,
     capacity: Option<Json>,
-    fetch: Option<Fetch>,
-    failed: Option<Error>,
 }
 
-impl Scanning {
-    fn take(&mut self, body: &Bytes) -> Result<(), Malformed> {
+impl Scan {
+    /// Reads on until there is something to show.
+    async fn page(&self, calls: &mut dyn Calls) -> Result<Page, Error> {
+        let mut page = Page::default();
+        let (mut body, mut rounds) = (self.body.clone(), 0_u32);
+        loop {
+            // Where most rows are left out, more are asked for from round to round.
+            let left = self.limit.map(|limit| limit - page.items.len().min(limit));
+            let asked = left.map(|left| left.saturating_mul(1 << rounds.min(12)).min(100_000));
+            if let Some(asked) = asked {
+                body = set_members(&body, &vec![("Limit", Some(asked.to_string().into_bytes()))])?;
+            }
+            let call = PhysicalCall::only(Operation::Scan, body);
+            let answer = calls.one(PhysicalCall { retry_throttled: rounds > 0, ..call }).await?;
+            let next = self.take(&mut page, &answer, asked);
+            match next.map_err(|Malformed| unreadable(Operation::Scan))? {
+                Some(next) => body = next,
+                None => return Ok(page),
+            }
+            rounds += 1;
+        }
+    }
+
+    /// Takes the answer to a request for so many rows. Returns the next one, if the page needs it.
+    fn take(&self, page: &mut Page, body: &Bytes, asked: Option<usize>) -> Result<Option<Bytes>, Malformed> {
         let [items, last, capacity] =
             json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
         if let Some(capacity) = capacity.and_then(|raw| serde_json::from_slice(raw).ok()) {
-            add(self.capacity.get_or_insert(Json::Null), capacity);
+            add(page.capacity.get_or_insert(Json::Null), capacity);
         }
-        let partition = &self.plan.table.key.partition;
+        let partition = &self.table.key.partition;
         let items = json::elements(items.ok_or(Malformed)?)?;
         let read = items.len();
         for item in items {
             let key = json::member(item, &partition.name)?.ok_or(Malformed)?;
             let key = KeyText::read(key, partition.key_type).ok_or(Malformed)?;
-            if !self.plan.table.is_part(&key.bytes) {
+            if !self.table.is_part(&key.bytes) {
                 let item = body.slice_ref(item);
                 let mut splice = Splice::new(&item);
-                strip_object(&self.plan.table, &item, &mut splice)?;
-                self.items.push(splice.finish(&item));
+                strip_object(&self.table, &item, &mut splice)?;
+                page.items.push(splice.finish(&item));
             }
         }
         let last = last.filter(|last| *last != b"null");
-        if let Some(limit) = self.plan.limit
-            && self.items.len() >= limit
+        if let Some(limit) = self.limit
+            && page.items.len() >= limit
         {
-            self.more = last.is_some() || self.items.len() > limit;
-            self.items.truncate(limit);
-            return Ok(());
+            page.more = last.is_some() || page.items.len() > limit;
+            page.items.truncate(limit);
+            return Ok(None);
         }
-        let Some(last) = last else { return Ok(()) };
+        let Some(last) = last else { return Ok(None) };
         // A page ends at its limit, or at 1 MB.
-        let full = self.asked.is_none_or(|asked| read < asked);
-        if full && !self.items.is_empty() {
-            self.more = true;
-            return Ok(());
+        let full = asked.is_none_or(|asked| read < asked);
+        if full && !page.items.is_empty() {
+            page.more = true;
+            return Ok(None);
         }
-        self.rounds += 1;
-        let next = json::splice_members(&self.plan.body, &[("ExclusiveStartKey", Some(last))])?;
-        self.next = Some(Bytes::from(next));
-        Ok(())
+        let next = json::splice_members(&self.body, &[("ExclusiveStartKey", Some(last))])?;
+        Ok(Some(Bytes::from(next)))
     }
 
-    fn next(&mut self) -> Result<Step, Error> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
-        if let Some(body) = self.next.take() {
-            // Where most rows are left out, more are asked for from round to round.
-            let left = self.plan.limit.map(|limit| limit - self.items.len().min(limit));
-            self.asked = left.map(|left| left.saturating_mul(1 << self.rounds.min(12)).min(100_000));
-            let body = match self.asked {
-                None => body,
-                Some(asked) => set_members(&body, &vec![("Limit", Some(asked.to_string().into_bytes()))])?,
-            };
-            let call =
-                PhysicalCall { id: 0, operation: Operation::Scan, body, retry_throttled: self.rounds > 0 };
-            return Ok(Step::Call(vec![call]));
-        }
-        if let Some(complete) = &self.plan.complete {
-            let fetch = match &mut self.fetch {
-                Some(fetch) => fetch,
-                none => none.insert(complete.fetch(&self.items)?),
-            };
-            fetch.settle()?;
-            let calls = fetch.calls();
-            if !calls.is_empty() {
-                return Ok(Step::Call(calls));
-            }
-            if let Some(capacity) = fetch.capacity.take() {
-                add(self.capacity.get_or_insert(Json::Null), capacity);
-            }
-        }
-        Ok(Step::Done(self.done()))
-    }
-
-    fn done(&self) -> Result<Bytes, Error> {
+    fn answer(&self, page: &Page, fetch: Option<&Fetch>) -> Result<Bytes, Error> {
         let broken = |Malformed| unreadable(Operation::Scan);
         let (mut shown, mut kept) = (vec![b'['], 0_usize);
-        for item in &self.items {
-            let item = match (&self.plan.complete, &self.fetch) {
+        for item in &page.items {
+            let item = match (&self.complete, fetch) {
                 (Some(complete), Some(fetch)) => complete.whole(item, fetch)?,
                 _ => item.clone(),
             };
-            if let Some(filter) = &self.plan.filter
+            if let Some(filter) = &self.filter
                 && !filter.holds(&read_attributes(&item, &filter.roots()).map_err(|_| broken(Malformed))?)
             {
                 continue;
             }
             kept += 1;
-            if self.plan.count {
+            if self.count {
                 continue;
             }
             if kept > 1 {
                 shown.push(b',');
             }
-            match &self.plan.projection {
+            match &self.projection {
                 None => shown.extend_from_slice(&item),
                 Some(projection) => project(projection, &item, &mut shown).map_err(broken)?,
             }
         }
         shown.push(b']');
         let mut answer = Object::new();
-        if !self.plan.count {
+        if !self.count {
             answer.raw("Items", &shown);
         }
         answer.raw("Count", kept.to_string().as_bytes());
-        answer.raw("ScannedCount", self.items.len().to_string().as_bytes());
-        if let (true, Some(last)) = (self.more, self.items.last()) {
-            answer.raw("LastEvaluatedKey", &keys::key(&self.plan.table, last).map_err(broken)?);
+        answer.raw("ScannedCount", page.items.len().to_string().as_bytes());
+        if let (true, Some(last)) = (page.more, page.items.last()) {
+            answer.raw("LastEvaluatedKey", &keys::key(&self.table, last).map_err(broken)?);
         }
-        if let Some(capacity) = &self.capacity {
+        if let Some(capacity) = &page.capacity {
             answer.raw("ConsumedCapacity", capacity.to_string().as_bytes());
         }
         Ok(Bytes::from(answer.finish()))
-    }
-}
-
-impl Execution for Scanning {
-    fn step(&mut self) -> Step {
-        self.next().unwrap_or_else(|error| Step::Done(Err(error)))
-    }
-
-    fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
-        let taken = match &mut self.fetch {
-            Some(fetch) => fetch.take(answer),
-            None => answer.and_then(|body| self.take(&body).map_err(|Malformed| unreadable(Operation::Scan))),
-        };
-        if let Err(error) = taken {
-            self.failed.get_or_insert(error);
-        }
     }
 }

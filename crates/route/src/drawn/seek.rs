@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Fresh, Projection};
 use heatsink_dynamo::json;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
@@ -20,7 +21,7 @@ use crate::refusal::own;
 use crate::request::{Request, malformed, quoted};
 use crate::rows::fetch::{Fetch, add};
 use crate::rows::keys;
-use crate::{Execution, Outlook, PhysicalCall, Router, Step, partiql};
+use crate::{Answer, Calls, PhysicalCall, Router, partiql};
 
 /// How often a write is sent to an item that has moved meanwhile, before the client is told.
 const ATTEMPTS: u32 = 8;
@@ -113,19 +114,11 @@ struct Look {
 }
 
 impl Planned for Seek {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        let known = self.retry.as_ref().and_then(|retry| self.router.tokens.get(retry, &self.named));
-        let state = match known {
-            Some(places) => State::Planning(places),
-            None => State::Starting,
-        };
-        Box::new(Seeking {
-            plan: *self,
-            state,
-            attempts: 0,
-            refused: None,
-            capacity: Vec::new(),
-            failed: None,
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move {
+            let mut looked = Vec::new();
+            let answer = self.carry_out(calls, &mut looked).await?;
+            Ok(Answer { body: with_capacity(answer.body, looked), ..answer })
         })
     }
 
@@ -148,163 +141,137 @@ impl Planned for Seek {
     }
 }
 
-/// Such a request under way.
-struct Seeking {
-    plan: Seek,
-    state: State,
-    /// How often it was carried out.
-    attempts: u32,
-    /// The error of the last time, if that may be because an item has moved.
-    refused: Option<(Error, Places)>,
-    /// What looking consumed, by table.
-    capacity: Vec<Json>,
-    failed: Option<Error>,
-}
-
-enum State {
-    Starting,
-    Looking(Vec<(Arc<Table>, Fetch)>),
-    Planning(Places),
-    Running(Box<dyn Execution>, Places),
-    /// The cursor is refused with this error, unless the store has words of its own for it.
-    Refusing(Error),
-    Over,
-}
-
-impl Seeking {
-    fn next(&mut self) -> Result<Step, Error> {
+impl Seek {
+    /// Looks, and carries the request out, until it meets no item that has moved meanwhile. `looked` is what looking consumes.
+    async fn carry_out(&self, calls: &mut dyn Calls, looked: &mut Vec<Json>) -> Result<Answer, Error> {
+        let mut known = self.retry.as_ref().and_then(|retry| self.router.tokens.get(retry, &self.named));
+        let (mut refused, mut attempts): (Option<(Error, Places)>, u32) = (None, 0);
         loop {
-            if let Some(error) = self.failed.take() {
+            let places = match known.take() {
+                Some(places) => places,
+                None => self.seek(calls, looked).await?,
+            };
+            if let Some((error, before)) = refused.take()
+                && before == places
+            {
                 return Err(error);
             }
-            match &mut self.state {
-                State::Starting => self.state = State::Looking(self.plan.fetches()?),
-                State::Looking(fetches) => {
-                    let mut calls = Vec::new();
-                    for (at, (_, fetch)) in fetches.iter_mut().enumerate() {
-                        fetch.settle()?;
-                        calls.extend(
-                            fetch
-                                .calls()
-                                .into_iter()
-                                .map(|call| PhysicalCall { id: at * CALLS + call.id, ..call }),
-                        );
+            attempts += 1;
+            if attempts > ATTEMPTS {
+                return Err(Error::unavailable(
+                    "An item was moved again and again while it was written to; nothing was written. Try again",
+                    Outcome::NotDone,
+                ));
+            }
+            match self.plan_at(&places)?.run(calls).await {
+                Err(error) => {
+                    if let Some(retry) = self.retry.as_ref().filter(|_| error.outcome != Outcome::Unknown) {
+                        self.router.tokens.forget(retry);
                     }
-                    if !calls.is_empty() {
-                        return Ok(Step::Call(calls));
-                    }
-                    let places = match self.places() {
-                        Err(error)
-                            if self.plan.cursor && self.plan.operation != Operation::ExecuteStatement =>
-                        {
-                            self.state = State::Refusing(error);
-                            let body = json::splice_members(&self.plan.body, &[("Limit", Some(b"1"))]);
-                            let body = body.map_or_else(|_| self.plan.body.clone(), Bytes::from);
-                            let operation = self.plan.operation;
-                            return Ok(Step::Call(vec![PhysicalCall {
-                                id: 0,
-                                operation,
-                                body,
-                                retry_throttled: true,
-                            }]));
-                        }
-                        places => places?,
-                    };
-                    if let Some((error, before)) = self.refused.take()
-                        && before == places
-                    {
+                    if !guarded(&error) || places.values().all(Option::is_none) {
                         return Err(error);
                     }
-                    self.state = State::Planning(places);
+                    refused = Some((error, places));
                 }
-                State::Planning(places) => {
-                    let places = std::mem::take(places);
-                    self.attempts += 1;
-                    if self.attempts > ATTEMPTS {
-                        return Err(Error::unavailable(
-                            "An item was moved again and again while it was written to; nothing was written. Try again",
-                            Outcome::NotDone,
-                        ));
-                    }
-                    if let Some(retry) = &self.plan.retry {
-                        self.plan.router.tokens.put(retry, &places);
-                    }
-                    let found = Found { inner: Arc::clone(&self.plan.layouts), places: places.clone() };
-                    let request = Request::read(&self.plan.body)?;
-                    let table = self.plan.named.first().and_then(|one| self.plan.layouts.table(&one.table));
-                    let table = table.ok_or_else(malformed)?;
-                    let plan = self.plan.router.plan_noting(self.plan.operation, &request, &table, &found)?;
-                    self.state = State::Running(plan.execute(), places);
-                }
-                State::Running(running, places) => match running.step() {
-                    Step::Call(calls) => return Ok(Step::Call(calls)),
-                    Step::Done(Ok(body)) => {
-                        let body = self.with_capacity(body);
-                        return Ok(Step::Done(Ok(body)));
-                    }
-                    Step::Done(Err(error)) => {
-                        if let Some(retry) =
-                            self.plan.retry.as_ref().filter(|_| error.outcome != Outcome::Unknown)
-                        {
-                            self.plan.router.tokens.forget(retry);
-                        }
-                        if !guarded(&error) || places.values().all(Option::is_none) {
-                            return Err(error);
-                        }
-                        self.refused = Some((error, std::mem::take(places)));
-                        self.state = State::Starting;
-                    }
-                },
-                State::Refusing(error) => return Err(error.clone()),
-                State::Over => return Err(Error::internal("A plan that was done was asked for more")),
+                answer => return answer,
             }
         }
     }
 
-    /// Where the items were found.
-    fn places(&mut self) -> Result<Places, Error> {
-        let State::Looking(fetches) = std::mem::replace(&mut self.state, State::Over) else {
-            return Ok(Places::new());
+    /// The plan of the request, of whose items it is known where they lie.
+    fn plan_at(&self, places: &Places) -> Result<Plan, Error> {
+        if let Some(retry) = &self.retry {
+            self.router.tokens.put(retry, places);
+        }
+        let found = Found { inner: Arc::clone(&self.layouts), places: places.clone() };
+        let request = Request::read(&self.body)?;
+        let table = self.named.first().and_then(|one| self.layouts.table(&one.table));
+        let table = table.ok_or_else(malformed)?;
+        self.router.plan_noting(self.operation, &request, &table, &found)
+    }
+
+    /// Looks for the items.
+    async fn seek(&self, calls: &mut dyn Calls, looked: &mut Vec<Json>) -> Result<Places, Error> {
+        let mut fetches = self.fetches()?;
+        loop {
+            let mut round: Vec<PhysicalCall> = Vec::new();
+            for (at, (_, fetch)) in fetches.iter_mut().enumerate() {
+                let calls = fetch.calls()?.into_iter();
+                round.extend(calls.map(|call| PhysicalCall { id: at * CALLS + call.id, ..call }));
+            }
+            if round.is_empty() {
+                break;
+            }
+            let mut take = |id: usize, answer| {
+                let taken = fetches.get_mut(id / CALLS).map_or(Ok(()), |(_, fetch)| fetch.take(answer));
+                taken.map_err(not_done)
+            };
+            calls.round(round.into(), &mut take).await?;
+        }
+        let places = match self.places(&fetches) {
+            Err(error) if self.cursor && self.operation != Operation::ExecuteStatement => {
+                return Err(self.refusal(calls, error).await);
+            }
+            places => places?,
         };
+        looked.extend(fetches.into_iter().filter_map(|(_, fetch)| fetch.capacity));
+        Ok(places)
+    }
+
+    /// The refusal of a cursor: the store's own, if it has one.
+    async fn refusal(&self, calls: &mut dyn Calls, own: Error) -> Error {
+        let body = json::splice_members(&self.body, &[("Limit", Some(b"1"))]);
+        let body = body.map_or_else(|_| self.body.clone(), Bytes::from);
+        let call = PhysicalCall { retry_throttled: true, ..PhysicalCall::only(self.operation, body) };
+        calls.one(call).await.err().unwrap_or(own)
+    }
+
+    /// Where the items were found.
+    fn places(&self, fetches: &[(Arc<Table>, Fetch)]) -> Result<Places, Error> {
         let mut places = Places::new();
-        for one in &self.plan.named {
+        for one in &self.named {
             let Some((table, fetch)) = fetches.iter().find(|(table, _)| table.name == one.table) else {
                 continue;
             };
             let found = fetch.parts(&one.identity).map_or(&[][..], |parts| parts.rows.as_slice());
             let slot = match found {
-                [] if self.plan.cursor => return Err(lost(table)),
+                [] if self.cursor => return Err(lost(table)),
                 [] => None,
                 [(slot, _)] => Some(*slot),
-                _ if self.plan.cursor => return Err(lost(table)),
+                _ if self.cursor => return Err(lost(table)),
                 found => return Err(several(table, found.iter().map(|(slot, _)| *slot))),
             };
             places.insert((one.table.clone(), one.identity.clone()), slot);
         }
-        self.capacity.extend(fetches.into_iter().filter_map(|(_, fetch)| fetch.capacity));
         Ok(places)
     }
+}
 
-    /// The answer, with what looking consumed in what it says it consumed.
-    fn with_capacity(&mut self, body: Bytes) -> Bytes {
-        let consumed = json::member(&body, "ConsumedCapacity").ok().flatten();
-        let Some(mut consumed) = consumed.and_then(|raw| serde_json::from_slice::<Json>(raw).ok()) else {
-            return body;
-        };
-        for more in self.capacity.drain(..) {
-            match &mut consumed {
-                Json::Array(tables) => {
-                    match tables.iter_mut().find(|one| one["TableName"] == more["TableName"]) {
-                        Some(one) => add(one, single_capacity(more)),
-                        None => tables.push(more),
-                    }
+/// An answer, with what looking consumed in what it says it consumed.
+fn with_capacity(body: Bytes, looked: Vec<Json>) -> Bytes {
+    let consumed = json::member(&body, "ConsumedCapacity").ok().flatten();
+    let Some(mut consumed) = consumed.and_then(|raw| serde_json::from_slice::<Json>(raw).ok()) else {
+        return body;
+    };
+    for more in looked {
+        match &mut consumed {
+            Json::Array(tables) => {
+                match tables.iter_mut().find(|one| one["TableName"] == more["TableName"]) {
+                    Some(one) => add(one, single_capacity(more)),
+                    None => tables.push(more),
                 }
-                one => add(one, single_capacity(more)),
             }
+            one => add(one, single_capacity(more)),
         }
-        let text = consumed.to_string();
-        json::splice_members(&body, &[("ConsumedCapacity", Some(text.as_bytes()))]).map_or(body, Bytes::from)
     }
+    let text = consumed.to_string();
+    json::splice_members(&body, &[("ConsumedCapacity", Some(text.as_bytes()))]).map_or(body, Bytes::from)
+}
+
+/// An error of looking: the client's own request was not sent.
+fn not_done(mut error: Error) -> Error {
+    error.outcome = Outcome::NotDone;
+    error
 }
 
 /// Whether an error may be that of a condition that an item is where it was found.
@@ -321,43 +288,4 @@ fn lost(table: &Table) -> Error {
          key: the rule's shards are drawn at random (hash = \"random\"). Hand LastEvaluatedKey back with all its attributes",
         table.name
     ))
-}
-
-impl Execution for Seeking {
-    fn step(&mut self) -> Step {
-        self.next().unwrap_or_else(|error| Step::Done(Err(error)))
-    }
-
-    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-        match &mut self.state {
-            State::Running(running, _) => running.answer(id, answer),
-            State::Looking(fetches) => {
-                let fetch = fetches.get_mut(id / CALLS).map(|(_, fetch)| fetch);
-                if let Some(Err(mut error)) = fetch.map(|fetch| fetch.take(answer)) {
-                    error.outcome = Outcome::NotDone;
-                    self.failed.get_or_insert(error);
-                }
-            }
-            State::Refusing(refusal) => {
-                if let Err(error) = answer {
-                    *refusal = error;
-                }
-            }
-            State::Starting | State::Planning(_) | State::Over => {}
-        }
-    }
-
-    fn outlook(&self) -> Outlook {
-        match &self.state {
-            State::Running(running, _) => running.outlook(),
-            _ => Outlook::default(),
-        }
-    }
-
-    fn missing(&mut self) -> Vec<String> {
-        match &mut self.state {
-            State::Running(running, _) => running.missing(),
-            _ => Vec::new(),
-        }
-    }
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Condition, Path, Step as PathStep};
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::value::{read_item, write_item};
@@ -12,7 +13,7 @@ use serde_json::Value as Json;
 use super::token::Position;
 use crate::answer::unreadable;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
-use crate::{Execution, Outlook, Step};
+use crate::{Answer, Calls};
 
 /// Beyond this many bytes the next partition key waits for the next page.
 const PAGE: usize = 1 << 20;
@@ -51,20 +52,8 @@ impl Gather {
 }
 
 impl Planned for Gather {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        let Gather { parts, shape, limit, first } = *self;
-        Box::new(Gathering {
-            parts,
-            current: None,
-            part: first,
-            shape,
-            limit,
-            evaluated: 0,
-            read: 0,
-            shown: vec![b'['],
-            capacity: None,
-            missing: Vec::new(),
-        })
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(self.read(calls))
     }
 
     fn explain(&self) -> Explanation {
@@ -80,26 +69,54 @@ impl Planned for Gather {
     }
 }
 
-struct Gathering {
-    parts: VecDeque<Plan>,
-    current: Option<Box<dyn Execution>>,
+impl Gather {
+    async fn read(self: Box<Self>, calls: &mut dyn Calls) -> Result<Answer, Error> {
+        let Gather { mut parts, shape, limit, first } = *self;
+        let mut page = Page { part: first, evaluated: 0, read: 0, shown: vec![b'['], capacity: None };
+        let mut missing = Vec::new();
+        // Of a statement whose list of partition keys is empty there is none.
+        while let Some(part) = parts.pop_front() {
+            let answer = part.run(calls).await?;
+            missing.extend(answer.missing);
+            let taken = page.take(&shape, limit, &answer.body, parts.is_empty());
+            match taken.map_err(|Malformed| unreadable(Operation::ExecuteStatement))? {
+                More::Read => {}
+                More::At(position) => return Ok(page.answer(&shape, Some(&position), missing)),
+            }
+        }
+        Ok(page.answer(&shape, None, missing))
+    }
+}
+
+/// What is read, and shown, of a SELECT so far.
+struct Page {
     /// The number of the current part.
     part: usize,
-    shape: Shape,
-    limit: Option<usize>,
     /// Items read so far, shown or not.
     evaluated: usize,
     /// Their bytes.
     read: usize,
     shown: Vec<u8>,
     capacity: Option<Json>,
-    /// What the parts go without.
-    missing: Vec<String>,
 }
 
-impl Gathering {
-    /// Takes a part's page. Some where the answer ends with it: with the position behind it, if there is more.
-    fn take(&mut self, body: &[u8]) -> Result<Option<Option<Position>>, Malformed> {
+/// What follows a part.
+enum More {
+    /// The next one is read, if there is one.
+    Read,
+    /// The answer ends, and the next page goes on there.
+    At(Position),
+}
+
+impl Page {
+    /// Takes a part's page. `last_part`: no other follows.
+    fn take(
+        &mut self,
+        shape: &Shape,
+        limit: Option<usize>,
+        body: &[u8],
+        last_part: bool,
+    ) -> Result<More, Malformed> {
         let [items, last, capacity] =
             json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
         let mut items = json::elements(items.unwrap_or(b"[]"))?;
@@ -109,7 +126,7 @@ impl Gathering {
                 Some(sum) => add(sum, &capacity),
             }
         }
-        let room = self.limit.map(|limit| limit.saturating_sub(self.evaluated));
+        let room = limit.map(|limit| limit.saturating_sub(self.evaluated));
         let full = room.is_some_and(|room| items.len() >= room);
         let cut = room.is_some_and(|room| items.len() > room);
         let last = last.filter(|last| *last != b"null");
@@ -117,80 +134,32 @@ impl Gathering {
         for item in &items {
             self.evaluated += 1;
             self.read += item.len();
-            self.shape.show(item, &mut self.shown)?;
+            shape.show(item, &mut self.shown)?;
         }
-        let at = |part, after: Vec<u8>| Position { part, after: Some(Bytes::from(after)) };
+        let at = |part, after: Vec<u8>| More::At(Position { part, after: Some(Bytes::from(after)) });
         if let (true, Some(item)) = (cut, items.last()) {
-            return Ok(Some(Some(at(self.part, self.shape.key(item)?))));
+            return Ok(at(self.part, shape.key(item)?));
         }
         if let Some(last) = last {
-            return Ok(Some(Some(at(self.part, last.to_vec()))));
+            return Ok(at(self.part, last.to_vec()));
         }
         self.part += 1;
         // DynamoDB gives a position whenever the limit is reached: here that of what comes next, if anything does.
-        if full && !items.is_empty() {
-            return Ok(Some(Some(Position { part: self.part, after: None })));
-        }
-        if self.parts.is_empty() {
-            return Ok(Some(None));
-        }
-        let more = || Position { part: self.part, after: None };
-        Ok((self.read >= PAGE).then(|| Some(more())))
+        let ends = full && !items.is_empty() || !last_part && self.read >= PAGE;
+        Ok(if ends { More::At(Position { part: self.part, after: None }) } else { More::Read })
     }
 
-    fn finish(&mut self, more: Option<&Position>) -> Bytes {
+    fn answer(mut self, shape: &Shape, more: Option<&Position>, missing: Vec<String>) -> Answer {
         self.shown.push(b']');
         let mut answer = Object::new();
         answer.raw("Items", &self.shown);
         if let Some(position) = more {
-            answer.string("NextToken", &position.write(self.shape.fingerprint, self.shape.order.as_deref()));
+            answer.string("NextToken", &position.write(shape.fingerprint, shape.order.as_deref()));
         }
         if let Some(capacity) = &self.capacity {
             answer.raw("ConsumedCapacity", capacity.to_string().as_bytes());
         }
-        Bytes::from(answer.finish())
-    }
-}
-
-impl Execution for Gathering {
-    fn step(&mut self) -> Step {
-        loop {
-            let Some(current) = &mut self.current else {
-                match self.parts.pop_front() {
-                    Some(part) => self.current = Some(part.execute()),
-                    // A statement whose list of partition keys is empty.
-                    None => return Step::Done(Ok(self.finish(None))),
-                }
-                continue;
-            };
-            match current.step() {
-                Step::Call(calls) => return Step::Call(calls),
-                Step::Done(Err(error)) => return Step::Done(Err(error)),
-                Step::Done(Ok(body)) => {
-                    self.missing.extend(current.missing());
-                    self.current = None;
-                    match self.take(&body) {
-                        Err(Malformed) => return Step::Done(Err(unreadable(Operation::ExecuteStatement))),
-                        Ok(None) => {}
-                        Ok(Some(more)) => return Step::Done(Ok(self.finish(more.as_ref()))),
-                    }
-                }
-            }
-        }
-    }
-
-    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-        if let Some(current) = &mut self.current {
-            current.answer(id, answer);
-        }
-    }
-
-    fn outlook(&self) -> Outlook {
-        self.current.as_ref().map_or_else(Outlook::default, |current| current.outlook())
-    }
-
-    fn missing(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.missing)
+        Answer { body: Bytes::from(answer.finish()), missing }
     }
 }
 
@@ -296,19 +265,11 @@ impl Refused {
 }
 
 impl Planned for Refused {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        self
+    fn run<'a>(self: Box<Self>, _calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(std::future::ready(Err(self.0)))
     }
 
     fn explain(&self) -> Explanation {
         Explanation::refused(&self.0)
     }
-}
-
-impl Execution for Refused {
-    fn step(&mut self) -> Step {
-        Step::Done(Err(self.0.clone()))
-    }
-
-    fn answer(&mut self, _id: usize, _answer: Result<Bytes, Error>) {}
 }

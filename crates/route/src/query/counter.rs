@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Fresh};
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{Error, KeyValue, Operation};
@@ -18,7 +19,7 @@ use super::lanes::{Lanes, physical};
 use super::page::{Capacity, span};
 use super::range::Condition;
 use super::request::{Query, Unplanned};
-use super::scatter::{Collected, Progress, Scatter, Wanted};
+use super::scatter::{Collected, Scatter, Wanted};
 use super::shape::{Gathering, attributes};
 use super::template::{Ask, Expressions, Template};
 use super::{Key, one_shard};
@@ -26,7 +27,7 @@ use crate::counter::fold::fold;
 
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::rows::keys::{self, Identity};
-use crate::{Execution, Outlook, PhysicalCall, Router, Step, answer};
+use crate::{Answer, Calls, PhysicalCall, Router, answer};
 
 /// The plan of a Query for the key of a counter, on the table.
 pub(super) fn plan(router: &Router, query: &Query<'_>, layout: &Arc<Layout>) -> Result<Plan, Unplanned> {
@@ -81,16 +82,17 @@ struct Summed {
 }
 
 impl Planned for Summed {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        let scatter = Scatter::new(Arc::clone(&self.wanted));
-        Box::new(Summing {
-            plan: *self,
-            scatter,
-            page: None,
-            range: None,
-            open: Vec::new(),
-            parts: HashMap::new(),
-            failed: None,
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move {
+            let mut page = Scatter::new(Arc::clone(&self.wanted)).collect(calls).await?;
+            let page = match page.rows.is_empty() {
+                true => page,
+                false => {
+                    let parts = self.parts(calls, &mut page).await?;
+                    self.folded(page, &parts)?
+                }
+            };
+            self.wanted.gathering.shape.answer(&page, None).map(Answer::from)
         })
     }
 
@@ -113,57 +115,60 @@ impl Planned for Summed {
     }
 }
 
-/// Such a Query under way.
-struct Summing {
-    plan: Summed,
-    scatter: Scatter,
-    /// What shard 0 gave.
-    page: Option<Collected>,
-    /// The sort keys of that.
-    range: Option<Condition>,
-    /// The shards that have to be asked, and where each goes on.
-    open: Vec<(usize, Option<Bytes>)>,
-    parts: HashMap<Identity, Vec<Bytes>>,
-    failed: Option<Error>,
-}
+/// The parts of items, as the other shards have them.
+type Parts = HashMap<Identity, Vec<Bytes>>;
 
-impl Summing {
-    fn next(&mut self) -> Result<Step, Error> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
+impl Summed {
+    /// Reads what the other shards have of the items of a page.
+    async fn parts(&self, calls: &mut dyn Calls, page: &mut Collected) -> Result<Parts, Error> {
+        let range = self.range(page)?;
+        let mut parts = Parts::new();
+        let mut round: Vec<PhysicalCall> =
+            (0..self.others.len()).filter_map(|shard| self.call(shard, range.as_ref(), None)).collect();
+        while !round.is_empty() {
+            let mut next = Vec::new();
+            let mut take = |shard, answer: Result<Bytes, Error>| {
+                let start = self.take(&mut parts, page, &answer?);
+                let start = start.map_err(|Malformed| answer::unreadable(Operation::Query))?;
+                next.extend(start.and_then(|start| self.call(shard, range.as_ref(), Some(&start))));
+                Ok(())
+            };
+            calls.round(round.into(), &mut take).await?;
+            round = next;
         }
-        if self.page.is_none() {
-            match self.scatter.advance()? {
-                Progress::Calls(calls) => return Ok(Step::Call(calls)),
-                Progress::Collected(page) => {
-                    if !page.rows.is_empty() {
-                        self.range = self.range(&page)?;
-                        self.open = (0..self.plan.others.len()).map(|at| (at, None)).collect();
-                    }
-                    self.page = Some(page);
-                }
-            }
-        }
-        if !self.open.is_empty() {
-            let open = std::mem::take(&mut self.open);
-            let calls = open.into_iter().filter_map(|(at, start)| self.call(at, start.as_deref()));
-            return Ok(Step::Call(calls.collect()));
-        }
-        let page = self.page.take().unwrap_or_default();
-        let page = self.folded(page)?;
-        Ok(Step::Done(self.plan.wanted.gathering.shape.answer(&page, None)))
+        Ok(parts)
     }
 
-    fn call(&self, at: usize, start: Option<&[u8]>) -> Option<PhysicalCall> {
-        let partition = self.plan.others.get(at)?;
-        let ask = Ask { partition, condition: self.range.as_ref(), start, limit: None };
-        let body = self.plan.template.body(ask);
-        Some(PhysicalCall { id: at, operation: Operation::Query, body, retry_throttled: true })
+    fn call(&self, shard: usize, range: Option<&Condition>, start: Option<&[u8]>) -> Option<PhysicalCall> {
+        let partition = self.others.get(shard)?;
+        let body = self.template.body(Ask { partition, condition: range, start, limit: None });
+        let call = PhysicalCall::only(Operation::Query, body);
+        Some(PhysicalCall { id: shard, retry_throttled: true, ..call })
+    }
+
+    /// Takes a shard's answer. Returns where the shard goes on, if it has more.
+    fn take(
+        &self,
+        parts: &mut Parts,
+        page: &mut Collected,
+        body: &Bytes,
+    ) -> Result<Option<Bytes>, Malformed> {
+        let [items, last, capacity] =
+            json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
+        for item in json::elements(items.ok_or(Malformed)?)? {
+            let (identity, _) = keys::stored(&self.wanted.gathering.shape.table, item)?;
+            parts.entry(identity).or_default().push(body.slice_ref(item));
+        }
+        let capacity: Option<Capacity> = capacity.and_then(|raw| serde_json::from_slice(raw).ok());
+        if let Some(capacity) = &capacity {
+            page.capacity.get_or_insert_default().add(capacity);
+        }
+        Ok(last.filter(|last| *last != b"null").map(|last| body.slice_ref(last)))
     }
 
     /// The sort keys from a page's first row to its last; `None` in a table without sort key.
     fn range(&self, page: &Collected) -> Result<Option<Condition>, Error> {
-        let Some(sort) = &self.plan.wanted.gathering.shape.table.key.sort else { return Ok(None) };
+        let Some(sort) = &self.wanted.gathering.shape.table.key.sort else { return Ok(None) };
         let key = |row| {
             let raw = page.item(row).and_then(|item| json::member(item, &sort.name).ok()?);
             let key = raw.and_then(|raw| KeyValue::read(raw, sort).ok()).map(KeyValue::into_owned);
@@ -177,16 +182,16 @@ impl Summing {
         }))
     }
 
-    fn folded(&self, mut page: Collected) -> Result<Collected, Error> {
-        let table = &self.plan.wanted.gathering.shape.table;
+    fn folded(&self, mut page: Collected, parts: &Parts) -> Result<Collected, Error> {
+        let table = &self.wanted.gathering.shape.table;
         let broken = |Malformed| answer::unreadable(Operation::Query);
         for row in &mut page.rows {
             let whole = page.pages.get(row.page).and_then(|page| page.get(row.item.clone()));
             let item = whole.ok_or_else(|| broken(Malformed))?;
             let (identity, _) = keys::stored(table, item).map_err(broken)?;
-            let Some(parts) = self.parts.get(&identity) else { continue };
+            let Some(parts) = parts.get(&identity) else { continue };
             let row0 = Bytes::copy_from_slice(item);
-            let item = fold(&self.plan.counted, &row0, parts.iter().map(|part| &**part))?;
+            let item = fold(&self.counted, &row0, parts.iter().map(|part| &**part))?;
             let partition = json::member(&item, &table.key.partition.name).map_err(broken)?;
             row.partition = partition.and_then(|partition| span(&item, partition)).unwrap_or_default();
             row.item = 0..item.len();
@@ -194,43 +199,5 @@ impl Summing {
             page.pages.push(item);
         }
         Ok(page)
-    }
-
-    fn take(&mut self, at: usize, body: &Bytes) -> Result<(), Malformed> {
-        let [items, last, capacity] =
-            json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
-        for item in json::elements(items.ok_or(Malformed)?)? {
-            let (identity, _) = keys::stored(&self.plan.wanted.gathering.shape.table, item)?;
-            self.parts.entry(identity).or_default().push(body.slice_ref(item));
-        }
-        if let Some(last) = last.filter(|last| *last != b"null") {
-            self.open.push((at, Some(body.slice_ref(last))));
-        }
-        let capacity: Option<Capacity> = capacity.and_then(|raw| serde_json::from_slice(raw).ok());
-        if let (Some(page), Some(capacity)) = (&mut self.page, &capacity) {
-            page.capacity.get_or_insert_default().add(capacity);
-        }
-        Ok(())
-    }
-}
-
-impl Execution for Summing {
-    fn step(&mut self) -> Step {
-        self.next().unwrap_or_else(|error| Step::Done(Err(error)))
-    }
-
-    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-        if self.page.is_none() {
-            return self.scatter.answer(id, answer);
-        }
-        let taken = answer
-            .and_then(|body| self.take(id, &body).map_err(|Malformed| answer::unreadable(Operation::Query)));
-        if let Err(error) = taken {
-            self.failed.get_or_insert(error);
-        }
-    }
-
-    fn outlook(&self) -> Outlook {
-        if self.page.is_none() { self.scatter.outlook() } else { Outlook::default() }
     }
 }

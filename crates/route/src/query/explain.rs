@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::{KeyValue, Operation};
+use futures::future::BoxFuture;
+use heatsink_dynamo::{Error, KeyValue, Operation};
 
 use super::inverted::Inverted;
 use super::page::count;
 use super::scatter::{Scatter, Wanted};
-use super::strong::Strong;
+use super::strong;
 use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Planned};
-use crate::{Execution, PhysicalCall};
+use crate::{Answer, Calls, PhysicalCall};
 
 /// A plan of several rounds.
 pub(crate) enum Gather {
@@ -24,11 +25,11 @@ pub(crate) enum Gather {
 }
 
 impl Planned for Gather {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
         match *self {
-            Gather::Shards { wanted, strong: false, .. } => Box::new(Scatter::new(wanted)),
-            Gather::Shards { wanted, strong: true, .. } => Box::new(Strong::new(wanted)),
-            Gather::Inverted(inverted) => inverted,
+            Gather::Shards { wanted, strong: false, .. } => Box::pin(Scatter::read(wanted, calls)),
+            Gather::Shards { wanted, strong: true, .. } => Box::pin(strong::read(wanted, calls)),
+            Gather::Inverted(inverted) => Box::pin(inverted.read(calls)),
         }
     }
 

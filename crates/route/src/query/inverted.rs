@@ -27,7 +27,7 @@ use super::shape::Gathering;
 use super::share::PAGE_BYTES;
 use super::template::Ask;
 use super::{Key, slot_of, stable};
-use crate::{Execution, PhysicalCall, Step};
+use crate::{Answer, Calls, PhysicalCall};
 
 /// The order of rows: the index's sort key, unless that is the table's partition key; the logical partition key; the table's sort key; and where
 /// shards are drawn, so that several items can have one key, the slot.
@@ -62,7 +62,6 @@ pub(crate) struct Inverted {
     /// Whether rows were left out because the page is full.
     more: bool,
     capacity: Option<Capacity>,
-    failed: Option<Error>,
 }
 
 impl Inverted {
@@ -155,7 +154,6 @@ impl Inverted {
             pages: Vec::new(),
             more: false,
             capacity: None,
-            failed: None,
         }
     }
 
@@ -183,6 +181,30 @@ impl Inverted {
             PhysicalCall { id, operation: Operation::Query, body, retry_throttled: true }
         })
         .collect()
+    }
+
+    /// Carries the Query out.
+    ///
+    /// # Errors
+    /// The first error of a lane.
+    pub(crate) async fn read(mut self: Box<Self>, calls: &mut dyn Calls) -> Result<Answer, Error> {
+        loop {
+            let round = self.calls();
+            if round.is_empty() {
+                break;
+            }
+            calls.round(round.into(), &mut |lane, answer| self.take(lane, answer?)).await?;
+        }
+        let turning = self.turning.clone().filter(|_| self.ends_in_ties());
+        let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
+        let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
+        let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
+        let page = Collected { pages, rows, more, capacity, tied: false };
+        let answer = self.gathering.shape.answer(&page, None)?;
+        Ok(match turning {
+            Some(attribute) => self.mark(&answer, &attribute)?.into(),
+            None => answer.into(),
+        })
     }
 
     fn take(&mut self, number: usize, body: Bytes) -> Result<(), Error> {
@@ -381,32 +403,4 @@ fn place(
         false => Slot::default(),
     };
     Ok((at, partition, sort, slot))
-}
-
-impl Execution for Inverted {
-    fn step(&mut self) -> Step {
-        if let Some(error) = self.failed.take() {
-            return Step::Done(Err(error));
-        }
-        let calls = self.calls();
-        if !calls.is_empty() {
-            return Step::Call(calls);
-        }
-        let turning = self.turning.clone().filter(|_| self.ends_in_ties());
-        let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
-        let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
-        let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
-        let answer =
-            self.gathering.shape.answer(&Collected { pages, rows, more, capacity, tied: false }, None);
-        Step::Done(match turning {
-            Some(attribute) => answer.and_then(|answer| self.mark(&answer, &attribute)),
-            None => answer,
-        })
-    }
-
-    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-        if let Err(error) = answer.and_then(|body| self.take(id, body)) {
-            self.failed.get_or_insert(error);
-        }
-    }
 }

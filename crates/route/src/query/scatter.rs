@@ -18,10 +18,7 @@ use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
 use super::template::Ask;
 use crate::directory::not_done;
 use crate::refusal::own;
-use crate::{Execution, Outlook, PhysicalCall, Step};
-
-/// Beyond the numbers of all lanes.
-const ENTRIES: usize = usize::MAX / 2;
+use crate::{Answer, Calls, PhysicalCall, Round};
 
 /// How many bytes the bodies of one round hold, and how many its answers are expected to. What is beyond them waits for the next round.
 const ROUND_BODIES: usize = 16 * 1024 * 1024;
@@ -61,9 +58,6 @@ pub(crate) struct Scatter {
     read: (f64, usize),
     /// Bytes of the pages in [`Self::collected`].
     held: usize,
-    /// What is known of the last round's calls.
-    outlook: Outlook,
-    failed: Option<Error>,
     /// The shards that are left out, and the error of the first.
     missing: Vec<Slot>,
     left_out: Option<Error>,
@@ -88,8 +82,6 @@ struct Opening {
     kept: Vec<Bucket>,
     /// Buckets in which something was found, that are yet to be entered.
     news: Vec<Bucket>,
-    /// Those that are being entered.
-    entering: Vec<Bucket>,
 }
 
 /// A page gathered from all shards.
@@ -112,14 +104,6 @@ impl Collected {
     }
 }
 
-/// What a gathered Query does next.
-pub(crate) enum Progress {
-    /// These calls.
-    Calls(Vec<PhysicalCall>),
-    /// Nothing: its page is full, or at the end.
-    Collected(Collected),
-}
-
 impl Scatter {
     pub(crate) fn new(wanted: Arc<Wanted>) -> Self {
         let mut scatter = Scatter {
@@ -131,8 +115,6 @@ impl Scatter {
             evaluated: 0.0,
             read: (0.0, 0),
             held: 0,
-            outlook: Outlook::default(),
-            failed: None,
             missing: Vec::new(),
             left_out: None,
             passed: Vec::new(),
@@ -176,14 +158,22 @@ impl Scatter {
         }
     }
 
-    /// Goes on.
+    /// Carries a Query out.
     ///
     /// # Errors
     /// The first error of a shard.
-    pub(crate) fn advance(&mut self) -> Result<Progress, Error> {
-        if let Some(error) = self.failed.take() {
-            return Err(error);
-        }
+    pub(crate) async fn read(wanted: Arc<Wanted>, calls: &mut dyn Calls) -> Result<Answer, Error> {
+        let mut scatter = Scatter::new(Arc::clone(&wanted));
+        let page = scatter.collect(calls).await?;
+        let body = wanted.gathering.shape.answer(&page, None)?;
+        Ok(Answer { body, missing: scatter.missing.iter().map(label).collect() })
+    }
+
+    /// Gathers a page.
+    ///
+    /// # Errors
+    /// The first error of a shard.
+    pub(crate) async fn collect(&mut self, calls: &mut dyn Calls) -> Result<Collected, Error> {
         while !self.full() {
             match self.merge.advance() {
                 Next::Row(_, row) => {
@@ -193,21 +183,12 @@ impl Scatter {
                 Next::End => break,
                 Next::Blocked(lane) => {
                     self.let_go();
-                    let mut calls = self.round(lane);
-                    let opens = |call: &PhysicalCall| self.is_unopened(call.id);
-                    self.opening.rounds += u32::from(calls.iter().any(opens));
-                    // A bucket's page is read while the store still looks for others in the directory, and in shard 0 for what has no time.
-                    calls.sort_by_key(|call| {
-                        self.lanes.get(call.id).is_none_or(|lane| lane.slot.bucket.is_none())
-                    });
-                    return Ok(Progress::Calls(calls));
+                    let round = self.round(lane);
+                    calls.round(round, &mut |lane, answer| self.take_answer(lane, answer)).await?;
                 }
             }
         }
-        if let Some(calls) = self.entries() {
-            self.outlook = Outlook::default();
-            return Ok(Progress::Calls(calls));
-        }
+        self.enter_news(calls).await?;
         self.looked();
         if let (true, Some(error)) = (self.collected.pages.is_empty(), self.left_out.take()) {
             // Nothing could be read at all.
@@ -226,11 +207,11 @@ impl Scatter {
             if at_end { self.merge.has_more_at_hand() } else { limited || !self.merge.is_empty() };
         self.collected.tied = shape.marks == Marks::Ties
             && (at_end || self.merge.tied(Some(&shape.from).filter(|from| from.is_some())));
-        Ok(Progress::Collected(std::mem::take(&mut self.collected)))
+        Ok(std::mem::take(&mut self.collected))
     }
 
-    /// The calls of the next round, as many as its bounds let in. `blocked` is the lane without which the merge cannot go on.
-    fn round(&mut self, blocked: usize) -> Vec<PhysicalCall> {
+    /// The next round, of as many calls as its bounds let in. `blocked` is the lane without which the merge cannot go on.
+    fn round(&mut self, blocked: usize) -> Round {
         let mut shares = self.shares(Some(blocked));
         shares.sort_by_key(|(lane, _)| *lane != blocked);
         let size = self.item_size();
@@ -248,9 +229,11 @@ impl Scatter {
             answers += (count(share) * size).min(PAGE_BYTES);
             calls.push(call);
         }
-        calls.sort_by_key(|call| call.id);
-        self.outlook = Outlook { answers: bytes(answers), bodies: self.bodies_left(&calls) };
-        calls
+        self.opening.rounds += u32::from(calls.iter().any(|call| self.is_unopened(call.id)));
+        // A bucket's page is read while the store still looks for others in the directory, and in shard 0 for what has no time.
+        let bucket = |call: &PhysicalCall| self.lanes.get(call.id).and_then(|lane| lane.slot.bucket);
+        calls.sort_by_key(|call| (bucket(call).is_none(), call.id));
+        Round { answers: bytes(answers), bodies: self.bodies_left(&calls), calls }
     }
 
     /// How many bytes of bodies are sent at least: the merge gives no row before every shard was read. Which buckets will be, nobody knows.
@@ -280,20 +263,26 @@ impl Scatter {
         }
     }
 
-    /// The calls that enter the buckets in which something was found.
-    fn entries(&mut self) -> Option<Vec<PhysicalCall>> {
-        let Source::Buckets(buckets) = &self.wanted.source else { return None };
-        self.opening.entering = std::mem::take(&mut self.opening.news);
-        let calls: Vec<PhysicalCall> = (ENTRIES..)
-            .zip(&self.opening.entering)
-            .map(|(id, bucket)| PhysicalCall {
-                id,
-                operation: Operation::PutItem,
-                body: buckets.entry(*bucket),
-                retry_throttled: false,
-            })
-            .collect();
-        (!calls.is_empty()).then_some(calls)
+    /// Enters the buckets in which something was found.
+    async fn enter_news(&mut self, calls: &mut dyn Calls) -> Result<(), Error> {
+        let Source::Buckets(buckets) = &self.wanted.source else { return Ok(()) };
+        let news = std::mem::take(&mut self.opening.news);
+        if news.is_empty() {
+            return Ok(());
+        }
+        let entry = |(id, bucket): (usize, &Bucket)| PhysicalCall {
+            id,
+            ..PhysicalCall::only(Operation::PutItem, buckets.entry(*bucket))
+        };
+        let entries: Vec<PhysicalCall> = news.iter().enumerate().map(entry).collect();
+        // One that cannot be entered now is found again by the next Query.
+        let mut entered = |entry: usize, answer: Result<Bytes, Error>| {
+            if let (Ok(_), Some(bucket)) = (answer, news.get(entry)) {
+                buckets.entered(*bucket);
+            }
+            Ok(())
+        };
+        calls.round(entries.into(), &mut entered).await
     }
 
     /// Takes note that the buckets that other code may have begun were all read.
@@ -501,6 +490,18 @@ impl Scatter {
         Ok(())
     }
 
+    /// Takes the answer of a lane.
+    fn take_answer(&mut self, lane: usize, answer: Result<Bytes, Error>) -> Result<(), Error> {
+        let answer = if self.opening.directory == Some(lane) { answer.map_err(not_done) } else { answer };
+        match answer {
+            Err(error) if self.leaves_out(lane, &error) => {
+                self.leave_out(lane, error);
+                Ok(())
+            }
+            answer => self.take(lane, answer?),
+        }
+    }
+
     fn take(&mut self, number: usize, body: Bytes) -> Result<(), Error> {
         if self.opening.directory == Some(number) {
             return self.take_directory(number, &body);
@@ -557,44 +558,10 @@ fn ambiguous(slots: &[Slot]) -> Error {
     ))
 }
 
-impl Execution for Scatter {
-    fn step(&mut self) -> Step {
-        match self.advance() {
-            Ok(Progress::Calls(calls)) => Step::Call(calls),
-            Ok(Progress::Collected(page)) => Step::Done(self.wanted.gathering.shape.answer(&page, None)),
-            Err(error) => Step::Done(Err(error)),
-        }
-    }
-
-    fn answer(&mut self, id: usize, answer: Result<Bytes, Error>) {
-        if let Some(entry) = id.checked_sub(ENTRIES) {
-            // One that cannot be entered now is found again by the next Query.
-            if let (Ok(_), Source::Buckets(buckets), Some(bucket)) =
-                (answer, &self.wanted.source, self.opening.entering.get(entry))
-            {
-                buckets.entered(*bucket);
-            }
-            return;
-        }
-        let answer = if self.opening.directory == Some(id) { answer.map_err(not_done) } else { answer };
-        let answer = match answer {
-            Err(error) if self.leaves_out(id, &error) => return self.leave_out(id, error),
-            answer => answer,
-        };
-        if let Err(error) = answer.and_then(|body| self.take(id, body)) {
-            self.failed.get_or_insert(error);
-        }
-    }
-
-    fn outlook(&self) -> Outlook {
-        self.outlook
-    }
-
-    fn missing(&mut self) -> Vec<String> {
-        let label = |slot: Slot| match slot.bucket {
-            Some(bucket) => format!("{bucket}#{}", slot.shard),
-            None => slot.shard.to_string(),
-        };
-        std::mem::take(&mut self.missing).into_iter().map(label).collect()
+/// How an answer names a shard that it goes without.
+fn label(slot: &Slot) -> String {
+    match slot.bucket {
+        Some(bucket) => format!("{bucket}#{}", slot.shard),
+        None => slot.shard.to_string(),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
@@ -21,7 +22,7 @@ use crate::key::{Lost, locate};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::request::{Request, malformed};
 use crate::tables::table_name;
-use crate::{Execution, PhysicalCall, Step, asked};
+use crate::{Answer, Calls, PhysicalCall, asked};
 
 /// The plan of a BatchGetItem in which a key is such an item's; `None` if none is.
 pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<Option<Plan>, Error> {
@@ -210,15 +211,15 @@ impl Batch {
 }
 
 impl Planned for Batch {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        Box::new(Reading {
-            plan: *self,
-            sent: false,
-            found: HashMap::new(),
-            whole: HashMap::new(),
-            left: HashSet::new(),
-            capacity: Vec::new(),
-            failed: None,
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move {
+            let round = self.calls().map_err(|Malformed| malformed())?;
+            let mut read = Read::default();
+            let unreadable = |Malformed| unreadable(Operation::BatchGetItem);
+            calls
+                .round(round.into(), &mut |_, answer| self.take(&mut read, &answer?).map_err(unreadable))
+                .await?;
+            self.answer(&read).map(Answer::from)
         })
     }
 
@@ -231,21 +232,19 @@ impl Planned for Batch {
     }
 }
 
-/// Such a batch under way. Rows are told apart by their table, then by their item.
-struct Reading {
-    plan: Batch,
-    sent: bool,
+/// What was read of such a batch. Rows are told apart by their table, then by their item.
+#[derive(Default)]
+struct Read {
     found: HashMap<(String, Identity), Parts>,
     /// What came from tables that are not sharded.
     whole: HashMap<String, Vec<Bytes>>,
     /// Physical keys that were left unread, as read.
     left: HashSet<(String, Identity)>,
     capacity: Vec<Json>,
-    failed: Option<Error>,
 }
 
-impl Reading {
-    fn take(&mut self, body: &Bytes) -> Result<(), Malformed> {
+impl Batch {
+    fn take(&self, read: &mut Read, body: &Bytes) -> Result<(), Malformed> {
         let [responses, unprocessed, capacity] =
             json::attributes_of(body, ["Responses", "UnprocessedKeys", "ConsumedCapacity"])?;
         for (name, items) in json::members(responses.unwrap_or(b"{}"))? {
@@ -253,11 +252,11 @@ impl Reading {
             for item in json::elements(items)? {
                 let item = body.slice_ref(item);
                 let Some(table) = &table else {
-                    self.whole.entry(name.clone().into_owned()).or_default().push(item);
+                    read.whole.entry(name.clone().into_owned()).or_default().push(item);
                     continue;
                 };
                 let (identity, slot) = keys::stored(table, &item)?;
-                let parts = self.found.entry((name.clone().into_owned(), identity)).or_default();
+                let parts = read.found.entry((name.clone().into_owned(), identity)).or_default();
                 parts.rows.push((slot, item));
             }
         }
@@ -268,14 +267,14 @@ impl Reading {
                     Some(table) => keys::stored(table, key)?.0,
                     None => keys::opaque(key),
                 };
-                self.left.insert((name.clone().into_owned(), identity));
+                read.left.insert((name.clone().into_owned(), identity));
             }
         }
         if let Some(Json::Array(consumed)) = capacity.and_then(|raw| serde_json::from_slice(raw).ok()) {
             for one in consumed {
-                match self.capacity.iter_mut().find(|sum| sum["TableName"] == one["TableName"]) {
+                match read.capacity.iter_mut().find(|sum| sum["TableName"] == one["TableName"]) {
                     Some(sum) => add(sum, one),
-                    None => self.capacity.push(one),
+                    None => read.capacity.push(one),
                 }
             }
         }
@@ -285,13 +284,13 @@ impl Reading {
     /// The table of that name, as it was asked for; inside, whether it is sharded.
     fn table(&self, name: &str) -> Option<Option<Arc<Table>>> {
         let of = |asked: &&Asked| asked.name == name || table_name(&asked.name) == table_name(name);
-        self.plan.tables.iter().find(of).map(|asked| asked.table.clone())
+        self.tables.iter().find(of).map(|asked| asked.table.clone())
     }
 
-    fn done(&self) -> Result<Bytes, Error> {
+    fn answer(&self, read: &Read) -> Result<Bytes, Error> {
         let broken = |Malformed| unreadable(Operation::BatchGetItem);
         let (mut responses, mut unprocessed) = (Object::new(), Object::new());
-        for asked in &self.plan.tables {
+        for asked in &self.tables {
             let (mut items, mut left) = (Vec::new(), Vec::new());
             for item in &asked.items {
                 let identity = match &asked.table {
@@ -299,16 +298,16 @@ impl Reading {
                     None => keys::opaque(&item.logical),
                 };
                 let id = (asked.name.clone(), identity);
-                if self.left.contains(&id) {
+                if read.left.contains(&id) {
                     left.push(&item.logical);
                     continue;
                 }
                 let (Some(table), Some(shown)) = (&asked.table, &asked.shown) else { continue };
-                let Some(parts) = self.found.get(&id) else { continue };
+                let Some(parts) = read.found.get(&id) else { continue };
                 let Some(whole) = whole(table, item.layout.as_deref(), parts)? else { continue };
                 items.push(shown.of(table, &whole).map_err(broken)?);
             }
-            items.extend(self.whole.get(&asked.name).into_iter().flatten().map(|item| item.to_vec()));
+            items.extend(read.whole.get(&asked.name).into_iter().flatten().map(|item| item.to_vec()));
             let list = responses.name(&asked.name);
             list.push(b'[');
             list.extend_from_slice(&items.join(&b','));
@@ -325,34 +324,10 @@ impl Reading {
         }
         let mut answer = Object::new();
         answer.raw("Responses", &responses.finish()).raw("UnprocessedKeys", &unprocessed.finish());
-        if !self.capacity.is_empty() {
-            let capacity: Vec<Json> = self.capacity.iter().cloned().map(single_capacity).collect();
+        if !read.capacity.is_empty() {
+            let capacity: Vec<Json> = read.capacity.iter().cloned().map(single_capacity).collect();
             answer.raw("ConsumedCapacity", Json::Array(capacity).to_string().as_bytes());
         }
         Ok(Bytes::from(answer.finish()))
-    }
-}
-
-impl Execution for Reading {
-    fn step(&mut self) -> Step {
-        if let Some(error) = self.failed.take() {
-            return Step::Done(Err(error));
-        }
-        if self.sent {
-            return Step::Done(self.done());
-        }
-        self.sent = true;
-        match self.plan.calls() {
-            Ok(calls) => Step::Call(calls),
-            Err(Malformed) => Step::Done(Err(malformed())),
-        }
-    }
-
-    fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
-        let taken =
-            answer.and_then(|body| self.take(&body).map_err(|Malformed| unreadable(Operation::BatchGetItem)));
-        if let Err(error) = taken {
-            self.failed.get_or_insert(error);
-        }
     }
 }

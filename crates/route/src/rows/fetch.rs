@@ -10,8 +10,8 @@ use heatsink_layout::{Slot, Table};
 use serde_json::Value as Json;
 
 use super::keys::{self, Identity};
-use crate::PhysicalCall;
 use crate::answer::unreadable;
+use crate::{Calls, PhysicalCall};
 
 /// The most keys of one BatchGetItem (AWS API reference, `BatchGetItem`).
 pub(crate) const MOST_KEYS: usize = 100;
@@ -71,20 +71,7 @@ impl Fetch {
         Fetch { table, name, options, report, pending: keys, asked: 0, idle: 0, capacity: None, found }
     }
 
-    /// The calls that read what is left, numbered from 0; none when all is read.
-    pub(crate) fn calls(&mut self) -> Vec<PhysicalCall> {
-        self.asked = self.pending.len();
-        let pending = std::mem::take(&mut self.pending);
-        let call = |(id, keys): (usize, &[Bytes])| PhysicalCall {
-            id,
-            operation: Operation::BatchGetItem,
-            body: self.body(keys),
-            retry_throttled: true,
-        };
-        pending.chunks(MOST_KEYS).enumerate().map(call).collect()
-    }
-
-    /// The bodies of those calls, for an explanation.
+    /// The bodies of the first calls, for an explanation.
     pub(crate) fn bodies(&self) -> Vec<Bytes> {
         self.pending.chunks(MOST_KEYS).map(|keys| self.body(keys)).collect()
     }
@@ -121,11 +108,25 @@ impl Fetch {
         self.read(&body).map_err(|Malformed| unreadable(Operation::BatchGetItem))
     }
 
-    /// To be called when all calls of a round were answered.
+    /// Reads until all is read.
+    ///
+    /// # Errors
+    /// The store's; `ProvisionedThroughputExceededException` when it goes on leaving keys unread.
+    pub(crate) async fn read_all(&mut self, calls: &mut dyn Calls) -> Result<(), Error> {
+        loop {
+            let round = self.calls()?;
+            if round.is_empty() {
+                return Ok(());
+            }
+            calls.round(round.into(), &mut |_, answer| self.take(answer)).await?;
+        }
+    }
+
+    /// The calls that read what is left, numbered from 0; none when all is read.
     ///
     /// # Errors
     /// `ProvisionedThroughputExceededException` when the store goes on leaving keys unread.
-    pub(crate) fn settle(&mut self) -> Result<(), Error> {
+    pub(crate) fn calls(&mut self) -> Result<Vec<PhysicalCall>, Error> {
         self.idle = if self.pending.len() < self.asked { 0 } else { self.idle + 1 };
         if self.idle > PATIENCE {
             return Err(Error::new(
@@ -133,7 +134,14 @@ impl Fetch {
                 "The store left keys unread, again and again; nothing was returned. Try again",
             ));
         }
-        Ok(())
+        self.asked = self.pending.len();
+        let pending = std::mem::take(&mut self.pending);
+        let call = |(id, keys): (usize, &[Bytes])| PhysicalCall {
+            id,
+            retry_throttled: true,
+            ..PhysicalCall::only(Operation::BatchGetItem, self.body(keys))
+        };
+        Ok(pending.chunks(MOST_KEYS).enumerate().map(call).collect())
     }
 
     fn read(&mut self, body: &Bytes) -> Result<(), Malformed> {

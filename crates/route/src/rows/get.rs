@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Checks, Fresh, Projection};
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
@@ -20,7 +21,7 @@ use crate::point::finish;
 use crate::query::project;
 use crate::request::Request;
 use crate::splice::Splice;
-use crate::{Execution, PhysicalCall, Step};
+use crate::{Answer, Calls};
 
 /// What a read shows of items: all of them, or a projection, in whichever parameter it came.
 #[derive(Clone, Debug)]
@@ -193,8 +194,11 @@ struct Get {
 }
 
 impl Planned for Get {
-    fn execute(self: Box<Self>) -> Box<dyn Execution> {
-        Box::new(Getting { plan: *self, failed: None })
+    fn run<'a>(mut self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move {
+            self.fetch.read_all(calls).await?;
+            self.answer().map(Answer::from)
+        })
     }
 
     fn explain(&self) -> Explanation {
@@ -218,44 +222,19 @@ impl Planned for Get {
     }
 }
 
-/// Such a read under way.
-struct Getting {
-    plan: Get,
-    failed: Option<Error>,
-}
-
-impl Getting {
-    fn done(&self) -> Result<Bytes, Error> {
-        let Get { fetch, identity, shown, layout, table, .. } = &self.plan;
+impl Get {
+    /// The answer, when all is read.
+    fn answer(&self) -> Result<Bytes, Error> {
         let mut answer = Object::new();
-        if let Some(parts) = fetch.parts(identity)
-            && let Some(item) = whole(table, Some(layout), parts)?
+        if let Some(parts) = self.fetch.parts(&self.identity)
+            && let Some(item) = whole(&self.table, Some(&self.layout), parts)?
         {
-            let item = shown.of(table, &item).map_err(|Malformed| unreadable(Operation::BatchGetItem))?;
-            answer.raw("Item", &item);
+            let item = self.shown.of(&self.table, &item);
+            answer.raw("Item", &item.map_err(|Malformed| unreadable(Operation::BatchGetItem))?);
         }
-        if let Some(capacity) = &fetch.capacity {
+        if let Some(capacity) = &self.fetch.capacity {
             answer.raw("ConsumedCapacity", single_capacity(capacity.clone()).to_string().as_bytes());
         }
         Ok(Bytes::from(answer.finish()))
-    }
-}
-
-impl Execution for Getting {
-    fn step(&mut self) -> Step {
-        if let Some(error) = self.failed.take() {
-            return Step::Done(Err(error));
-        }
-        if let Err(error) = self.plan.fetch.settle() {
-            return Step::Done(Err(error));
-        }
-        let calls: Vec<PhysicalCall> = self.plan.fetch.calls();
-        if calls.is_empty() { Step::Done(self.done()) } else { Step::Call(calls) }
-    }
-
-    fn answer(&mut self, _id: usize, answer: Result<Bytes, Error>) {
-        if let Err(error) = self.plan.fetch.take(answer) {
-            self.failed.get_or_insert(error);
-        }
     }
 }

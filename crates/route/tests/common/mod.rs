@@ -6,7 +6,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, KeyType, Operation, TableSchema};
 use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
-use heatsink_route::{Plan, Router, Step};
+use heatsink_route::{Plan, Router};
+use heatsink_testkit::{Step, Stepped};
 use serde_json::Value as Json;
 
 /// Tables `Tab` (string keys), `Bin` (binary partition key, numeric sort key) and `Plain` (no sort key), every key over `shards`.
@@ -73,13 +74,13 @@ pub fn run(
     plan: Plan,
     mut store: impl FnMut(Operation, &Bytes) -> Result<Bytes, Error>,
 ) -> Result<Bytes, Error> {
-    let mut execution = plan.execute();
+    let mut running = Stepped::new(plan);
     loop {
-        match execution.step() {
+        match running.step() {
             Step::Done(answer) => return answer,
             Step::Call(calls) => {
                 for call in calls {
-                    execution.answer(call.id, store(call.operation, &call.body));
+                    running.answer(call.id, store(call.operation, &call.body));
                 }
             }
         }

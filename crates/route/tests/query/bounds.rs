@@ -163,14 +163,14 @@ fn a_filter_mentions_nothing_that_the_client_does_not() {
 fn a_projection_into_a_key_is_shown_to_the_store_first() {
     for (projection, asks) in [("sk.k", true), ("score[0]", true), ("sk, v.k", false)] {
         let body = Bytes::from(with(ALL, "ProjectionExpression", format!("\"{projection}\"").as_bytes()));
-        let mut execution = Router::new().plan(Operation::Query, &body, &Shards(4)).unwrap().execute();
-        let Step::Call(calls) = execution.step() else { panic!("calls") };
+        let mut running = Stepped::new(Router::new().plan(Operation::Query, &body, &Shards(4)).unwrap());
+        let Step::Call(calls) = running.step() else { panic!("calls") };
         assert_eq!(calls.len() == 1, asks, "{projection}");
         if asks {
             assert!(String::from_utf8_lossy(&calls[0].body).contains(projection));
             let refusal = "Key attributes must be scalars";
-            execution.answer(calls[0].id, Err(Error::validation(refusal)));
-            let Step::Done(answer) = execution.step() else { panic!("an answer") };
+            running.answer(calls[0].id, Err(Error::validation(refusal)));
+            let Step::Done(answer) = running.step() else { panic!("an answer") };
             is_refusal(answer.map(page), refusal);
         }
     }
@@ -180,11 +180,11 @@ fn a_projection_into_a_key_is_shown_to_the_store_first() {
 fn a_store_that_accepts_what_is_invalid_gives_no_data_away() {
     let (shards, router) = (Shards(4), Router::new());
     let body = Bytes::from(with(ALL, "IndexName", br#""none""#));
-    let mut execution = router.plan(Operation::Query, &body, &shards).unwrap().execute();
-    let Step::Call(calls) = execution.step() else { panic!("a call") };
+    let mut running = Stepped::new(router.plan(Operation::Query, &body, &shards).unwrap());
+    let Step::Call(calls) = running.step() else { panic!("a call") };
     assert_eq!((calls.len(), &calls[0].body), (1, &body));
-    execution.answer(0, Ok(Bytes::from_static(br#"{"Items":[{"pk":{"S":"game#~2"}}],"Count":1}"#)));
-    let Step::Done(Err(error)) = execution.step() else { panic!("an error") };
+    running.answer(0, Ok(Bytes::from_static(br#"{"Items":[{"pk":{"S":"game#~2"}}],"Count":1}"#)));
+    let Step::Done(Err(error)) = running.step() else { panic!("an error") };
     assert_eq!(error.code, Code::ValidationException);
 }
 
@@ -192,16 +192,16 @@ fn a_store_that_accepts_what_is_invalid_gives_no_data_away() {
 fn one_failing_shard_fails_the_whole() {
     let (shards, items, router) = (Shards(4), collection(50), Router::new());
     let (_, sharded) = stores(&items, &shards);
-    let mut execution =
-        router.plan(Operation::Query, &Bytes::from_static(ALL.as_bytes()), &shards).unwrap().execute();
-    let Step::Call(calls) = execution.step() else { panic!("calls") };
+    let mut running =
+        Stepped::new(router.plan(Operation::Query, &Bytes::from_static(ALL.as_bytes()), &shards).unwrap());
+    let Step::Call(calls) = running.step() else { panic!("calls") };
     assert_eq!(calls.len(), 4);
     for call in calls {
         assert!(call.retry_throttled);
         let throttled = Err(Error::new(Code::ThrottlingException, "slow down"));
-        execution.answer(call.id, if call.id == 2 { throttled } else { sharded.query(&call.body) });
+        running.answer(call.id, if call.id == 2 { throttled } else { sharded.query(&call.body) });
     }
-    let Step::Done(Err(error)) = execution.step() else { panic!("an error") };
+    let Step::Done(Err(error)) = running.step() else { panic!("an error") };
     assert_eq!((error.code, error.message.as_deref()), (Code::ThrottlingException, Some("slow down")));
 }
 
@@ -227,15 +227,15 @@ fn legacy_parameters_are_understood() {
         "sk":{"ComparisonOperator":"GE","AttributeValueList":[{"S":"0"}]}},"AttributesToGet":["sk"],
         "QueryFilter":{"score":{"ComparisonOperator":"IN","AttributeValueList":[{"N":"1"},{"N":"2"}]}}}"#;
     let body = Bytes::from(legacy);
-    let mut execution = router.plan(Operation::Query, &body, &shards).unwrap().execute();
+    let mut running = Stepped::new(router.plan(Operation::Query, &body, &shards).unwrap());
     // What a legacy filter may hold is the store's to say: it is asked first.
-    let Step::Call(asked) = execution.step() else { panic!("a call") };
+    let Step::Call(asked) = running.step() else { panic!("a call") };
     assert_eq!(asked.len(), 1);
-    execution.answer(asked[0].id, Ok(Bytes::from_static(b"{}")));
-    let mut step = execution.step();
+    running.answer(asked[0].id, Ok(Bytes::from_static(b"{}")));
+    let mut step = running.step();
     while let Step::Call(calls) = step {
-        calls.into_iter().for_each(|call| execution.answer(call.id, sharded.query(&call.body)));
-        step = execution.step();
+        calls.into_iter().for_each(|call| running.answer(call.id, sharded.query(&call.body)));
+        step = running.step();
     }
     let Step::Done(Ok(found)) = step else { panic!("an answer") };
     let found = page(found);
@@ -273,19 +273,19 @@ fn a_round_holds_so_many_bytes_of_bodies_and_the_answer_is_the_same() {
         format!(r#"{{":p":{{"S":"game"}},":n":{{"N":"25"}},":long":{{"S":"{}"}}}}"#, "x".repeat(1024 * 1024));
     let body = with(&filter, "ExpressionAttributeValues", values.as_bytes());
     let expected = run(&router, &Shards(1), &plain, &body).0.unwrap();
-    let mut execution = router.plan(Operation::Query, &Bytes::from(body), &shards).unwrap().execute();
+    let mut running = Stepped::new(router.plan(Operation::Query, &Bytes::from(body), &shards).unwrap());
     let mut rounds = 0;
     let found = loop {
-        match execution.step() {
+        match running.step() {
             Step::Call(calls) => {
                 rounds += 1;
                 let bytes: usize = calls.iter().map(|call| call.body.len()).sum();
                 assert!(bytes < 18 * 1024 * 1024, "{bytes} bytes in round {rounds}");
                 // Each of those shards that are not read yet has to be sent the value of a megabyte.
-                let least = execution.outlook().bodies / (1024 * 1024);
+                let least = running.bodies / (1024 * 1024);
                 assert!(rounds > 1 || (60..62).contains(&least), "{least} MB in round {rounds}");
                 for call in calls {
-                    execution.answer(call.id, sharded.query(&call.body));
+                    running.answer(call.id, sharded.query(&call.body));
                 }
             }
             Step::Done(answer) => break page(answer.unwrap()),
@@ -313,14 +313,14 @@ fn items_of_400_kb_are_read_for_the_page_alone_and_their_pages_let_go() {
             let rows = |pages: Vec<Page>| pages.into_iter().flat_map(|page| page.items).collect::<Vec<_>>();
             assert!(rows(found) == rows(expected));
         }
-        let mut execution = router.plan(Operation::Query, &Bytes::from(body), &shards).unwrap().execute();
+        let mut running = Stepped::new(router.plan(Operation::Query, &Bytes::from(body), &shards).unwrap());
         let mut rounds = 0;
-        while let Step::Call(calls) = execution.step() {
+        while let Step::Call(calls) = running.step() {
             rounds += 1;
             // 32 MB expected, as far as their size is known by then.
             assert!(calls.len() <= 120, "{} calls in round {rounds}", calls.len());
             for call in calls {
-                execution.answer(call.id, sharded.query(&call.body));
+                running.answer(call.id, sharded.query(&call.body));
             }
         }
         assert!(rounds > 1);

@@ -81,15 +81,15 @@ fn read(drawn: &Drawn, store: &Fake, body: &str, rebuilt: bool) -> Read {
     let mut pages: Vec<Page> = Vec::new();
     loop {
         let plan = router.plan(Operation::Query, &Bytes::copy_from_slice(next.as_bytes()), drawn).unwrap();
-        let mut execution = plan.execute();
+        let mut running = Stepped::new(plan);
         let answer = loop {
-            match execution.step() {
+            match running.step() {
                 Step::Call(calls) => {
                     for call in calls {
                         assert_eq!(call.operation, Operation::Query);
                         let legacy = json::member(&call.body, "KeyConditions").unwrap().is_some();
                         let answer = if legacy { asked(&call.body) } else { store.query(&call.body) };
-                        execution.answer(call.id, answer);
+                        running.answer(call.id, answer);
                     }
                 }
                 Step::Done(answer) => break answer,

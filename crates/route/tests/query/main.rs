@@ -15,7 +15,8 @@ use fake::{Fake, schema};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Item, Operation, Value, json};
 use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, SortKey, Table, codec};
-use heatsink_route::{Router, Step};
+use heatsink_route::Router;
+use heatsink_testkit::{Step, Stepped};
 
 /// Every key spread over that many shards.
 #[derive(Clone)]
@@ -72,16 +73,16 @@ struct Page {
 /// Runs one Query; also gives the rounds it took.
 fn run(router: &Router, shards: &Shards, store: &Fake, body: &str) -> (Result<Page, Error>, usize) {
     let plan = router.plan(Operation::Query, &Bytes::copy_from_slice(body.as_bytes()), shards).unwrap();
-    let mut execution = plan.execute();
+    let mut running = Stepped::new(plan);
     let mut rounds = 0;
     loop {
-        match execution.step() {
+        match running.step() {
             Step::Call(calls) => {
                 rounds += 1;
                 assert!(!calls.is_empty() && rounds < 10_000, "no progress");
                 for call in calls {
                     assert_eq!(call.operation, Operation::Query);
-                    execution.answer(call.id, store.query(&call.body));
+                    running.answer(call.id, store.query(&call.body));
                 }
             }
             Step::Done(answer) => return (answer.map(page), rounds),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use fastrand::Rng;
 use heatsink_dynamo::{Code, Error, Item, Operation};
 use heatsink_layout::{Consistency, LayoutSource, Placement, Reads, Table};
-use heatsink_route::{Router, Step};
+use heatsink_route::Router;
 
 use super::fake::Fake;
-use super::{Page, Shards, page, text};
+use super::{Page, Shards, Step, Stepped, page, text};
 
 #[derive(Clone)]
 struct Reading {
@@ -69,9 +69,9 @@ fn run(seed: u64, consistency: Consistency) -> Run {
         r#"{{"TableName":"Games","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{{":p":{{"S":"game"}}}},"Limit":{limit},"ScanIndexForward":{}}}"#,
         !descending
     );
-    let mut execution = Router::new().plan(Operation::Query, &body.into(), &reading).unwrap().execute();
+    let mut running = Stepped::new(Router::new().plan(Operation::Query, &body.into(), &reading).unwrap());
     let answer = loop {
-        match execution.step() {
+        match running.step() {
             Step::Call(mut calls) => {
                 rng.shuffle(&mut calls);
                 for call in calls {
@@ -79,7 +79,7 @@ fn run(seed: u64, consistency: Consistency) -> Run {
                         done = (done + rng.usize(1..3)).min(log.len());
                     }
                     let store = Fake { items: reading.shards.store(&state(&log, done)), ..Fake::default() };
-                    execution.answer(call.id, store.query(&call.body));
+                    running.answer(call.id, store.query(&call.body));
                 }
             }
             Step::Done(answer) => break answer.map(page),
