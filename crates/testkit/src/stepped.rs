@@ -79,7 +79,11 @@ impl Calls for Asked {
             if answers.len() < asked {
                 return Poll::Pending;
             }
-            Poll::Ready(answers.drain(..).fold(Ok(()), |taken, (id, answer)| taken.and(take(id, answer))))
+            let mut taken = Ok(());
+            for (id, answer) in answers.drain(..) {
+                taken = taken.and(take(id, answer));
+            }
+            Poll::Ready(taken)
         }))
     }
 }

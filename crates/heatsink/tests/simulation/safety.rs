@@ -238,6 +238,27 @@ fn a_gateway_that_comes_during_a_change_is_listed() {
 }
 
 #[test]
+fn a_gateway_that_comes_during_a_first_touch_is_listed() {
+    scene(1, &[OWN, ""], items(12), 11, |world, items| async move {
+        world.create_past().await;
+        world.network.plan(&name(0), Wire::TransactWriteItems, "PENDING", 1, Fate::late(seconds(4.0)));
+        let touched = async {
+            world.start_surely(0).await.unwrap();
+            put_all(&world, &items[..1], &[0], seconds(1.0), 1).await;
+        };
+        let comes = async {
+            world.clock.sleep(seconds(1.0)).await;
+            world.start_surely(1).await.unwrap();
+            world.call(1, &items[0], Operation::Get, PATIENCE).await;
+            blind(&world, 1, seconds(15.0));
+            world.clock.sleep(seconds(5.0)).await;
+            put_once(&world, 1, &items[1..], seconds(0.01)).await;
+        };
+        join(touched, comes).await;
+    });
+}
+
+#[test]
 fn a_gateway_that_sees_no_change_acts_until_its_lease_is_over() {
     scene(1, &["", ""], days(), 3, |world, items| async move {
         in_days(&world, &items).await;
@@ -492,6 +513,29 @@ fn a_record_that_arrives_late_replaces_no_newer_one() {
             world.call(at % 2, item, Operation::Put(value(1_000 + at)), PATIENCE).await;
             let _ = world.query((at + 1) % 2, &items, Some(1), 8, true).await;
         }
+    });
+}
+
+/// A run of `adopt` is killed while its last record is on its way, and another run finishes it. The record arrives while a third run brings the
+/// items back.
+#[test]
+fn a_record_that_arrives_late_ends_no_later_run() {
+    scene(1, &["", ""], items(8), 8, |world, items| async move {
+        whole(&world, &items).await;
+        world.network.plan("worker", Wire::PutItem, "ACTIVE", 1, Fate::late(seconds(60.0)));
+        world.adopt(OWN, Direction::Adopt, seconds(30.0)).await;
+        world.adopt_surely(OWN, Direction::Adopt).await;
+        let moves = format!("\"TableName\":\"{}\"", crate::TABLE);
+        world.network.plan("worker", Wire::TransactWriteItems, &moves, 8, Fate::late(seconds(12.0)));
+        let reads = async {
+            world.clock.sleep(seconds(32.0)).await;
+            world.kill(1);
+            world.start_surely(1).await.unwrap();
+            for item in &items {
+                world.call(1, item, Operation::Get, PATIENCE).await;
+            }
+        };
+        join(world.adopt_surely(OWN, Direction::Back), reads).await;
     });
 }
 
