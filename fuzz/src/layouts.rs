@@ -69,12 +69,4 @@ impl LayoutSource for Tables {
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
-
-    fn is_hidden(&self, name: &str) -> bool {
-        name == "hidden"
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        vec!["hidden".to_owned()]
-    }
 }

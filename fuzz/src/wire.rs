@@ -12,7 +12,8 @@ pub fn wire(data: &[u8]) {
     let operation = Operation::ALL[usize::from(*choice) % Operation::ALL.len()];
     let checked = checks::check(operation, body);
     let named = tables_of(operation, body);
-    let planned = Router::new().plan(operation, &Bytes::copy_from_slice(body), &Tables::new());
+    let router = Router::new().hiding(["hidden".to_owned()].into());
+    let planned = router.plan(operation, &Bytes::copy_from_slice(body), &Tables::new());
     if let Ok(plan) = planned {
         let _ = plan.explain();
         // ListTables names none.

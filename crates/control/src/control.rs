@@ -213,6 +213,16 @@ impl Control {
         &self.inner.rules
     }
 
+    /// Whether `name` is a table of Heatsink's own, which clients never see, by its name or by an ARN.
+    pub fn is_hidden(&self, name: &str) -> bool {
+        [self.inner.registry.name(), DIRECTORY, NOBODY].into_iter().any(|own| is(name, own))
+    }
+
+    /// The names of those tables, whether they exist yet or not.
+    pub fn hidden_tables(&self) -> Arc<[String]> {
+        [self.inner.registry.name(), DIRECTORY, NOBODY].map(str::to_owned).into()
+    }
+
     /// Makes the tables that a data request names known; after that [`LayoutSource`] answers for them, and the request may go on for as long
     /// as the [`Pass`] holds. Call it before planning a request that reads or writes items, with the names as the request gives them; not
     /// for table operations, which stay possible on refused tables. A hash look-up when the table is known; otherwise a few requests to
@@ -537,20 +547,8 @@ impl LayoutSource for View {
         self.control.reads(table, key)
     }
 
-    fn now(&self) -> Option<u64> {
-        self.control.now()
-    }
-
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
-    }
-
-    fn is_hidden(&self, name: &str) -> bool {
-        self.control.is_hidden(name)
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        self.control.hidden_tables()
     }
 }
 
@@ -571,20 +569,8 @@ impl LayoutSource for Control {
         self.inner.rules.reads(table, key)
     }
 
-    fn now(&self) -> Option<u64> {
-        Some(self.inner.registry.env().unix_millis())
-    }
-
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
-    }
-
-    fn is_hidden(&self, name: &str) -> bool {
-        is(name, self.inner.registry.name()) || is(name, DIRECTORY) || is(name, NOBODY)
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        vec![self.inner.registry.name().to_owned(), DIRECTORY.to_owned()]
     }
 }
 

@@ -54,10 +54,12 @@ impl Service {
     ) -> Self {
         let region = region.to_owned();
         let metrics = Metrics::new();
+        let clock = Arc::clone(&env);
+        let router = Router::new().hiding(control.hidden_tables()).with_clock(move || clock.unix_millis());
         Service {
             store,
             control,
-            router: Router::new(),
+            router,
             budget: Budget::new(&limits, env.clone()),
             env,
             limits,

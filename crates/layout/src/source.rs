@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Bucket, Layout, Slot, SortKey, Table, Unplaced};
+use crate::{Layout, Table};
 
 /// The key of the tag by which a recorded table names its registry. Clients never see it.
 pub const REGISTRY_TAG: &str = "heatsink.registry";
@@ -48,60 +48,6 @@ pub trait LayoutSource: Send + Sync {
         Reads::default()
     }
 
-    /// The slot of the item with that sort key. Asked for every item that a request names.
-    ///
-    /// # Errors
-    /// [`Unplaced`] where it does not follow from the primary key, or the sort key cannot be an item's.
-    fn slot(
-        &self,
-        table: &Table,
-        layout: &Layout,
-        key: &[u8],
-        sort: Option<SortKey<'_>>,
-    ) -> Result<Slot, Unplaced> {
-        if let Some(named) = table.as_shard(key, sort) {
-            return named.map(|()| Slot::default());
-        }
-        if layout.is_drawn() { self.drawn_slot(table, layout, key, sort) } else { layout.slot_of(sort) }
-    }
-
-    /// The same where the shard was drawn: who looked for the item knows.
-    ///
-    /// # Errors
-    /// As [`slot`](Self::slot).
-    fn drawn_slot(
-        &self,
-        _table: &Table,
-        layout: &Layout,
-        _key: &[u8],
-        sort: Option<SortKey<'_>>,
-    ) -> Result<Slot, Unplaced> {
-        layout.slot_of(sort)
-    }
-
-    /// The slot where an item is known to lie whose slot does not follow from its primary key.
-    fn found(&self, _table: &Table, _key: &[u8], _sort: Option<SortKey<'_>>) -> Option<Slot> {
-        None
-    }
-
-    /// The time in milliseconds since 1970, as far as it is known: writers past Heatsink begin buckets up to it.
-    fn now(&self) -> Option<u64> {
-        None
-    }
-
     /// The same source, to be kept by a plan that is made again once something was looked for.
     fn handle(&self) -> Arc<dyn LayoutSource>;
-
-    /// Takes note of the bucket that an item is looked for in. Only the router listens.
-    fn note(&self, _table: &Table, _key: &[u8], _bucket: Bucket) {}
-
-    /// Whether `name` is a table of Heatsink's own (the registry), which clients never see. Without a registry there are none.
-    fn is_hidden(&self, _name: &str) -> bool {
-        false
-    }
-
-    /// The names of all hidden tables, whether they exist yet or not: what `ListTables` leaves out.
-    fn hidden_tables(&self) -> Vec<String> {
-        Vec::new()
-    }
 }

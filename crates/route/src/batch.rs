@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 
 use crate::answer::{pass_refusal, rewrite, strip_metrics_list, strip_object};
+use crate::context::PlanContext;
 use crate::key::{Lost, place};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
@@ -23,10 +24,10 @@ type Recorded = HashMap<String, Arc<Table>>;
 pub(crate) fn plan(
     operation: Operation,
     request: &Request<'_>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if operation == Operation::BatchGetItem
-        && let Some(plan) = rows::batch_get(request, layouts)?
+        && let Some(plan) = rows::batch_get(request, context)?
     {
         return Ok(plan);
     }
@@ -34,12 +35,12 @@ pub(crate) fn plan(
     let mut recorded = Recorded::new();
     let mut splice = Splice::new(request.body);
     for (name, value) in json::members(items).map_err(|_| malformed())? {
-        let Some(schema) = layouts.table(table_name(&name)) else { continue };
+        let Some(schema) = context.table(table_name(&name)) else { continue };
         for object in objects(operation, value).map_err(|_| malformed())? {
             if operation == Operation::BatchWriteItem {
-                counter::refuse_batch_write(&schema, layouts, object)?;
+                counter::refuse_batch_write(&schema, context, object)?;
             }
-            match place(&schema, layouts, object, &mut splice) {
+            match place(&schema, context, object, &mut splice) {
                 Ok(_) => {}
                 Err(Lost::Invalid) => return Ok(pass_refusal(operation, request.body)),
                 Err(Lost::Refused(error)) => return Err(error),

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind, may_mention};
 use heatsink_dynamo::{CompositeIndex, Error, Operation, Value};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 
 use crate::answer::{pass_refusal, rewrite};
-use crate::cursor::Marked;
+use crate::context::PlanContext;
+use crate::cursor;
 use crate::key::{Lost, place};
 use crate::legacy::compares;
 use crate::plan::{Plan, Single};
@@ -44,7 +45,7 @@ pub(crate) fn plan(
     request: &Request<'_>,
     table: &Arc<Table>,
     index: &CompositeIndex,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if let Some(error) = unreadable(table, index) {
         return Err(error);
@@ -52,12 +53,12 @@ pub(crate) fn plan(
     if let Some(name) = filtered(request, table) {
         return Err(filter(index, name));
     }
-    let marked = Marked::read(request.body, table, layouts);
-    let body = &marked.body;
+    let (body, shard) = cursor::taken_off(request.body, table);
+    let body = &body;
     let request = Request::read(body)?;
     let mut splice = Splice::new(body);
     if let Some(start) = request.get("ExclusiveStartKey") {
-        match place(table, &marked, start, &mut splice) {
+        match place(table, &context.with_cursor(shard), start, &mut splice) {
             Ok(_) => {}
             Err(Lost::Invalid) => return Ok(pass_refusal(operation, body)),
             Err(Lost::Refused(error)) => return Err(error),

@@ -2,15 +2,14 @@
 //!
 //! Not here: reading the directory, which a Query does beside its shards (`query::buckets`).
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_layout::{Bucket, Buckets, DIRECTORY, LayoutSource, Table, directory_key};
+use heatsink_layout::{Bucket, Buckets, DIRECTORY};
 use serde_json::json;
 
-use crate::passed_on::passed_on;
 use crate::plan::{CallExplanation, Explanation, Plan, Planned};
 use crate::{Answer, Calls, PhysicalCall};
 
@@ -28,40 +27,15 @@ pub(crate) fn writes(operation: Operation) -> bool {
     )
 }
 
-/// A source of layouts that notes which buckets were asked for.
-pub(crate) struct Noting<'a> {
-    inner: &'a dyn LayoutSource,
-    noted: Noted,
-}
-
-/// Planning is one thread's, but sources of layouts can be shared.
-type Noted = std::sync::Mutex<Vec<(String, Bucket)>>;
-
-impl<'a> Noting<'a> {
-    pub(crate) fn new(inner: &'a dyn LayoutSource) -> Self {
-        Noting { inner, noted: Noted::default() }
+/// The plan, after the rows of those of its buckets that are not known to have one.
+pub(crate) fn enter_first(plan: Plan, mut rows: Vec<(String, Bucket)>, known: &Arc<Buckets>) -> Plan {
+    rows.retain(|(key, bucket)| !known.has(key, *bucket));
+    rows.sort();
+    rows.dedup();
+    if rows.is_empty() {
+        return plan;
     }
-
-    /// The plan, after the rows of those buckets that are not known to have one.
-    pub(crate) fn register(self, plan: Plan, known: &Arc<Buckets>) -> Plan {
-        let mut rows = self.noted.into_inner().unwrap_or_else(PoisonError::into_inner);
-        rows.retain(|(key, bucket)| !known.has(key, *bucket));
-        rows.sort();
-        rows.dedup();
-        if rows.is_empty() {
-            return plan;
-        }
-        plan.wrapped(|then| Registered { rows, known: Arc::clone(known), then })
-    }
-}
-
-impl LayoutSource for Noting<'_> {
-    passed_on!(inner: drawn_slot, found);
-
-    fn note(&self, table: &Table, key: &[u8], bucket: Bucket) {
-        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        noted.push((directory_key(table, key), bucket));
-    }
+    plan.wrapped(|then| Registered { rows, known: Arc::clone(known), then })
 }
 
 /// A write, after the rows of its buckets.

@@ -3,10 +3,11 @@
 mod lists;
 mod tags;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_layout::LayoutSource;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -38,13 +39,12 @@ const MOST_NAMES: usize = 100;
 
 /// The plan of `ListTables`: hidden names are left out, and the page is filled up from the next one. A full page is
 /// followed by a look ahead, since only hidden names may be left.
-pub(crate) fn list_tables(body: &Bytes, layouts: &dyn LayoutSource) -> Result<Plan, Error> {
-    let hidden = layouts.hidden_tables();
+pub(crate) fn list_tables(body: &Bytes, hidden: &Arc<[String]>) -> Result<Plan, Error> {
     let request = Request::read(body)?;
     let limit = request.get("Limit").map_or(Some(MOST_NAMES), |raw| serde_json::from_slice(raw).ok());
     match limit.filter(|limit| (1..=MOST_NAMES).contains(limit)) {
         Some(limit) if !hidden.is_empty() => {
-            Ok(Plan::Single(Box::new(ListTables { body: body.clone(), hidden, limit })))
+            Ok(Plan::Single(Box::new(ListTables { body: body.clone(), hidden: Arc::clone(hidden), limit })))
         }
         // A wrong limit is the store's to refuse.
         _ => Ok(Plan::Forward {
@@ -57,7 +57,7 @@ pub(crate) fn list_tables(body: &Bytes, layouts: &dyn LayoutSource) -> Result<Pl
 
 struct ListTables {
     body: Bytes,
-    hidden: Vec<String>,
+    hidden: Arc<[String]>,
     limit: usize,
 }
 

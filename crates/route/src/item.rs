@@ -5,8 +5,9 @@
 
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 
+use crate::context::PlanContext;
 use crate::drawn;
 use crate::expression::{self, Rewritten};
 use crate::key::{Located, Lost, place};
@@ -34,11 +35,11 @@ pub(crate) fn physical<'a>(
     request: &Request<'a>,
     holder: &str,
     schema: &Table,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Physical<'a>, Error> {
     let Some(object) = request.get(holder) else { return Ok(Physical::Invalid) };
     let mut splice = Splice::new(request.body);
-    let located = match place(schema, layouts, object, &mut splice) {
+    let located = match place(schema, context, object, &mut splice) {
         Ok(located) => located,
         Err(Lost::Invalid) => return Ok(Physical::Invalid),
         Err(Lost::Refused(error)) => return Err(error),

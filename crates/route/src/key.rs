@@ -7,10 +7,9 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, json};
-use heatsink_layout::{
-    Affixes, IndexKey, LayoutSource, MAX_PARTITION_KEY, Placement, PrimaryKey, Slot, SortKey, Table, Unplaced,
-};
+use heatsink_layout::{Affixes, IndexKey, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table, Unplaced};
 
+use crate::context::PlanContext;
 use crate::refusal::own;
 use crate::splice::Splice;
 
@@ -149,7 +148,7 @@ impl Lost {
 /// Finds where the item with the primary key in `object` (a raw `Key` or `Item`) lies.
 pub(crate) fn locate<'a>(
     table: &Table,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     object: &'a [u8],
 ) -> Result<Located<'a>, Lost> {
     let members = json::members(object).map_err(|_| Lost::Invalid)?;
@@ -173,11 +172,11 @@ pub(crate) fn locate<'a>(
         Some(sort) => Some(sort.sort_key().ok_or(Lost::Invalid)?),
         None => None,
     };
-    let Placement::Stable(layout) = layouts.placement(table, &partition.bytes);
-    let slot = layouts.slot(table, &layout, &partition.bytes, sort_key).map_err(Lost::unplaced)?;
+    let layout = context.layout(table, &partition.bytes);
+    let slot = context.slot(table, &layout, &partition.bytes, sort_key).map_err(Lost::unplaced)?;
     let astray = layout.is_drawn() && layout.home(sort_key).map_err(Lost::unplaced)? != slot;
     if let Some(bucket) = slot.bucket {
-        layouts.note(table, &partition.bytes, bucket);
+        context.learn_bucket(table, &partition.bytes, bucket);
     }
     let affixes = table.affixes(&partition.bytes, &layout, slot).map_err(Lost::unplaced)?;
     Ok(Located { partition, slot, affixes, astray, sort })
@@ -186,11 +185,11 @@ pub(crate) fn locate<'a>(
 /// Makes a raw key or item physical: its partition key, and what it holds of the spread keys of indexes.
 pub(crate) fn place<'a>(
     table: &Table,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     object: &'a [u8],
     splice: &mut Splice<'_>,
 ) -> Result<Located<'a>, Lost> {
-    let located = locate(table, layouts, object)?;
+    let located = locate(table, context, object)?;
     located.partition.wrap(&located.affixes, splice);
     for key in table.index_keys() {
         spread(key, object, &located, splice)?;

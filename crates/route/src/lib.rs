@@ -6,13 +6,14 @@
 //! One file per kind of request: `point`, `batch`, `transact`, `scan`, `query`, `partiql`, `streams`, `hidden`. Beneath them `item` (a request
 //! for one item made physical), `key` (where an item lies, its key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `rows`
 //! (items under several physical keys), `drawn` (items that are looked for), `cursor` (cursors that say a
-//! shard), `scan_cursor` (cursors that say a layout).
+//! shard), `scan_cursor` (cursors that say a layout), `context` (what one planning knows and learns).
 
 mod answer;
 mod asked;
 mod batch;
 mod calls;
 mod composite;
+mod context;
 mod counter;
 mod cursor;
 mod directory;
@@ -25,7 +26,6 @@ mod item;
 mod key;
 mod legacy;
 mod partiql;
-mod passed_on;
 mod plan;
 mod point;
 pub mod query;

@@ -8,9 +8,10 @@ use heatsink_dynamo::capacity::write_units;
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{LayoutSource, Slot, Table};
+use heatsink_layout::{Slot, Table};
 
 use crate::answer::{self, pass_refusal};
+use crate::context::PlanContext;
 use crate::item::{Physical, in_store_words, physical, too_large};
 use crate::key::Located;
 use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, Plan, Planned, Single, one_call};
@@ -22,9 +23,9 @@ pub(crate) fn plan(
     operation: Operation,
     request: &Request<'_>,
     schema: &Arc<Table>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    let (body, located) = match physical(request, holder(operation), schema, layouts)? {
+    let (body, located) = match physical(request, holder(operation), schema, context)? {
         Physical::Sent { body, located } => (body, located),
         Physical::Invalid => return Ok(pass_refusal(operation, request.body)),
         Physical::Meaningless { body, error } => {

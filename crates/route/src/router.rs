@@ -1,6 +1,7 @@
 //! From a request to its plan: which tables it names decides who handles it.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
@@ -8,7 +9,8 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, wire};
 use heatsink_layout::{Buckets, LayoutSource, Table};
 
-use crate::directory::{Noting, writes};
+use crate::context::{Learned, Named, Places, PlanContext};
+use crate::directory::{enter_first, writes};
 use crate::drawn::{self, Tokens};
 use crate::query::share::ItemSizes;
 use crate::refusal::own;
@@ -29,12 +31,43 @@ pub struct Router {
     drawn: Arc<AtomicU16>,
     /// What transactions with tokens were sent as, where that does not follow from them.
     pub(crate) tokens: Tokens,
+    clock: Option<Clock>,
+    /// The names of the tables that clients never see.
+    hidden: Arc<[String]>,
+}
+
+/// Tells the time, in milliseconds since 1970.
+#[derive(Clone)]
+struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clock")
+    }
 }
 
 impl Router {
-    /// A router that has learned nothing yet.
+    /// A router that has learned nothing yet, and knows no time.
     pub fn new() -> Self {
         Router::default()
+    }
+
+    /// The same router, with a clock. Without one it does not know up to when writers that bypass Heatsink may have begun buckets, nor how
+    /// old a transaction's token is.
+    #[must_use]
+    pub fn with_clock(self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Router { clock: Some(Clock(Arc::new(clock))), ..self }
+    }
+
+    /// The same router, which hides tables of these names from clients: Heatsink's own, whether they exist yet or not.
+    #[must_use]
+    pub fn hiding(self, hidden: Arc<[String]>) -> Self {
+        Router { hidden, ..self }
+    }
+
+    /// The time in milliseconds since 1970, if it is known.
+    pub(crate) fn now(&self) -> Option<u64> {
+        self.clock.as_ref().map(|clock| clock.0())
     }
 
     /// A row of a counter: all come in turn.
@@ -69,15 +102,15 @@ impl Router {
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
         if operation == Operation::ListTables {
-            return hidden::list_tables(body, layouts);
+            return hidden::list_tables(body, &self.hidden);
         }
-        if let Some(hidden) = tables.iter().find(|name| layouts.is_hidden(name)) {
+        if let Some(hidden) = tables.iter().find(|name| is_one_of(name, &self.hidden)) {
             return Err(hidden::refuse(operation, hidden));
         }
         if operation == Operation::ListTagsOfResource {
             return Ok(hidden::list_tags(body));
         }
-        if let Some(plan) = hidden::list(operation, body, layouts) {
+        if let Some(plan) = hidden::list(operation, body, &self.hidden) {
             return Ok(plan);
         }
         let Some(schema) = tables.iter().find_map(|name| layouts.table(name)) else {
@@ -114,23 +147,26 @@ impl Router {
         if schema.has_drawn() || tables.len() > 1 && tables.iter().any(drawn) {
             return drawn::plan(self, operation, request, schema, layouts);
         }
-        self.plan_noting(operation, request, schema, layouts)
+        self.plan_at(operation, request, schema, layouts, None).map(|(plan, _)| plan)
     }
 
-    /// The plan of a valid request, after the rows of the buckets that it is the first to put something into.
-    pub(crate) fn plan_noting(
+    /// The plan of a valid request, after the rows of the buckets that it is the first to put something into. `places`: where its items
+    /// lie, if they were looked for. Where not, also gives the items whose place was assumed.
+    pub(crate) fn plan_at(
         &self,
         operation: Operation,
         request: &Request<'_>,
         schema: &Arc<Table>,
         layouts: &dyn LayoutSource,
-    ) -> Result<Plan, Error> {
-        if !writes(operation) {
-            return self.plan_recorded(operation, request, schema, layouts);
-        }
-        let noting = Noting::new(layouts);
-        let plan = self.plan_recorded(operation, request, schema, &noting)?;
-        Ok(noting.register(plan, &self.buckets))
+        places: Option<&Places>,
+    ) -> Result<(Plan, Vec<Named>), Error> {
+        let learned = RefCell::<Learned>::default();
+        let now = || self.now();
+        let context = PlanContext::new(layouts, &now, places, writes(operation), &learned);
+        let plan = self.plan_recorded(operation, request, schema, &context)?;
+        let mut learned = learned.into_inner();
+        let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &self.buckets);
+        Ok((plan, learned.assumed()))
     }
 
     fn plan_recorded(
@@ -138,40 +174,40 @@ impl Router {
         operation: Operation,
         request: &Request<'_>,
         schema: &Arc<Table>,
-        layouts: &dyn LayoutSource,
+        context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
         if matches!(operation, Operation::Query | Operation::Scan)
             && let Some(index) = composite::named(request, schema)?
         {
-            return composite::plan(operation, request, schema, index, layouts);
+            return composite::plan(operation, request, schema, index, context);
         }
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 let holder = request.get(point::holder(operation)).unwrap_or_default();
-                match rows::layout_of(schema, layouts, holder) {
+                match rows::layout_of(schema, context, holder) {
                     Some(layout) if operation == Operation::GetItem => {
-                        rows::get(request, schema, &layout, layouts)
+                        rows::get(request, schema, &layout, context)
                     }
                     Some(layout) if layout.counted().is_some() => {
-                        counter::point(self, operation, request, schema, &layout, layouts)
+                        counter::point(self, operation, request, schema, &layout, context)
                     }
-                    _ => point::plan(operation, request, schema, layouts),
+                    _ => point::plan(operation, request, schema, context),
                 }
             }
             Operation::Query | Operation::Scan if schema.has_counters() => {
-                self.plan_counting(operation, request, schema, layouts)
+                self.plan_counting(operation, request, schema, context)
             }
-            Operation::Query => query::plan(self, request.body, schema, layouts),
-            Operation::Scan => scan::plan(request, schema, layouts),
-            Operation::BatchGetItem | Operation::BatchWriteItem => batch::plan(operation, request, layouts),
+            Operation::Query => query::plan(self, request.body, schema, context),
+            Operation::Scan => scan::plan(request, schema, context),
+            Operation::BatchGetItem | Operation::BatchWriteItem => batch::plan(operation, request, context),
             Operation::TransactGetItems | Operation::TransactWriteItems => {
-                transact::plan(operation, request, layouts)
+                transact::plan(operation, request, context)
             }
             Operation::GetShardIterator => Ok(streams::iterator(request, schema)),
             Operation::GetRecords => Ok(streams::records(request, schema)),
             Operation::ExecuteStatement
             | Operation::BatchExecuteStatement
-            | Operation::ExecuteTransaction => partiql::plan(self, operation, request, layouts),
+            | Operation::ExecuteTransaction => partiql::plan(self, operation, request, context),
             _ => Err(own(format!(
                 "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
                 operation.name(),
@@ -186,18 +222,24 @@ impl Router {
         operation: Operation,
         request: &Request<'_>,
         schema: &Arc<Table>,
-        layouts: &dyn LayoutSource,
+        context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
         let plain = |body: &Bytes| match operation {
-            Operation::Query => query::plan(self, body, schema, layouts),
-            _ => scan::plan(&Request::read(body)?, schema, layouts),
+            Operation::Query => query::plan(self, body, schema, context),
+            _ => scan::plan(&Request::read(body)?, schema, context),
         };
         let index = request.string("IndexName")?;
         match index.as_deref().map(|name| schema.indexes.iter().find(|index| index.name == name)) {
             Some(Some(index)) => counter::index(operation, request, schema, index, &plain),
-            None if operation == Operation::Scan => counter::scan(request, schema, layouts),
+            None if operation == Operation::Scan => counter::scan(request, schema, context),
             // An index that is not known here is the store's to refuse.
             None | Some(None) => plain(request.body),
         }
     }
+}
+
+/// Whether a table is one of these, by its name or by an ARN.
+fn is_one_of(name: &str, tables: &[String]) -> bool {
+    let bare = if name.starts_with("arn:") { name.rsplit('/').next().unwrap_or(name) } else { name };
+    tables.iter().any(|table| table == bare)
 }

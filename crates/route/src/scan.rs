@@ -5,11 +5,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{Error, IndexSchema, Operation, json};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 
 use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
 use crate::asked::asked_first;
-use crate::cursor::{self, Marked};
+use crate::context::PlanContext;
+use crate::cursor;
 use crate::filter::{LocalFilter, Unfiltered};
 use crate::key::{Lost, place};
 use crate::legacy::compares;
@@ -26,16 +27,16 @@ const WHY: &str =
 pub(crate) fn plan(
     request: &Request<'_>,
     schema: &Arc<Table>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if schema.has_drawn() {
-        let marked = Marked::read(request.body, schema, layouts);
-        return unmarked(&Request::read(&marked.body)?, schema, &marked);
+        let (body, shard) = cursor::taken_off(request.body, schema);
+        return unmarked(&Request::read(&body)?, schema, &context.with_cursor(shard));
     }
-    unmarked(request, schema, layouts)
+    unmarked(request, schema, context)
 }
 
-fn unmarked(request: &Request<'_>, schema: &Arc<Table>, layouts: &dyn LayoutSource) -> Result<Plan, Error> {
+fn unmarked(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_>) -> Result<Plan, Error> {
     let index = match request.string("IndexName")? {
         None => None,
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
@@ -54,16 +55,16 @@ fn unmarked(request: &Request<'_>, schema: &Arc<Table>, layouts: &dyn LayoutSour
     if let Some(conditions) = request.get("ScanFilter")
         && schema.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false))
     {
-        return legacy_filter(request, schema, layouts);
+        return legacy_filter(request, schema, context);
     }
     let legacy = ["ScanFilter", "AttributesToGet", "ConditionalOperator"];
     if request.get("FilterExpression").is_some() && legacy.iter().any(|name| request.get(name).is_some()) {
         return Ok(pass_refusal(Operation::Scan, request.body));
     }
-    match read(request, schema, layouts, index, Checks::All) {
+    match read(request, schema, context, index, Checks::All) {
         Ok(plan) => Ok(plan),
         // What only the checks here find wrong the store may take: it decides.
-        Err(Unfiltered::Invalid) => match read(request, schema, layouts, index, Checks::Meaning) {
+        Err(Unfiltered::Invalid) => match read(request, schema, context, index, Checks::Meaning) {
             Ok(plan) => Ok(asked_first(Operation::Scan, request.body.clone(), plan)),
             Err(Unfiltered::Invalid) => Ok(pass_refusal(Operation::Scan, request.body)),
             Err(Unfiltered::Refused(error)) => Err(error),
@@ -77,12 +78,12 @@ fn unmarked(request: &Request<'_>, schema: &Arc<Table>, layouts: &dyn LayoutSour
 fn legacy_filter(
     request: &Request<'_>,
     schema: &Arc<Table>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     let as_it_came = request.body;
     match modernized(as_it_came, "ScanFilter") {
         Ok(Some(modern)) => {
-            let then = unmarked(&Request::read(&modern)?, schema, layouts)?;
+            let then = unmarked(&Request::read(&modern)?, schema, context)?;
             Ok(asked_first(Operation::Scan, as_it_came.clone(), then))
         }
         Ok(None) | Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, as_it_came)),
@@ -93,13 +94,13 @@ fn legacy_filter(
 fn read(
     request: &Request<'_>,
     schema: &Arc<Table>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     index: Option<&IndexSchema>,
     checks: Checks,
 ) -> Result<Plan, Unfiltered> {
     let filter = LocalFilter::new(request, schema, index, checks)?;
     let mut splice = Splice::new(request.body);
-    start_key(request, schema, layouts, &mut splice)?;
+    start_key(request, schema, context, &mut splice)?;
     let body = splice.finish(request.body);
     let table = Arc::clone(schema);
     let (body, filter, why) = match filter {
@@ -126,11 +127,11 @@ fn read(
 fn start_key<'a>(
     request: &Request<'a>,
     schema: &Table,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     splice: &mut Splice<'a>,
 ) -> Result<(), Unfiltered> {
     let Some(start) = request.get("ExclusiveStartKey") else { return Ok(()) };
-    match place(schema, layouts, start, splice) {
+    match place(schema, context, start, splice) {
         Ok(_) => Ok(()),
         Err(Lost::Invalid) => Err(Unfiltered::Invalid),
         Err(Lost::Refused(error)) => Err(Unfiltered::Refused(error)),

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 use serde_json::Value as Json;
 
 use crate::answer::{accepted, logical_item, pass_refusal, rewrite, strip_metrics_list, strip_object};
 use crate::asked;
+use crate::context::PlanContext;
 use crate::item::{Physical, in_store_words, meaningless as nowhere, physical, size_note};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
@@ -34,7 +35,7 @@ type Found = (Bytes, (&'static str, &'static str), Arc<Table>);
 pub(crate) fn plan(
     operation: Operation,
     request: &Request<'_>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     let Some(items) = request.get("TransactItems") else { return Ok(pass_refusal(operation, request.body)) };
     let mut actions = Vec::new();
@@ -42,14 +43,14 @@ pub(crate) fn plan(
     let (mut meaningless, mut invalid) = (None, false);
     let mut rows = Expansion::default();
     for element in json::elements(items).map_err(|_| malformed())? {
-        let Some((whole, (name, holder), schema)) = action(request.body, element, layouts)? else {
+        let Some((whole, (name, holder), schema)) = action(request.body, element, context)? else {
             actions.push(None);
             continue;
         };
         let action = Request::read(&whole)?;
-        let physical = match physical(&action, holder, &schema, layouts)? {
+        let physical = match physical(&action, holder, &schema, context)? {
             Physical::Sent { body, located } => {
-                match rows.take(actions.len(), name, &action, body, &schema, layouts) {
+                match rows.take(actions.len(), name, &action, body, &schema, context) {
                     Ok(body) => Physical::Sent { body, located },
                     Err(Unsent::Meaningless(error)) => nowhere(&action, &located, error),
                     Err(Unsent::Refused(error)) => return Err(error),
@@ -122,14 +123,14 @@ pub(crate) fn plan(
 }
 
 /// The action of one element, if it is on a recorded table.
-fn action(body: &Bytes, element: &[u8], layouts: &dyn LayoutSource) -> Result<Option<Found>, Error> {
+fn action(body: &Bytes, element: &[u8], context: &PlanContext<'_>) -> Result<Option<Found>, Error> {
     let element = body.slice_ref(element);
     let element = Request::read(&element)?;
     for (name, holder) in ACTIONS {
         let Some(action) = element.get(name) else { continue };
         let whole = body.slice_ref(action);
         let Some(named) =
-            Request::read(&whole)?.string("TableName")?.map(|name| layouts.table(table_name(&name)))
+            Request::read(&whole)?.string("TableName")?.map(|name| context.table(table_name(&name)))
         else {
             continue;
         };

@@ -57,15 +57,6 @@ impl LayoutSource for Noted<'_> {
     fn handle(&self) -> Arc<dyn LayoutSource> {
         self.control.handle()
     }
-    fn note(&self, table: &Table, key: &[u8], bucket: Bucket) {
-        self.control.note(table, key, bucket);
-    }
-    fn is_hidden(&self, name: &str) -> bool {
-        self.control.is_hidden(name)
-    }
-    fn hidden_tables(&self) -> Vec<String> {
-        self.control.hidden_tables()
-    }
 }
 
 /// The strategies that a request meets; none if it is refused before it is sent.

@@ -24,8 +24,9 @@ pub(crate) mod transaction;
 pub(crate) mod write;
 
 use heatsink_dynamo::{Error, json};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 
+use crate::context::PlanContext;
 use crate::refusal::own;
 use crate::rows::layout_of;
 
@@ -56,10 +57,10 @@ pub(crate) fn refuse_expiry(body: &[u8]) -> Result<(), Error> {
 /// `ValidationException`.
 pub(crate) fn refuse_batch_write(
     table: &Table,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     object: &[u8],
 ) -> Result<(), Error> {
-    match layout_of(table, layouts, object) {
+    match layout_of(table, context, object) {
         Some(layout) if layout.counted().is_some() => Err(write::refusal(
             "BatchWriteItem would replace or delete its rows one by one, with readers in between. Use PutItem, DeleteItem or \
              TransactWriteItems",

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{Layout, LayoutSource, Table};
+use heatsink_layout::{Layout, Table};
 
 use super::add::Add;
 use super::transaction;
 use super::write::{self, Unclear, Write};
 use crate::answer::pass_refusal;
+use crate::context::PlanContext;
 use crate::item::{Physical, in_store_words, meaningless, of_empty_key, physical, too_large};
 use crate::key::Located;
 use crate::plan::{CallExplanation, Explanation, Finish, Kind, Plan, Planned, Single, one_call};
@@ -29,11 +30,11 @@ pub(crate) fn plan(
     request: &Request<'_>,
     table: &Arc<Table>,
     layout: &Layout,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     let counted = layout.counted().unwrap_or_default();
     let holder = holder(operation);
-    let (body, located) = match physical(request, holder, table, layouts)? {
+    let (body, located) = match physical(request, holder, table, context)? {
         Physical::Sent { body, located } => (body, located),
         Physical::Invalid => return Ok(pass_refusal(operation, request.body)),
         Physical::Meaningless { body, error } => {

@@ -11,12 +11,13 @@ use heatsink_dynamo::expression::{
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::value::read_attributes;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 use serde_json::Value as Json;
 
 use super::complete::Complete;
 use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked::asked_first;
+use crate::context::PlanContext;
 use crate::expression::projection as read_projection;
 use crate::key::{KeyText, Lost, locate};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
@@ -34,22 +35,22 @@ use crate::{Answer, Calls, PhysicalCall};
 pub(crate) fn plan(
     request: &Request<'_>,
     table: &Arc<Table>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     let refused = || Ok(pass_refusal(Operation::Scan, request.body));
     match modernized(request.body, "ScanFilter") {
         Ok(None) => {}
         Ok(Some(modern)) => {
-            let then = plan(&Request::read(&modern)?, table, layouts)?;
+            let then = plan(&Request::read(&modern)?, table, context)?;
             return Ok(asked_first(Operation::Scan, request.body.clone(), then));
         }
         Err(Unplanned::Invalid) => return refused(),
         Err(Unplanned::Refused(error)) => return Err(error),
     }
-    match read(request, table, layouts, Checks::All) {
+    match read(request, table, context, Checks::All) {
         Ok(plan) => Ok(plan),
         // What only the checks here find wrong the store may take: it decides.
-        Err(Unplanned::Invalid) => match read(request, table, layouts, Checks::Meaning) {
+        Err(Unplanned::Invalid) => match read(request, table, context, Checks::Meaning) {
             Ok(plan) => Ok(asked_first(Operation::Scan, request.body.clone(), plan)),
             Err(Unplanned::Invalid) => refused(),
             Err(Unplanned::Refused(error)) => Err(error),
@@ -61,7 +62,7 @@ pub(crate) fn plan(
 fn read(
     request: &Request<'_>,
     table: &Arc<Table>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     checks: Checks,
 ) -> Result<Plan, Unplanned> {
     let invalid = |_: Error| Unplanned::Invalid;
@@ -102,7 +103,7 @@ fn read(
     };
     let mut body = Splice::new(request.body);
     if let Some(start) = request.get("ExclusiveStartKey") {
-        match locate(table, layouts, start) {
+        match locate(table, context, start) {
             Ok(located) => located.partition.wrap(&located.affixes, &mut body),
             Err(Lost::Invalid) => return Err(Unplanned::Invalid),
             Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),

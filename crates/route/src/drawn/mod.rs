@@ -4,7 +4,7 @@
 //! |---|---|
 //! | GetItem, BatchGetItem, TransactGetItems | all physical keys of the item are read, and the one that is there is the answer (`rows`) |
 //! | Query on the table, on an index with its partition key | all shards are gathered anyway; equal sort keys all come (`query`) |
-//! | every write; a cursor that does not say where its item lies | first all physical keys are looked for (`seek`), then the request is planned again by whoever plans it elsewhere, with the places known (`source`) |
+//! | every write; a cursor that does not say where its item lies | first all physical keys are looked for (`seek`), then the request is planned again by whoever plans it elsewhere, with the places known |
 //!
 //! An item that is nowhere is put at its home, the hash of its sort key: two writers that meet, and a write that is sent twice, concern one
 //! item. A write to an item that was found elsewhere is conditional on its still being there (`guard`); where it is gone it is looked
@@ -12,7 +12,6 @@
 
 mod guard;
 mod seek;
-mod source;
 mod tokens;
 
 use std::sync::Arc;
@@ -21,7 +20,6 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{LayoutSource, Slot, Table};
 
 use self::seek::Seek;
-use self::source::{Asking, AtHome};
 use crate::Router;
 use crate::plan::Plan;
 use crate::refusal::own;
@@ -39,16 +37,12 @@ pub(crate) fn plan(
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     use Operation::{BatchGetItem, GetItem, TransactGetItems};
-    if matches!(operation, GetItem | BatchGetItem | TransactGetItems) {
-        return router.plan_noting(operation, request, schema, &AtHome(layouts));
-    }
-    let asking = Asking::new(layouts);
-    let plan = router.plan_noting(operation, request, schema, &asking)?;
-    let named = asking.named();
-    if named.is_empty() {
+    let (plan, assumed) = router.plan_at(operation, request, schema, layouts, None)?;
+    // These read all places where an item can lie.
+    if matches!(operation, GetItem | BatchGetItem | TransactGetItems) || assumed.is_empty() {
         return Ok(plan);
     }
-    Ok(Plan::Scatter(Box::new(Seek::new(router, operation, request, layouts, named, plan)?)))
+    Ok(Plan::Scatter(Box::new(Seek::new(router, operation, request, layouts, assumed, plan)?)))
 }
 
 /// The refusal of a key that several items have.

@@ -13,8 +13,8 @@ use heatsink_layout::{LayoutSource, Table};
 use serde_json::Value as Json;
 
 use super::several;
-use super::source::{Found, Named, Places};
 use super::tokens::Retry;
+use crate::context::{Named, Places};
 use crate::counter::single_capacity;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::refusal::own;
@@ -67,7 +67,7 @@ impl Seek {
             named,
             cursor,
             report: request.get("ReturnConsumedCapacity").map(<[u8]>::to_vec),
-            retry: token.map(|token| Retry::new(&token, request.body, layouts.now())),
+            retry: token.map(|token| Retry::new(&token, request.body, router.now())),
             likely,
         };
         // What cannot be asked for is refused before anything is.
@@ -183,11 +183,11 @@ impl Seek {
         if let Some(retry) = &self.retry {
             self.router.tokens.put(retry, places);
         }
-        let found = Found { inner: Arc::clone(&self.layouts), places: places.clone() };
         let request = Request::read(&self.body)?;
         let table = self.named.first().and_then(|one| self.layouts.table(&one.table));
         let table = table.ok_or_else(malformed)?;
-        self.router.plan_noting(self.operation, &request, &table, &found)
+        let planned = self.router.plan_at(self.operation, &request, &table, &*self.layouts, Some(places));
+        planned.map(|(plan, _)| plan)
     }
 
     /// Looks for the items.

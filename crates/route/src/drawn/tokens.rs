@@ -12,7 +12,7 @@ use bytes::Bytes;
 use heatsink_layout::Slot;
 use sha2::{Digest as _, Sha256};
 
-use super::source::{Named, Places};
+use crate::context::{Named, Places};
 
 /// How long a token is remembered, in milliseconds: a little less than DynamoDB does, ten minutes (AWS API reference,
 /// `TransactWriteItems`). Afterwards it would be a new request, for which places that were found long ago are wrong.
@@ -134,7 +134,7 @@ impl Tokens {
 }
 
 /// The digest of an item's table and key.
-fn digest((table, identity): &super::source::Item) -> Digest {
+fn digest((table, identity): &crate::context::Item) -> Digest {
     let mut hash = Sha256::new();
     for part in [table.as_bytes(), identity.partition(), identity.sort()] {
         hash.update((part.len() as u64).to_be_bytes());

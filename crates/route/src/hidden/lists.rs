@@ -5,9 +5,10 @@
 //!
 //! Not here: `ListTables`, whose pages clients expect to be full.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::LayoutSource;
 use serde_json::Value as Json;
 
 use crate::answer::unreadable;
@@ -28,9 +29,9 @@ fn list_of(operation: Operation) -> Option<(&'static str, &'static str)> {
 }
 
 /// The plan of an operation that lists what belongs to tables; nothing for other operations.
-pub(crate) fn plan(operation: Operation, body: &Bytes, layouts: &dyn LayoutSource) -> Option<Plan> {
+pub(crate) fn plan(operation: Operation, body: &Bytes, hidden: &Arc<[String]>) -> Option<Plan> {
     let (list, table) = list_of(operation)?;
-    let hidden = layouts.hidden_tables();
+    let hidden = Arc::clone(hidden);
     let finish = move |answer: Result<Bytes, Error>| without(operation, answer?, list, table, &hidden);
     let why = "Heatsink's own tables are left out of the answer";
     Some(Single::new(operation, body.clone(), Some(Box::new(finish)), why).plan())

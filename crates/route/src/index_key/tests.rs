@@ -27,8 +27,8 @@ fn table(shards: u16) -> Table {
     let strategy = Spreading::Calculated { by: By::PrimaryKey };
     let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
     // Values of which only some are spread: a bound's shard is not a value's.
-    let layouts = TableLayouts::new(vec![KeyLayout::of_index(index, Glob::new("*a*"), layout)]);
-    Table::new(schema, Arc::new(layouts))
+    let context = TableLayouts::new(vec![KeyLayout::of_index(index, Glob::new("*a*"), layout)]);
+    Table::new(schema, Arc::new(context))
 }
 
 fn item(value: Option<&Value>) -> Item {

@@ -4,10 +4,11 @@ use heatsink_dynamo::expression::Comparator;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::partiql::{Action, Condition, Operand, Term, TestKind};
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Value};
-use heatsink_layout::{LayoutSource, Slot, Table};
+use heatsink_layout::{Slot, Table};
 
 use super::pages::partitions;
 use super::statement::Written;
+use crate::context::PlanContext;
 use crate::query::{Key, lanes::physical, slot_of, stable};
 use crate::refusal::own;
 
@@ -37,7 +38,7 @@ pub(super) enum Target {
 pub(super) fn target(
     written: &Written<'_>,
     schema: &Table,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     lists: bool,
 ) -> Target {
     let key = |attribute: &AttributeDefinition, part| {
@@ -54,15 +55,15 @@ pub(super) fn target(
         Ok(sort) => sort.flatten(),
         Err(error) => return Target::Nowhere(error),
     };
-    let layout = stable(layouts, schema, &partition);
+    let layout = stable(context, schema, &partition);
     if layout.counted().is_some() {
         return Target::Counter(counters());
     }
-    let placed = slot_of(layouts, schema, &layout, &partition, sort.as_ref())
+    let placed = slot_of(context, schema, &layout, &partition, sort.as_ref())
         .and_then(|slot| Ok((physical(schema, &layout, &partition, slot)?, slot)));
     // What only SELECTs name in lists is read; a bucket needs its entry before the first write.
     if let (Ok((_, Slot { bucket: Some(bucket), .. })), false) = (&placed, lists) {
-        layouts.note(schema, &partition.canonical_bytes(), *bucket);
+        context.learn_bucket(schema, &partition.canonical_bytes(), *bucket);
     }
     match placed {
         Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot, sort }),
@@ -71,11 +72,11 @@ pub(super) fn target(
 }
 
 /// Whether a statement names a partition key whose shards are drawn.
-pub(super) fn names_drawn(written: &Written<'_>, schema: &Table, layouts: &dyn LayoutSource) -> bool {
+pub(super) fn names_drawn(written: &Written<'_>, schema: &Table, context: &PlanContext<'_>) -> bool {
     let partition = &schema.key.partition;
     schema.has_drawn()
         && match named(written, partition, KeyPart::Partition, &terms(written, &partition.name, true)) {
-            Ok(Some(key)) => stable(layouts, schema, &key).is_drawn(),
+            Ok(Some(key)) => stable(context, schema, &key).is_drawn(),
             _ => false,
         }
 }
@@ -92,7 +93,7 @@ fn counters() -> Error {
 pub(super) fn reads_counters(
     written: &Written<'_>,
     schema: &Table,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Option<Error> {
     if !schema.has_counters() {
         return None;
@@ -102,7 +103,7 @@ pub(super) fn reads_counters(
         .filter(|_| written.statement.index.is_none())
         .and_then(|condition| partitions(condition, &schema.key.partition, &written.values));
     let none =
-        keys.is_some_and(|keys| keys.iter().all(|key| stable(layouts, schema, key).counted().is_none()));
+        keys.is_some_and(|keys| keys.iter().all(|key| stable(context, schema, key).counted().is_none()));
     (!none).then(counters)
 }
 

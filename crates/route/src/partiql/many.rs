@@ -5,13 +5,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::partiql::Action;
 use heatsink_dynamo::{Code, Error, Operation, json};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 use serde_json::{Value as Json, json};
 
 use super::keys::{Target, names_drawn, target};
 use super::statement::Written;
 use super::{guard, not_understood, rewrite};
 use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
+use crate::context::PlanContext;
 use crate::plan::{Plan, Single};
 use crate::refusal::own;
 use crate::request::{Request, malformed};
@@ -34,14 +35,14 @@ enum Kept {
 pub(super) fn plan(
     operation: Operation,
     request: &Request<'_>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     let list = if operation == Operation::ExecuteTransaction { "TransactStatements" } else { "Statements" };
     let elements = json::elements(request.get(list).unwrap_or(b"[]")).map_err(|_| malformed())?;
     let mut splice = Splice::new(request.body);
     let mut kept = Vec::with_capacity(elements.len());
     for element in elements {
-        kept.push(one(element, layouts, &mut splice, operation == Operation::ExecuteTransaction)?);
+        kept.push(one(element, context, &mut splice, operation == Operation::ExecuteTransaction)?);
     }
     let why =
         "every statement names one primary key: one physical request, the keys rewritten where they stand";
@@ -56,7 +57,7 @@ pub(super) fn plan(
 /// One of the statements. `whole` says that one which is refused refuses all.
 fn one<'a>(
     element: &'a [u8],
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     splice: &mut Splice<'a>,
     whole: bool,
 ) -> Result<Kept, Error> {
@@ -64,7 +65,7 @@ fn one<'a>(
         json::attributes_of(element, ["Statement", "Parameters"]).map_err(|_| malformed())?;
     let Some(raw) = text.filter(|raw| *raw != b"null") else { return Ok(Kept::Plain) };
     let text = json::string(raw).map_err(|_| malformed())?;
-    if !heatsink_dynamo::partiql::tables(&text).iter().any(|name| layouts.table(table_name(name)).is_some()) {
+    if !heatsink_dynamo::partiql::tables(&text).iter().any(|name| context.table(table_name(name)).is_some()) {
         return Ok(Kept::Plain);
     }
     let mut guarded = |error| {
@@ -75,17 +76,17 @@ fn one<'a>(
         Ok(written) => written,
         Err(why) => return guarded(not_understood(&why)),
     };
-    let Some(schema) = layouts.table(table_name(&written.statement.table.name)) else {
+    let Some(schema) = context.table(table_name(&written.statement.table.name)) else {
         return guarded(not_understood("it names several tables"));
     };
     let selects = matches!(written.statement.action, Action::Select { .. });
-    if whole && selects && names_drawn(&written, &schema, layouts) {
+    if whole && selects && names_drawn(&written, &schema, context) {
         return Err(own(
             "ExecuteTransaction does not read keys whose shard is drawn at random (hash = \"random\"): where the items lie would be looked \
              for before, and not at the same moment. Use TransactGetItems. Nothing was read or written",
         ));
     }
-    match target(&written, &schema, layouts, selects) {
+    match target(&written, &schema, context, selects) {
         Target::At(place) => match rewrite::into(splice, &written, &schema, &place) {
             Ok(()) => Ok(Kept::Physical(schema)),
             // A SELECT that says more than the key is refused by the store.

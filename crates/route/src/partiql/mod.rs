@@ -24,13 +24,14 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::partiql::Action;
 use heatsink_dynamo::{Error, Operation, json};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 
 use self::keys::Target;
 use self::statement::Written;
 pub(crate) use self::statement::reads;
 pub(crate) use self::token::is_own;
 use crate::answer::{logical_error, rewrite as edited, strip_object};
+use crate::context::PlanContext;
 use crate::item::too_large;
 use crate::plan::{Finish, Plan, Single};
 use crate::refusal::own;
@@ -44,16 +45,16 @@ pub(crate) fn plan(
     router: &Router,
     operation: Operation,
     request: &Request<'_>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if operation == Operation::ExecuteStatement {
-        one(router, request, layouts)
+        one(router, request, context)
     } else {
-        many::plan(operation, request, layouts)
+        many::plan(operation, request, context)
     }
 }
 
-fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<Plan, Error> {
+fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Result<Plan, Error> {
     let written = match Written::read(request) {
         Ok(Some(written)) => written,
         Ok(None) => return Ok(unread(request.body, "it holds no statement", true)),
@@ -65,11 +66,11 @@ fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Re
             };
         }
     };
-    let Some(schema) = layouts.table(table_name(&written.statement.table.name)) else {
+    let Some(schema) = context.table(table_name(&written.statement.table.name)) else {
         return guard::one(request, "it names several tables".to_owned());
     };
     if let Action::Select { shown, order } = &written.statement.action {
-        if let Some(error) = keys::reads_counters(&written, &schema, layouts) {
+        if let Some(error) = keys::reads_counters(&written, &schema, context) {
             return Ok(refused_read(request.body, error, true));
         }
         // With a further test of the key the store would be sent another condition than it would judge.
@@ -80,16 +81,16 @@ fn one(router: &Router, request: &Request<'_>, layouts: &dyn LayoutSource) -> Re
             && request.get("Limit").is_none()
             && request.get("NextToken").is_none();
         if whole
-            && !keys::names_drawn(&written, &schema, layouts)
-            && let Target::At(place) = keys::target(&written, &schema, layouts, true)
+            && !keys::names_drawn(&written, &schema, context)
+            && let Target::At(place) = keys::target(&written, &schema, context, true)
             && let Ok(body) = rewrite::body(request.body, &written, &schema, &place)
         {
             return Ok(pointed(body, &schema, &place));
         }
         let select = read::Select { written: &written, schema: &schema, shown, order };
-        return select.plan(router, request, layouts);
+        return select.plan(router, request, context);
     }
-    match keys::target(&written, &schema, layouts, false) {
+    match keys::target(&written, &schema, context, false) {
         Target::At(place) => {
             let body = rewrite::body(request.body, &written, &schema, &place)?;
             Ok(pointed(body, &schema, &place))

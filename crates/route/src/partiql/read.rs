@@ -5,13 +5,14 @@ use std::sync::Arc;
 use heatsink_dynamo::expression::{Path, Step as PathStep};
 use heatsink_dynamo::partiql::{Condition, Operand, Order, TestKind};
 use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operation, TableSchema, json};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::Table;
 
 use super::gather::{Gather, Shape};
 use super::pages::{Common, partitions, sort_condition};
 use super::statement::Written;
 use super::token::{self, Position, fingerprint};
 use super::{asked_first, edited, logical, not_understood, refused_read};
+use crate::context::PlanContext;
 use crate::plan::{Finish, Plan, Single};
 use crate::query::Key;
 use crate::refusal::own;
@@ -36,7 +37,7 @@ impl Select<'_> {
         &self,
         router: &Router,
         request: &Request<'_>,
-        layouts: &dyn LayoutSource,
+        context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
         if let Some(error) = self.unsupported_index() {
             return Ok(refused_read(request.body, error, true));
@@ -44,10 +45,10 @@ impl Select<'_> {
         if self.is_the_stores() {
             return self.by_the_store(request);
         }
-        if let Some(reads) = self.too_many_reads(layouts) {
+        if let Some(reads) = self.too_many_reads(context) {
             return Err(reads);
         }
-        match self.parts(router, request, layouts) {
+        match self.parts(router, request, context) {
             Err(error) => Ok(refused_read(request.body, error, true)),
             Ok(plan) if self.is_plain(request) => Ok(plan),
             Ok(plan) => Ok(asked_first(request.body, plan)),
@@ -55,7 +56,7 @@ impl Select<'_> {
     }
 
     /// The refusal of a statement whose partition keys are spread over too many shards together.
-    fn too_many_reads(&self, layouts: &dyn LayoutSource) -> Option<Error> {
+    fn too_many_reads(&self, context: &PlanContext<'_>) -> Option<Error> {
         let schema = self.schema;
         if self.written.statement.index.is_some() {
             return None;
@@ -63,7 +64,7 @@ impl Select<'_> {
         let condition = self.written.statement.condition.as_ref()?;
         let keys = partitions(condition, &schema.key.partition, &self.written.values)?;
         let reads: usize =
-            keys.iter().map(|key| usize::from(query::stable(layouts, schema, key).shards.max(1))).sum();
+            keys.iter().map(|key| usize::from(query::stable(context, schema, key).shards.max(1))).sum();
         (keys.len() > 1 && reads > MOST_READS).then(|| {
             own(format!(
                 "The statement names {} values of {}, whose shards are {reads} together; a statement reads at most {MOST_READS}. Name fewer \
@@ -144,7 +145,7 @@ impl Select<'_> {
         &self,
         router: &Router,
         request: &Request<'_>,
-        layouts: &dyn LayoutSource,
+        context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
         let (schema, values) = (self.schema, &self.written.values);
         let index = match &self.written.statement.index {
@@ -207,13 +208,13 @@ impl Select<'_> {
             None if position.part > 0 => {}
             None => {
                 let body = common.scan(position.after.as_deref());
-                plans.push(scan::plan(&Request::read(&body)?, schema, layouts)?);
+                plans.push(scan::plan(&Request::read(&body)?, schema, context)?);
             }
             Some(keys) => {
                 for (at, partition) in keys.iter().enumerate().skip(position.part) {
                     let after = if at == position.part { position.after.as_deref() } else { None };
                     let body = common.query(key, partition, sort.as_ref(), after);
-                    plans.push(query::plan(router, &body, schema, layouts)?);
+                    plans.push(query::plan(router, &body, schema, context)?);
                 }
             }
         }

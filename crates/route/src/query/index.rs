@@ -4,12 +4,13 @@
 
 use heatsink_dynamo::KeyValue;
 use heatsink_dynamo::key::KeyPart;
-use heatsink_layout::{IndexKey, LayoutSource, Slot};
+use heatsink_layout::{IndexKey, Slot};
 
 use super::Key;
 use super::lanes::Lane;
 use super::range::Range;
 use super::request::{Query, Unplanned};
+use crate::context::PlanContext;
 use crate::key::{Lost, place};
 use crate::splice::Splice;
 
@@ -30,7 +31,7 @@ pub(crate) fn values(key: &IndexKey, logical: &Key) -> Vec<Key> {
 pub(crate) fn lanes(
     query: &Query<'_>,
     key: &IndexKey,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Vec<Lane>, Unplanned> {
     let mut lanes: Vec<Lane> = Vec::new();
     for (shard, partition) in (0..).zip(values(key, &query.partition)) {
@@ -55,7 +56,7 @@ pub(crate) fn lanes(
         return Err(Unplanned::Invalid);
     }
     let mut start = Splice::new(raw);
-    let located = match place(query.schema, layouts, raw, &mut start) {
+    let located = match place(query.schema, context, raw, &mut start) {
         Ok(located) => located,
         Err(Lost::Invalid) => return Err(Unplanned::Invalid),
         Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation, json};
-use heatsink_layout::{IndexKey, LayoutSource, Slot, Table, Turn};
+use heatsink_layout::{IndexKey, Slot, Table, Turn};
 
 use super::index::values;
 use super::lanes::{Lane, physical};
@@ -27,6 +27,7 @@ use super::shape::Gathering;
 use super::share::PAGE_BYTES;
 use super::template::Ask;
 use super::{Key, slot_of, stable};
+use crate::context::PlanContext;
 use crate::{Answer, Calls, PhysicalCall};
 
 /// The order of rows: the index's sort key, unless that is the table's partition key; the logical partition key; the table's sort key; and where
@@ -68,7 +69,7 @@ impl Inverted {
     pub(crate) fn new(
         query: &Query<'_>,
         gathering: Gathering,
-        layouts: &dyn LayoutSource,
+        context: &PlanContext<'_>,
     ) -> Result<Self, Unplanned> {
         let partitions = match query.schema.index_key(&query.key().partition.name) {
             Some(key) => values(key, &query.partition),
@@ -79,8 +80,8 @@ impl Inverted {
             lanes.collect::<Vec<_>>()
         };
         let lanes = match &query.condition {
-            Some(Condition::Eq(logical)) if stable(layouts, query.schema, logical).time().is_none() => {
-                let layout = stable(layouts, query.schema, logical);
+            Some(Condition::Eq(logical)) if stable(context, query.schema, logical).time().is_none() => {
+                let layout = stable(context, query.schema, logical);
                 let keys = (0..layout.shards).filter_map(|shard| {
                     let slot = Slot::shard(shard);
                     Some((slot, physical(query.schema, &layout, logical, slot).ok()?))
@@ -91,7 +92,7 @@ impl Inverted {
         };
         let range = Range::of(query.condition.as_ref());
         let after =
-            query.cursor()?.map(|cursor| place(query, &cursor, false, &range, layouts)).transpose()?;
+            query.cursor()?.map(|cursor| place(query, &cursor, false, &range, context)).transpose()?;
         let turn = query.schema.index_key(&query.key().partition.name).and_then(IndexKey::turn);
         let values = partitions.len();
         let (plain, spread) = (0..lanes.len()).partition(|lane| lane % values == 0);
@@ -104,10 +105,10 @@ impl Inverted {
         query: &Query<'_>,
         key: &IndexKey,
         gathering: Gathering,
-        layouts: &dyn LayoutSource,
+        context: &PlanContext<'_>,
     ) -> Result<Self, Unplanned> {
         let all = Range::of(None);
-        let after = query.cursor()?.map(|cursor| place(query, &cursor, true, &all, layouts)).transpose()?;
+        let after = query.cursor()?.map(|cursor| place(query, &cursor, true, &all, context)).transpose()?;
         let range = Range::of(query.condition.as_ref());
         let at = after.as_ref().and_then(|after| after.0.clone());
         if at.as_ref().is_some_and(|at| !range.contains(at)) {
@@ -381,7 +382,7 @@ fn place(
     cursor: &[(Key, &[u8])],
     in_order: bool,
     range: &Range,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Place, Unplanned> {
     let attributes = query.cursor_attributes();
     let find = |name: &str| {
@@ -397,9 +398,9 @@ fn place(
     }
     let at = query.key().sort.as_ref().filter(|_| in_order).and_then(|sort| find(&sort.name));
     let sort = key.sort.as_ref().and_then(|sort| find(&sort.name));
-    let layout = stable(layouts, query.schema, &partition);
+    let layout = stable(context, query.schema, &partition);
     let slot = match layout.is_drawn() {
-        true => slot_of(layouts, query.schema, &layout, &partition, sort.as_ref())?,
+        true => slot_of(context, query.schema, &layout, &partition, sort.as_ref())?,
         false => Slot::default(),
     };
     Ok((at, partition, sort, slot))

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{Error, KeyValue, Operation, json};
-use heatsink_layout::{Consistency, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced};
+use heatsink_layout::{Consistency, Layout, Reads, Slot, SortKey, Table, Unplaced};
 
 use self::answer::Logical;
 pub(crate) use self::answer::project;
@@ -48,7 +48,8 @@ use self::shape::Gathering;
 use self::template::{Ask, Expressions, Template};
 use crate::answer::{pass_refusal, rewrite};
 use crate::asked::asked_first;
-use crate::cursor::Marked;
+use crate::context::PlanContext;
+use crate::cursor;
 use crate::key::{Lost, place};
 use crate::plan::{Finish, Plan, Single};
 use crate::refusal::own;
@@ -66,27 +67,27 @@ pub(crate) fn plan(
     router: &Router,
     body: &Bytes,
     schema: &Arc<Table>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if schema.has_drawn() {
-        let marked = Marked::read(body, schema, layouts);
-        return unmarked(router, &marked.body, schema, &marked);
+        let (body, shard) = cursor::taken_off(body, schema);
+        return unmarked(router, &body, schema, &context.with_cursor(shard));
     }
-    unmarked(router, body, schema, layouts)
+    unmarked(router, body, schema, context)
 }
 
 fn unmarked(
     router: &Router,
     body: &Bytes,
     schema: &Arc<Table>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     let modern = match legacy::modernized(body, "QueryFilter") {
         Ok(modern) => modern,
         Err(Unplanned::Refused(error)) => return Err(error),
         Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Query, body)),
     };
-    let read = |checks| read(router, modern.as_ref().unwrap_or(body), schema, layouts, checks);
+    let read = |checks| read(router, modern.as_ref().unwrap_or(body), schema, context, checks);
     let as_sent = || {
         let sent = inverted::without_mark(body, schema);
         match Query::read(modern.as_ref().unwrap_or(body), schema, Checks::Meaning) {
@@ -121,7 +122,7 @@ fn read(
     router: &Router,
     body: &Bytes,
     schema: &Arc<Table>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     checks: Checks,
 ) -> Result<Plan, Unplanned> {
     let mut query = Query::read(body, schema, checks)?;
@@ -139,29 +140,29 @@ fn read(
         return match &query.key().sort {
             Some(sort) if sort.name == *partition && !schema.keys_are_whole() => {
                 let gathering = Gathering::new(query, Logical::Decoded);
-                let inverted = Inverted::new(query, gathering, layouts)?;
+                let inverted = Inverted::new(query, gathering, context)?;
                 Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(inverted)))))
             }
             _ => match schema.index_key(&query.key().partition.name) {
                 Some(key) if key.turn().is_some() => {
                     let gathering = Gathering::new(query, Logical::Decoded);
-                    let turning = Inverted::turning(query, key, gathering, layouts)?;
+                    let turning = Inverted::turning(query, key, gathering, context)?;
                     Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(turning)))))
                 }
                 Some(key) => {
-                    let lanes = Source::Lanes(index::lanes(query, key, layouts)?);
+                    let lanes = Source::Lanes(index::lanes(query, key, context)?);
                     Ok(gathered(router, query, Logical::Decoded, lanes, false, false))
                 }
-                None => other_index(router, query, layouts),
+                None => other_index(router, query, context),
             },
         };
     }
     let filters_index_key = query.filter.as_ref().is_some_and(|(_, filter)| {
         schema.index_keys().iter().any(|key| filter.mentions(&key.attribute().name))
     });
-    let layout = stable(layouts, schema, &query.partition);
+    let layout = stable(context, schema, &query.partition);
     if query.starts_at_end()? && (layout.shards <= 1 || !layout.is_drawn()) {
-        return Ok(behind_the_end(router, query, &layout, layouts));
+        return Ok(behind_the_end(router, query, &layout, context));
     }
     if layout.counted().is_some() {
         return match query.index {
@@ -173,7 +174,7 @@ fn read(
     let only = match (&query.condition, query.index) {
         _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
         (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => {
-            Some(slot_of(layouts, schema, &layout, &query.partition, Some(sort))?)
+            Some(slot_of(context, schema, &layout, &query.partition, Some(sort))?)
         }
         _ => None,
     };
@@ -181,7 +182,7 @@ fn read(
         return one_shard(query, &layout, slot);
     }
     query.drawn = layout.is_drawn();
-    query.home = home(query, &layout, layouts)?;
+    query.home = home(query, &layout, context)?;
     let logical = if schema.index_keys().is_empty() {
         let mut logical = Vec::new();
         query.partition.write(&mut logical);
@@ -189,7 +190,7 @@ fn read(
     } else {
         Logical::Decoded
     };
-    let reads = reads(layouts, schema, &query.partition);
+    let reads = reads(context, schema, &query.partition);
     // A global index is behind its table anyway, and has no consistent reads.
     let strong = reads.consistency == Consistency::Strong && query.index.is_none_or(|index| index.local);
     if strong {
@@ -201,7 +202,7 @@ fn read(
             lanes.retain(|lane| only.is_none_or(|only| lane.slot == only));
             Source::Lanes(lanes)
         }
-        Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time, layouts.now())?)),
+        Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time, context.now())?)),
     };
     Ok(gathered(router, query, logical, source, strong, reads.partial))
 }
@@ -229,9 +230,9 @@ fn gathered(
 
 /// A Query of the table that starts on the inclusive end of its condition, where DynamoDB takes no cursor: an empty page. Heatsink once gave
 /// such cursors out. The store is asked, for what is certain to be dropped, to see the rest of the request.
-fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, layouts: &dyn LayoutSource) -> Plan {
+fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, context: &PlanContext<'_>) -> Plan {
     let end = query.end();
-    let slot = slot_of(layouts, query.schema, layout, &query.partition, end).unwrap_or_default();
+    let slot = slot_of(context, query.schema, layout, &query.partition, end).unwrap_or_default();
     let partition = physical(query.schema, layout, &query.partition, slot);
     let mut lane = Lane {
         slot,
@@ -246,25 +247,24 @@ fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, layouts: 
 }
 
 /// The layout in force of a logical key.
-pub(crate) fn stable(layouts: &dyn LayoutSource, schema: &Table, partition: &Key) -> Arc<Layout> {
-    let Placement::Stable(layout) = layouts.placement(schema, &partition.canonical_bytes());
-    layout
+pub(crate) fn stable(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Arc<Layout> {
+    context.layout(schema, &partition.canonical_bytes())
 }
 
 /// How reads of a logical key are gathered.
-fn reads(layouts: &dyn LayoutSource, schema: &Table, partition: &Key) -> Reads {
-    layouts.reads(schema, &partition.canonical_bytes())
+fn reads(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Reads {
+    context.reads(schema, &partition.canonical_bytes())
 }
 
 /// The slot of the item with that primary key.
 pub(crate) fn slot_of(
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
     schema: &Table,
     layout: &Layout,
     partition: &Key,
     sort: Option<&Key>,
 ) -> Result<Slot, Unplaced> {
-    with_sort(sort, |sort| layouts.slot(schema, layout, &partition.canonical_bytes(), sort))
+    with_sort(sort, |sort| context.slot(schema, layout, &partition.canonical_bytes(), sort))
 }
 
 /// Calls `then` with a sort key as layouts have it.
@@ -278,7 +278,7 @@ pub(crate) fn with_sort<T>(sort: Option<&Key>, then: impl FnOnce(Option<SortKey<
 }
 
 /// Where the item of a cursor lies, if it matters: on an index, and on the table where the cursor says it.
-fn home(query: &Query<'_>, layout: &Layout, layouts: &dyn LayoutSource) -> Result<Option<Slot>, Unplanned> {
+fn home(query: &Query<'_>, layout: &Layout, context: &PlanContext<'_>) -> Result<Option<Slot>, Unplanned> {
     let Some(cursor) = query.cursor()? else { return Ok(None) };
     let (partition, _) = cursor.first().ok_or(Unplanned::Invalid)?;
     if *partition != query.partition || query.index.is_none() && !layout.is_drawn() {
@@ -286,8 +286,8 @@ fn home(query: &Query<'_>, layout: &Layout, layouts: &dyn LayoutSource) -> Resul
     }
     let sort = query.schema.key.sort.as_ref().and_then(|_| cursor.get(1)).map(|(sort, _)| sort);
     Ok(match query.index {
-        None => with_sort(sort, |sort| layouts.found(query.schema, &partition.canonical_bytes(), sort)),
-        Some(_) => Some(slot_of(layouts, query.schema, layout, partition, sort)?),
+        None => with_sort(sort, |sort| context.found(query.schema, &partition.canonical_bytes(), sort)),
+        Some(_) => Some(slot_of(context, query.schema, layout, partition, sort)?),
     })
 }
 
@@ -340,12 +340,12 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
 }
 
 /// A global index on another attribute: its collections lie as they would without shards.
-fn other_index(router: &Router, query: &Query<'_>, layouts: &dyn LayoutSource) -> Result<Plan, Unplanned> {
+fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) -> Result<Plan, Unplanned> {
     let mut body = Splice::new(query.body);
     let mut start = None;
     if let (Some(_), Some(raw)) = (query.cursor()?, query.start) {
         let mut key = Splice::new(raw);
-        match place(query.schema, layouts, raw, &mut key) {
+        match place(query.schema, context, raw, &mut key) {
             Ok(_) => {}
             Err(Lost::Invalid) => return Err(Unplanned::Invalid),
             Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{Layout, LayoutSource, Table};
+use heatsink_layout::{Layout, Table};
 use serde_json::Value as Json;
 
 use super::fetch::{MOST_KEYS, Parts, add};
@@ -17,6 +17,7 @@ use super::get::Shown;
 use super::keys::{self, Identity};
 use super::{layout_of, whole};
 use crate::answer::{pass_refusal, unreadable};
+use crate::context::PlanContext;
 use crate::counter::single_capacity;
 use crate::key::{Lost, locate};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
@@ -25,12 +26,12 @@ use crate::tables::table_name;
 use crate::{Answer, Calls, PhysicalCall, asked};
 
 /// The plan of a BatchGetItem in which a key is such an item's; `None` if none is.
-pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<Option<Plan>, Error> {
+pub(crate) fn get(request: &Request<'_>, context: &PlanContext<'_>) -> Result<Option<Plan>, Error> {
     let operation = Operation::BatchGetItem;
     let Some(items) = request.get("RequestItems") else { return Ok(None) };
     let named = json::members(items).map_err(|Malformed| malformed())?;
     let has_rows = |name: &str| {
-        layouts.table(table_name(name)).is_some_and(|table| table.has_counters() || table.has_drawn())
+        context.table(table_name(name)).is_some_and(|table| table.has_counters() || table.has_drawn())
     };
     if !named.iter().any(|(name, _)| has_rows(name)) {
         return Ok(None);
@@ -41,7 +42,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
         let part = Request::read(&body)?;
         let named = part.get("Keys").map_or(Ok(Vec::new()), json::elements);
         let named = named.map_err(|Malformed| malformed())?;
-        let table = layouts.table(table_name(name));
+        let table = context.table(table_name(name));
         let mut asked = Asked {
             name: name.clone().into_owned(),
             table,
@@ -59,7 +60,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
                 });
                 continue;
             };
-            let located = match locate(table, layouts, key) {
+            let located = match locate(table, context, key) {
                 Ok(located) => located,
                 Err(Lost::Invalid) => return Ok(Some(pass_refusal(operation, request.body))),
                 Err(Lost::Refused(error)) => return Err(error),
@@ -71,7 +72,7 @@ pub(crate) fn get(request: &Request<'_>, layouts: &dyn LayoutSource) -> Result<O
             // Whether the same key may come twice, as 10 and as 1E1, the store says; its rows are read once.
             let twice = identity.is_ok_and(|identity| !met.insert(identity));
             valid &= !twice;
-            let layout = layout_of(table, layouts, key);
+            let layout = layout_of(table, context, key);
             let keys = match &layout {
                 _ if twice => Vec::new(),
                 Some(layout) => keys::keys(table, layout, key)?,

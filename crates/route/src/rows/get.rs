@@ -7,12 +7,13 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Checks, Fresh, Projection};
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{Layout, LayoutSource, Table};
+use heatsink_layout::{Layout, Table};
 
 use super::fetch::{Fetch, MOST_KEYS};
 use super::{keys, whole};
 use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked;
+use crate::context::PlanContext;
 use crate::counter::{MEANINGLESS, row0, single_capacity};
 use crate::expression::projection as read_projection;
 use crate::item::{Physical, in_store_words, physical};
@@ -132,10 +133,10 @@ pub(crate) fn of_key(
     request: &Request<'_>,
     table: &Arc<Table>,
     layout: &Arc<Layout>,
-    layouts: &dyn LayoutSource,
+    context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     let operation = Operation::GetItem;
-    let (body, located) = match physical(request, "Key", table, layouts)? {
+    let (body, located) = match physical(request, "Key", table, context)? {
         Physical::Sent { body, located } => (body, located),
         Physical::Invalid => return Ok(pass_refusal(operation, request.body)),
         Physical::Meaningless { body, error } => {

@@ -19,9 +19,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, json};
-use heatsink_layout::{Layout, LayoutSource, Placement, Table};
+use heatsink_layout::{Layout, Table};
 
 use self::fetch::Parts;
+use crate::context::PlanContext;
 use crate::counter::fold::fold;
 use crate::drawn;
 use crate::key::KeyText;
@@ -31,14 +32,13 @@ pub(crate) use get::{Shown, of_key as get, whole_attributes};
 pub(crate) use transact::{Expansion, Unsent};
 
 /// The layout of the key in a raw `Key` or `Item`, if its item is to be looked for under several physical keys.
-pub(crate) fn layout_of(table: &Table, layouts: &dyn LayoutSource, object: &[u8]) -> Option<Arc<Layout>> {
+pub(crate) fn layout_of(table: &Table, context: &PlanContext<'_>, object: &[u8]) -> Option<Arc<Layout>> {
     if !table.has_counters() && !table.has_drawn() {
         return None;
     }
     let partition = &table.key.partition;
     let value = json::member(object, &partition.name).ok()??;
-    let Placement::Stable(layout) =
-        layouts.placement(table, &KeyText::read(value, partition.key_type)?.bytes);
+    let layout = context.layout(table, &KeyText::read(value, partition.key_type)?.bytes);
     (layout.counted().is_some() || layout.is_drawn()).then_some(layout)
 }
 

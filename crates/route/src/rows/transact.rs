@@ -9,12 +9,13 @@ use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{Layout, LayoutSource, Table};
+use heatsink_layout::{Layout, Table};
 use serde_json::Value as Json;
 
 use super::fetch::Parts;
 use super::get::Shown;
 use super::{keys, layout_of, whole};
+use crate::context::PlanContext;
 use crate::counter::transaction;
 use crate::counter::write::{self, Unclear, Write};
 use crate::refusal::own;
@@ -69,11 +70,11 @@ impl Expansion {
         request: &Request<'_>,
         body: Bytes,
         table: &Arc<Table>,
-        layouts: &dyn LayoutSource,
+        context: &PlanContext<'_>,
     ) -> Result<Bytes, Unsent> {
         let holder = if action == "Put" { "Item" } else { "Key" };
         let object = request.get(holder).unwrap_or_default();
-        let Some(layout) = layout_of(table, layouts, object) else { return Ok(body) };
+        let Some(layout) = layout_of(table, context, object) else { return Ok(body) };
         if holder == "Key" && !keys::is_key(table, object) {
             // The store refuses the transaction for it.
             return Ok(body);

@@ -54,19 +54,12 @@ impl LayoutSource for Fixed {
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
-
-    fn is_hidden(&self, name: &str) -> bool {
-        name == "hidden"
-    }
-
-    fn hidden_tables(&self) -> Vec<String> {
-        vec!["hidden".to_owned()]
-    }
 }
 
 /// The plan of a request with ten shards.
 pub fn plan(operation: Operation, body: &str) -> Result<Plan, Error> {
-    Router::new().plan(operation, &Bytes::copy_from_slice(body.as_bytes()), &Fixed { shards: 10 })
+    let router = Router::new().hiding(["hidden".to_owned()].into());
+    router.plan(operation, &Bytes::copy_from_slice(body.as_bytes()), &Fixed { shards: 10 })
 }
 
 /// Runs a plan; `store` answers every call.
