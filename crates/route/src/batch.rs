@@ -10,8 +10,9 @@ use heatsink_layout::Table;
 
 use crate::answer::{pass_refusal, rewrite, strip_metrics_list, strip_object};
 use crate::context::PlanContext;
-use crate::key::{Lost, place};
+use crate::key::place;
 use crate::plan::{Plan, Single};
+use crate::refusal::Unplanned;
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
 use crate::tables::table_name;
@@ -42,8 +43,8 @@ pub(crate) fn plan(
             }
             match place(&schema, context, object, &mut splice) {
                 Ok(_) => {}
-                Err(Lost::Invalid) => return Ok(pass_refusal(operation, request.body)),
-                Err(Lost::Refused(error)) => return Err(error),
+                Err(Unplanned::Invalid) => return Ok(pass_refusal(operation, request.body)),
+                Err(Unplanned::Refused(error)) => return Err(error),
             }
         }
         recorded.insert(schema.name.clone(), schema);

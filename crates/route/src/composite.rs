@@ -14,10 +14,10 @@ use heatsink_layout::Table;
 use crate::answer::{pass_refusal, rewrite};
 use crate::context::PlanContext;
 use crate::cursor;
-use crate::key::{Lost, place};
+use crate::key::place;
 use crate::legacy::compares;
 use crate::plan::{Plan, Single};
-use crate::refusal::own;
+use crate::refusal::{Unplanned, own};
 use crate::request::Request;
 use crate::scan;
 use crate::splice::Splice;
@@ -60,8 +60,8 @@ pub(crate) fn plan(
     if let Some(start) = request.get("ExclusiveStartKey") {
         match place(table, &context.with_cursor(shard), start, &mut splice) {
             Ok(_) => {}
-            Err(Lost::Invalid) => return Ok(pass_refusal(operation, body)),
-            Err(Lost::Refused(error)) => return Err(error),
+            Err(Unplanned::Invalid) => return Ok(pass_refusal(operation, body)),
+            Err(Unplanned::Refused(error)) => return Err(error),
         }
     }
     let sent = splice.finish(body);

@@ -15,12 +15,12 @@ use heatsink_dynamo::expression::{
 };
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::value::read_attributes;
-use heatsink_dynamo::{Error, IndexSchema, TableSchema, Value};
+use heatsink_dynamo::{IndexSchema, TableSchema, Value};
 use heatsink_layout::Table;
 
 use crate::expression::projection as read_projection;
 use crate::query::project;
-use crate::refusal::own;
+use crate::refusal::{Unplanned, own};
 use crate::request::{Changes, Request, quoted};
 
 /// A filter that is evaluated here, and what the client wants to see of what it leaves.
@@ -33,28 +33,19 @@ pub(crate) struct LocalFilter {
     count: bool,
 }
 
-/// Why there is no local filter for a request.
-#[derive(Debug)]
-pub(crate) enum Unfiltered {
-    /// An expression is wrong: the refusal is the store's.
-    Invalid,
-    /// Refused here.
-    Refused(Error),
-}
-
 impl LocalFilter {
     /// The filter of a request, if it reads the value of a key that is stored with shard suffixes, and what to change in the request.
     ///
     /// # Errors
-    /// [`Unfiltered`]; refused are a filter that leaves no room in the 4 KB of an expression, and members of wrong types.
+    /// [`Unplanned`]; refused are a filter that leaves no room in the 4 KB of an expression, and members of wrong types.
     pub(crate) fn new(
         request: &Request<'_>,
         schema: &Table,
         index: Option<&IndexSchema>,
         checks: Checks,
-    ) -> Result<Option<(LocalFilter, Changes)>, Unfiltered> {
+    ) -> Result<Option<(LocalFilter, Changes)>, Unplanned> {
         let partition = &schema.key.partition.name;
-        let Some(text) = request.string("FilterExpression").map_err(Unfiltered::Refused)? else {
+        let Some(text) = request.string("FilterExpression").map_err(Unplanned::Refused)? else {
             return Ok(None);
         };
         let names = request.get("ExpressionAttributeNames");
@@ -62,34 +53,34 @@ impl LocalFilter {
             return Ok(None);
         }
         let bindings = Bindings::read(names, request.get("ExpressionAttributeValues"))
-            .map_err(|_| Unfiltered::Invalid)?;
+            .map_err(|_| Unplanned::Invalid)?;
         let filter =
-            Condition::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unfiltered::Invalid)?;
+            Condition::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unplanned::Invalid)?;
         if schema.stored_otherwise().all(|name| filter.substitute(name, &Value::Null) == filter) {
             return Ok(None);
         }
-        let projection_text = request.string("ProjectionExpression").map_err(Unfiltered::Refused)?;
+        let projection_text = request.string("ProjectionExpression").map_err(Unplanned::Refused)?;
         let projection = projection_text
             .as_deref()
             .map(|text| read_projection(text, &bindings, checks, schema))
             .transpose()
-            .map_err(|_| Unfiltered::Invalid)?;
+            .map_err(|_| Unplanned::Invalid)?;
         let sent: Vec<&str> = std::iter::once(&*text).chain(projection_text.as_deref()).collect();
         if checks == Checks::All {
-            bindings.check_unused(&sent).map_err(|_| Unfiltered::Invalid)?;
+            bindings.check_unused(&sent).map_err(|_| Unplanned::Invalid)?;
         }
 
         let mut fresh = Fresh::avoiding(&bindings);
         // Without parentheses, since DynamoDB refuses redundant ones and OR binds least.
         let always = format!("{text} OR attribute_exists({})", fresh.name(partition));
         if always.len() > MAX_EXPRESSION {
-            return Err(Unfiltered::Refused(own(format!(
+            return Err(Unplanned::Refused(own(format!(
                 "Invalid FilterExpression: it mentions a key that a sharded table stores with shard suffixes, which takes {} of the \
                  {MAX_EXPRESSION} bytes that an expression may have",
                 always.len() - text.len()
             ))));
         }
-        let count = request.string("Select").map_err(Unfiltered::Refused)?.as_deref() == Some("COUNT");
+        let count = request.string("Select").map_err(Unplanned::Refused)?.as_deref() == Some("COUNT");
         let wanted =
             (count || projection.is_some()).then(|| wanted(projection.as_ref(), &filter, schema, index));
         let asked = wanted.as_ref().map(|wanted| quoted(&wanted.render(&mut fresh)));

@@ -10,9 +10,10 @@ use heatsink_layout::Table;
 use crate::context::PlanContext;
 use crate::drawn;
 use crate::expression::{self, Rewritten};
-use crate::key::{Located, Lost, place};
+use crate::key::{Located, place};
 use crate::legacy::{self, Expected};
 use crate::plan::Finish;
+use crate::refusal::Unplanned;
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
 
@@ -41,8 +42,8 @@ pub(crate) fn physical<'a>(
     let mut splice = Splice::new(request.body);
     let located = match place(schema, context, object, &mut splice) {
         Ok(located) => located,
-        Err(Lost::Invalid) => return Ok(Physical::Invalid),
-        Err(Lost::Refused(error)) => return Err(error),
+        Err(Unplanned::Invalid) => return Ok(Physical::Invalid),
+        Err(Unplanned::Refused(error)) => return Err(error),
     };
     let mut changes = match expression::rewrite(request, schema, &located)? {
         Rewritten::Unchanged => Vec::new(),

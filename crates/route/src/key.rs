@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, json};
-use heatsink_layout::{Affixes, IndexKey, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table, Unplaced};
+use heatsink_layout::{Affixes, IndexKey, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table};
 
 use crate::context::PlanContext;
-use crate::refusal::own;
+use crate::refusal::Unplanned;
 use crate::splice::Splice;
 
 /// A key attribute's value: its bytes, and where they stand.
@@ -128,57 +128,40 @@ impl Located<'_> {
     }
 }
 
-/// Why an item cannot be located.
-#[derive(Debug)]
-pub(crate) enum Lost {
-    /// The key is missing, empty, of the wrong type or too long: every DynamoDB refuses it. The request is sent on as it
-    /// came, so that the refusal is the store's own.
-    Invalid,
-    /// Refused here.
-    Refused(Error),
-}
-
-impl Lost {
-    #[allow(clippy::needless_pass_by_value, reason = "for map_err")]
-    fn unplaced(unplaced: Unplaced) -> Self {
-        Lost::Refused(own(unplaced.to_string()))
-    }
-}
-
 /// Finds where the item with the primary key in `object` (a raw `Key` or `Item`) lies.
 pub(crate) fn locate<'a>(
     table: &Table,
     context: &PlanContext<'_>,
     object: &'a [u8],
-) -> Result<Located<'a>, Lost> {
-    let members = json::members(object).map_err(|_| Lost::Invalid)?;
+) -> Result<Located<'a>, Unplanned> {
+    let members = json::members(object).map_err(|_| Unplanned::Invalid)?;
     let find = |attribute: &AttributeDefinition| {
         let mut found = members.iter().filter(|(name, _)| *name == attribute.name);
         match (found.next(), found.next()) {
-            (Some((_, value)), None) => KeyText::read(value, attribute.key_type).ok_or(Lost::Invalid),
-            (Some(_), Some(_)) => Err(Lost::Refused(Error::serialization(format!(
+            (Some((_, value)), None) => KeyText::read(value, attribute.key_type).ok_or(Unplanned::Invalid),
+            (Some(_), Some(_)) => Err(Unplanned::Refused(Error::serialization(format!(
                 "The attribute {} occurs more than once",
                 attribute.name
             )))),
-            (None, _) => Err(Lost::Invalid),
+            (None, _) => Err(Unplanned::Invalid),
         }
     };
     let partition = find(&table.key.partition)?;
     if partition.bytes.len() > MAX_PARTITION_KEY {
-        return Err(Lost::Invalid);
+        return Err(Unplanned::Invalid);
     }
     let sort = table.key.sort.as_ref().map(find).transpose()?;
     let sort_key = match &sort {
-        Some(sort) => Some(sort.sort_key().ok_or(Lost::Invalid)?),
+        Some(sort) => Some(sort.sort_key().ok_or(Unplanned::Invalid)?),
         None => None,
     };
     let layout = context.layout(table, &partition.bytes);
-    let slot = context.slot(table, &layout, &partition.bytes, sort_key).map_err(Lost::unplaced)?;
-    let astray = layout.is_drawn() && layout.home(sort_key).map_err(Lost::unplaced)? != slot;
+    let slot = context.slot(table, &layout, &partition.bytes, sort_key)?;
+    let astray = layout.is_drawn() && layout.home(sort_key)? != slot;
     if let Some(bucket) = slot.bucket {
         context.learn_bucket(table, &partition.bytes, bucket);
     }
-    let affixes = table.affixes(&partition.bytes, &layout, slot).map_err(Lost::unplaced)?;
+    let affixes = table.affixes(&partition.bytes, &layout, slot)?;
     Ok(Located { partition, slot, affixes, astray, sort })
 }
 
@@ -188,7 +171,7 @@ pub(crate) fn place<'a>(
     context: &PlanContext<'_>,
     object: &'a [u8],
     splice: &mut Splice<'_>,
-) -> Result<Located<'a>, Lost> {
+) -> Result<Located<'a>, Unplanned> {
     let located = locate(table, context, object)?;
     located.partition.wrap(&located.affixes, splice);
     for key in table.index_keys() {
@@ -198,20 +181,25 @@ pub(crate) fn place<'a>(
 }
 
 /// Makes an item's value of one spread attribute physical. One of another type, or an empty one, is the store's to refuse.
-fn spread(key: &IndexKey, object: &[u8], located: &Located<'_>, splice: &mut Splice<'_>) -> Result<(), Lost> {
+fn spread(
+    key: &IndexKey,
+    object: &[u8],
+    located: &Located<'_>,
+    splice: &mut Splice<'_>,
+) -> Result<(), Unplanned> {
     let attribute = key.attribute();
-    let members = json::members(object).map_err(|_| Lost::Invalid)?;
+    let members = json::members(object).map_err(|_| Unplanned::Invalid)?;
     let mut found = members.iter().filter(|(name, _)| *name == attribute.name);
     let Some((_, value)) = found.next() else { return Ok(()) };
     if found.next().is_some() {
-        return Err(Lost::Refused(Error::serialization(format!(
+        return Err(Unplanned::Refused(Error::serialization(format!(
             "The attribute {} occurs more than once",
             attribute.name
         ))));
     }
     let Some(value) = KeyText::read(value, attribute.key_type) else { return Ok(()) };
-    let primary = located.primary().ok_or(Lost::Invalid)?;
-    let suffix = key.checked_suffix(&value.bytes, primary).map_err(Lost::unplaced)?;
+    let primary = located.primary().ok_or(Unplanned::Invalid)?;
+    let suffix = key.checked_suffix(&value.bytes, primary)?;
     value.append(&suffix, splice);
     Ok(())
 }

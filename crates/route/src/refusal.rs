@@ -1,7 +1,8 @@
 //! What Heatsink itself refuses because of how keys are laid out: said with the rules, so that whoever reads it knows what to change.
 
 use heatsink_dynamo::Error;
-use heatsink_layout::LayoutSource;
+use heatsink_dynamo::json::Malformed;
+use heatsink_layout::{LayoutSource, Unplaced};
 use serde_json::Value as Json;
 
 /// Marks such an error until its rules are named. No client sees it.
@@ -10,6 +11,43 @@ const OWN: &str = "refused by Heatsink";
 /// A refusal of Heatsink's own; DynamoDB's are not made here.
 pub(crate) fn own(why: impl Into<String>) -> Error {
     Error::validation(why).with(OWN, Json::Bool(true))
+}
+
+/// Why there is no plan of its own for a request.
+#[derive(Debug)]
+pub(crate) enum Unplanned {
+    /// It is not valid. A read is harmless: it is sent as it came, so that the refusal is the store's own. So is a write whose key no item
+    /// can have.
+    Invalid,
+    /// Refused here.
+    Refused(Error),
+}
+
+impl From<Unplaced> for Unplanned {
+    fn from(unplaced: Unplaced) -> Self {
+        Unplanned::Refused(own(unplaced.to_string()))
+    }
+}
+
+impl From<Malformed> for Unplanned {
+    fn from(_: Malformed) -> Self {
+        Unplanned::Invalid
+    }
+}
+
+/// Why a write of an item is not sent.
+#[derive(Debug)]
+pub(crate) enum Unsent {
+    /// Refused here.
+    Refused(Error),
+    /// An expression is not valid: the refusal is the store's, or else this one.
+    Meaningless(Error),
+}
+
+impl From<Error> for Unsent {
+    fn from(error: Error) -> Self {
+        Unsent::Refused(error)
+    }
 }
 
 /// The error as clients are told it: a refusal of Heatsink's own names the rules of the request's tables.

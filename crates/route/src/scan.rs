@@ -11,12 +11,12 @@ use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
 use crate::asked::asked_first;
 use crate::context::PlanContext;
 use crate::cursor;
-use crate::filter::{LocalFilter, Unfiltered};
-use crate::key::{Lost, place};
+use crate::filter::LocalFilter;
+use crate::key::place;
 use crate::legacy::compares;
 use crate::plan::{Plan, Single};
 use crate::query::legacy::modernized;
-use crate::query::request::Unplanned;
+use crate::refusal::Unplanned;
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
 
@@ -64,12 +64,12 @@ fn unmarked(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
     match read(request, schema, context, index, Checks::All) {
         Ok(plan) => Ok(plan),
         // What only the checks here find wrong the store may take: it decides.
-        Err(Unfiltered::Invalid) => match read(request, schema, context, index, Checks::Meaning) {
+        Err(Unplanned::Invalid) => match read(request, schema, context, index, Checks::Meaning) {
             Ok(plan) => Ok(asked_first(Operation::Scan, request.body.clone(), plan)),
-            Err(Unfiltered::Invalid) => Ok(pass_refusal(Operation::Scan, request.body)),
-            Err(Unfiltered::Refused(error)) => Err(error),
+            Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, request.body)),
+            Err(Unplanned::Refused(error)) => Err(error),
         },
-        Err(Unfiltered::Refused(error)) => Err(error),
+        Err(Unplanned::Refused(error)) => Err(error),
     }
 }
 
@@ -97,7 +97,7 @@ fn read(
     context: &PlanContext<'_>,
     index: Option<&IndexSchema>,
     checks: Checks,
-) -> Result<Plan, Unfiltered> {
+) -> Result<Plan, Unplanned> {
     let filter = LocalFilter::new(request, schema, index, checks)?;
     let mut splice = Splice::new(request.body);
     start_key(request, schema, context, &mut splice)?;
@@ -109,7 +109,7 @@ fn read(
             let why = format!(
                 "{WHY}; the filter reads a key that is stored with shard suffixes and is evaluated here, on logical keys"
             );
-            (set_members(&body, &changes).map_err(Unfiltered::Refused)?, Some(filter), why)
+            (set_members(&body, &changes).map_err(Unplanned::Refused)?, Some(filter), why)
         }
     };
     let finish = move |answer: Result<Bytes, Error>| {
@@ -129,13 +129,9 @@ fn start_key<'a>(
     schema: &Table,
     context: &PlanContext<'_>,
     splice: &mut Splice<'a>,
-) -> Result<(), Unfiltered> {
+) -> Result<(), Unplanned> {
     let Some(start) = request.get("ExclusiveStartKey") else { return Ok(()) };
-    match place(schema, context, start, splice) {
-        Ok(_) => Ok(()),
-        Err(Lost::Invalid) => Err(Unfiltered::Invalid),
-        Err(Lost::Refused(error)) => Err(Unfiltered::Refused(error)),
-    }
+    place(schema, context, start, splice).map(drop)
 }
 
 /// Makes every key of a page logical.

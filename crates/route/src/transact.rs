@@ -16,8 +16,9 @@ use crate::asked;
 use crate::context::PlanContext;
 use crate::item::{Physical, in_store_words, meaningless as nowhere, physical, size_note};
 use crate::plan::{Plan, Single};
+use crate::refusal::Unsent;
 use crate::request::{Request, malformed};
-use crate::rows::{Expansion, Unsent};
+use crate::rows::Expansion;
 use crate::splice::Splice;
 use crate::tables::table_name;
 

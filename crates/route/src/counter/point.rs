@@ -9,13 +9,14 @@ use heatsink_layout::{Layout, Table};
 
 use super::add::Add;
 use super::transaction;
-use super::write::{self, Unclear, Write};
+use super::write::{self, Write};
 use crate::answer::pass_refusal;
 use crate::context::PlanContext;
 use crate::item::{Physical, in_store_words, meaningless, of_empty_key, physical, too_large};
 use crate::key::Located;
 use crate::plan::{CallExplanation, Explanation, Finish, Kind, Plan, Planned, Single, one_call};
 use crate::point::{finish, holder};
+use crate::refusal::Unsent;
 use crate::request::Request;
 use crate::rows::keys;
 use crate::{Answer, Calls, Router, asked};
@@ -56,8 +57,8 @@ pub(crate) fn plan(
     };
     let write = match write::read(Some(operation), request, counted) {
         Ok(write) => write,
-        Err(Unclear::Refused(error)) => return Err(error),
-        Err(Unclear::Meaningless(error)) => {
+        Err(Unsent::Refused(error)) => return Err(error),
+        Err(Unsent::Meaningless(error)) => {
             let Physical::Meaningless { body, error } = meaningless(request, &located, error) else {
                 return Ok(pass_refusal(operation, request.body));
             };

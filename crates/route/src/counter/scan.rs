@@ -19,12 +19,11 @@ use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked::asked_first;
 use crate::context::PlanContext;
 use crate::expression::projection as read_projection;
-use crate::key::{KeyText, Lost, locate};
+use crate::key::{KeyText, locate};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::query::legacy::modernized;
 use crate::query::project;
-use crate::query::request::Unplanned;
-use crate::refusal::own;
+use crate::refusal::{Unplanned, own};
 use crate::request::{Changes, Request, set_members};
 use crate::rows::fetch::{Fetch, add};
 use crate::rows::keys;
@@ -103,11 +102,8 @@ fn read(
     };
     let mut body = Splice::new(request.body);
     if let Some(start) = request.get("ExclusiveStartKey") {
-        match locate(table, context, start) {
-            Ok(located) => located.partition.wrap(&located.affixes, &mut body),
-            Err(Lost::Invalid) => return Err(Unplanned::Invalid),
-            Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),
-        }
+        let located = locate(table, context, start)?;
+        located.partition.wrap(&located.affixes, &mut body);
     }
     let wanted = (count || projection.is_some()).then(|| {
         let mut wanted = Projection::default();

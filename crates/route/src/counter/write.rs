@@ -3,7 +3,7 @@
 use heatsink_dynamo::expression::{Assigned, Bindings, Checks, Condition, Kind, Update};
 use heatsink_dynamo::{Error, Operation, Value, json};
 
-use crate::refusal::own;
+use crate::refusal::{Unsent, own};
 use crate::request::Request;
 
 /// What a write does to the rows.
@@ -17,29 +17,20 @@ pub(crate) enum Write {
     All(Option<Vec<String>>),
 }
 
-/// Why a write has no meaning for rows.
-#[derive(Debug)]
-pub(crate) enum Unclear {
-    /// Refused here.
-    Refused(Error),
-    /// An expression is not valid: the refusal is the store's, or else this one.
-    Meaningless(Error),
-}
-
 /// Reads a PutItem, UpdateItem or DeleteItem, or such an action of a transaction; `None` for a ConditionCheck.
 pub(crate) fn read(
     operation: Option<Operation>,
     request: &Request<'_>,
     counted: &[String],
-) -> Result<Write, Unclear> {
+) -> Result<Write, Unsent> {
     let bindings =
         Bindings::read(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
-            .map_err(Unclear::Refused)?;
-    let text = |name| request.string(name).map_err(Unclear::Refused);
+            .map_err(Unsent::Refused)?;
+    let text = |name| request.string(name).map_err(Unsent::Refused);
     let condition = text("ConditionExpression")?;
     if let Some(text) = condition.as_deref() {
         let condition = Condition::read(Kind::Condition, text, &bindings, Checks::Meaning)
-            .map_err(Unclear::Meaningless)?;
+            .map_err(Unsent::Meaningless)?;
         if let Some(name) = counted.iter().find(|name| condition.mentions(name)) {
             return refused(format!(
                 "a condition cannot read {name}: no one row knows the sum. Read the item first, or keep a limit in an attribute that is \
@@ -85,7 +76,7 @@ pub(crate) fn read(
         Some(Operation::DeleteItem) => Ok(Write::All(None)),
         Some(_) => {
             let Some(text) = text("UpdateExpression")? else { return Ok(Write::Whole) };
-            let update = Update::parse(&text, &bindings).map_err(Unclear::Meaningless)?;
+            let update = Update::parse(&text, &bindings).map_err(Unsent::Meaningless)?;
             let shows = matches!(returned.as_deref(), Some("UPDATED_OLD" | "UPDATED_NEW"));
             let plain = condition.is_none() && !shows;
             self::update(update, counted, shows, plain)
@@ -113,7 +104,7 @@ pub(super) fn doubtful(request: &Request<'_>) -> bool {
     checked().is_err()
 }
 
-fn update(update: Update, counted: &[String], shows: bool, plain: bool) -> Result<Write, Unclear> {
+fn update(update: Update, counted: &[String], shows: bool, plain: bool) -> Result<Write, Unsent> {
     let mut gone = Vec::new();
     for name in counted {
         if let Some((_, value)) = update.set.iter().find(|(_, value)| reads(value, name)) {
@@ -179,7 +170,7 @@ fn reads(value: &Assigned, name: &str) -> bool {
 
 /// The parameters that expressions replaced say nothing that expressions cannot: on counters they may not name a declared number, and
 /// a write over all rows is a transaction, which does not have them.
-fn legacy(request: &Request<'_>, counted: &[String]) -> Result<(), Unclear> {
+fn legacy(request: &Request<'_>, counted: &[String]) -> Result<(), Unsent> {
     for member in ["AttributeUpdates", "Expected", "ConditionalOperator"] {
         let Some(raw) = request.get(member) else { continue };
         let named = json::members(raw).unwrap_or_default();
@@ -202,8 +193,8 @@ fn no_number(name: &str, value: &Value) -> String {
 }
 
 /// A refusal that all of this module's share the words of.
-fn refused<T>(why: String) -> Result<T, Unclear> {
-    Err(Unclear::Refused(refusal(&why)))
+fn refused<T>(why: String) -> Result<T, Unsent> {
+    Err(Unsent::Refused(refusal(&why)))
 }
 
 /// The error of what a counter does not support.

@@ -22,9 +22,10 @@ use serde_json::{Value as Json, json};
 use super::Key;
 use super::lanes::{Lane, Lanes, physical};
 use super::range::Range;
-use super::request::{Query, Unplanned};
+use super::request::Query;
 use crate::Router;
 use crate::directory::put;
+use crate::refusal::Unplanned;
 
 /// Up to so many buckets are tried without a look into the directory, which costs as much as a few empty shards.
 const FEW: usize = 8;

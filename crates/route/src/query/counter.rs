@@ -18,12 +18,13 @@ use super::buckets::Source;
 use super::lanes::{Lanes, physical};
 use super::page::{Capacity, span};
 use super::range::Condition;
-use super::request::{Query, Unplanned};
+use super::request::Query;
 use super::scatter::{Collected, Scatter, Wanted};
 use super::shape::{Gathering, attributes};
 use super::template::{Ask, Expressions, Template};
 use super::{Key, one_shard};
 use crate::counter::fold::fold;
+use crate::refusal::Unplanned;
 
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::rows::keys::{self, Identity};

@@ -9,9 +9,10 @@ use heatsink_layout::{IndexKey, Slot};
 use super::Key;
 use super::lanes::Lane;
 use super::range::Range;
-use super::request::{Query, Unplanned};
+use super::request::Query;
 use crate::context::PlanContext;
-use crate::key::{Lost, place};
+use crate::key::place;
+use crate::refusal::Unplanned;
 use crate::splice::Splice;
 
 /// What a logical value of an index's spread key is stored as, by shard.
@@ -56,11 +57,7 @@ pub(crate) fn lanes(
         return Err(Unplanned::Invalid);
     }
     let mut start = Splice::new(raw);
-    let located = match place(query.schema, context, raw, &mut start) {
-        Ok(located) => located,
-        Err(Lost::Invalid) => return Err(Unplanned::Invalid),
-        Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),
-    };
+    let located = place(query.schema, context, raw, &mut start)?;
     let primary = located.primary().ok_or(Unplanned::Invalid)?;
     let home = Slot::shard(key.shard_of(&query.partition.canonical_bytes(), primary));
     let start = start.finish(&query.body.slice_ref(raw));

@@ -21,13 +21,14 @@ use super::index::values;
 use super::lanes::{Lane, physical};
 use super::page::{Capacity, Row};
 use super::range::{Condition, Range};
-use super::request::{Query, Unplanned};
+use super::request::Query;
 use super::scatter::Collected;
 use super::shape::Gathering;
 use super::share::PAGE_BYTES;
 use super::template::Ask;
 use super::{Key, slot_of, stable};
 use crate::context::PlanContext;
+use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
 /// The order of rows: the index's sort key, unless that is the table's partition key; the logical partition key; the table's sort key; and where

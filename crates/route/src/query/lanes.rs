@@ -10,7 +10,8 @@ use heatsink_layout::{Layout, Slot, Table, Unplaced};
 
 use super::Key;
 use super::range::{Condition, Range};
-use super::request::{Query, Unplanned};
+use super::request::Query;
+use crate::refusal::Unplanned;
 
 /// One shard's part of a Query.
 #[derive(Clone, Debug)]

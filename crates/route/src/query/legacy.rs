@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use heatsink_dynamo::json;
 
-use super::request::Unplanned;
 use crate::legacy::{Placeholders, Tests, Unreadable, filter, projection, tests};
+use crate::refusal::Unplanned;
 use crate::request::{Request, quoted};
 
 const LEGACY: [&str; 5] =

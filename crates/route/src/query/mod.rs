@@ -42,7 +42,7 @@ use self::explain::Gather;
 use self::inverted::Inverted;
 use self::lanes::{Lane, lanes, physical};
 use self::range::Condition;
-use self::request::{Query, Unplanned};
+use self::request::Query;
 use self::scatter::Wanted;
 use self::shape::Gathering;
 use self::template::{Ask, Expressions, Template};
@@ -50,9 +50,9 @@ use crate::answer::{pass_refusal, rewrite};
 use crate::asked::asked_first;
 use crate::context::PlanContext;
 use crate::cursor;
-use crate::key::{Lost, place};
+use crate::key::place;
 use crate::plan::{Finish, Plan, Single};
-use crate::refusal::own;
+use crate::refusal::{Unplanned, own};
 use crate::splice::Splice;
 use crate::{Router, scan};
 
@@ -345,11 +345,7 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
     let mut start = None;
     if let (Some(_), Some(raw)) = (query.cursor()?, query.start) {
         let mut key = Splice::new(raw);
-        match place(query.schema, context, raw, &mut key) {
-            Ok(_) => {}
-            Err(Lost::Invalid) => return Err(Unplanned::Invalid),
-            Err(Lost::Refused(error)) => return Err(Unplanned::Refused(error)),
-        }
+        place(query.schema, context, raw, &mut key)?;
         let key = key.finish(&query.body.slice_ref(raw));
         body.replace(raw, key.to_vec());
         start = Some(key);

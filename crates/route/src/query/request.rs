@@ -10,35 +10,14 @@ use heatsink_dynamo::expression::{
     Bindings, Checks, Condition as Filter, Fresh, KeyCondition, Kind, Projection, SortTest,
 };
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, KeyValue, Value, json};
-use heatsink_layout::{Slot, Table, Unplaced};
+use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeySchema, KeyValue, Value, json};
+use heatsink_layout::{Slot, Table};
 
 use super::Key;
 use super::range::Condition;
 use crate::expression::projection;
-use crate::refusal::own;
+use crate::refusal::Unplanned;
 use crate::request::Request;
-
-/// Why there is no plan of its own for a request.
-#[derive(Debug)]
-pub(crate) enum Unplanned {
-    /// It is not valid. A read is harmless: it is sent as it came, so that the refusal is the store's own.
-    Invalid,
-    /// Refused here.
-    Refused(Error),
-}
-
-impl From<Unplaced> for Unplanned {
-    fn from(unplaced: Unplaced) -> Self {
-        Unplanned::Refused(own(unplaced.to_string()))
-    }
-}
-
-impl From<json::Malformed> for Unplanned {
-    fn from(_: json::Malformed) -> Self {
-        Unplanned::Invalid
-    }
-}
 
 /// The values of a cursor, each also raw.
 pub(crate) type Cursor<'a> = Vec<(Key, &'a [u8])>;

@@ -19,8 +19,9 @@ use super::{layout_of, whole};
 use crate::answer::{pass_refusal, unreadable};
 use crate::context::PlanContext;
 use crate::counter::single_capacity;
-use crate::key::{Lost, locate};
+use crate::key::locate;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
+use crate::refusal::Unplanned;
 use crate::request::{Request, malformed};
 use crate::tables::table_name;
 use crate::{Answer, Calls, PhysicalCall, asked};
@@ -62,8 +63,8 @@ pub(crate) fn get(request: &Request<'_>, context: &PlanContext<'_>) -> Result<Op
             };
             let located = match locate(table, context, key) {
                 Ok(located) => located,
-                Err(Lost::Invalid) => return Ok(Some(pass_refusal(operation, request.body))),
-                Err(Lost::Refused(error)) => return Err(error),
+                Err(Unplanned::Invalid) => return Ok(Some(pass_refusal(operation, request.body))),
+                Err(Unplanned::Refused(error)) => return Err(error),
             };
             let identity = keys::logical(table, key);
             if !keys::is_key(table, key) {

@@ -29,7 +29,7 @@ use crate::key::KeyText;
 
 pub(crate) use batch::get as batch_get;
 pub(crate) use get::{Shown, of_key as get, whole_attributes};
-pub(crate) use transact::{Expansion, Unsent};
+pub(crate) use transact::Expansion;
 
 /// The layout of the key in a raw `Key` or `Item`, if its item is to be looked for under several physical keys.
 pub(crate) fn layout_of(table: &Table, context: &PlanContext<'_>, object: &[u8]) -> Option<Arc<Layout>> {

@@ -17,8 +17,8 @@ use super::get::Shown;
 use super::{keys, layout_of, whole};
 use crate::context::PlanContext;
 use crate::counter::transaction;
-use crate::counter::write::{self, Unclear, Write};
-use crate::refusal::own;
+use crate::counter::write::{self, Write};
+use crate::refusal::{Unsent, own};
 use crate::request::{Request, set_members};
 
 /// The most actions of a transaction (AWS Developer Guide, "Amazon DynamoDB Transactions").
@@ -42,20 +42,6 @@ struct Read {
     table: Arc<Table>,
     shown: Shown,
     layout: Arc<Layout>,
-}
-
-/// Why an action is not sent.
-pub(crate) enum Unsent {
-    /// Refused here.
-    Refused(Error),
-    /// An expression is not valid.
-    Meaningless(Error),
-}
-
-impl From<Error> for Unsent {
-    fn from(error: Error) -> Self {
-        Unsent::Refused(error)
-    }
 }
 
 impl Expansion {
@@ -115,17 +101,12 @@ impl Expansion {
             "Delete" => Some(Operation::DeleteItem),
             _ => None,
         };
-        match write::read(operation, request, counted) {
-            Ok(Write::All(gone)) => {
-                for key in keys.iter().skip(1) {
-                    self.add(place, transaction::cleared(name, key, gone.as_deref()));
-                }
-                Ok(body)
+        if let Write::All(gone) = write::read(operation, request, counted)? {
+            for key in keys.iter().skip(1) {
+                self.add(place, transaction::cleared(name, key, gone.as_deref()));
             }
-            Ok(Write::Add(_) | Write::Whole) => Ok(body),
-            Err(Unclear::Refused(error)) => Err(Unsent::Refused(error)),
-            Err(Unclear::Meaningless(error)) => Err(Unsent::Meaningless(error)),
         }
+        Ok(body)
     }
 
     fn add(&mut self, owner: usize, element: Vec<u8>) {
