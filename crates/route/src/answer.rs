@@ -1,5 +1,6 @@
 //! Answers: physical keys become logical again wherever they show.
 
+use crate::cursor;
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, Outcome, json};
 use heatsink_layout::Table;
@@ -138,4 +139,19 @@ pub(crate) fn logical_item(table: &Table, item: &Json) -> Option<Json> {
     let mut splice = Splice::new(&raw);
     strip_object(table, &raw, &mut splice).ok()?;
     if splice.is_empty() { None } else { serde_json::from_slice(&splice.finish(&raw)).ok() }
+}
+
+/// Makes every key of a page logical.
+pub(crate) fn logical_page<'a>(
+    table: &Table,
+    body: &'a [u8],
+    splice: &mut Splice<'a>,
+) -> Result<(), json::Malformed> {
+    let [items, last] = json::attributes_of(body, ["Items", "LastEvaluatedKey"])?;
+    if let Some(items) = items.filter(|raw| *raw != b"null") {
+        for item in json::elements(items)? {
+            strip_object(table, item, splice)?;
+        }
+    }
+    last.map_or(Ok(()), |key| cursor::logical(table, key, splice))
 }

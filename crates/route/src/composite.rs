@@ -11,7 +11,7 @@ use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind, may_mention
 use heatsink_dynamo::{CompositeIndex, Error, Operation, Value};
 use heatsink_layout::Table;
 
-use crate::answer::{pass_refusal, rewrite};
+use crate::answer::{logical_page, pass_refusal, rewrite};
 use crate::context::PlanContext;
 use crate::cursor;
 use crate::key::place;
@@ -19,7 +19,6 @@ use crate::legacy::compares;
 use crate::plan::{Plan, Single};
 use crate::refusal::{Unplanned, own};
 use crate::request::Request;
-use crate::scan;
 use crate::splice::Splice;
 
 /// The composite index that a Query or Scan names.
@@ -68,7 +67,7 @@ pub(crate) fn plan(
     let schema = Arc::clone(table);
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
-        rewrite(operation, &body, |splice| scan::logical(&schema, &body, splice))
+        rewrite(operation, &body, |splice| logical_page(&schema, &body, splice))
     };
     let why = format!(
         "no key attribute of index {} is stored with shard suffixes: one physical request, keys in cursor and items translated",

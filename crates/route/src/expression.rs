@@ -4,14 +4,13 @@
 //! Not here: filters, which meet many keys and are evaluated on decoded items (`filter`, `query`).
 
 use heatsink_dynamo::expression::{
-    Bindings, Checks, Condition, Fresh, Kind, MAX_EXPRESSION, Projection, Update, may_mention,
+    Bindings, Checks, Condition, Fresh, Kind, MAX_EXPRESSION, Update, may_mention,
 };
-use heatsink_dynamo::{Error, TableSchema, json};
+use heatsink_dynamo::{Error, json};
 use heatsink_layout::Table;
 
 use crate::index_key::Spread;
-use crate::key::Located;
-use crate::legacy::literal;
+use crate::key::{Located, literal};
 use crate::refusal::own;
 use crate::request::{Changes, Request};
 
@@ -19,33 +18,6 @@ const NAMES: &str = "ExpressionAttributeNames";
 const VALUES: &str = "ExpressionAttributeValues";
 const CONDITION: &str = "ConditionExpression";
 const UPDATE: &str = "UpdateExpression";
-
-/// A projection that is carried out here, so that the store is asked for whole attributes. With [`Checks::All`] one into a key is refused, as
-/// by DynamoDB: the store does not see that part of it.
-///
-/// # Errors
-/// `ValidationException` in DynamoDB's words.
-pub(crate) fn projection(
-    text: &str,
-    bindings: &Bindings<'_>,
-    checks: Checks,
-    table: &TableSchema,
-) -> Result<Projection, Error> {
-    let projection = Projection::read(text, bindings, checks)?;
-    let is_key = |name: &str| {
-        let mut indexes = table.indexes.iter();
-        table.key.names().any(|key| key == name)
-            || indexes.any(|index| index.key.names().any(|key| key == name))
-    };
-    let within = projection.paths.iter().find(|path| !path.rest.is_empty() && is_key(&path.root));
-    match within.filter(|_| checks == Checks::All) {
-        Some(path) => Err(Error::validation(format!(
-            "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: {}",
-            path.root
-        ))),
-        None => Ok(projection),
-    }
-}
 
 /// What becomes of a write's expressions.
 pub(crate) enum Rewritten {

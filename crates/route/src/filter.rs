@@ -18,8 +18,8 @@ use heatsink_dynamo::value::read_attributes;
 use heatsink_dynamo::{IndexSchema, TableSchema, Value};
 use heatsink_layout::Table;
 
-use crate::expression::projection as read_projection;
-use crate::query::project;
+use crate::projection;
+use crate::projection::project;
 use crate::refusal::{Unplanned, own};
 use crate::request::{Changes, Request, quoted};
 
@@ -62,7 +62,7 @@ impl LocalFilter {
         let projection_text = request.string("ProjectionExpression").map_err(Unplanned::Refused)?;
         let projection = projection_text
             .as_deref()
-            .map(|text| read_projection(text, &bindings, checks, schema))
+            .map(|text| projection::read(text, &bindings, checks, schema))
             .transpose()
             .map_err(|_| Unplanned::Invalid)?;
         let sent: Vec<&str> = std::iter::once(&*text).chain(projection_text.as_deref()).collect();

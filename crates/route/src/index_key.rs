@@ -11,8 +11,7 @@ use heatsink_dynamo::expression::{Assigned, Comparator, Condition, Operand, Path
 use heatsink_dynamo::{Error, KeyType, Value};
 use heatsink_layout::{IndexKey, PrimaryKey, Table};
 
-use crate::key::Located;
-use crate::legacy::literal;
+use crate::key::{Located, literal};
 use crate::refusal::own;
 
 pub(crate) mod legacy;

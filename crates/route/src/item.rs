@@ -4,7 +4,7 @@
 //! Not here: what becomes of the answer (`point`, `transact`).
 
 use bytes::Bytes;
-use heatsink_dynamo::{Code, Error};
+use heatsink_dynamo::Error;
 use heatsink_layout::Table;
 
 use crate::context::PlanContext;
@@ -87,22 +87,4 @@ pub(crate) fn in_store_words(error: Error) -> Finish {
 pub(crate) fn of_empty_key(refused: &Error) -> bool {
     let message = refused.message.as_deref().unwrap_or_default();
     message.contains("empty ") && !message.contains("Expression")
-}
-
-/// DynamoDB's refusal of an item over 400 KB does not say that the suffix counts; this does.
-pub(crate) fn too_large(mut error: Error, suffix: usize) -> Error {
-    if error.code == Code::ValidationException
-        && let Some(noted) = error.message.as_deref().and_then(|message| size_note(message, suffix))
-    {
-        error = Error::validation(noted);
-    }
-    error
-}
-
-/// The message of an item over 400 KB, with a note on the suffix; `None` for any other message.
-pub(crate) fn size_note(message: &str, suffix: usize) -> Option<String> {
-    let too_large =
-        message.contains("Item size has exceeded") || message.contains("Item size to update has exceeded");
-    too_large
-        .then(|| format!("{message} (the table is sharded, and the shard suffix of {suffix} bytes counts)"))
 }

@@ -3,11 +3,12 @@
 //! Works on the raw JSON of a key or an item, so that nothing else of it is touched.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use heatsink_dynamo::{AttributeDefinition, Error, KeyType, json};
-use heatsink_layout::{Affixes, IndexKey, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table};
+use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Value, json};
+use heatsink_layout::{Affixes, IndexKey, Layout, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table};
 
 use crate::context::PlanContext;
 use crate::refusal::Unplanned;
@@ -222,4 +223,24 @@ pub(crate) fn strip(table: &Table, object: &[u8], splice: &mut Splice<'_>) -> Re
         }
     }
     Ok(())
+}
+
+/// A key's bytes as a value.
+pub(crate) fn literal(kind: KeyType, bytes: &[u8]) -> Value {
+    match kind {
+        KeyType::B => Value::B(bytes::Bytes::copy_from_slice(bytes)),
+        KeyType::S => Value::S(String::from_utf8_lossy(bytes).into_owned()),
+        KeyType::N => Value::N(String::from_utf8_lossy(bytes).into_owned()),
+    }
+}
+
+/// The layout of the key in a raw `Key` or `Item`, if its item is to be looked for under several physical keys.
+pub(crate) fn layout_of(table: &Table, context: &PlanContext<'_>, object: &[u8]) -> Option<Arc<Layout>> {
+    if !table.has_counters() && !table.has_drawn() {
+        return None;
+    }
+    let partition = &table.key.partition;
+    let value = json::member(object, &partition.name).ok()??;
+    let layout = context.layout(table, &KeyText::read(value, partition.key_type)?.bytes);
+    (layout.counted().is_some() || layout.is_drawn()).then_some(layout)
 }

@@ -5,12 +5,12 @@
 
 use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind};
 use heatsink_dynamo::json::{self, Malformed, Object};
-use heatsink_dynamo::{AttributeDefinition, Error, Item, KeyType, Value, comparison};
+use heatsink_dynamo::{AttributeDefinition, Error, Item, Value, comparison};
 
 use heatsink_layout::Table;
 
 use crate::index_key::{self, Spread};
-use crate::key::Located;
+use crate::key::{Located, literal};
 use crate::request::Request;
 
 /// A legacy parameter that is not of the form it must have: the store refuses it.
@@ -282,13 +282,4 @@ fn holds(condition: &[u8], name: &str, item: &Item) -> Result<bool, Unreadable> 
     let condition =
         Condition::read(Kind::Condition, &text, &bindings, Checks::Meaning).map_err(|_| Unreadable)?;
     Ok(condition.holds(item))
-}
-
-/// A key's bytes as a value.
-pub(crate) fn literal(kind: KeyType, bytes: &[u8]) -> Value {
-    match kind {
-        KeyType::B => Value::B(bytes::Bytes::copy_from_slice(bytes)),
-        KeyType::S => Value::S(String::from_utf8_lossy(bytes).into_owned()),
-        KeyType::N => Value::N(String::from_utf8_lossy(bytes).into_owned()),
-    }
 }

@@ -12,9 +12,10 @@ use heatsink_layout::{Slot, Table};
 
 use crate::answer::{self, pass_refusal};
 use crate::context::PlanContext;
-use crate::item::{Physical, in_store_words, physical, too_large};
+use crate::item::{Physical, in_store_words, physical};
 use crate::key::Located;
 use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, Plan, Planned, Single, one_call};
+use crate::refusal::too_large;
 use crate::request::Request;
 use crate::{Answer, Calls};
 

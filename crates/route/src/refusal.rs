@@ -1,7 +1,7 @@
 //! What Heatsink itself refuses because of how keys are laid out: said with the rules, so that whoever reads it knows what to change.
 
-use heatsink_dynamo::Error;
 use heatsink_dynamo::json::Malformed;
+use heatsink_dynamo::{Code, Error};
 use heatsink_layout::{LayoutSource, Unplaced};
 use serde_json::Value as Json;
 
@@ -63,4 +63,22 @@ pub fn name_rules<S: AsRef<str>>(mut error: Error, tables: &[S], layouts: &dyn L
         error.message = Some(format!("{why} (the rules in force for table {})", rules.join("; for table ")));
     }
     error
+}
+
+/// DynamoDB's refusal of an item over 400 KB does not say that the suffix counts; this does.
+pub(crate) fn too_large(mut error: Error, suffix: usize) -> Error {
+    if error.code == Code::ValidationException
+        && let Some(noted) = error.message.as_deref().and_then(|message| size_note(message, suffix))
+    {
+        error = Error::validation(noted);
+    }
+    error
+}
+
+/// The message of an item over 400 KB, with a note on the suffix; `None` for any other message.
+pub(crate) fn size_note(message: &str, suffix: usize) -> Option<String> {
+    let too_large =
+        message.contains("Item size has exceeded") || message.contains("Item size to update has exceeded");
+    too_large
+        .then(|| format!("{message} (the table is sharded, and the shard suffix of {suffix} bytes counts)"))
 }

@@ -12,6 +12,7 @@ use heatsink_layout::{Buckets, LayoutSource, Table};
 use crate::context::{Learned, Named, Places, PlanContext};
 use crate::directory::{enter_first, writes};
 use crate::drawn::{self, Tokens};
+use crate::key::layout_of;
 use crate::query::share::ItemSizes;
 use crate::refusal::own;
 use crate::request::Request;
@@ -184,7 +185,7 @@ impl Router {
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 let holder = request.get(point::holder(operation)).unwrap_or_default();
-                match rows::layout_of(schema, context, holder) {
+                match layout_of(schema, context, holder) {
                     Some(layout) if operation == Operation::GetItem => {
                         rows::get(request, schema, &layout, context)
                     }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
-use heatsink_dynamo::{Error, IndexSchema, Operation, json};
+use heatsink_dynamo::{Error, IndexSchema, Operation};
 use heatsink_layout::Table;
 
-use crate::answer::{pass_refusal, rewrite, strip_object, unreadable};
+use crate::answer::{logical_page, pass_refusal, rewrite, unreadable};
 use crate::asked::asked_first;
 use crate::context::PlanContext;
 use crate::cursor;
@@ -114,7 +114,7 @@ fn read(
     };
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
-        let body = rewrite(Operation::Scan, &body, |splice| logical(&table, &body, splice))?;
+        let body = rewrite(Operation::Scan, &body, |splice| logical_page(&table, &body, splice))?;
         match &filter {
             None => Ok(body),
             Some(filter) => filter.answer(&body).map_err(|_| unreadable(Operation::Scan)),
@@ -132,19 +132,4 @@ fn start_key<'a>(
 ) -> Result<(), Unplanned> {
     let Some(start) = request.get("ExclusiveStartKey") else { return Ok(()) };
     place(schema, context, start, splice).map(drop)
-}
-
-/// Makes every key of a page logical.
-pub(crate) fn logical<'a>(
-    table: &Table,
-    body: &'a [u8],
-    splice: &mut Splice<'a>,
-) -> Result<(), json::Malformed> {
-    let [items, last] = json::attributes_of(body, ["Items", "LastEvaluatedKey"])?;
-    if let Some(items) = items.filter(|raw| *raw != b"null") {
-        for item in json::elements(items)? {
-            strip_object(table, item, splice)?;
-        }
-    }
-    last.map_or(Ok(()), |key| cursor::logical(table, key, splice))
 }

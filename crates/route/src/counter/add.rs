@@ -11,8 +11,8 @@ use heatsink_layout::Table;
 
 use super::transaction;
 use crate::answer;
-use crate::item::too_large;
 use crate::plan::{CallExplanation, Explanation, Kind, Planned};
+use crate::refusal::too_large;
 use crate::request::{Request, set_members};
 use crate::{Answer, Calls, PhysicalCall};
 

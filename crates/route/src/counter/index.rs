@@ -16,13 +16,13 @@ use serde_json::Value as Json;
 use super::complete::Complete;
 use crate::answer::unreadable;
 use crate::asked::asked_first;
-use crate::expression::projection as read_projection;
+use crate::capacity::add;
 use crate::plan::{Explanation, Kind as PlanKind, Plan, Planned};
+use crate::projection;
+use crate::projection::project;
 use crate::query::legacy::modernized;
-use crate::query::project;
 use crate::refusal::own;
 use crate::request::{Changes, Request, set_members};
-use crate::rows::fetch::add;
 use crate::rows::{Shown, whole_attributes};
 use crate::{Answer, Calls};
 
@@ -125,7 +125,7 @@ fn shown(request: &Request<'_>, table: &Table, checks: Checks) -> Result<Option<
         return Ok(Some(Shown { projection: None, asked: Vec::new() }));
     };
     let all: Vec<&str> = texts.iter().flatten().map(|text| &**text).collect();
-    let Ok(projection) = read_projection(text, &bindings, checks, table) else { return Ok(None) };
+    let Ok(projection) = projection::read(text, &bindings, checks, table) else { return Ok(None) };
     if checks == Checks::All && bindings.check_unused(&all).is_err() {
         return Ok(None);
     }

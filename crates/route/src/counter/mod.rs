@@ -27,13 +27,12 @@ use heatsink_dynamo::{Error, json};
 use heatsink_layout::Table;
 
 use crate::context::PlanContext;
+use crate::key::layout_of;
 use crate::refusal::own;
-use crate::rows::layout_of;
 
 pub(crate) use index::plan as index;
 pub(crate) use point::{MEANINGLESS, plan as point, row0};
 pub(crate) use scan::plan as scan;
-pub(crate) use transaction::single_capacity;
 
 /// Refuses to turn on time to live: it deletes row 0 alone, and the parts in the other rows would come back with the next write.
 ///

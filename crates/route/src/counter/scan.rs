@@ -17,15 +17,16 @@ use serde_json::Value as Json;
 use super::complete::Complete;
 use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked::asked_first;
+use crate::capacity::add;
 use crate::context::PlanContext;
-use crate::expression::projection as read_projection;
 use crate::key::{KeyText, locate};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
+use crate::projection;
+use crate::projection::project;
 use crate::query::legacy::modernized;
-use crate::query::project;
 use crate::refusal::{Unplanned, own};
 use crate::request::{Changes, Request, set_members};
-use crate::rows::fetch::{Fetch, add};
+use crate::rows::fetch::Fetch;
 use crate::rows::keys;
 use crate::splice::Splice;
 use crate::{Answer, Calls, PhysicalCall};
@@ -73,7 +74,7 @@ fn read(
     let filter =
         filter_text.as_deref().map(|text| Condition::read(Parameter::Filter, text, &bindings, checks));
     let filter = filter.transpose().map_err(invalid)?;
-    let projection = projection_text.as_deref().map(|text| read_projection(text, &bindings, checks, table));
+    let projection = projection_text.as_deref().map(|text| projection::read(text, &bindings, checks, table));
     let projection = projection.transpose().map_err(invalid)?;
     let sent: Vec<&str> =
         [filter_text.as_deref(), projection_text.as_deref()].into_iter().flatten().collect();

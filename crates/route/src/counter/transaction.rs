@@ -8,6 +8,7 @@ use heatsink_layout::Table;
 use serde_json::{Map, Value as Json};
 
 use crate::answer::{logical_item, unreadable};
+use crate::capacity::single_capacity;
 use crate::request::Request;
 
 /// The members of a write that an action of a transaction has too.
@@ -91,15 +92,6 @@ pub(super) fn answer(table: &Table, body: &Bytes) -> Result<Bytes, Error> {
         answer.insert("ItemCollectionMetrics".to_owned(), Json::Object(collection));
     }
     Ok(Bytes::from(Json::Object(answer).to_string()))
-}
-
-/// `ConsumedCapacity` as operations on one item have it: without the parts read and written.
-pub(crate) fn single_capacity(mut capacity: Json) -> Json {
-    if let Some(members) = capacity.as_object_mut() {
-        members.retain(|name, _| name != "ReadCapacityUnits" && name != "WriteCapacityUnits");
-        members.values_mut().for_each(|member| *member = single_capacity(member.take()));
-    }
-    capacity
 }
 
 /// The error of one write, from the transaction's.

@@ -14,12 +14,12 @@ use serde_json::Value as Json;
 
 use super::several;
 use super::tokens::Retry;
+use crate::capacity::{add, single_capacity};
 use crate::context::{Named, Places};
-use crate::counter::single_capacity;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::refusal::own;
 use crate::request::{Request, malformed, quoted};
-use crate::rows::fetch::{Fetch, add};
+use crate::rows::fetch::Fetch;
 use crate::rows::keys;
 use crate::{Answer, Calls, PhysicalCall, Router, partiql};
 

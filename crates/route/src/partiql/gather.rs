@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 
 use super::token::Position;
 use crate::answer::unreadable;
+use crate::capacity::add;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::{Answer, Calls};
 
@@ -121,10 +122,7 @@ impl Page {
             json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
         let mut items = json::elements(items.unwrap_or(b"[]"))?;
         if let Some(capacity) = capacity.and_then(|raw| serde_json::from_slice::<Json>(raw).ok()) {
-            match &mut self.capacity {
-                None => self.capacity = Some(capacity),
-                Some(sum) => add(sum, &capacity),
-            }
+            add(self.capacity.get_or_insert(Json::Null), capacity);
         }
         let room = limit.map(|limit| limit.saturating_sub(self.evaluated));
         let full = room.is_some_and(|room| items.len() >= room);
@@ -232,27 +230,6 @@ fn shown(item: &Item, paths: &[Path]) -> Item {
         }
     }
     left
-}
-
-/// Adds up two reports of consumed capacity.
-fn add(sum: &mut Json, other: &Json) {
-    match (sum, other) {
-        (Json::Object(sum), Json::Object(other)) => {
-            for (name, value) in other {
-                match sum.get_mut(name) {
-                    Some(member) => add(member, value),
-                    None => {
-                        sum.insert(name.clone(), value.clone());
-                    }
-                }
-            }
-        }
-        (sum, other) => {
-            if let (Some(a), Some(b)) = (sum.as_f64(), other.as_f64()) {
-                *sum = Json::from(a + b);
-            }
-        }
-    }
 }
 
 /// A plan that sends nothing and refuses.

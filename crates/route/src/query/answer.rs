@@ -7,7 +7,7 @@ use bytes::Bytes;
 use heatsink_dynamo::Error;
 use heatsink_dynamo::expression::{Condition as Filter, Projection};
 use heatsink_dynamo::json::{self, Malformed, Object};
-use heatsink_dynamo::value::{read_attributes, read_item, write_item};
+use heatsink_dynamo::value::read_attributes;
 use heatsink_layout::Table;
 use serde_json::json;
 
@@ -17,6 +17,7 @@ use super::request::Report;
 use super::scatter::Collected;
 use crate::cursor;
 use crate::key::strip;
+use crate::projection::project;
 use crate::splice::Splice;
 
 /// What the logical partition key of a row is.
@@ -186,20 +187,4 @@ impl Shape {
         }
         shown
     }
-}
-
-/// Writes what a projection leaves of an item. Top-level attributes keep their bytes.
-pub(crate) fn project(projection: &Projection, item: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-    if projection.paths.iter().all(|path| path.rest.is_empty()) {
-        let mut left = Object::new();
-        for (name, value) in json::members(item)? {
-            if projection.covers(&name) {
-                left.raw(&name, value);
-            }
-        }
-        out.extend_from_slice(&left.finish());
-    } else {
-        write_item(&projection.apply(&read_item(item).map_err(|_| Malformed)?), out);
-    }
-    Ok(())
 }

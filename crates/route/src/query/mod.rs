@@ -36,7 +36,6 @@ use heatsink_dynamo::{Error, KeyValue, Operation, json};
 use heatsink_layout::{Consistency, Layout, Reads, Slot, SortKey, Table, Unplaced};
 
 use self::answer::Logical;
-pub(crate) use self::answer::project;
 use self::buckets::{Buckets, Source};
 use self::explain::Gather;
 use self::inverted::Inverted;
@@ -46,7 +45,8 @@ use self::request::Query;
 use self::scatter::Wanted;
 use self::shape::Gathering;
 use self::template::{Ask, Expressions, Template};
-use crate::answer::{pass_refusal, rewrite};
+use crate::Router;
+use crate::answer::{logical_page, pass_refusal, rewrite};
 use crate::asked::asked_first;
 use crate::context::PlanContext;
 use crate::cursor;
@@ -54,7 +54,6 @@ use crate::key::place;
 use crate::plan::{Finish, Plan, Single};
 use crate::refusal::{Unplanned, own};
 use crate::splice::Splice;
-use crate::{Router, scan};
 
 /// The value of a key attribute.
 pub(crate) type Key = KeyValue<'static>;
@@ -371,6 +370,6 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
 fn logical(table: Arc<Table>) -> Finish {
     Box::new(move |answer| {
         let body = answer?;
-        rewrite(Operation::Query, &body, |splice| scan::logical(&table, &body, splice))
+        rewrite(Operation::Query, &body, |splice| logical_page(&table, &body, splice))
     })
 }

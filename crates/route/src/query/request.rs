@@ -15,7 +15,7 @@ use heatsink_layout::{Slot, Table};
 
 use super::Key;
 use super::range::Condition;
-use crate::expression::projection;
+use crate::projection;
 use crate::refusal::Unplanned;
 use crate::request::Request;
 
@@ -93,7 +93,7 @@ impl<'a> Query<'a> {
             None => None,
             Some(text) => {
                 let projection =
-                    projection(&text, &bindings, checks, schema).map_err(|_| Unplanned::Invalid)?;
+                    projection::read(&text, &bindings, checks, schema).map_err(|_| Unplanned::Invalid)?;
                 Some((text, projection))
             }
         };

@@ -12,14 +12,14 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{Layout, Table};
 use serde_json::Value as Json;
 
-use super::fetch::{MOST_KEYS, Parts, add};
+use super::fetch::{MOST_KEYS, Parts};
 use super::get::Shown;
 use super::keys::{self, Identity};
-use super::{layout_of, whole};
+use super::whole;
 use crate::answer::{pass_refusal, unreadable};
+use crate::capacity::{add, single_capacity};
 use crate::context::PlanContext;
-use crate::counter::single_capacity;
-use crate::key::locate;
+use crate::key::{layout_of, locate};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::refusal::Unplanned;
 use crate::request::{Request, malformed};

@@ -11,6 +11,7 @@ use serde_json::Value as Json;
 
 use super::keys::{self, Identity};
 use crate::answer::unreadable;
+use crate::capacity::add;
 use crate::{Calls, PhysicalCall};
 
 /// The most keys of one BatchGetItem (AWS API reference, `BatchGetItem`).
@@ -175,23 +176,5 @@ impl Fetch {
     /// The rows of one item, as far as they are there.
     pub(crate) fn parts(&self, identity: &Identity) -> Option<&Parts> {
         self.found.get(identity)
-    }
-}
-
-/// Adds the figures of a `ConsumedCapacity` to a sum of such.
-pub(crate) fn add(sum: &mut Json, more: Json) {
-    match (sum, more) {
-        (Json::Object(sum), Json::Object(more)) => {
-            for (name, value) in more {
-                add(sum.entry(name).or_insert(Json::Null), value);
-            }
-        }
-        (Json::Number(sum), Json::Number(more)) => {
-            let total = sum.as_f64().unwrap_or_default() + more.as_f64().unwrap_or_default();
-            if let Some(total) = serde_json::Number::from_f64(total) {
-                *sum = total;
-            }
-        }
-        (sum, more) => *sum = more,
     }
 }

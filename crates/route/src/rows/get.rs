@@ -13,13 +13,14 @@ use super::fetch::{Fetch, MOST_KEYS};
 use super::{keys, whole};
 use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked;
+use crate::capacity::single_capacity;
 use crate::context::PlanContext;
-use crate::counter::{MEANINGLESS, row0, single_capacity};
-use crate::expression::projection as read_projection;
+use crate::counter::{MEANINGLESS, row0};
 use crate::item::{Physical, in_store_words, physical};
 use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned, Single};
 use crate::point::finish;
-use crate::query::project;
+use crate::projection;
+use crate::projection::project;
 use crate::request::Request;
 use crate::splice::Splice;
 use crate::{Answer, Calls};
@@ -49,7 +50,7 @@ impl Shown {
                 ));
             }
             (Some(text), None) => {
-                let projection = read_projection(&text, &bindings, checks, table)?;
+                let projection = projection::read(&text, &bindings, checks, table)?;
                 if checks == Checks::All {
                     bindings.check_unused(&[&text])?;
                 }

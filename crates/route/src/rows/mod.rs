@@ -15,32 +15,17 @@ mod get;
 pub(crate) mod keys;
 mod transact;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
-use heatsink_dynamo::{Error, json};
+use heatsink_dynamo::Error;
 use heatsink_layout::{Layout, Table};
 
 use self::fetch::Parts;
-use crate::context::PlanContext;
 use crate::counter::fold::fold;
 use crate::drawn;
-use crate::key::KeyText;
 
 pub(crate) use batch::get as batch_get;
 pub(crate) use get::{Shown, of_key as get, whole_attributes};
 pub(crate) use transact::Expansion;
-
-/// The layout of the key in a raw `Key` or `Item`, if its item is to be looked for under several physical keys.
-pub(crate) fn layout_of(table: &Table, context: &PlanContext<'_>, object: &[u8]) -> Option<Arc<Layout>> {
-    if !table.has_counters() && !table.has_drawn() {
-        return None;
-    }
-    let partition = &table.key.partition;
-    let value = json::member(object, &partition.name).ok()??;
-    let layout = context.layout(table, &KeyText::read(value, partition.key_type)?.bytes);
-    (layout.counted().is_some() || layout.is_drawn()).then_some(layout)
-}
 
 /// The one item of what was found of it; `None` if there is none.
 ///

@@ -14,10 +14,11 @@ use serde_json::Value as Json;
 
 use super::fetch::Parts;
 use super::get::Shown;
-use super::{keys, layout_of, whole};
+use super::{keys, whole};
 use crate::context::PlanContext;
 use crate::counter::transaction;
 use crate::counter::write::{self, Write};
+use crate::key::layout_of;
 use crate::refusal::{Unsent, own};
 use crate::request::{Request, set_members};
 
