@@ -98,6 +98,16 @@ codes! {
     ValidationException => CORAL_VALIDATE, 400, false;
 }
 
+/// Who decided that a request fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// DynamoDB: the store itself, or the checks that are made here as DynamoDB makes them.
+    #[default]
+    DynamoDb,
+    /// Heatsink alone, because of how keys are laid out. DynamoDB would take the request.
+    Gateway,
+}
+
 /// A failed request: what the client is told, and what Heatsink knows about it.
 ///
 /// An error that came from a store keeps the store's own bytes and passes on unchanged ([`Error::body`]).
@@ -113,6 +123,8 @@ pub struct Error {
     pub members: Map<String, Json>,
     /// Whether the request took effect.
     pub outcome: Outcome,
+    /// Who decided so. No client sees it.
+    pub origin: Origin,
     /// The body as a store sent it, until a member is changed.
     raw: Option<Bytes>,
 }
@@ -127,6 +139,7 @@ impl Error {
             status,
             members: Map::new(),
             outcome: Outcome::NotDone,
+            origin: Origin::DynamoDb,
             raw: None,
         }
     }
@@ -139,6 +152,11 @@ impl Error {
     /// `ValidationException`.
     pub fn validation(message: impl Into<String>) -> Self {
         Error::new(Code::ValidationException, message)
+    }
+
+    /// `ValidationException` for what Heatsink alone refuses, because of how keys are laid out.
+    pub fn gateway_rejection(message: impl Into<String>) -> Self {
+        Error { origin: Origin::Gateway, ..Error::validation(message) }
     }
 
     /// `SerializationException`.
@@ -191,7 +209,7 @@ impl Error {
             Some(Json::String(text)) => Some(text),
             _ => None,
         };
-        Error { code, message, status, members, outcome, raw: Some(body) }
+        Error { code, message, status, members, outcome, origin: Origin::DynamoDb, raw: Some(body) }
     }
 
     /// The JSON body for the client.

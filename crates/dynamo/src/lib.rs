@@ -18,7 +18,7 @@ pub mod table;
 pub mod value;
 pub mod wire;
 
-pub use error::{Code, Error, Fault, Outcome};
+pub use error::{Code, Error, Fault, Origin, Outcome};
 pub use key::KeyValue;
 pub use number::Number;
 pub use operation::Operation;

@@ -17,7 +17,7 @@ use crate::cursor;
 use crate::key::place;
 use crate::legacy::compares;
 use crate::plan::{Plan, Single};
-use crate::refusal::{Unplanned, own};
+use crate::refusal::Unplanned;
 use crate::request::Request;
 use crate::splice::Splice;
 
@@ -79,7 +79,7 @@ pub(crate) fn plan(
 /// Why an index cannot be read at all.
 pub(crate) fn unreadable(table: &Table, index: &CompositeIndex) -> Option<Error> {
     let refuse = |why: String| {
-        own(format!(
+        Error::gateway_rejection(format!(
             "The index {} has several attributes of one kind in its key, and {why}: reading it is not supported on a sharded table \
              yet. Nothing was read",
             index.name
@@ -100,7 +100,7 @@ pub(crate) fn suffixed(table: &Table) -> impl Iterator<Item = &str> {
 
 /// The refusal of a test that the index cannot answer.
 pub(crate) fn filter(index: &CompositeIndex, name: &str) -> Error {
-    own(format!(
+    Error::gateway_rejection(format!(
         "The index {} has several attributes of one kind in its key, and a filter that reads {name}, which is stored with shard suffixes, \
          is not supported on it yet. Nothing was read",
         index.name

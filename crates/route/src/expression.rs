@@ -11,7 +11,6 @@ use heatsink_layout::Table;
 
 use crate::index_key::Spread;
 use crate::key::{Located, literal};
-use crate::refusal::own;
 use crate::request::{Changes, Request};
 
 const NAMES: &str = "ExpressionAttributeNames";
@@ -119,7 +118,7 @@ fn finish(
     let mut members = vec![(NAMES, names), (VALUES, values)];
     for (parameter, text) in changes {
         if text.len() > MAX_EXPRESSION {
-            return Err(own(format!(
+            return Err(Error::gateway_rejection(format!(
                 "Invalid {parameter}: it mentions a key that a sharded table stores with shard suffixes, and with stored values in it it is \
                  longer than the {MAX_EXPRESSION} bytes that an expression may have"
             )));

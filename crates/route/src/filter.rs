@@ -15,12 +15,12 @@ use heatsink_dynamo::expression::{
 };
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::value::read_attributes;
-use heatsink_dynamo::{IndexSchema, TableSchema, Value};
+use heatsink_dynamo::{Error, IndexSchema, TableSchema, Value};
 use heatsink_layout::Table;
 
 use crate::projection;
 use crate::projection::project;
-use crate::refusal::{Unplanned, own};
+use crate::refusal::Unplanned;
 use crate::request::{Changes, Request, quoted};
 
 /// A filter that is evaluated here, and what the client wants to see of what it leaves.
@@ -74,7 +74,7 @@ impl LocalFilter {
         // Without parentheses, since DynamoDB refuses redundant ones and OR binds least.
         let always = format!("{text} OR attribute_exists({})", fresh.name(partition));
         if always.len() > MAX_EXPRESSION {
-            return Err(Unplanned::Refused(own(format!(
+            return Err(Unplanned::Refused(Error::gateway_rejection(format!(
                 "Invalid FilterExpression: it mentions a key that a sharded table stores with shard suffixes, which takes {} of the \
                  {MAX_EXPRESSION} bytes that an expression may have",
                 always.len() - text.len()

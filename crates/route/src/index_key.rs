@@ -12,7 +12,6 @@ use heatsink_dynamo::{Error, KeyType, Value};
 use heatsink_layout::{IndexKey, PrimaryKey, Table};
 
 use crate::key::{Located, literal};
-use crate::refusal::own;
 
 pub(crate) mod legacy;
 
@@ -27,7 +26,7 @@ pub(crate) struct Spread<'a> {
 
 /// The refusal of what cannot be said of stored values.
 pub(crate) fn cannot(what: &str, attribute: &str) -> Error {
-    own(format!(
+    Error::gateway_rejection(format!(
         "{what} is not supported on a sharded table: the stored value of {attribute} has a shard suffix. Nothing was written"
     ))
 }

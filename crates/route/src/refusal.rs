@@ -1,17 +1,8 @@
 //! What Heatsink itself refuses because of how keys are laid out: said with the rules, so that whoever reads it knows what to change.
 
 use heatsink_dynamo::json::Malformed;
-use heatsink_dynamo::{Code, Error};
+use heatsink_dynamo::{Code, Error, Origin};
 use heatsink_layout::{LayoutSource, Unplaced};
-use serde_json::Value as Json;
-
-/// Marks such an error until its rules are named. No client sees it.
-const OWN: &str = "refused by Heatsink";
-
-/// A refusal of Heatsink's own; DynamoDB's are not made here.
-pub(crate) fn own(why: impl Into<String>) -> Error {
-    Error::validation(why).with(OWN, Json::Bool(true))
-}
 
 /// Why there is no plan of its own for a request.
 #[derive(Debug)]
@@ -25,7 +16,7 @@ pub(crate) enum Unplanned {
 
 impl From<Unplaced> for Unplanned {
     fn from(unplaced: Unplaced) -> Self {
-        Unplanned::Refused(own(unplaced.to_string()))
+        Unplanned::Refused(Error::gateway_rejection(unplaced.to_string()))
     }
 }
 
@@ -53,7 +44,7 @@ impl From<Error> for Unsent {
 /// The error as clients are told it: a refusal of Heatsink's own names the rules of the request's tables.
 #[must_use]
 pub fn name_rules<S: AsRef<str>>(mut error: Error, tables: &[S], layouts: &dyn LayoutSource) -> Error {
-    if error.members.remove(OWN).is_none() {
+    if error.origin != Origin::Gateway {
         return error;
     }
     let sharded = tables.iter().filter_map(|name| layouts.table(name.as_ref()));

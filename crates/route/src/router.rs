@@ -14,7 +14,6 @@ use crate::directory::{enter_first, writes};
 use crate::drawn::{self, Tokens};
 use crate::key::layout_of;
 use crate::query::share::ItemSizes;
-use crate::refusal::own;
 use crate::request::Request;
 use crate::{
     Plan, batch, composite, counter, hidden, partiql, point, query, rows, scan, scan_cursor, streams,
@@ -209,7 +208,7 @@ impl Router {
             Operation::ExecuteStatement
             | Operation::BatchExecuteStatement
             | Operation::ExecuteTransaction => partiql::plan(self, operation, request, context),
-            _ => Err(own(format!(
+            _ => Err(Error::gateway_rejection(format!(
                 "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
                 operation.name(),
                 schema.name

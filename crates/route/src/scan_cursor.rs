@@ -15,7 +15,6 @@ use heatsink_layout::Table;
 
 use crate::answer::rewrite;
 use crate::plan::{Explanation, Plan, Planned};
-use crate::refusal::own;
 use crate::request::Request;
 use crate::{Answer, Calls, partiql};
 
@@ -97,7 +96,7 @@ pub(crate) fn refuse_of_before(
 
 /// The refusal of a position that is not of the layout in force.
 pub(crate) fn of_another_layout(table: &Table) -> Error {
-    own(refusal(&table.name))
+    Error::gateway_rejection(refusal(&table.name))
 }
 
 fn refusal(table: &str) -> String {

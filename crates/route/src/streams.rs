@@ -11,7 +11,6 @@ use heatsink_layout::Table;
 
 use crate::answer::{rewrite, strip_object};
 use crate::plan::{Plan, Single};
-use crate::refusal::own;
 use crate::request::Request;
 use crate::splice::Splice;
 use crate::tables::{iterator_table, table_name};
@@ -24,11 +23,13 @@ pub(crate) fn iterator(request: &Request<'_>, schema: &Arc<Table>) -> Plan {
         let iterator = json::member(&body, "ShardIterator").ok().flatten();
         let iterator = iterator.filter(|raw| *raw != b"null").and_then(|raw| json::string(raw).ok());
         match iterator {
-            Some(iterator) if table_name(&iterator_table(&iterator)) != schema.name => Err(own(format!(
-                "The store's shard iterators do not say which table they are of, so the keys in the stream of the sharded table \
+            Some(iterator) if table_name(&iterator_table(&iterator)) != schema.name => {
+                Err(Error::gateway_rejection(format!(
+                    "The store's shard iterators do not say which table they are of, so the keys in the stream of the sharded table \
                      {} could not be made logical",
-                schema.name
-            ))),
+                    schema.name
+                )))
+            }
             _ => Ok(body),
         }
     };

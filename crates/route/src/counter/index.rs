@@ -21,7 +21,6 @@ use crate::plan::{Explanation, Kind as PlanKind, Plan, Planned};
 use crate::projection;
 use crate::projection::project;
 use crate::query::legacy::modernized;
-use crate::refusal::own;
 use crate::request::{Changes, Request, set_members};
 use crate::rows::{Shown, whole_attributes};
 use crate::{Answer, Calls};
@@ -142,7 +141,7 @@ fn shown(request: &Request<'_>, table: &Table, checks: Checks) -> Result<Option<
 }
 
 fn refusal(why: String) -> Error {
-    own(format!(
+    Error::gateway_rejection(format!(
         "Not supported on a table with counters, whose numbers are spread over rows: {why}. Nothing was read"
     ))
 }

@@ -28,7 +28,6 @@ use heatsink_layout::Table;
 
 use crate::context::PlanContext;
 use crate::key::layout_of;
-use crate::refusal::own;
 
 pub(crate) use index::plan as index;
 pub(crate) use point::{MEANINGLESS, plan as point, row0};
@@ -44,7 +43,7 @@ pub(crate) fn refuse_expiry(body: &[u8]) -> Result<(), Error> {
     if enabled != Some(b"true") {
         return Ok(());
     }
-    Err(own(
+    Err(Error::gateway_rejection(
         "Not supported on a table with counters: time to live would delete the first row of a counter and leave the parts in its other \
          rows. Delete counters with DeleteItem, or keep them in a table of their own",
     ))

@@ -24,7 +24,7 @@ use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::projection;
 use crate::projection::project;
 use crate::query::legacy::modernized;
-use crate::refusal::{Unplanned, own};
+use crate::refusal::Unplanned;
 use crate::request::{Changes, Request, set_members};
 use crate::rows::fetch::Fetch;
 use crate::rows::keys;
@@ -126,7 +126,7 @@ fn read(
         // The store checks the filter, but holds nothing back: row 0 alone does not know the sum. OR binds least.
         let always = format!("{text} OR attribute_exists({})", fresh.name(&table.key.partition.name));
         if always.len() > MAX_EXPRESSION {
-            return Err(Unplanned::Refused(own(format!(
+            return Err(Unplanned::Refused(Error::gateway_rejection(format!(
                 "Invalid FilterExpression: the table holds counters, which takes {} of the {MAX_EXPRESSION} bytes that an expression may have",
                 always.len() - text.len()
             ))));

@@ -3,7 +3,7 @@
 use heatsink_dynamo::expression::{Assigned, Bindings, Checks, Condition, Kind, Update};
 use heatsink_dynamo::{Error, Operation, Value, json};
 
-use crate::refusal::{Unsent, own};
+use crate::refusal::Unsent;
 use crate::request::Request;
 
 /// What a write does to the rows.
@@ -199,5 +199,7 @@ fn refused<T>(why: String) -> Result<T, Unsent> {
 
 /// The error of what a counter does not support.
 pub(super) fn refusal(why: &str) -> Error {
-    own(format!("Not supported on a counter, whose numbers are spread over rows: {why}. Nothing was written"))
+    Error::gateway_rejection(format!(
+        "Not supported on a counter, whose numbers are spread over rows: {why}. Nothing was written"
+    ))
 }

@@ -6,7 +6,6 @@ use heatsink_dynamo::expression::Condition;
 use heatsink_dynamo::json::{self, Object};
 use heatsink_layout::Table;
 
-use crate::refusal::own;
 use crate::request::{Request, malformed, quoted, set_members};
 
 /// The same physical write, if the item is there. What the store refuses for certain is left as it is.
@@ -76,7 +75,7 @@ fn expected(request: &Request<'_>, table: &Table) -> Result<Bytes, Error> {
     let free = table.key.names().find(|key| conditions.iter().all(|(name, _)| name != key));
     let or = operator.as_deref() == Some("OR");
     let (Some(name), false) = (free, or) else {
-        return Err(own(
+        return Err(Error::gateway_rejection(
             "Not supported on a key whose shard is drawn at random (hash = \"random\"): Expected with ConditionalOperator OR, or on all key \
              attributes. Use ConditionExpression. Nothing was written",
         ));

@@ -22,7 +22,6 @@ use heatsink_layout::{LayoutSource, Slot, Table};
 use self::seek::Seek;
 use crate::Router;
 use crate::plan::Plan;
-use crate::refusal::own;
 use crate::request::Request;
 
 pub(crate) use guard::there;
@@ -50,7 +49,7 @@ pub(crate) fn several(table: &Table, slots: impl Iterator<Item = Slot>) -> Error
     let mut slots: Vec<Slot> = slots.collect();
     slots.sort_unstable();
     let slots: Vec<String> = slots.iter().map(Slot::to_string).collect();
-    own(format!(
+    Error::gateway_rejection(format!(
         "Several items of table {} have this primary key, in {}: the rule's shards are drawn at random (hash = \"random\"), and which of \
          them is meant cannot be told. Read them with Query, and remove all but one past Heatsink. Nothing was read or written",
         table.name,

@@ -17,7 +17,6 @@ use super::tokens::Retry;
 use crate::capacity::{add, single_capacity};
 use crate::context::{Named, Places};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
-use crate::refusal::own;
 use crate::request::{Request, malformed, quoted};
 use crate::rows::fetch::Fetch;
 use crate::rows::keys;
@@ -283,7 +282,7 @@ fn guarded(error: &Error) -> bool {
 
 /// The refusal of a cursor that does not say where it stands, and whose item does not either.
 fn lost(table: &Table) -> Error {
-    own(format!(
+    Error::gateway_rejection(format!(
         "The provided starting key does not say in which shard of table {} it stands, and there is not exactly one item with its primary \
          key: the rule's shards are drawn at random (hash = \"random\"). Hand LastEvaluatedKey back with all its attributes",
         table.name

@@ -10,7 +10,6 @@ use super::pages::partitions;
 use super::statement::Written;
 use crate::context::PlanContext;
 use crate::query::{Key, lanes::physical, slot_of, stable};
-use crate::refusal::own;
 
 /// Where the item of a statement lies.
 #[derive(Debug)]
@@ -83,7 +82,7 @@ pub(super) fn names_drawn(written: &Written<'_>, schema: &Table, context: &PlanC
 
 /// The refusal of a statement on counters.
 fn counters() -> Error {
-    own(
+    Error::gateway_rejection(
         "PartiQL is not supported on counters, whose numbers are spread over rows. Use GetItem, Query, Scan, and UpdateItem with ADD. \
          Nothing was read or written",
     )

@@ -14,7 +14,6 @@ use super::{guard, not_understood, rewrite};
 use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
 use crate::context::PlanContext;
 use crate::plan::{Plan, Single};
-use crate::refusal::own;
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
 use crate::tables::table_name;
@@ -81,7 +80,7 @@ fn one<'a>(
     };
     let selects = matches!(written.statement.action, Action::Select { .. });
     if whole && selects && names_drawn(&written, &schema, context) {
-        return Err(own(
+        return Err(Error::gateway_rejection(
             "ExecuteTransaction does not read keys whose shard is drawn at random (hash = \"random\"): where the items lie would be looked \
              for before, and not at the same moment. Use TransactGetItems. Nothing was read or written",
         ));

@@ -33,7 +33,7 @@ pub(crate) use self::token::is_own;
 use crate::answer::{logical_error, rewrite as edited, strip_object};
 use crate::context::PlanContext;
 use crate::plan::{Finish, Plan, Single};
-use crate::refusal::{own, too_large};
+use crate::refusal::too_large;
 use crate::request::Request;
 use crate::splice::Splice;
 use crate::tables::table_name;
@@ -131,7 +131,7 @@ fn strip_items<'a>(schema: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> R
 
 /// The refusal of a statement that is not understood here.
 fn not_understood(why: &str) -> Error {
-    own(format!(
+    Error::gateway_rejection(format!(
         "The table is sharded, and Heatsink does not understand this statement: {why}. Nothing was read or written"
     ))
 }

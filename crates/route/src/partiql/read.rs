@@ -15,7 +15,6 @@ use super::{asked_first, edited, logical, not_understood, refused_read};
 use crate::context::PlanContext;
 use crate::plan::{Finish, Plan, Single};
 use crate::query::Key;
-use crate::refusal::own;
 use crate::request::{Request, quoted, set_members};
 use crate::{Router, composite, query, scan, scan_cursor};
 
@@ -66,7 +65,7 @@ impl Select<'_> {
         let reads: usize =
             keys.iter().map(|key| usize::from(query::stable(context, schema, key).shards.max(1))).sum();
         (keys.len() > 1 && reads > MOST_READS).then(|| {
-            own(format!(
+            Error::gateway_rejection(format!(
                 "The statement names {} values of {}, whose shards are {reads} together; a statement reads at most {MOST_READS}. Name fewer \
                  values at once. Nothing was read",
                 keys.len(),
@@ -173,7 +172,7 @@ impl Select<'_> {
         let lacks = |index: &IndexSchema| self.shown.iter().any(|path| !holds(index, schema, &path.root));
         let all_attributes = index.is_some_and(|index| index.local && lacks(index));
         if all_attributes && confined.is_none() {
-            return Err(own(format!(
+            return Err(Error::gateway_rejection(format!(
                 "The table is sharded, and a SELECT of the whole local index {} for attributes that it does not hold, with a condition on {}, is not supported on sharded tables",
                 index.map_or("", |index| &index.name),
                 key.partition.name

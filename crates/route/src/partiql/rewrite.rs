@@ -11,7 +11,6 @@ use heatsink_layout::{IndexKey, PrimaryKey, SortKey, Table};
 use super::keys::{Place, terms};
 use super::statement::Written;
 use crate::index_key::{self, Spread};
-use crate::refusal::own;
 use crate::splice::Splice;
 
 /// The body with its one statement made physical.
@@ -314,7 +313,7 @@ fn unsaid(key: &IndexKey) -> Error {
 }
 
 fn cannot(what: &str, partition: &str) -> Error {
-    own(format!(
+    Error::gateway_rejection(format!(
         "{what} is not supported on a sharded table: the stored value of {partition} has a shard suffix. Nothing was written"
     ))
 }

@@ -52,7 +52,7 @@ use crate::context::PlanContext;
 use crate::cursor;
 use crate::key::place;
 use crate::plan::{Finish, Plan, Single};
-use crate::refusal::{Unplanned, own};
+use crate::refusal::Unplanned;
 use crate::splice::Splice;
 
 /// The value of a key attribute.
@@ -129,7 +129,7 @@ fn read(
     let partition = &schema.key.partition.name;
     if let Some(sort) = query.key().sort.as_ref().filter(|sort| schema.index_key(&sort.name).is_some()) {
         // Of an index that was made after the rule: rules are refused for such tables.
-        return Err(Unplanned::Refused(own(format!(
+        return Err(Unplanned::Refused(Error::gateway_rejection(format!(
             "The index is sorted by {0}, whose stored values have shard suffixes since a rule spreads them as the partition key of another \
              index: its order is not that of {0}. Give the index an attribute of its own",
             sort.name

@@ -17,7 +17,6 @@ use super::shape::Gathering;
 use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
 use super::template::Ask;
 use crate::directory::not_done;
-use crate::refusal::own;
 use crate::{Answer, Calls, PhysicalCall, Round};
 
 /// How many bytes the bodies of one round hold, and how many its answers are expected to. What is beyond them waits for the next round.
@@ -551,7 +550,7 @@ fn bytes(expected: f64) -> usize {
 /// The refusal of a cursor that was made of an item whose sort key several shards hold.
 fn ambiguous(slots: &[Slot]) -> Error {
     let slots: Vec<String> = slots.iter().map(Slot::to_string).collect();
-    own(format!(
+    Error::gateway_rejection(format!(
         "The provided starting key does not say in which shard it stands, and its sort key lies in {}: the rule's shards are drawn at random \
          (hash = \"random\"). Hand LastEvaluatedKey back with all its attributes",
         slots.join(" and in ")

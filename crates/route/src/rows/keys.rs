@@ -6,7 +6,6 @@ use heatsink_dynamo::{Error, KeyType, KeyValue, Number, Value};
 use heatsink_layout::{Layout, Slot, SortKey, Table, Unplaced};
 
 use crate::key::KeyText;
-use crate::refusal;
 use crate::splice::Splice;
 
 /// The physical keys of all rows of the item whose key is in `object` (a raw, valid `Key` or `Item` with logical key). First comes row 0,
@@ -19,7 +18,7 @@ pub(crate) fn keys(table: &Table, layout: &Layout, object: &[u8]) -> Result<Vec<
     let own = key(table, object).map_err(|Malformed| unreadable())?;
     let value = json::member(&own, &partition.name).ok().flatten().ok_or_else(unreadable)?;
     let text = KeyText::read(value, partition.key_type).ok_or_else(unreadable)?;
-    let refused = |unplaced: Unplaced| refusal::own(unplaced.to_string());
+    let refused = |unplaced: Unplaced| Error::gateway_rejection(unplaced.to_string());
     let row = |slot| {
         let affixes = table.affixes(&text.bytes, layout, slot).map_err(refused)?;
         let mut splice = Splice::new(&own);

@@ -19,7 +19,7 @@ use crate::context::PlanContext;
 use crate::counter::transaction;
 use crate::counter::write::{self, Write};
 use crate::key::layout_of;
-use crate::refusal::{Unsent, own};
+use crate::refusal::Unsent;
 use crate::request::{Request, set_members};
 
 /// The most actions of a transaction (AWS Developer Guide, "Amazon DynamoDB Transactions").
@@ -132,7 +132,7 @@ impl Expansion {
     pub(crate) fn tail(&self, actions: usize) -> Result<Vec<u8>, Error> {
         let all = actions + self.added.len();
         if all > MOST_ACTIONS {
-            return Err(own(format!(
+            return Err(Error::gateway_rejection(format!(
                 "The transaction has {actions} actions; those on counters, and reads of items whose shard was drawn, concern {} more \
                  rows, and a transaction has at most {MOST_ACTIONS} actions. Nothing was read or written; use fewer actions, or fewer shards",
                 self.added.len()
