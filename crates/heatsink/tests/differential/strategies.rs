@@ -13,7 +13,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::block_on;
 use heatsink_dynamo::Operation;
-use heatsink_layout::{Bucket, By, Layout, LayoutSource, Placement, Strategy, Table};
+use heatsink_layout::{By, Layout, LayoutSource, Placement, Strategy, Table};
 use heatsink_route::{Plan, Router};
 
 use crate::judge::Judge;
