@@ -668,3 +668,34 @@ fn a_shard_that_cannot_be_read_fails_the_query_unless_the_rule_says_otherwise() 
         assert_eq!(call(&service, Operation::Query, wrong).unwrap_err().code, Code::ValidationException);
     }
 }
+
+/// An index of a table with counters is read by the plan of a plain Query, and completed from the table.
+#[test]
+fn an_answer_that_is_completed_says_what_it_goes_without() {
+    let store = Watched::new();
+    let partial = "keys = \"game\"\nstrategy = \"calculated\"\nshards = 4\non_shard_error = \"partial\"";
+    let counters = "[[rule]]\ntable = \"Tab\"\nkeys = \"votes\"\nstrategy = \"counter\"\nattributes = [\"n\"]\nshards = 2";
+    let service = gateway(&store, rules(&format!("{partial}\n{counters}")));
+    let body = json!({
+        "TableName": "Tab", "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [
+            { "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" },
+            { "AttributeName": "v", "AttributeType": "S" },
+        ],
+        "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
+        "LocalSecondaryIndexes": [{
+            "IndexName": "by-v", "Projection": { "ProjectionType": "ALL" },
+            "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "v", "KeyType": "RANGE" }],
+        }],
+    });
+    call(&service, Operation::CreateTable, body).unwrap();
+    for number in 0..20 {
+        put(&service, "game", json!({ "S": format!("{number:02}") }), "x");
+    }
+    *store.refused.lock().unwrap() = Some("\"game#~2\"");
+    let body = Bytes::from(query("game", json!({ "IndexName": "by-v" })).to_string());
+    let answer = block_on(service.call_marked(Operation::Query, body)).unwrap();
+    assert_eq!(answer.missing, ["2"]);
+    let answer: Json = serde_json::from_slice(&answer.body).unwrap();
+    assert!((8..20).contains(&sorts(&answer).len()), "{answer}");
+}
