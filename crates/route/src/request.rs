@@ -4,14 +4,15 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Code, Error, json};
+use heatsink_dynamo::wire::{self, Members};
+use heatsink_dynamo::{Code, Error, Operation, json};
 
 /// A request's body and its members.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// The body.
     pub body: &'a Bytes,
-    members: Vec<(Cow<'a, str>, &'a [u8])>,
+    members: Members<'a>,
 }
 
 impl<'a> Request<'a> {
@@ -21,7 +22,18 @@ impl<'a> Request<'a> {
     /// `SerializationException` for a body that is no JSON object, or that has a member twice: which of the two a store
     /// would believe is its own affair, and a rewrite must not guess.
     pub fn read(body: &'a Bytes) -> Result<Self, Error> {
-        let members = json::members(body).map_err(|_| malformed())?;
+        Request::of(body, json::members(body).map_err(|_| malformed())?)
+    }
+
+    /// Finds the members of a request that a client has sent, which is checked as DynamoDB checks it.
+    ///
+    /// # Errors
+    /// DynamoDB's own; as [`read`](Self::read).
+    pub(crate) fn checked(operation: Operation, body: &'a Bytes) -> Result<Self, Error> {
+        Request::of(body, wire::read(operation, body)?)
+    }
+
+    fn of(body: &'a Bytes, members: Members<'a>) -> Result<Self, Error> {
         if let Some(name) = repeated(&members) {
             let name: String = name.chars().take(LONGEST_NAME).collect();
             return Err(Error::serialization(format!("The member {name} occurs more than once")));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Operation, wire};
+use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{Buckets, LayoutSource, Table};
 
 use crate::context::{Learned, Named, Places, PlanContext};
@@ -128,8 +128,7 @@ impl Router {
             let why = "an operation on the table itself, not on its items";
             return Ok(Plan::Forward { operation, body: body.clone(), why });
         }
-        wire::check(operation, body)?;
-        let request = Request::read(body)?;
+        let request = Request::checked(operation, body)?;
         let plan = |request: &Request<'_>| self.plan_valid(operation, request, tables, &schema, layouts);
         if operation == Operation::Scan { scan_cursor::plan(&request, &schema, plan) } else { plan(&request) }
     }
@@ -197,7 +196,7 @@ impl Router {
             Operation::Query | Operation::Scan if schema.has_counters() => {
                 self.plan_counting(operation, request, schema, context)
             }
-            Operation::Query => query::plan(self, request.body, schema, context),
+            Operation::Query => query::plan(self, request, schema, context),
             Operation::Scan => scan::plan(request, schema, context),
             Operation::BatchGetItem | Operation::BatchWriteItem => batch::plan(operation, request, context),
             Operation::TransactGetItems | Operation::TransactWriteItems => {
@@ -224,16 +223,16 @@ impl Router {
         schema: &Arc<Table>,
         context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
-        let plain = |body: &Bytes| match operation {
-            Operation::Query => query::plan(self, body, schema, context),
-            _ => scan::plan(&Request::read(body)?, schema, context),
+        let plain = |request: &Request<'_>| match operation {
+            Operation::Query => query::plan(self, request, schema, context),
+            _ => scan::plan(request, schema, context),
         };
         let index = request.string("IndexName")?;
         match index.as_deref().map(|name| schema.indexes.iter().find(|index| index.name == name)) {
             Some(Some(index)) => counter::index(operation, request, schema, index, &plain),
             None if operation == Operation::Scan => counter::scan(request, schema, context),
             // An index that is not known here is the store's to refuse.
-            None | Some(None) => plain(request.body),
+            None | Some(None) => plain(request),
         }
     }
 }

@@ -81,7 +81,7 @@ fn legacy_filter(
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     let as_it_came = request.body;
-    match modernized(as_it_came, "ScanFilter") {
+    match modernized(request, "ScanFilter") {
         Ok(Some(modern)) => {
             let then = unmarked(&Request::read(&modern)?, schema, context)?;
             Ok(asked_first(Operation::Scan, as_it_came.clone(), then))

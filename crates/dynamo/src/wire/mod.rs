@@ -21,14 +21,27 @@ mod shape;
 mod value;
 mod walk;
 
+use std::borrow::Cow;
+
 use crate::{Error, Operation};
+
+/// The members of a body, in its order, each with its raw value.
+pub type Members<'a> = Vec<(Cow<'a, str>, &'a [u8])>;
+
+/// Checks a request's body, and gives the members that it has: unknown ones, `null` and repeated ones too.
+///
+/// # Errors
+/// DynamoDB's own `SerializationException` or `ValidationException`.
+pub fn read(operation: Operation, body: &[u8]) -> Result<Members<'_>, Error> {
+    walk::read(operations::request(operation), body)
+}
 
 /// Checks a request's body.
 ///
 /// # Errors
-/// DynamoDB's own `SerializationException` or `ValidationException`.
+/// As [`read`].
 pub fn check(operation: Operation, body: &[u8]) -> Result<(), Error> {
-    walk::check(operations::request(operation), body)
+    read(operation, body).map(drop)
 }
 
 #[cfg(test)]

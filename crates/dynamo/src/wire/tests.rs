@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::check;
-use crate::{Code, Operation};
+use super::{check, read};
+use crate::{Code, Operation, json};
 
 /// The code and message of a body's refusal; nothing for a body that passes.
 fn verdict(operation: Operation, body: &str) -> Option<(Code, String)> {
@@ -658,5 +658,20 @@ proptest! {
         let body = serde_json::json!({"TableName": value, "Limit": limit, "Select": value}).to_string();
         let again = serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(&body).unwrap()).unwrap();
         prop_assert_eq!(verdict(Operation::Query, &body), verdict(Operation::Query, &again));
+    }
+}
+
+#[test]
+fn what_is_read_are_the_members_as_they_stand() {
+    let bodies = [
+        r#"{"TableName":"Tab","Key":{"pk":{"S":"a"}}}"#,
+        " { \"Key\" : { \"pk\" : { \"S\" : \"a\" } } ,\n\t\"TableName\" :\r\"Tab\" } ",
+        r#"{"TableName":"Tab","Unknown":[1,{"a":null}],"Key":{"pk":{"S":"a"}},"ConsistentRead":null}"#,
+        r#"{"Table\u004eame":"Tab","Key":{"pk":{"S":"a"}},"\ud83d\ude00":true}"#,
+        r#"{"TableName":"Tab","TableName":"Tab","Key":{"pk":{"S":"a"}}}"#,
+    ];
+    for body in bodies {
+        let read = read(Operation::GetItem, body.as_bytes()).unwrap();
+        assert_eq!(read, json::members(body.as_bytes()).unwrap(), "{body}");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::Members;
 use super::fault::{self, Stop, stop};
 use super::numbers::Numbers;
 use super::placeholders;
@@ -18,14 +19,15 @@ const RETURN_VALUES: &str = "Failed to satisfy constraint: Member must satisfy e
 /// What DynamoDB says of `ReturnValues` that DeleteItem does not take, where values nest too deep; other bodies are the store's to refuse.
 const NOT_HONOURED: &str = "ReturnValues can only be ALL_OLD or NONE";
 
-/// Checks a body against its operation's shape.
-pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Error> {
+/// Checks a body against its operation's shape, and gives its members.
+pub(super) fn read<'a>(request: &'static Structure, body: &'a [u8]) -> Result<Members<'a>, Error> {
     let malformed = || Error::bare(Code::SerializationException);
     if std::str::from_utf8(body).is_err() {
         return Err(malformed());
     }
     let mut walk = Walk {
         scan: Scan::new(body),
+        members: Vec::new(),
         path: Vec::new(),
         top: 0,
         elements: 0,
@@ -37,7 +39,10 @@ pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Erro
         not_honoured: false,
     };
     match walk.request(request) {
-        Ok(()) => walk.verdict(),
+        Ok(()) => {
+            let members = std::mem::take(&mut walk.members);
+            walk.verdict().map(|()| members)
+        }
         Err(Stop::Malformed) => Err(malformed()),
         Err(Stop::Type(message)) => {
             // What follows in the body must still be JSON: that error comes first.
@@ -52,6 +57,8 @@ pub(super) fn check(request: &'static Structure, body: &[u8]) -> Result<(), Erro
 
 pub(super) struct Walk<'a> {
     pub(super) scan: Scan<'a>,
+    /// What the request itself holds, as far as it was read.
+    members: Members<'a>,
     path: Vec<Step<'a>>,
     /// The request's member that is being read, by its place in the shape.
     top: usize,
@@ -155,24 +162,29 @@ impl<'a> Walk<'a> {
                 let name = name.contains(&b'\\').then(|| decoded(name))?;
                 structure.members.iter().enumerate().find(|(_, member)| *member.name == *name)
             });
-            let Some((place, member)) = known else {
-                self.skip()?;
-                continue;
-            };
-            if self.path.is_empty() {
-                self.top = place;
-            }
-            if self.scan.peek()? == b'n' {
-                self.scan.word("null")?;
-                continue;
-            }
-            present |= 1 << place;
-            self.path.push(Step::Member(member.name));
+            let value = self.scan.peek()?;
             let start = self.scan.place();
-            self.shape(member.shape, At::Member)?;
-            self.path.pop();
-            if matches!(member.name, "ExpressionAttributeNames" | "ExpressionAttributeValues") {
-                bound.push(self.scan.since(start));
+            match known {
+                None => self.skip()?,
+                Some((place, member)) => {
+                    if self.path.is_empty() {
+                        self.top = place;
+                    }
+                    if value == b'n' {
+                        self.scan.word("null")?;
+                    } else {
+                        present |= 1 << place;
+                        self.path.push(Step::Member(member.name));
+                        self.shape(member.shape, At::Member)?;
+                        self.path.pop();
+                        if matches!(member.name, "ExpressionAttributeNames" | "ExpressionAttributeValues") {
+                            bound.push(self.scan.since(start));
+                        }
+                    }
+                }
+            }
+            if self.path.is_empty() {
+                self.members.push((decoded(name), self.scan.since(start)));
             }
         }
         self.oversized |= placeholders::exceed(&bound);

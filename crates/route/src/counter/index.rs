@@ -34,17 +34,17 @@ pub(crate) fn plan(
     request: &Request<'_>,
     table: &Arc<Table>,
     index: &IndexSchema,
-    plan: &dyn Fn(&Bytes) -> Result<Plan, Error>,
+    plan: &dyn Fn(&Request<'_>) -> Result<Plan, Error>,
 ) -> Result<Plan, Error> {
     let filter = if operation == Operation::Query { "QueryFilter" } else { "ScanFilter" };
-    match modernized(request.body, filter) {
+    match modernized(request, filter) {
         Ok(None) => {}
         Ok(Some(modern)) => {
             let then = self::plan(operation, &Request::read(&modern)?, table, index, plan)?;
             return Ok(asked_first(operation, request.body.clone(), then));
         }
         // What is not valid the store refuses.
-        Err(_) => return plan(request.body),
+        Err(_) => return plan(request),
     }
     let counted: Vec<&String> =
         table.layouts().iter().filter_map(|one| one.layout().counted()).flatten().collect();
@@ -76,11 +76,11 @@ pub(crate) fn plan(
         // What only the checks here find wrong the store may take: it decides.
         None => match shown(request, table, Checks::Meaning)? {
             Some(shown) => (shown, true),
-            None => return plan(request.body),
+            None => return plan(request),
         },
     };
     if select.as_deref() == Some("COUNT") {
-        return plan(request.body);
+        return plan(request);
     }
     let fetched = index.local && (shown.projection.is_some() || select.as_deref() == Some("ALL_ATTRIBUTES"));
     let holds = |name: &str| {
@@ -95,11 +95,11 @@ pub(crate) fn plan(
         request.get("ReturnConsumedCapacity"),
         holds,
     );
-    let Some(complete) = complete else { return plan(request.body) };
+    let Some(complete) = complete else { return plan(request) };
     let complete = if fetched { complete.with_row0() } else { complete };
     let changes: Changes = shown.asked.iter().map(|(name, value)| (*name, Some(value.clone()))).collect();
     let body = if changes.is_empty() { request.body.clone() } else { set_members(request.body, &changes)? };
-    let plan = match plan(&body)? {
+    let plan = match plan(&Request::read(&body)?)? {
         Plan::Single(inner) | Plan::Scatter(inner) => {
             Plan::Scatter(Box::new(Completed { operation, inner, shown, complete }))
         }

@@ -38,7 +38,7 @@ pub(crate) fn plan(
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     let refused = || Ok(pass_refusal(Operation::Scan, request.body));
-    match modernized(request.body, "ScanFilter") {
+    match modernized(request, "ScanFilter") {
         Ok(None) => {}
         Ok(Some(modern)) => {
             let then = plan(&Request::read(&modern)?, table, context)?;

@@ -213,7 +213,7 @@ impl Select<'_> {
                 for (at, partition) in keys.iter().enumerate().skip(position.part) {
                     let after = if at == position.part { position.after.as_deref() } else { None };
                     let body = common.query(key, partition, sort.as_ref(), after);
-                    plans.push(query::plan(router, &body, schema, context)?);
+                    plans.push(query::plan(router, &Request::read(&body)?, schema, context)?);
                 }
             }
         }

@@ -60,7 +60,7 @@ pub(crate) fn lanes(
     let located = place(query.schema, context, raw, &mut start)?;
     let primary = located.primary().ok_or(Unplanned::Invalid)?;
     let home = Slot::shard(key.shard_of(&query.partition.canonical_bytes(), primary));
-    let start = start.finish(&query.body.slice_ref(raw));
+    let start = start.finish(&query.request.body.slice_ref(raw));
     for lane in &mut lanes {
         if lane.slot == home {
             lane.start = Some(start.clone());

@@ -25,8 +25,7 @@ impl From<Unreadable> for Unplanned {
 }
 
 /// The request with expressions; `None` if it has no legacy parameters. `filtered_by` is the operation's own filter.
-pub(crate) fn modernized(body: &Bytes, filtered_by: &str) -> Result<Option<Bytes>, Unplanned> {
-    let request = Request::read(body).map_err(Unplanned::Refused)?;
+pub(crate) fn modernized(request: &Request<'_>, filtered_by: &str) -> Result<Option<Bytes>, Unplanned> {
     if LEGACY.iter().all(|name| request.get(name).is_none()) {
         return Ok(None);
     }
@@ -57,5 +56,5 @@ pub(crate) fn modernized(body: &Bytes, filtered_by: &str) -> Result<Option<Bytes
     changes.push(("ExpressionAttributeValues", values));
     let changes: Vec<(&str, Option<&[u8]>)> =
         changes.iter().map(|(name, value)| (*name, value.as_deref())).collect();
-    Ok(Some(Bytes::from(json::splice_members(body, &changes)?)))
+    Ok(Some(Bytes::from(json::splice_members(request.body, &changes)?)))
 }

@@ -53,6 +53,7 @@ use crate::cursor;
 use crate::key::place;
 use crate::plan::{Finish, Plan, Single};
 use crate::refusal::Unplanned;
+use crate::request::Request;
 use crate::splice::Splice;
 
 /// The value of a key attribute.
@@ -64,39 +65,41 @@ pub(crate) type Key = KeyValue<'static>;
 /// `ValidationException` for a key that its suffix makes too long; `SerializationException` for a repeated member.
 pub(crate) fn plan(
     router: &Router,
-    body: &Bytes,
+    request: &Request<'_>,
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if schema.has_drawn() {
-        let (body, shard) = cursor::taken_off(body, schema);
-        return unmarked(router, &body, schema, &context.with_cursor(shard));
+        let (body, shard) = cursor::taken_off(request.body, schema);
+        return unmarked(router, &Request::read(&body)?, schema, &context.with_cursor(shard));
     }
-    unmarked(router, body, schema, context)
+    unmarked(router, request, schema, context)
 }
 
 fn unmarked(
     router: &Router,
-    body: &Bytes,
+    request: &Request<'_>,
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    let modern = match legacy::modernized(body, "QueryFilter") {
+    let modern = match legacy::modernized(request, "QueryFilter") {
         Ok(modern) => modern,
         Err(Unplanned::Refused(error)) => return Err(error),
-        Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Query, body)),
+        Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Query, request.body)),
     };
-    let read = |checks| read(router, modern.as_ref().unwrap_or(body), schema, context, checks);
+    let modern = modern.as_ref().map(Request::read).transpose()?;
+    let expressed = modern.as_ref().unwrap_or(request);
+    let read = |checks| read(router, expressed, schema, context, checks);
     let as_sent = || {
-        let sent = inverted::without_mark(body, schema);
-        match Query::read(modern.as_ref().unwrap_or(body), schema, Checks::Meaning) {
+        let sent = inverted::without_mark(request.body, schema);
+        match Query::read(expressed, schema, Checks::Meaning) {
             Ok(query) if matches!(query.starts_at_end(), Ok(true)) => {
                 json::splice_members(&sent, &[("ExclusiveStartKey", None)]).map_or(sent, Bytes::from)
             }
             _ => sent,
         }
     };
-    let in_legacy_words = modern.is_some() && has_filter(body);
+    let in_legacy_words = modern.is_some() && request.get("QueryFilter").is_some();
     let planned = match read(Checks::All) {
         // What a legacy filter may hold is the store's to say.
         Ok(plan) if in_legacy_words => Ok(asked_first(Operation::Query, as_sent(), plan)),
@@ -113,18 +116,14 @@ fn unmarked(
     }
 }
 
-fn has_filter(body: &Bytes) -> bool {
-    json::member(body, "QueryFilter").is_ok_and(|filter| filter.is_some_and(|filter| filter != b"null"))
-}
-
 fn read(
     router: &Router,
-    body: &Bytes,
+    request: &Request<'_>,
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
     checks: Checks,
 ) -> Result<Plan, Unplanned> {
-    let mut query = Query::read(body, schema, checks)?;
+    let mut query = Query::read(request, schema, checks)?;
     let query = &mut query;
     let partition = &schema.key.partition.name;
     if let Some(sort) = query.key().sort.as_ref().filter(|sort| schema.index_key(&sort.name).is_some()) {
@@ -300,7 +299,7 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
         let finish = (!query.schema.index_keys().is_empty()).then(|| logical(Arc::clone(query.schema)));
         return Ok(Single {
             shard: Some(shard),
-            ..Single::new(Operation::Query, query.body.clone(), finish, why)
+            ..Single::new(Operation::Query, query.request.body.clone(), finish, why)
         }
         .plan());
     }
@@ -313,8 +312,9 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
     };
     let own = ["Select", "Limit", "ReturnConsumedCapacity"];
     let mut members = query.kept.clone();
-    for (name, value) in own.into_iter().zip(json::attributes_of(query.body, own)?) {
-        if let (Some(value), false) = (value, members.iter().any(|(kept, _)| *kept == name)) {
+    for name in own {
+        if let (Some(value), false) = (query.request.get(name), members.iter().any(|(kept, _)| *kept == name))
+        {
             members.push((name, value));
         }
     }
@@ -340,12 +340,12 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
 
 /// A global index on another attribute: its collections lie as they would without shards.
 fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) -> Result<Plan, Unplanned> {
-    let mut body = Splice::new(query.body);
+    let mut body = Splice::new(query.request.body);
     let mut start = None;
     if let (Some(_), Some(raw)) = (query.cursor()?, query.start) {
         let mut key = Splice::new(raw);
         place(query.schema, context, raw, &mut key)?;
-        let key = key.finish(&query.body.slice_ref(raw));
+        let key = key.finish(&query.request.body.slice_ref(raw));
         body.replace(raw, key.to_vec());
         start = Some(key);
     }
@@ -362,7 +362,7 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
         return Ok(gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false, false));
     }
     let why = "the index is not sharded: one physical request, keys in cursor and items translated";
-    let body = body.finish(query.body);
+    let body = body.finish(query.request.body);
     Ok(Single::new(Operation::Query, body, Some(logical(Arc::clone(query.schema))), why).plan())
 }
 

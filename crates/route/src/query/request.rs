@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use heatsink_dynamo::expression::{
     Bindings, Checks, Condition as Filter, Fresh, KeyCondition, Kind, Projection, SortTest,
 };
@@ -33,7 +32,7 @@ pub(crate) enum Report {
 /// A valid Query.
 #[derive(Debug)]
 pub(crate) struct Query<'a> {
-    pub(crate) body: &'a Bytes,
+    pub(crate) request: &'a Request<'a>,
     pub(crate) schema: &'a Arc<Table>,
     pub(crate) index: Option<&'a IndexSchema>,
     pub(crate) partition: Key,
@@ -60,8 +59,11 @@ pub(crate) struct Query<'a> {
 
 impl<'a> Query<'a> {
     /// Reads a Query without legacy parameters. With [`Checks::Meaning`] it may be one that a store refuses.
-    pub(crate) fn read(body: &'a Bytes, schema: &'a Arc<Table>, checks: Checks) -> Result<Self, Unplanned> {
-        let request = Request::read(body).map_err(Unplanned::Refused)?;
+    pub(crate) fn read(
+        request: &'a Request<'a>,
+        schema: &'a Arc<Table>,
+        checks: Checks,
+    ) -> Result<Self, Unplanned> {
         let string = |name| request.string(name).map_err(|_| Unplanned::Invalid);
         let index = match string("IndexName")? {
             None => None,
@@ -155,7 +157,7 @@ impl<'a> Query<'a> {
         ];
         let kept = names.into_iter().filter_map(|name| Some((name, request.get(name)?))).collect();
         Ok(Query {
-            body,
+            request,
             schema,
             index,
             partition,
