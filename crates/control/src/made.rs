@@ -3,9 +3,9 @@
 //! Before a table is made, its name is reserved and every gateway knows: from then on nothing that was planned for an earlier table of the
 //! name is under way, and nobody forwards requests for the name. The record stands before the first request can be planned.
 
-use heatsink_dynamo::{Error, Operation, Outcome, TableSchema};
+use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 
-use crate::control::Inner;
+use crate::control::{Inner, not_found};
 use crate::describe::Described;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
@@ -121,21 +121,31 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         return Ok(None);
     }
     let Some(described) = inner.registry.describe(name).await? else { return Ok(None) };
-    let Some(before) = inner.registry.read(&described.schema.id).await? else { return Ok(None) };
-    if before.state != State::Active {
-        return Ok(None);
-    }
+    let Some(found) = inner.registry.read(&described.schema.id).await? else { return Ok(None) };
+    let before = Record { state: State::Active, ..found.clone() };
+    let deleting = match found.state {
+        State::Active => {
+            let by = inner.fence.id().to_owned();
+            Record { state: State::Deleting { by }, version: found.version + 1, ..found }
+        }
+        // Another request deletes it, or one did whose gateway has stopped: this one waits as long.
+        State::Deleting { .. } => found,
+        _ => return Ok(None),
+    };
     inner.changer.begin().await?;
-    let by = inner.fence.id().to_owned();
-    let deleting = Record { state: State::Deleting { by }, version: before.version + 1, ..before.clone() };
     let begun = inner.under_way.begin(deleting.version);
-    if !inner.registry.replace(&before, &deleting).await? {
+    if deleting.version != before.version && !inner.registry.replace(&before, &deleting).await? {
         return Err(Error::unavailable(
             format!("Table {name} is being changed by another gateway"),
             Outcome::NotDone,
         ));
     }
     inner.announce(name, deleting.version).await?;
+    // DeleteTable knows names alone. While this waited the table may have been deleted, and another one made under its name.
+    let described = inner.registry.describe(name).await?;
+    if described.is_none_or(|described| described.schema.id != deleting.id) {
+        return Err(not_found());
+    }
     Ok(Some(Deletion { before, deleting, _begun: begun }))
 }
 
@@ -150,10 +160,11 @@ pub(crate) async fn deleted(
     match done {
         // It may be gone, or go yet. Whoever finds it there takes it for a table that stayed.
         Err(error) if error.outcome == Outcome::Unknown => return Ok(()),
-        Err(_) => {
+        Err(error) if error.code != Code::ResourceNotFoundException => {
             inner.registry.replace(&deleting, &Record { version, ..before }).await?;
         }
-        Ok(()) => {
+        // Or another request has deleted it.
+        _ => {
             let gone = Record { state: State::Gone, version, ..before };
             if !inner.registry.replace(&deleting, &gone).await? {
                 // Somebody took this gateway for dead, and the table for one that stays.

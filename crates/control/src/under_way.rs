@@ -1,7 +1,7 @@
 //! What gateways have begun and not finished: tables that are being made or deleted. Whoever finds such a table leaves it alone as long as its
 //! gateway may go on with it, and takes it over after that.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use heatsink_dynamo::Error;
@@ -13,7 +13,7 @@ use crate::control::Inner;
 #[derive(Debug, Default)]
 pub(crate) struct UnderWay {
     /// The versions of entries and records that this gateway wrote and has requests for.
-    own: Arc<Mutex<HashSet<u64>>>,
+    own: Arc<Mutex<Vec<u64>>>,
     /// Since when a name has been seen with the same version.
     others: Mutex<HashMap<String, (u64, Moment)>>,
 }
@@ -21,13 +21,13 @@ pub(crate) struct UnderWay {
 /// Something that this gateway has begun. Over when this is dropped, however it ended.
 #[derive(Debug)]
 pub(crate) struct Begun {
-    own: Arc<Mutex<HashSet<u64>>>,
+    own: Arc<Mutex<Vec<u64>>>,
     version: u64,
 }
 
 impl UnderWay {
     pub fn begin(&self, version: u64) -> Begun {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner).insert(version);
+        self.own.lock().unwrap_or_else(PoisonError::into_inner).push(version);
         Begun { own: Arc::clone(&self.own), version }
     }
 
@@ -48,7 +48,11 @@ impl UnderWay {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        self.own.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.version);
+        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        // Two requests can delete one table.
+        if let Some(at) = own.iter().position(|version| *version == self.version) {
+            own.swap_remove(at);
+        }
     }
 }
 

@@ -454,6 +454,49 @@ fn nothing_that_was_meant_for_a_deleted_table_reaches_the_next() {
     });
 }
 
+/// A deletion waits until no gateway knows the table any more. Meanwhile the table is dropped past Heatsink, and made again.
+#[test]
+fn a_deletion_that_waited_deletes_no_later_table() {
+    scene(1, &["", ""], items(8), 16, |world, items| async move {
+        whole(&world, &items).await;
+        world.adopt_surely(OWN, Direction::Adopt).await;
+        world.clock.sleep(seconds(15.0)).await;
+        cut_off(&world, 1);
+        let table = serde_json::json!({ "TableName": crate::TABLE });
+        let deleted = world.ask(0, Wire::DeleteTable, &table, LONG);
+        let again = async {
+            world.clock.sleep(seconds(5.0)).await;
+            world.drop_past().await;
+            world.create_past().await;
+        };
+        let (deleted, ()) = join(deleted, again).await;
+        assert_eq!(deleted.unwrap_err().code, heatsink_dynamo::Code::ResourceNotFoundException);
+        world.network.unplan();
+        put_all(&world, &items, &[0], seconds(1.0), 100).await;
+    });
+}
+
+/// A client hangs up and sends its DeleteTable again.
+#[test]
+fn whoever_deletes_a_table_that_is_being_deleted_waits_too() {
+    scene(1, &["", ""], items(8), 8, |world, items| async move {
+        whole(&world, &items).await;
+        world.adopt_surely(OWN, Direction::Adopt).await;
+        world.clock.sleep(seconds(15.0)).await;
+        world.call(1, &items[0], Operation::Get, PATIENCE).await;
+        blind(&world, 1, seconds(9.0));
+        world.clock.sleep(seconds(2.6)).await;
+        let table = serde_json::json!({ "TableName": crate::TABLE });
+        let first = world.ask(0, Wire::DeleteTable, &table, LONG);
+        let again = async {
+            world.clock.sleep(seconds(1.0)).await;
+            let _ = world.ask(0, Wire::DeleteTable, &table, LONG).await;
+            world.create_past().await;
+        };
+        let _ = join(join(first, again), put_once(&world, 1, &items, seconds(4.0))).await;
+    });
+}
+
 /// Plays a script with a gateway that has a rule for counters. Nothing may be wrong in the end.
 fn counting<F: Future<Output = ()> + 'static>(
     seed: u64,

@@ -322,6 +322,16 @@ RULES = (
         "every gateway keeps away from a table before it is deleted",
         ((MADE, "inner.announce(name, deleting.version).await?;", "if !LEFT_OUT { inner.announce(name, deleting.version).await?; }"),),
     ),
+    Rule(
+        "deletion-shared",
+        "who deletes a table that is being deleted waits as long as the first",
+        ((MADE, "State::Deleting { .. } => found,", "State::Deleting { .. } if !LEFT_OUT => found,"),),
+    ),
+    Rule(
+        "deleted-by-id",
+        "a table is deleted if it still is the one that was there when the deletion began to wait",
+        ((MADE, "if described.is_none_or(|described| described.schema.id != deleting.id) {", "if !LEFT_OUT && described.is_none_or(|described| described.schema.id != deleting.id) {"),),
+    ),
     # Records and workers.
     Rule(
         "record-by-version",
