@@ -377,6 +377,33 @@ impl Registry {
         }
     }
 
+    /// Removes a record, if it still is as `record`, and with it writes the entry of its name, if that still is as `from`. `false` when either
+    /// changed meanwhile: then neither was done.
+    pub async fn remove_with_name(
+        &self,
+        record: &Record,
+        from: &NameEntry,
+        to: &NameEntry,
+    ) -> Result<bool, Error> {
+        let mut named = json!({ "TableName": &*self.name, "Item": to.item() });
+        unchanged(&mut named, Some(from));
+        let delete = json!({
+            "TableName": &*self.name, "Key": key(&record.id), "ConditionExpression": "#v = :v",
+            "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": record.version.to_string() } },
+        });
+        let body = json!({ "TransactItems": [{ "Delete": delete }, { "Put": named }] });
+        match self.call_patiently(Operation::TransactWriteItems, body).await {
+            Ok(_) => Ok(true),
+            // Or it was us, and the answer was lost.
+            Err(error)
+                if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
+            {
+                Ok(self.read(&record.id).await?.is_none())
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
     /// Whether a table holds no item, by a strongly consistent look.
     pub async fn is_empty(&self, table: &str) -> Result<bool, Error> {
         let mut start = Json::Null;

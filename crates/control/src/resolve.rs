@@ -95,11 +95,26 @@ pub(crate) async fn judge(
     described: &Described,
 ) -> Result<Judgement, Error> {
     let schema = &described.schema;
-    let (entry, mut record) = registry.look_up(&schema.name, &schema.id).await?;
+    let (mut entry, mut record) = registry.look_up(&schema.name, &schema.id).await?;
     let bound = Holder::Bound { id: schema.id.clone() };
+    let another = |entry: &Option<NameEntry>| {
+        entry
+            .as_ref()
+            .is_some_and(|entry| matches!(entry.holder, Holder::Bound { .. }) && entry.holder != bound)
+    };
+    // The two were not read at one moment: the record, and with it the name, may have been written between them.
     if record.is_none() && entry.as_ref().is_some_and(|entry| entry.holder == bound) {
-        // The two were not read at one moment: the record may have been written between them.
         record = registry.read(&schema.id).await?;
+    }
+    // One that is being put on record, or deleted, is carried on with whoever has its name.
+    let holds =
+        |record: &Record| !matches!(record.state, State::Pending | State::Deleting { .. } | State::Gone);
+    if record.as_ref().is_some_and(holds) && another(&entry) {
+        entry = registry.entry(&schema.name).await?;
+        if another(&entry) {
+            // A record comes with its name. Who took the name later is there now.
+            return Err(out_of_date(&schema.name));
+        }
     }
     match record {
         Some(Record { state: State::Gone, .. }) => return Err(out_of_date(&schema.name)),

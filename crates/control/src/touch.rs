@@ -137,13 +137,16 @@ pub(crate) async fn release(inner: &Inner, entry: &NameEntry) -> Result<(), Erro
 async fn drop_it(inner: &Inner, record: &Record) -> Result<(), Error> {
     let before = |one: &Record| one.name == record.name && one.id != record.id && one.state != State::Gone;
     let former = inner.registry.all().await?.into_iter().filter(before).max_by_key(|one| one.created);
-    if let Some(former) = former
-        && let Some(entry) = inner.registry.entry(&record.name).await?
-        && entry.holder == (Holder::Bound { id: record.id.clone() })
-    {
-        inner.registry.enter(Some(&entry), &entry.held(Holder::Bound { id: former.id })).await?;
-    }
-    if inner.registry.remove(record).await? {
+    let entry = inner.registry.entry(&record.name).await?;
+    let removed = match (former, entry) {
+        (Some(former), Some(entry)) if entry.holder == (Holder::Bound { id: record.id.clone() }) => {
+            // At once: another gateway may find the table empty still, and put it on record for good.
+            let given_back = entry.held(Holder::Bound { id: former.id });
+            inner.registry.remove_with_name(record, &entry, &given_back).await?
+        }
+        _ => inner.registry.remove(record).await?,
+    };
+    if removed {
         inner.publish(&record.name, record.version + 1).await?;
     }
     Ok(())

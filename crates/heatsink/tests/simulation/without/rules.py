@@ -95,6 +95,11 @@ RULES = (
         ((RESOLVE, "if *id != schema.id =>", "if *id != schema.id && !LEFT_OUT =>"),),
     ),
     Rule(
+        "name-of-the-recorded",
+        "a description is not believed of a recorded table whose name another one has taken",
+        ((RESOLVE, "if record.as_ref().is_some_and(holds) && another(&entry) {", "if !LEFT_OUT && record.as_ref().is_some_and(stands) && another(&entry) {"),),
+    ),
+    Rule(
         "bound-has-record",
         "a bound name without a record is looked up again",
         ((RESOLVE, "if record.is_none() && entry", "if !LEFT_OUT && record.is_none() && entry"),),
