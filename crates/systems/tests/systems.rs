@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
-use heatsink_examples::{Story, chat, events, leaderboard, ops_log, votes};
+use heatsink_systems::{Story, chat, events, leaderboard, ops_log, votes};
 
 /// Throttled shares by phase; everything that had to hold did.
 fn shares<const N: usize>(story: &Story, phases: [&str; N]) -> [f64; N] {

@@ -4,21 +4,17 @@
 //! partitions' clock moves with the schedule of the load, so a run is exact, is the same every time, and takes as long as its work.
 //! The same heat in real time and over HTTP is `heatsink demo leaderboard`.
 //!
-//! Each system has a page in docs/systems. Where an account came with code, `run.py` or `run.mjs` beside the Rust is the same application in
-//! that language, over HTTP and in real time (`clients/run --alone`).
+//! Each system has a page in docs/systems. Its rules are the files in `examples/`. Where an account came with code, `run.py` or `run.mjs`
+//! beside them is the same application in that language, over HTTP and in real time (`clients/run --alone`).
+//!
+//! Not here: the command that runs them (`heatsink demo`), and `heatsink demo leaderboard`, which runs in real time.
 
+pub mod chat;
+pub mod events;
+pub mod leaderboard;
+pub mod ops_log;
 mod stage;
 mod story;
-
-#[path = "../chat/chat.rs"]
-pub mod chat;
-#[path = "../events/events.rs"]
-pub mod events;
-#[path = "../leaderboard/leaderboard.rs"]
-pub mod leaderboard;
-#[path = "../ops-log/ops_log.rs"]
-pub mod ops_log;
-#[path = "../votes/votes.rs"]
 pub mod votes;
 
 use futures::future::{BoxFuture, FutureExt};

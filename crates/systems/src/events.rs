@@ -15,10 +15,10 @@ const TENANT: &str = "tenant-456";
 const RATE: u32 = 3_000;
 const SECONDS: u32 = 2;
 
-const RULES: &str = include_str!("heatsink.toml");
+const RULES: &str = include_str!("../../../examples/events/heatsink.toml");
 
 /// The same keys as the code below writes them.
-const BY_HAND: &str = include_str!("by_hand.toml");
+const BY_HAND: &str = include_str!("../../../examples/events/by_hand.toml");
 
 /// Names of the phases.
 pub const USER_BEFORE: &str = "a busy user, no rule";

@@ -17,10 +17,10 @@ const SECONDS: u32 = 2;
 const SHARDS: u32 = 10;
 
 /// The index's key, spread.
-const RULES: &str = include_str!("index.toml");
+const RULES: &str = include_str!("../../../examples/votes/index.toml");
 
 /// The one item, counted over ten rows.
-const COUNTER: &str = include_str!("heatsink.toml");
+const COUNTER: &str = include_str!("../../../examples/votes/heatsink.toml");
 
 /// Names of the phases.
 pub const ITEM: &str = "votes: one item, no rule";

@@ -22,10 +22,10 @@ const DAYS: std::ops::RangeInclusive<u32> = 16..=22;
 const LINES: u32 = 12;
 
 /// Days, and no more: what the account did.
-const BUCKETS: &str = include_str!("buckets.toml");
+const BUCKETS: &str = include_str!("../../../examples/ops-log/buckets.toml");
 
 /// Days with eight shards each, alerts by month, and nothing for the list of brands.
-const BUCKETS_AND_SHARDS: &str = include_str!("heatsink.toml");
+const BUCKETS_AND_SHARDS: &str = include_str!("../../../examples/ops-log/heatsink.toml");
 
 /// Names of the phases.
 pub const BEFORE: &str = "one key, no rule";
@@ -39,7 +39,7 @@ pub const INDEX: &str = "the same, with the account's index over all days";
 pub const INDEX_SHARDED: &str = "the same, with 8 shards of the index's key";
 
 /// The rule for the account's index.
-const INDEX_SHARDS: &str = include_str!("index.toml");
+const INDEX_SHARDS: &str = include_str!("../../../examples/ops-log/index.toml");
 
 /// The log application: what its code would be anywhere.
 struct Log<'a> {

@@ -17,7 +17,7 @@ const SECONDS: u32 = 2;
 const SHARDS: u64 = 10;
 
 /// Shards by player: the second part of the sort key of one table, all of it in the other.
-const RULES: &str = include_str!("heatsink.toml");
+const RULES: &str = include_str!("../../../examples/leaderboard/heatsink.toml");
 
 /// Names of the phases.
 pub const BEFORE: &str = "one key, no rule";

@@ -18,7 +18,7 @@ const SECONDS: u32 = 2;
 const PAGE: usize = 200;
 
 /// The one conversation, four shards, by the message id: the part of the sort key behind `#`.
-const RULE: &str = include_str!("heatsink.toml");
+const RULE: &str = include_str!("../../../examples/chat/heatsink.toml");
 
 /// Names of the phases.
 pub const BEFORE: &str = "one key, no rule";
