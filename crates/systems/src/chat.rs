@@ -4,6 +4,7 @@
 //! knows of four shards for the busy conversation and of nothing for the others.
 
 use heatsink_dynamo::Operation;
+use heatsink_heat::sharing_a_partition;
 use serde_json::{Value as Json, json};
 
 use crate::stage::strings;
@@ -29,13 +30,17 @@ pub const MET: &str = "4 shards, two of which share a partition";
 /// The same with as many as `heatsink shards` advises against that.
 pub const ROOM: &str = "12 shards for that one";
 
-/// A conversation two of whose four shards lie on one of the table's 80 partitions. One name in fourteen is such.
-fn meeting() -> String {
-    let partition = |conversation: &str, shard| {
-        let key = heatsink_layout::codec::encode(conversation.as_bytes(), shard).unwrap_or_default();
-        (u128::from(heatsink_physics::position(&key)) * 80) >> 64
+/// A conversation two of whose four shards lie on one of the partitions that begin at `firsts`. Of 80 partitions, one name in fourteen is
+/// such.
+fn meeting(firsts: &[u64]) -> String {
+    let position = |name: &str, shard| {
+        let key = heatsink_layout::codec::encode(name.as_bytes(), shard).unwrap_or_default();
+        heatsink_physics::position(&key)
     };
-    let meet = |name: &String| (1..4).any(|b| (0..b).any(|a| partition(name, a) == partition(name, b)));
+    let meet = |name: &String| {
+        let positions = [0, 1, 2, 3].map(|shard| position(name, shard));
+        !sharing_a_partition(&positions, firsts).is_empty()
+    };
     (0..).map(|nth: u32| format!("conv_{nth:03}")).find(meet).unwrap_or_default()
 }
 
@@ -117,7 +122,7 @@ pub async fn run() -> Result<Story, Fault> {
             cold(&stage, &mut story).await?;
         }
     }
-    let unlucky = meeting();
+    let unlucky = meeting(&started("").await?.partitions(TABLE));
     for (phase, shards) in [(MET, 4), (ROOM, 12)] {
         let stage = started(&rule_for(&unlucky, shards)).await?;
         story.load(phase, &stage.offer(RATE, SECONDS, |nth| message(&unlucky, nth)).await?);

@@ -161,6 +161,13 @@ impl Stage {
         self.clock.advance(Duration::from_secs(10));
     }
 
+    /// Where the partitions of a table begin on the line of hashes, in order.
+    pub fn partitions(&self, table: &str) -> Vec<u64> {
+        let resources = self.store.store.snapshot(table).unwrap_or_default();
+        let own = resources.into_iter().find(|resource| resource.index.is_none());
+        own.into_iter().flat_map(|own| own.partitions).map(|partition| partition.first).collect()
+    }
+
     /// How many physical requests the store has had so far.
     pub fn physical_calls(&self) -> u64 {
         self.store.calls.load(Ordering::Relaxed)
