@@ -7,9 +7,11 @@ use heatsink_env::RealEnv;
 use heatsink_systems::{SYSTEMS, System};
 use serde_json::json;
 
-use super::{Output, print, screen};
+use super::print;
 use crate::demo;
 use crate::exit::Exit;
+use crate::output::Output;
+use crate::screen;
 
 /// What `demo` takes.
 #[derive(Debug, clap::Args)]

@@ -4,7 +4,7 @@
 use heatsink_control::adopt::{Phase, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
-use super::Output;
+use crate::output::Output;
 
 /// A bar over `length` steps, or a counter where that is not known. It goes away at the end, and when a command fails.
 pub fn bar(output: Output, length: Option<u64>, template: &str) -> ProgressBar {

@@ -12,11 +12,21 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
 
-use super::banner::Place;
 use crate::exit::Exit;
 
 /// The region that the embedded store stands for.
 const EMBEDDED_REGION: &str = "us-east-1";
+
+/// Where the data lies.
+pub enum Place {
+    /// In this process.
+    Memory,
+    /// In a file.
+    File(String),
+    /// In another DynamoDB endpoint.
+    #[cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "constructed by that feature"))]
+    Upstream(String),
+}
 
 /// A store that is ready.
 pub struct Opened {

@@ -18,8 +18,8 @@ use heatsink_env::Env;
 use heatsink_load::{Rate, Report, Span, Work, open_loop};
 use heatsink_physics::PARTITION_WRITES;
 
-use crate::cli::Output;
 use crate::exit::Exit;
+use crate::output::Output;
 use bars::Bars;
 use report::{Game, Games, Odds, Phase, Settings};
 use stage::Stage;
