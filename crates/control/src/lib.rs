@@ -9,6 +9,7 @@ mod control;
 mod describe;
 mod drawn;
 pub mod fence;
+mod inner;
 mod known;
 mod made;
 mod name;

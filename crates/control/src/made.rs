@@ -5,8 +5,8 @@
 
 use heatsink_dynamo::{Error, Operation, Outcome, TableSchema};
 
-use crate::control::Inner;
 use crate::describe::Described;
+use crate::inner::Inner;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::rules::Wish;

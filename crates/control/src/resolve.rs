@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use heatsink_dynamo::{Error, Outcome, TableSchema};
 
-use crate::control::{Inner, not_found};
 use crate::describe::Described;
-use crate::known::{Freshness, Known, Standing};
+use crate::inner::Inner;
+use crate::known::{Freshness, Known, Standing, not_found};
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::registry::Registry;

@@ -13,6 +13,7 @@ use heatsink_layout::{Strategy, Table, TableLayouts};
 use heatsink_store::Store;
 use serde::Serialize;
 
+use super::eligible;
 use super::item::{Attributes, Ground};
 use super::survey::Survey;
 use super::walk::Walk;
@@ -85,7 +86,7 @@ impl AsItLies {
     ) -> Result<Self, AdoptError> {
         let registry = Registry::new(store, env, &fencing.registry);
         let changer = Changer::new(registry.clone(), fencing);
-        let described = super::prepare::usable(&registry, table).await?;
+        let described = eligible::usable(&registry, table).await?;
         let usage = |problem: String| Err(AdoptError::Usage(problem));
         if registry.read(&described.schema.id).await?.is_some() {
             return usage(format!(
@@ -279,24 +280,4 @@ async fn original(registry: &Registry, named: &str) -> Result<Record, AdoptError
         )));
     }
     Ok(record)
-}
-
-/// Why a table is not adopted whose name is on record under another id; `None` where it is not.
-pub(super) async fn named_before(
-    registry: &Registry,
-    name: &str,
-    id: &str,
-) -> Result<Option<String>, AdoptError> {
-    let records = registry.named(name).await?;
-    let before: Vec<String> =
-        records.into_iter().filter(|record| record.name == name).map(|record| record.id).collect();
-    Ok((!before.is_empty()).then(|| {
-        let ids = before.join(", ");
-        format!(
-            "The name {name} is on record for a table with another id ({ids}); this one has the id {id}. Say whose records hold: if it is a copy of \
-             that table, such as one restored from a backup, `heatsink adopt {name} --records-from {}`; if it is a new table whose items are under \
-             their logical keys, `heatsink adopt {name} --records-from none`",
-            before.first().map_or("ID", String::as_str)
-        )
-    }))
 }

@@ -15,6 +15,7 @@
 //! Not here: moving a table's own keys while clients go on; the command line.
 
 mod as_it_lies;
+mod eligible;
 mod held;
 pub(crate) mod item;
 pub(crate) mod mover;

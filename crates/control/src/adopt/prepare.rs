@@ -5,19 +5,17 @@
 use std::sync::Arc;
 
 use heatsink_env::Env;
-use heatsink_layout::{DIRECTORY, KeyLayout, Strategy, Table, TableLayouts};
+use heatsink_layout::{KeyLayout, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
 
 use super::item::Ground;
-use super::{AdoptError, Adoption, Direction, as_it_lies};
+use super::{AdoptError, Adoption, Direction, eligible};
 use crate::claim;
-use crate::describe::Described;
 use crate::fence::{Changer, Fencing};
 use crate::record::{Record, State};
 use crate::registry::Registry;
 use crate::resolve::agree;
 use crate::rules::{Rules, Wish};
-use crate::tags;
 
 impl Adoption {
     /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
@@ -58,12 +56,12 @@ impl Adoption {
     ) -> Result<Self, AdoptError> {
         let registry = Registry::new(store, env, &rules.fence().registry);
         let usage = |problem: String| Err(AdoptError::Usage(problem));
-        let described = usable(&registry, table).await?;
+        let described = eligible::usable(&registry, table).await?;
         let record = registry.read(&described.schema.id).await?;
         if direction == Direction::Adopt
             && record.is_none()
             && !anew
-            && let Some(problem) = as_it_lies::named_before(&registry, table, &described.schema.id).await?
+            && let Some(problem) = eligible::named_before(&registry, table, &described.schema.id).await?
         {
             return usage(problem);
         }
@@ -189,26 +187,5 @@ fn releasable(record: &Record) -> Result<(), String> {
         _ => Err(format!(
             "Table {name} is in the middle of `heatsink adopt`, so that some of its items have moved and some have not: end that first"
         )),
-    }
-}
-
-/// A table of clients that is there and can be used.
-///
-/// # Errors
-/// [`AdoptError::Usage`] for any other, and for one that another registry has on record.
-pub(super) async fn usable(registry: &Registry, table: &str) -> Result<Described, AdoptError> {
-    let usage = |problem: String| Err(AdoptError::Usage(problem));
-    if [registry.name(), DIRECTORY].contains(&table) {
-        return usage(format!("{table} is Heatsink's own table"));
-    }
-    let Some(described) = registry.describe(table).await? else {
-        return usage(format!("There is no table {table}"));
-    };
-    if described.status != "ACTIVE" && !described.status.is_empty() {
-        return usage(format!("Table {table} is {}; wait until it is ACTIVE", described.status));
-    }
-    match tags::foreign(registry, &described).await? {
-        Some(problem) => usage(problem),
-        None => Ok(described),
     }
 }

@@ -19,7 +19,7 @@ RESOLVE = "crates/control/src/resolve.rs"
 TOUCH = "crates/control/src/touch.rs"
 TURN = "crates/control/src/adopt/turn.rs"
 ADOPT = "crates/control/src/adopt/mod.rs"
-UNDER_WAY = "crates/control/src/under_way.rs"
+INNER = "crates/control/src/inner.rs"
 MEMBER = "crates/fence/src/member.rs"
 ROLL = "crates/fence/src/roll.rs"
 STEP = "crates/fence/src/step.rs"
@@ -309,7 +309,7 @@ RULES = (
     Rule(
         "intent-left-alone",
         "what another gateway has begun is left to it",
-        ((UNDER_WAY, "Ok(list.iter().any(", "Ok(!LEFT_OUT && list.iter().any("),),
+        ((INNER, "Ok(list.iter().any(", "Ok(!LEFT_OUT && list.iter().any("),),
         unseen="Who takes over makes a first touch, with its steps, and the maker binds the name again: it saves that, and nothing here rests on it",
     ),
     Rule(
