@@ -231,7 +231,7 @@ fn recorded(registry: &str, rules: &Rules, schema: &TableSchema, record: &Record
 }
 
 /// Whether rules and record say the same of the table's own keys, and of every index key that both speak of.
-pub(crate) fn agree(wished: &TableLayouts, recorded: &TableLayouts) -> bool {
+pub fn agree(wished: &TableLayouts, recorded: &TableLayouts) -> bool {
     wished.own() == recorded.own()
         && wished.attributes().iter().all(|name| {
             let held = recorded.of_attribute(name);

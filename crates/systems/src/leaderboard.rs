@@ -4,7 +4,7 @@
 //! player, so a player's score is found by its key, and in the second table a new score replaces the old one.
 
 use futures::future::{Either, FutureExt, select};
-use heatsink_control::adopt::{Direction, Report};
+use heatsink_adopt::{Direction, Report};
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
 use heatsink_control::{Control, Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{Env, HastyEnv, ManualEnv};

@@ -7,8 +7,8 @@ mod dialogue;
 
 use std::sync::Arc;
 
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Survey};
 use heatsink_control::Rules;
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Survey};
 use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use heatsink_control::{Control, DrawnWatch, Fencing};
+use heatsink_adopt::DrawnWatch;
+use heatsink_control::{Control, Fencing};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::{Env, RealEnv};

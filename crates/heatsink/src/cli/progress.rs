@@ -1,7 +1,7 @@
 //! Progress on stderr: only where that is a terminal, and never under `--output json`, so that stderr holds nothing but log lines and the
 //! error there.
 
-use heatsink_control::adopt::{Phase, Watch};
+use heatsink_adopt::{Phase, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 use crate::output::Output;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use heatsink_control::verify::{Class, Findings, Repaired, Verification, VerifyError};
+use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
 use heatsink_env::{Env, RealEnv};
 use heatsink_layout::{Bucket, Granularity};
 use serde_json::{Value as Json, json};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use heatsink_control::adopt::{AsItLies, Layouts, Recorded};
+use heatsink_adopt::{AsItLies, Layouts, Recorded};
 use heatsink_control::{Fencing, Rules};
 use heatsink_env::Env;
 use heatsink_store::Store;

@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal, Write};
 
-use heatsink_control::adopt::AdoptError;
+use heatsink_adopt::AdoptError;
 
 use super::args::Args;
 use crate::cli::open::not_answered;

@@ -4,7 +4,7 @@
 
 use heatsink_layout::{IndexKey, PrimaryKey};
 
-use super::item::{Attributes, Ground, NoKey, Scalar, bytes};
+use crate::item::{Attributes, Ground, NoKey, Scalar, bytes};
 
 /// A spread attribute of one item.
 pub(crate) struct Held<'a> {

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use heatsink_control::registry::Registry;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::Moment;
 use heatsink_layout::{Bucket, DIRECTORY, Layout, Slot, directory_key};
 use serde_json::{Map, Value as Json, json};
 
-use crate::adopt::item::{Attributes, Ground, value};
-use crate::registry::Registry;
+use crate::item::{Attributes, Ground, value};
 
 /// The most items of one page where there is a rate. A rate's share of a quarter of a second is taken, so that the load is even.
 const LARGEST_PAGE: u64 = 1_000;

@@ -3,13 +3,13 @@
 //! A reader could see neither or both of them in the middle of the transaction, so this is for items that nobody reads: those of a table that is
 //! being adopted, and misplaced ones, which requests do not find (`verify`).
 
+use heatsink_control::claim::{Claim, ClaimError, Written};
+use heatsink_control::registry::Registry;
 use heatsink_dynamo::{Error, Operation, Outcome};
 use serde_json::{Map, Value as Json, json};
 
-use super::item::{Attributes, Ground, same};
-use super::{AdoptError, shown};
-use crate::claim::{Claim, ClaimError, Written};
-use crate::registry::Registry;
+use crate::item::{Attributes, Ground, same};
+use crate::terms::{AdoptError, shown};
 
 /// The most attributes that a delete's condition compares. DynamoDB takes 300 operators in an expression of 4 KB (AWS Developer Guide,
 /// "Constraints"); what is not compared there is compared with what is read just before.

@@ -8,13 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use heatsink_control::Control;
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::LayoutSource;
 use heatsink_store::Store;
 use serde_json::Value as Json;
 
-use crate::Control;
-use crate::adopt::{Ground, Scalar, Trial};
+use crate::item::{Ground, Scalar};
+use crate::recipe::Trial;
 
 /// Such a store. It passes everything on.
 pub struct DrawnWatch {

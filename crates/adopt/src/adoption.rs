@@ -1,6 +1,6 @@
 //! Adoption: brings a table that holds items under its rules, and back out again, while nobody else reads or writes it.
 //!
-//! Every item goes to its home in one transaction ([`mover`]), which lands only while the run's claim holds ([`crate::claim`]). The
+//! Every item goes to its home in one transaction ([`mover`]), which lands only while the run's claim holds ([`Claim`]). The
 //! registry's record says that it is under way, so gateways refuse the table meanwhile, and a run that was interrupted anywhere goes on
 //! where it stopped, in either direction.
 //!
@@ -10,45 +10,28 @@
 //! runs, what lies at depth d is exactly what has not been moved yet, and nothing lies where its items go. Coming back, the passes
 //! run the other way. Nearly every table has one pass.
 //!
-//! Keys of indexes come after the table's own, and go back before them, while clients go on ([`turn`]).
+//! Keys of indexes come after the table's own, and go back before them, while clients go on ([`crate::turn`]).
 //!
 //! Not here: moving a table's own keys while clients go on; the command line.
-
-mod as_it_lies;
-mod eligible;
-mod held;
-pub(crate) mod item;
-pub(crate) mod mover;
-mod prepare;
-mod recipe;
-mod sharded;
-mod survey;
-mod terms;
-pub(crate) mod turn;
-mod walk;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::claim::Claim;
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::{Changer, Progress, Record, State};
 use heatsink_layout::Bucket;
 
-use crate::claim::Claim;
-use crate::describe::Described;
-use crate::fence::Changer;
-use crate::record::{Progress, Record, State};
-use crate::registry::Registry;
-use crate::tags;
-pub use as_it_lies::{AsItLies, Layouts, Recorded};
-use item::{Attributes, depth};
-pub(crate) use item::{Ground, Scalar};
-pub(crate) use recipe::Trial;
-pub use survey::Survey;
-pub(crate) use terms::shown;
-pub use terms::{AdoptError, Direction, Options, Phase, Report, Watch};
-use turn::Turnover;
-use walk::Walk;
+use crate::item::{Attributes, Ground, depth};
+use crate::mover;
+use crate::on_record::{tag, taken_over, untag, write};
+use crate::survey::{self, Survey};
+use crate::terms::{AdoptError, Direction, Options, Phase, Report, Watch, shown};
+use crate::turn::Turnover;
+use crate::walk::Walk;
 
 /// The buckets that a pass has entered in the directory.
 type Entered = Mutex<HashSet<(Vec<u8>, Bucket)>>;
@@ -56,16 +39,16 @@ type Entered = Mutex<HashSet<(Vec<u8>, Bucket)>>;
 /// One adoption, made ready: the table is there, the rules can hold for it, and the registry does not speak against it. It is about the
 /// table's own keys, or about those of its indexes; where rules ask for both, another one comes after it.
 pub struct Adoption {
-    registry: Registry,
-    changer: Changer,
-    ground: Ground,
-    described: Described,
-    direction: Direction,
-    record: Option<Record>,
+    pub(crate) registry: Registry,
+    pub(crate) changer: Changer,
+    pub(crate) ground: Ground,
+    pub(crate) described: Described,
+    pub(crate) direction: Direction,
+    pub(crate) record: Option<Record>,
     /// The attributes of index keys that it is about; none for the table's own keys.
-    indexes: Vec<String>,
+    pub(crate) indexes: Vec<String>,
     /// Whether keys that are written like shards were declared to be clients' own.
-    keys_are_logical: bool,
+    pub(crate) keys_are_logical: bool,
 }
 
 impl Adoption {
@@ -199,7 +182,7 @@ impl Adoption {
                 untag(&self.registry, &self.described).await;
             }
         }
-        self.changer.publish(&record.name, record.version).await?;
+        self.changer.make_known(&record.name, record.version).await?;
         Ok(Report {
             table: self.ground.table.name.clone(),
             direction: self.direction,
@@ -407,39 +390,4 @@ impl Adoption {
 struct Said {
     tied: u64,
     recipe: Option<String>,
-}
-
-/// Puts the next state on record.
-///
-/// # Errors
-/// The store's own, and that another run has taken over: the record is not `from` any more.
-async fn write(registry: &Registry, from: &Record, state: State) -> Result<Record, AdoptError> {
-    let to = Record { state, version: from.version + 1, ..from.clone() };
-    if registry.replace(from, &to).await? { Ok(to) } else { Err(taken_over(&from.name)) }
-}
-
-fn taken_over(table: &str) -> AdoptError {
-    AdoptError::Failed(format!(
-        "Another run of `heatsink adopt {table}`, or a gateway, changed the registry's record of table {table} meanwhile"
-    ))
-}
-
-/// Tags a table that went on record. It holds without the tag too.
-async fn tag(registry: &Registry, described: &Described) {
-    if let Err(error) = tags::claim(registry, described.arn.as_deref(), registry.name()).await {
-        tracing::warn!(
-            table = described.schema.name,
-            "the table could not be tagged with its registry: {error}"
-        );
-    }
-}
-
-/// Takes the tag off a table that is not on record any more.
-async fn untag(registry: &Registry, described: &Described) {
-    if let Err(error) = tags::release(registry, described.arn.as_deref()).await {
-        tracing::warn!(
-            table = described.schema.name,
-            "the tag with its registry could not be taken off: {error}"
-        );
-    }
 }

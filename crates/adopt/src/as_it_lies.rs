@@ -8,22 +8,21 @@
 
 use std::sync::Arc;
 
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::{Changer, Fencing, Record, Rules, State, Wish};
 use heatsink_env::Env;
 use heatsink_layout::{Strategy, Table, TableLayouts};
 use heatsink_store::Store;
 use serde::Serialize;
 
-use super::eligible;
-use super::item::{Attributes, Ground};
-use super::survey::Survey;
-use super::walk::Walk;
-use super::{AdoptError, Phase, Watch};
-use crate::describe::Described;
-use crate::fence::{Changer, Fencing};
+use crate::eligible;
+use crate::item::{Attributes, Ground};
+use crate::on_record::{tag, taken_over};
 use crate::place::Lies;
-use crate::record::{Record, State};
-use crate::registry::Registry;
-use crate::rules::{Rules, Wish};
+use crate::survey::Survey;
+use crate::terms::{AdoptError, Phase, Watch};
+use crate::walk::Walk;
 
 /// Where the layouts come from.
 #[derive(Clone, Copy, Debug)]
@@ -156,10 +155,10 @@ impl AsItLies {
         let record = self.registry.first_record(&self.described, layouts, true);
         let entry = self.registry.entry(&schema.name).await?;
         if self.registry.create(entry.as_ref(), &record).await? != record {
-            return Err(super::taken_over(&schema.name));
+            return Err(taken_over(&schema.name));
         }
         self.changer.announce(&record.name, record.version).await?;
-        super::tag(&self.registry, &self.described).await;
+        tag(&self.registry, &self.described).await;
         Ok(recorded)
     }
 

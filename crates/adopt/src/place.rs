@@ -4,7 +4,7 @@
 
 use heatsink_layout::{Layout, Slot};
 
-use crate::adopt::item::{Attributes, Ground, NoKey};
+use crate::item::{Attributes, Ground, NoKey};
 
 /// Where a stored item lies.
 #[derive(Clone, Debug, PartialEq, Eq)]

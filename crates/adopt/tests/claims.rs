@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
-use heatsink_control::verify::{Verification, VerifyError};
+use heatsink_adopt::verify::{Verification, VerifyError};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
 use heatsink_control::{REGISTRY, Rules};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::RealEnv;
@@ -264,6 +264,6 @@ async fn a_late_repair_does_nothing() {
 
 async fn repair(
     store: Arc<dyn Store>,
-) -> Result<(heatsink_control::verify::Repaired, heatsink_control::verify::Findings), VerifyError> {
+) -> Result<(heatsink_adopt::verify::Repaired, heatsink_adopt::verify::Findings), VerifyError> {
     Verification::prepare(store, Arc::new(RealEnv), "Board", None, REGISTRY).await?.repair(None, &Quiet).await
 }

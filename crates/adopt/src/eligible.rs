@@ -1,17 +1,17 @@
 //! Which tables can be put on record at all, whatever rules or records say of their keys.
 
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::tags;
 use heatsink_layout::DIRECTORY;
 
-use super::AdoptError;
-use crate::describe::Described;
-use crate::registry::Registry;
-use crate::tags;
+use crate::terms::AdoptError;
 
 /// A table of clients that is there and can be used.
 ///
 /// # Errors
 /// [`AdoptError::Usage`] for any other, and for one that another registry has on record.
-pub(super) async fn usable(registry: &Registry, table: &str) -> Result<Described, AdoptError> {
+pub(crate) async fn usable(registry: &Registry, table: &str) -> Result<Described, AdoptError> {
     let usage = |problem: String| Err(AdoptError::Usage(problem));
     if [registry.name(), DIRECTORY].contains(&table) {
         return usage(format!("{table} is Heatsink's own table"));
@@ -29,7 +29,7 @@ pub(super) async fn usable(registry: &Registry, table: &str) -> Result<Described
 }
 
 /// Why a table is not adopted whose name is on record under another id; `None` where it is not.
-pub(super) async fn named_before(
+pub(crate) async fn named_before(
     registry: &Registry,
     name: &str,
     id: &str,

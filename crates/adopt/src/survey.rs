@@ -2,18 +2,18 @@
 
 use std::collections::HashSet;
 
+use heatsink_control::registry::Registry;
 use heatsink_dynamo::Error;
 use heatsink_dynamo::size::{MAX_ITEM, item_size};
 use heatsink_dynamo::value::read_item;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::item::{Attributes, Checksum, Ground, Scalar, depth};
-use super::recipe::Trial;
-use super::sharded::Sharded;
-use super::walk::Walk;
-use super::{AdoptError, Direction, Watch, shown};
-use crate::registry::Registry;
+use crate::item::{Attributes, Checksum, Ground, Scalar, depth};
+use crate::recipe::Trial;
+use crate::sharded::Sharded;
+use crate::terms::{AdoptError, Direction, Watch, shown};
+use crate::walk::Walk;
 
 /// How many refused items are listed by key.
 const LISTED: usize = 20;
@@ -58,7 +58,7 @@ impl Survey {
         )
     }
 
-    pub(super) fn refuse(&mut self, ground: &Ground, item: &Attributes, reason: &str) {
+    pub(crate) fn refuse(&mut self, ground: &Ground, item: &Attributes, reason: &str) {
         self.refused += 1;
         if self.refusals.len() < LISTED {
             self.refusals.push(format!("{}: {reason}", shown(&ground.primary_key(item))));
@@ -67,7 +67,7 @@ impl Survey {
 }
 
 /// Reads a table from which nothing has been moved yet.
-pub(super) async fn survey(
+pub(crate) async fn survey(
     registry: &Registry,
     ground: &Ground,
     direction: Direction,
@@ -172,7 +172,7 @@ fn no_room(ground: &Ground, item: &Attributes, key: usize, longer: usize) -> Res
 
 /// What lies in a table, and whether it is at its place.
 #[derive(Debug)]
-pub(super) struct Count {
+pub(crate) struct Count {
     pub items: u64,
     pub checksum: String,
     pub misplaced: u64,
@@ -181,7 +181,7 @@ pub(super) struct Count {
 
 /// Reads a table from which everything has been moved. An item's home follows from its logical key, and a store holds one item per
 /// primary key; so when every item is at home none can be there twice, and equal counts and checksums say that none is missing.
-pub(super) async fn count(
+pub(crate) async fn count(
     registry: &Registry,
     ground: &Ground,
     direction: Direction,

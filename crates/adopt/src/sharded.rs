@@ -8,12 +8,12 @@
 
 use heatsink_layout::Slot;
 
-use super::item::{Attributes, Ground, NoKey};
+use crate::item::{Attributes, Ground, NoKey};
 use crate::place::Lies;
 
 /// What was seen of keys in the reserved form.
 #[derive(Debug, Default)]
-pub(super) struct Sharded {
+pub(crate) struct Sharded {
     /// Items whose key is written like a shard.
     written_like: u64,
     /// Those of them that lie where the rule puts them.

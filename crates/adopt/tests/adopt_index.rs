@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
 use heatsink_control::{Control, MAX_AGE, Rules};
 use heatsink_control::{Verdict, check};
 use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};

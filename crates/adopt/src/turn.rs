@@ -15,25 +15,25 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::claim::{Claim, ClaimError, Written};
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::{Changer, Record, State, Turning};
 use heatsink_dynamo::size::{MAX_ITEM, item_size};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error};
 use heatsink_layout::TableLayouts;
 use serde_json::{Value as Json, json};
 
-use super::held::Held;
-use super::item::{Attributes, Ground, NoKey, value};
-use super::survey::Survey;
-use super::walk::Walk;
-use super::{AdoptError, Direction, Options, Phase, Report, Watch, shown, write};
-use crate::claim::{Claim, ClaimError, Written};
-use crate::describe::Described;
-use crate::fence::Changer;
-use crate::record::{Record, State, Turning};
-use crate::registry::Registry;
+use crate::held::Held;
+use crate::item::{Attributes, Ground, NoKey, value};
+use crate::on_record::{tag, taken_over, untag, write};
+use crate::survey::Survey;
+use crate::terms::{AdoptError, Direction, Options, Phase, Report, Watch, shown};
+use crate::walk::Walk;
 
 /// One such adoption, made ready.
-pub(super) struct Turnover<'a> {
+pub(crate) struct Turnover<'a> {
     pub registry: &'a Registry,
     pub changer: &'a Changer,
     /// The table with every layout of the rules and the record.
@@ -139,7 +139,7 @@ impl Turnover<'_> {
         if self.registry.create(entry.as_ref(), &record).await? != record {
             return Err(self.taken_over());
         }
-        super::tag(self.registry, self.described).await;
+        tag(self.registry, self.described).await;
         Ok((record, turning))
     }
 
@@ -150,16 +150,16 @@ impl Turnover<'_> {
         if !layouts.is_empty() {
             write(self.registry, &Record { layouts, ..record.clone() }, State::Active).await?;
         } else if self.registry.remove(record).await? {
-            super::untag(self.registry, self.described).await;
+            untag(self.registry, self.described).await;
         } else {
             return Err(self.taken_over());
         }
-        self.changer.publish(&record.name, record.version + 1).await?;
+        self.changer.make_known(&record.name, record.version + 1).await?;
         Ok(())
     }
 
     fn taken_over(&self) -> AdoptError {
-        super::taken_over(self.table())
+        taken_over(self.table())
     }
 
     /// Rewrites every item whose value is in the old form. Returns how many.

@@ -1,11 +1,11 @@
 //! The words of an adoption: which way, how, how far, what came of it.
 
+use heatsink_control::claim::ClaimError;
 use heatsink_dynamo::Error;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::item::{Attributes, NoKey};
-use crate::claim::ClaimError;
+use crate::item::{Attributes, NoKey};
 
 /// Which way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -6,8 +6,9 @@ mod support;
 
 use std::sync::Arc;
 
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
-use heatsink_control::{Control, DrawnWatch, Rules};
+use heatsink_adopt::DrawnWatch;
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_control::{Control, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};
 use heatsink_store::Store;

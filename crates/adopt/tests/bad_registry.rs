@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_control::adopt::{Adoption, Direction, Options, Phase, Watch};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
 use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};

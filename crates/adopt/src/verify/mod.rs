@@ -4,7 +4,7 @@
 //! Clients go on meanwhile. Memory does not grow with the table: findings are counted, and the first of each kind are listed.
 //!
 //! Each page is classified ([`look`]), and what is misplaced is held against its place; a repair carries out its writes under a claim
-//! ([`crate::claim`]), page by page, and reads everything once more at its end.
+//! ([`Claim`]), page by page, and reads everything once more at its end.
 //!
 //! Not here: tables without a record, and tables in the middle of an adoption (`adopt`); the command line.
 
@@ -17,17 +17,17 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use heatsink_control::claim::{self, Claim, ClaimError};
+use heatsink_control::registry::Registry;
+use heatsink_control::{Record, State};
 use heatsink_dynamo::{Error, KeyType, Operation};
 use heatsink_env::Env;
 use heatsink_layout::{DIRECTORY, Table, Turn};
 use heatsink_store::Store;
 use serde_json::json;
 
-use crate::adopt::item::{Ground, NoKey};
-use crate::adopt::{Phase, Watch};
-use crate::claim::{self, Claim, ClaimError};
-use crate::record::{Record, State};
-use crate::registry::Registry;
+use crate::item::{Ground, NoKey};
+use crate::terms::{Phase, Watch};
 pub use findings::{Class, Finding, Findings, Repaired};
 use look::Look;
 use pages::Pages;

@@ -5,16 +5,16 @@
 use std::collections::HashSet;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::registry::Registry;
 use heatsink_dynamo::Operation;
 use heatsink_layout::{Bucket, DIRECTORY, Strategy, directory_key};
 use serde_json::{Value as Json, json};
 
 use super::findings::{Class, Finding, Findings};
 use super::{AT_ONCE, VerifyError};
-use crate::adopt::item::{Attributes, Ground, same};
-use crate::adopt::mover;
+use crate::item::{Attributes, Ground, same};
+use crate::mover;
 use crate::place::Lies;
-use crate::registry::Registry;
 
 /// The most keys of one BatchGetItem.
 const BATCH: usize = 100;

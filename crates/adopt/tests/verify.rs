@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use heatsink_control::adopt::{Adoption, Direction, Options, Phase, Watch};
-use heatsink_control::verify::{Class, Findings, Repaired, Verification, VerifyError};
+use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
 use heatsink_control::{Control, REGISTRY, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};

@@ -4,15 +4,15 @@
 use std::collections::HashSet;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::claim::{Claim, Written};
+use heatsink_control::registry::Registry;
 
 use super::findings::Repaired;
 use super::look::{Found, Mend};
 use super::{AT_ONCE, VerifyError};
-use crate::adopt::item::Ground;
-use crate::adopt::mover::{self, Moved};
-use crate::adopt::turn;
-use crate::claim::{Claim, Written};
-use crate::registry::Registry;
+use crate::item::Ground;
+use crate::mover::{self, Moved};
+use crate::turn;
 
 /// A repair under way.
 pub(super) struct Repair<'a> {

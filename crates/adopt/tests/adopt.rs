@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
 use heatsink_control::{Control, MAX_AGE, Rules};
 use heatsink_dynamo::{Code, Operation};
 use heatsink_env::{ManualEnv, RealEnv};

@@ -1,10 +1,10 @@
 //! Reads every item of a table once, page by page, strongly consistent.
 
+use heatsink_control::registry::Registry;
 use heatsink_dynamo::{Error, Operation};
 use serde_json::{Value as Json, json};
 
-use super::item::Attributes;
-use crate::registry::Registry;
+use crate::item::Attributes;
 
 /// A full read of a table under way.
 pub(crate) struct Walk<'a> {

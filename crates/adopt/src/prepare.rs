@@ -4,18 +4,16 @@
 
 use std::sync::Arc;
 
+use heatsink_control::registry::Registry;
+use heatsink_control::{Changer, Fencing, Record, Rules, State, Wish, agree, claim};
 use heatsink_env::Env;
 use heatsink_layout::{KeyLayout, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
 
-use super::item::Ground;
-use super::{AdoptError, Adoption, Direction, eligible};
-use crate::claim;
-use crate::fence::{Changer, Fencing};
-use crate::record::{Record, State};
-use crate::registry::Registry;
-use crate::resolve::agree;
-use crate::rules::{Rules, Wish};
+use crate::adoption::Adoption;
+use crate::eligible;
+use crate::item::Ground;
+use crate::terms::{AdoptError, Direction};
 
 impl Adoption {
     /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
