@@ -25,11 +25,12 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{Changer, Progress, Record, State};
 use heatsink_layout::Bucket;
 
+use crate::direction::Direction;
 use crate::item::{Attributes, Ground, depth};
 use crate::mover;
 use crate::on_record::{tag, taken_over, untag, write};
 use crate::survey::{self, Survey};
-use crate::terms::{AdoptError, Direction, Options, Phase, Report, Watch, shown};
+use crate::terms::{AdoptError, Options, Phase, Report, Watch, shown};
 use crate::turn::Turnover;
 use crate::walk::Walk;
 

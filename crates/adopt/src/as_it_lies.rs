@@ -4,7 +4,7 @@
 //! Every item is read first, and each must be at its place. Buckets are entered in the directory on the way, because the directory knows them
 //! by the table's id, and this is another table.
 //!
-//! Not here: bringing items to their places (`super`).
+//! Not here: bringing items to their places (`adoption`).
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! A store in front of another one that looks at the items of a table as they pass by in Scans, and says whether shards that the table's record
 //! says are drawn at random follow from the sort key after all.
 //!
-//! Not here: which recipes are tried (`adopt::recipe`).
+//! Not here: which recipes are tried (`recipe`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 

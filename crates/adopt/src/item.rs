@@ -9,7 +9,7 @@ use heatsink_layout::{Hash, Layout, MAX_PARTITION_KEY, SortKey, Table, Unplaced}
 use serde_json::{Map, Value as Json, json};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
-use crate::terms::Direction;
+use crate::direction::Direction;
 
 /// An item's attributes as the store gave them.
 pub(crate) type Attributes = Map<String, Json>;

@@ -8,6 +8,7 @@
 
 mod adoption;
 mod as_it_lies;
+mod direction;
 mod drawn;
 mod eligible;
 mod held;
@@ -26,6 +27,7 @@ mod walk;
 
 pub use adoption::Adoption;
 pub use as_it_lies::{AsItLies, Layouts, Recorded};
+pub use direction::Direction;
 pub use drawn::DrawnWatch;
 pub use survey::Survey;
-pub use terms::{AdoptError, Direction, Options, Phase, Report, Watch};
+pub use terms::{AdoptError, Options, Phase, Report, Watch};

@@ -4,7 +4,7 @@ use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::{Record, State, tags};
 
-use crate::AdoptError;
+use crate::terms::AdoptError;
 
 /// Puts the next state on record.
 ///

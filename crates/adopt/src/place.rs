@@ -1,6 +1,6 @@
 //! Where one stored item lies by the record: at its place, at another place of its key, or where the record puts nothing.
 //!
-//! Not here: what lies at its place meanwhile (`verify`); moving it (`adopt`).
+//! Not here: what lies at its place meanwhile (`verify`); moving it (`mover`).
 
 use heatsink_layout::{Layout, Slot};
 

@@ -1,6 +1,6 @@
 //! Makes an adoption ready: what is there, what is on record and what the rules say, held against each other. Changes nothing.
 //!
-//! Not here: what the items say (`survey`), carrying it out (`super`).
+//! Not here: what the items say (`survey`), carrying it out (`adoption`).
 
 use std::sync::Arc;
 
@@ -11,9 +11,10 @@ use heatsink_layout::{KeyLayout, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
 
 use crate::adoption::Adoption;
+use crate::direction::Direction;
 use crate::eligible;
 use crate::item::Ground;
-use crate::terms::{AdoptError, Direction};
+use crate::terms::AdoptError;
 
 impl Adoption {
     /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.

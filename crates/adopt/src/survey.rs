@@ -9,10 +9,11 @@ use heatsink_dynamo::value::read_item;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::direction::Direction;
 use crate::item::{Attributes, Checksum, Ground, Scalar, depth};
 use crate::recipe::Trial;
 use crate::sharded::Sharded;
-use crate::terms::{AdoptError, Direction, Watch, shown};
+use crate::terms::{AdoptError, Watch, shown};
 use crate::walk::Walk;
 
 /// How many refused items are listed by key.

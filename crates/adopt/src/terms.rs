@@ -1,23 +1,12 @@
-//! The words of an adoption: which way, how, how far, what came of it.
+//! The words of an adoption: how, how far, what came of it.
 
 use heatsink_control::claim::ClaimError;
 use heatsink_dynamo::Error;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::direction::Direction;
 use crate::item::{Attributes, NoKey};
-
-/// Which way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Direction {
-    /// From logical keys to homes.
-    Adopt,
-    /// From homes to logical keys.
-    Back,
-    /// Off the record, every item where it lies: for a table that its own code goes on to shard by hand. Only with templates.
-    Release,
-}
 
 /// How to run.
 #[derive(Clone, Copy, Debug)]

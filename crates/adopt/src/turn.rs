@@ -10,7 +10,7 @@
 //! A plain value in the reserved form would be read as a spread one. Such values are looked for before the first step and after it, and
 //! gateways refuse to write them until the end.
 //!
-//! Not here: a table's own keys, whose items have to move (`super`); how a gateway reads two forms (`route`).
+//! Not here: a table's own keys, whose items have to move (`adoption`); how a gateway reads two forms (`route`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -25,11 +25,12 @@ use heatsink_dynamo::{Code, Error};
 use heatsink_layout::TableLayouts;
 use serde_json::{Value as Json, json};
 
+use crate::direction::Direction;
 use crate::held::Held;
 use crate::item::{Attributes, Ground, NoKey, value};
 use crate::on_record::{tag, taken_over, untag, write};
 use crate::survey::Survey;
-use crate::terms::{AdoptError, Direction, Options, Phase, Report, Watch, shown};
+use crate::terms::{AdoptError, Options, Phase, Report, Watch, shown};
 use crate::walk::Walk;
 
 /// One such adoption, made ready.

@@ -7,7 +7,7 @@
 //! The table's **holder** item names the claim in force and says how many permits it has. A claim is taken under one version of
 //! the table's record, so that a worker that wakes late takes none.
 //!
-//! Not here: what workers write (`adopt`, `verify`); how gateways learn of a change.
+//! Not here: what workers write (`adopt`); how gateways learn of a change.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

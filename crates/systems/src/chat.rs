@@ -7,8 +7,8 @@ use heatsink_dynamo::Operation;
 use heatsink_heat::sharing_a_partition;
 use serde_json::{Value as Json, json};
 
-use crate::stage::strings;
-use crate::{Fault, Stage, Story};
+use crate::stage::{Fault, Stage, strings};
+use crate::story::Story;
 
 const TABLE: &str = "Messages";
 const HOT: &str = "conv_abc123";

@@ -6,8 +6,8 @@
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
 
-use crate::stage::strings;
-use crate::{Fault, Stage, Story};
+use crate::stage::{Fault, Stage, strings};
+use crate::story::Story;
 
 const TABLE: &str = "Events";
 const USER: &str = "user-12345";

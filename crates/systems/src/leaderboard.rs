@@ -8,8 +8,8 @@ use heatsink_adopt::{Direction, Report};
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
 
-use crate::stage::strings;
-use crate::{Fault, Load, Stage, Story};
+use crate::stage::{Fault, Load, Stage, strings};
+use crate::story::Story;
 
 const GAME: &str = "game_x";
 const RATE: u32 = 5_000;

@@ -10,8 +10,8 @@ use heatsink_dynamo::value::read_item;
 use heatsink_heat::audit::Audit;
 use serde_json::{Value as Json, json};
 
-use crate::stage::strings;
-use crate::{Fault, Load, Stage, Story};
+use crate::stage::{Fault, Load, Stage, strings};
+use crate::story::Story;
 
 const TABLE: &str = "AntiCounterfeit";
 /// Lines per second today.

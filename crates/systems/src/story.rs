@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::Load;
+use crate::stage::Load;
 
 /// One system, before and after.
 #[derive(Clone, Debug, Default, Serialize)]

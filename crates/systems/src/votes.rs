@@ -6,7 +6,8 @@
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
 
-use crate::{Fault, Stage, Story};
+use crate::stage::{Fault, Stage};
+use crate::story::Story;
 
 const TABLE: &str = "ElectionData";
 const CANDIDATE: &str = "CANDIDATE#A";
