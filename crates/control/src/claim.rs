@@ -7,7 +7,7 @@
 //! The table's **holder** item names the claim in force and says how many permits it has. A claim is taken under one version of
 //! the table's record, so that a worker that wakes late takes none.
 //!
-//! Not here: what workers write (`adopt`, `verify`); how gateways learn of a change.
+//! Not here: what workers write (`adopt`); how gateways learn of a change.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -35,7 +35,7 @@ const ATTEMPTS: u32 = 80;
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// The right to write items of one table.
-pub(crate) struct Claim {
+pub struct Claim {
     registry: Registry,
     id: String,
     name: String,
@@ -46,7 +46,7 @@ pub(crate) struct Claim {
 
 /// What became of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
+pub enum Written {
     /// All of it was carried out.
     Done,
     /// Nothing was: the conditions of the actions at these positions did not hold.
@@ -55,7 +55,7 @@ pub(crate) enum Written {
 
 /// Why a claim cannot be used.
 #[derive(Debug)]
-pub(crate) enum ClaimError {
+pub enum ClaimError {
     /// Another worker has the table, or its record changed: in words.
     TakenOver(String),
     /// The store failed.
@@ -72,7 +72,7 @@ impl From<Error> for ClaimError {
 ///
 /// # Errors
 /// The store's.
-pub(crate) async fn is_possible(registry: &Registry) -> Result<bool, Error> {
+pub async fn is_possible(registry: &Registry) -> Result<bool, Error> {
     let key = json!({ "pk": { "S": "worker:none" }, "sk": { "S": PERMIT } });
     let check = json!({ "TableName": registry.name(), "Key": key, "ConditionExpression": "attribute_not_exists(pk)" });
     let body = json!({ "TransactItems": [{ "ConditionCheck": check }] });

@@ -6,17 +6,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
-use futures::future::{BoxFuture, Shared};
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 use heatsink_env::Env;
-use heatsink_fence::Step;
 use heatsink_layout::{DIRECTORY, Layout, LayoutSource, PhysicalKeys, Placement, Reads, Table};
 use heatsink_store::Store;
 
 use crate::describe::{self, Described};
-use crate::fence::{Changer, Fence, Fencing, Pass, Published};
-use crate::known::{Snapshot, Standing, Tables, Trust};
+use crate::fence::{Changer, Fence, Fencing, Pass};
+use crate::inner::{Inner, Look};
+use crate::known::{Snapshot, Standing, Tables, Trust, not_found};
 use crate::made::{self, Deletion, Intent};
 use crate::registry::{NOBODY, Registry};
 use crate::resolve;
@@ -31,28 +30,12 @@ pub struct Control {
     inner: Arc<Inner>,
 }
 
-pub(crate) struct Inner {
-    pub registry: Registry,
-    pub rules: Rules,
-    pub tables: Tables,
-    pub fence: Fence,
-    pub changer: Changer,
-    pub under_way: UnderWay,
-    pub untagged: Untagged,
-    looking: Mutex<HashMap<String, Look>>,
-    whole: Arc<Layout>,
-    suspects: Suspects,
-}
-
 /// How many of one request's tables are looked up at once.
 const LOOKS_AT_ONCE: usize = 8;
 
 /// With more tables named by rules and records than this, the store is asked first which of them it has: a page of `ListTables`
 /// holds 100 names, so that costs no more than the look at one page of them.
 const ASKED_ONE_BY_ONE: usize = 100;
-
-/// A look-up under way, which every request that needs it shares.
-type Look = Shared<BoxFuture<'static, Result<(), Error>>>;
 
 /// Why a gateway does not start.
 #[derive(Debug)]
@@ -495,38 +478,6 @@ impl Prepared {
     }
 }
 
-impl Inner {
-    /// Makes a change known, to this gateway too.
-    pub async fn publish(&self, table: &str, version: u64) -> Result<Step, Error> {
-        let Published { step, head, sent } = self.changer.publish(table, version).await?;
-        // Should it fail, this gateway learns of it as the others do.
-        if let Err(error) = self.fence.wrote(&self.registry, &self.tables, sent, head).await {
-            if self.fence.settings.exclusive {
-                // Nobody else waits for this gateway's requests.
-                return Err(error);
-            }
-            tracing::debug!(table, "the registry cannot be asked right after a change: {error}");
-        }
-        Ok(step)
-    }
-
-    /// Makes a change known and waits until every gateway knows it.
-    pub async fn announce(&self, table: &str, version: u64) -> Result<(), Error> {
-        let step = self.publish(table, version).await?;
-        self.changer.wait(step).await?;
-        Ok(())
-    }
-}
-
-impl Standing {
-    fn answer(&self) -> Result<(), Error> {
-        match self {
-            Standing::Refused { error, .. } => Err(error.clone()),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// The layouts as they were when one request passed: it is planned under these and no others, whatever changes meanwhile.
 #[derive(Clone)]
 pub struct View {
@@ -583,8 +534,4 @@ fn is(name: &str, table: &str) -> bool {
 fn not_sent(mut error: Error) -> Error {
     error.outcome = Outcome::NotDone;
     error
-}
-
-pub(crate) fn not_found() -> Error {
-    Error::new(Code::ResourceNotFoundException, "Requested resource not found")
 }

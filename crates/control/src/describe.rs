@@ -4,7 +4,8 @@ use heatsink_dynamo::{Error, TableSchema, json};
 
 /// A table as the store described it.
 #[derive(Clone, Debug)]
-pub(crate) struct Described {
+pub struct Described {
+    /// Its name, id and keys.
     pub schema: TableSchema,
     /// `ACTIVE`, `CREATING`, `DELETING`, …; empty where the store does not say.
     pub status: String,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use heatsink_dynamo::{Error, TableSchema};
+use heatsink_dynamo::{Code, Error, TableSchema};
 use heatsink_env::Moment;
 use heatsink_fence::{Epoch, Gate};
 use heatsink_layout::Table;
@@ -99,6 +99,21 @@ pub(crate) enum Standing {
         /// The rules cannot hold as long as the record or the table is what it is: a gateway does not start with them.
         fatal: bool,
     },
+}
+
+impl Standing {
+    /// The error of a refused table.
+    pub fn answer(&self) -> Result<(), Error> {
+        match self {
+            Standing::Refused { error, .. } => Err(error.clone()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The store's words for a table that is not there.
+pub(crate) fn not_found() -> Error {
+    Error::new(Code::ResourceNotFoundException, "Requested resource not found")
 }
 
 /// Every table known. Readers take no lock; writers copy.

@@ -5,8 +5,9 @@
 
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 
-use crate::control::{Inner, not_found};
 use crate::describe::Described;
+use crate::inner::Inner;
+use crate::known::not_found;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::rules::Wish;

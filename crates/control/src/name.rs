@@ -15,11 +15,11 @@ const SORT: &str = "name";
 
 /// What the registry says of a table's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NameEntry {
-    pub name: String,
-    pub holder: Holder,
+pub struct NameEntry {
+    pub(crate) name: String,
+    pub(crate) holder: Holder,
     /// Counts its changes; each is conditional on the one before.
-    pub version: u64,
+    pub(crate) version: u64,
 }
 
 /// Who has a name.
@@ -38,15 +38,15 @@ pub(crate) enum Holder {
 impl NameEntry {
     /// The entry after this one, with another holder.
     #[must_use]
-    pub fn held(&self, holder: Holder) -> Self {
+    pub(crate) fn held(&self, holder: Holder) -> Self {
         NameEntry { name: self.name.clone(), holder, version: self.version + 1 }
     }
 
-    pub fn key(name: &str) -> Json {
+    pub(crate) fn key(name: &str) -> Json {
         json!({ "pk": { "S": format!("name:{name}") }, "sk": { "S": SORT } })
     }
 
-    pub fn item(&self) -> Json {
+    pub(crate) fn item(&self) -> Json {
         json!({
             "pk": { "S": format!("name:{}", self.name) },
             "sk": { "S": SORT },
@@ -57,7 +57,7 @@ impl NameEntry {
         })
     }
 
-    pub fn read(item: &Json) -> Result<Self, Error> {
+    pub(crate) fn read(item: &Json) -> Result<Self, Error> {
         let text = |name: &str| item[name]["S"].as_str();
         let name = text("name").unwrap_or("?");
         if item["form"]["N"].as_str() != Some(&FORM.to_string()) {

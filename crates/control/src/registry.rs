@@ -18,7 +18,8 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::describe::{self, Described};
-use crate::name::{Holder, NameEntry};
+use crate::name::Holder;
+pub use crate::name::NameEntry;
 use crate::record::{Record, SORT, State};
 
 /// The registry's table name where nothing else is configured. Clients never see it.
@@ -36,7 +37,7 @@ const THROTTLES: u32 = 100;
 
 /// The store, as the registry and adoption use it.
 #[derive(Clone)]
-pub(crate) struct Registry {
+pub struct Registry {
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     name: Arc<str>,
@@ -47,12 +48,13 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
+    /// Over that store, in the table of that name.
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Self {
         Registry { store, env, name: Arc::from(name), without_tags: Arc::default(), met: Arc::default() }
     }
 
     /// The version of a first record or entry. Drawn, so that one which is removed and made again does not pass for the one it was.
-    pub fn first_version(&self) -> u64 {
+    pub(crate) fn first_version(&self) -> u64 {
         self.env.random() >> 16
     }
 
@@ -75,12 +77,13 @@ impl Registry {
         &self.name
     }
 
+    /// Its time and randomness.
     pub fn env(&self) -> &Arc<dyn Env> {
         &self.env
     }
 
     /// Takes note that the registry is there.
-    pub fn meet(&self) {
+    pub(crate) fn meet(&self) {
         self.met.store(true, Ordering::Relaxed);
     }
 
@@ -88,7 +91,7 @@ impl Registry {
     ///
     /// # Errors
     /// Retryable, where it has been there: that is an outage.
-    pub fn absent<T>(&self, none: T) -> Result<T, Error> {
+    pub(crate) fn absent<T>(&self, none: T) -> Result<T, Error> {
         match self.met.load(Ordering::Relaxed) {
             false => Ok(none),
             true => Err(Error::unavailable(
@@ -100,7 +103,7 @@ impl Registry {
 
     /// The error of a registry that cannot be asked, by name: to a client it is not one of the table that it asked for. Retryable, even where the
     /// store denies access: it is not the client that may not.
-    pub fn failed(&self, error: Error) -> Error {
+    pub(crate) fn failed(&self, error: Error) -> Error {
         let message = format!("The registry {} cannot be asked: {error}", self.name);
         match error.retryable() {
             true => Error::unavailable(message, error.outcome),
@@ -113,12 +116,12 @@ impl Registry {
     }
 
     /// Whether the store may have tags.
-    pub fn has_tags(&self) -> bool {
+    pub(crate) fn has_tags(&self) -> bool {
         !self.without_tags.load(Ordering::Relaxed)
     }
 
     /// Takes note that the store has no tags.
-    pub fn without_tags(&self) {
+    pub(crate) fn without_tags(&self) {
         self.without_tags.store(true, Ordering::Relaxed);
     }
 
@@ -171,7 +174,7 @@ impl Registry {
     }
 
     /// Whether the registry's table is there.
-    pub async fn exists(&self) -> Result<bool, Error> {
+    pub(crate) async fn exists(&self) -> Result<bool, Error> {
         Ok(self.describe(&self.name).await.map_err(|error| self.failed(error))?.is_some())
     }
 
@@ -186,7 +189,7 @@ impl Registry {
     }
 
     /// The names of all tables of the store.
-    pub async fn tables(&self) -> Result<HashSet<String>, Error> {
+    pub(crate) async fn tables(&self) -> Result<HashSet<String>, Error> {
         let mut found = HashSet::new();
         let mut start = Json::Null;
         loop {
@@ -202,7 +205,7 @@ impl Registry {
     }
 
     /// Every record but those of tables that were deleted through Heatsink.
-    pub async fn all(&self) -> Result<Vec<Record>, Error> {
+    pub(crate) async fn all(&self) -> Result<Vec<Record>, Error> {
         let mut found = Vec::new();
         let mut start = Json::Null;
         loop {
@@ -238,7 +241,11 @@ impl Registry {
 
     /// What the registry has on a table: the entry of its name, and the record under its id. One strongly consistent request. Both are
     /// missing where there is no registry yet.
-    pub async fn look_up(&self, name: &str, id: &str) -> Result<(Option<NameEntry>, Option<Record>), Error> {
+    pub(crate) async fn look_up(
+        &self,
+        name: &str,
+        id: &str,
+    ) -> Result<(Option<NameEntry>, Option<Record>), Error> {
         let mut keys = vec![NameEntry::key(name), key(id)];
         let (mut entry, mut record) = (None, None);
         while !keys.is_empty() {
@@ -311,7 +318,7 @@ impl Registry {
     }
 
     /// The entry of a name after `before`, with another holder; nothing stands for a name without one.
-    pub fn entry_after(&self, before: Option<&NameEntry>, name: &str, holder: Holder) -> NameEntry {
+    pub(crate) fn entry_after(&self, before: Option<&NameEntry>, name: &str, holder: Holder) -> NameEntry {
         match before {
             Some(before) => before.held(holder),
             None => NameEntry { name: name.to_owned(), holder, version: self.first_version() },
@@ -319,7 +326,7 @@ impl Registry {
     }
 
     /// Writes the entry of a name, if it still is as `from`; nothing stands for a name without one. `false` when it is not.
-    pub async fn enter(&self, from: Option<&NameEntry>, to: &NameEntry) -> Result<bool, Error> {
+    pub(crate) async fn enter(&self, from: Option<&NameEntry>, to: &NameEntry) -> Result<bool, Error> {
         let mut body = json!({ "TableName": &*self.name, "Item": to.item() });
         unchanged(&mut body, from);
         match self.call_patiently(Operation::PutItem, body).await {
@@ -335,7 +342,7 @@ impl Registry {
     }
 
     /// Rewrites records of the form before, so that builds that know nothing of the fence read them no more.
-    pub async fn upgrade(&self) -> Result<(), Error> {
+    pub(crate) async fn upgrade(&self) -> Result<(), Error> {
         for record in self.all().await? {
             let next = Record { version: record.version + 1, ..record.clone() };
             self.replace(&record, &next).await?;
@@ -405,7 +412,7 @@ impl Registry {
     }
 
     /// Whether a table holds no item, by a strongly consistent look.
-    pub async fn is_empty(&self, table: &str) -> Result<bool, Error> {
+    pub(crate) async fn is_empty(&self, table: &str) -> Result<bool, Error> {
         let mut start = Json::Null;
         loop {
             let mut body =
@@ -453,7 +460,7 @@ impl Registry {
     }
 
     /// Makes a table of Heatsink's own and waits until it can be used.
-    pub async fn make(&self, table: &str) -> Result<(), Error> {
+    pub(crate) async fn make(&self, table: &str) -> Result<(), Error> {
         let body = json!({
             "TableName": table, "BillingMode": "PAY_PER_REQUEST",
             "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" }],

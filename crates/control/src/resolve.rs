@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use heatsink_dynamo::{Error, Outcome, TableSchema};
 
-use crate::control::{Inner, not_found};
 use crate::describe::Described;
-use crate::known::{Freshness, Known, Standing};
+use crate::inner::Inner;
+use crate::known::{Freshness, Known, Standing, not_found};
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::registry::Registry;
@@ -246,7 +246,7 @@ fn recorded(registry: &str, rules: &Rules, schema: &TableSchema, record: &Record
 }
 
 /// Whether rules and record say the same of the table's own keys, and of every index key that both speak of.
-pub(crate) fn agree(wished: &TableLayouts, recorded: &TableLayouts) -> bool {
+pub fn agree(wished: &TableLayouts, recorded: &TableLayouts) -> bool {
     wished.own() == recorded.own()
         && wished.attributes().iter().all(|name| {
             let held = recorded.of_attribute(name);

@@ -68,7 +68,7 @@ pub(crate) async fn check(registry: &Registry, arn: Option<&str>, ours: &str) ->
 ///
 /// # Errors
 /// The store's, where it has tags and could not be asked.
-pub(crate) async fn claim(registry: &Registry, arn: Option<&str>, ours: &str) -> Result<bool, Error> {
+pub async fn claim(registry: &Registry, arn: Option<&str>, ours: &str) -> Result<bool, Error> {
     let Some(arn) = arn.filter(|_| registry.has_tags()) else { return Ok(false) };
     written(registry, registry.call_patiently(Operation::TagResource, tagging(arn, ours)).await)
 }
@@ -87,7 +87,7 @@ fn tagging(arn: &str, ours: &str) -> Json {
 ///
 /// # Errors
 /// As for [`claim`].
-pub(crate) async fn release(registry: &Registry, arn: Option<&str>) -> Result<bool, Error> {
+pub async fn release(registry: &Registry, arn: Option<&str>) -> Result<bool, Error> {
     let Some(arn) = arn else { return Ok(false) };
     let body = json!({ "ResourceArn": arn, "TagKeys": [TAG] });
     written(registry, registry.call_patiently(Operation::UntagResource, body).await)
@@ -105,7 +105,7 @@ pub(crate) fn refusal(table: &str, other: &str, ours: &str) -> String {
 ///
 /// # Errors
 /// As for [`check`].
-pub(crate) async fn foreign(registry: &Registry, described: &Described) -> Result<Option<String>, Error> {
+pub async fn foreign(registry: &Registry, described: &Described) -> Result<Option<String>, Error> {
     Ok(match check(registry, described.arn.as_deref(), registry.name()).await? {
         Tagged::Other(other) => Some(refusal(&described.schema.name, &other, registry.name())),
         Tagged::Ours | Tagged::Not | Tagged::Unreadable => None,

@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures::future::join;
 use heatsink_dynamo::{Error, Outcome};
 
-use crate::control::Inner;
 use crate::describe::Described;
+use crate::inner::Inner;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use heatsink_layout::TableLayouts;

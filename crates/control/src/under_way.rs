@@ -4,10 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use heatsink_dynamo::Error;
 use heatsink_env::Moment;
-
-use crate::control::Inner;
 
 /// What this gateway has begun, and what it has seen others begin.
 #[derive(Debug, Default)]
@@ -31,12 +28,13 @@ impl UnderWay {
         Begun { own: Arc::clone(&self.own), version }
     }
 
-    fn is_own(&self, version: u64) -> bool {
+    /// Whether this gateway wrote that version, and has a request for it still.
+    pub fn is_own(&self, version: u64) -> bool {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&version)
     }
 
     /// Since when `name` has been seen with that version.
-    fn seen(&self, name: &str, version: u64, now: Moment) -> Moment {
+    pub fn seen(&self, name: &str, version: u64, now: Moment) -> Moment {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = others.entry(name.to_owned()).or_insert((version, now));
         if seen.0 != version {
@@ -53,25 +51,5 @@ impl Drop for Begun {
         if let Some(at) = own.iter().position(|version| *version == self.version) {
             own.swap_remove(at);
         }
-    }
-}
-
-impl Inner {
-    /// Whether the gateway `by` may still go on with what it wrote of `name` with that version. A gateway that is alive may have lost its
-    /// request: after a lease and the straggler bound nothing of it can come.
-    pub async fn goes_on(&self, by: &str, name: &str, version: u64) -> Result<bool, Error> {
-        if by == self.fence.id() {
-            return Ok(self.under_way.is_own(version));
-        }
-        if self.fence.settings.exclusive {
-            return Ok(false);
-        }
-        let now = self.registry.env().now();
-        let bounds = self.fence.settings.bounds;
-        if now.since(self.under_way.seen(name, version, now)) > bounds.lease + bounds.straggler {
-            return Ok(false);
-        }
-        let list = self.registry.gateways().await?;
-        Ok(list.iter().any(|one| one.registration.gateway == by))
     }
 }

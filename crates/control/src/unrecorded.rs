@@ -7,11 +7,10 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::{Error, Operation, TableSchema};
+use heatsink_dynamo::{Error, KeyValue, Operation, TableSchema};
 use heatsink_layout::{Table, TableLayouts};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
-use crate::adopt::item::Ground;
 use crate::registry::Registry;
 
 /// How many items are looked at.
@@ -48,13 +47,18 @@ async fn like_a_shard(
     schema: &TableSchema,
     layouts: &TableLayouts,
 ) -> Result<Option<String>, Error> {
-    let ground = Ground { table: Arc::new(Table::new(schema.clone(), Arc::new(layouts.clone()))) };
+    let table = Table::new(schema.clone(), Arc::new(layouts.clone()));
+    let partition = &schema.key.partition;
     let body = json!({
         "TableName": schema.name, "Limit": LOOKED_AT, "ConsistentRead": true, "ProjectionExpression": "#k",
-        "ExpressionAttributeNames": { "#k": schema.key.partition.name },
+        "ExpressionAttributeNames": { "#k": partition.name },
     });
     let page = registry.call(Operation::Scan, body).await?;
-    let items = page["Items"].as_array().into_iter().flatten().filter_map(Json::as_object);
-    let mut keys = items.filter_map(|item| ground.key(item).ok());
-    Ok(keys.find(|key| ground.table.is_reserved(key)).map(|key| String::from_utf8_lossy(&key).into_owned()))
+    let items = page["Items"].as_array().into_iter().flatten();
+    let mut keys = items.filter_map(|item| {
+        let value = item.get(&partition.name)?.to_string();
+        let key = KeyValue::read(value.as_bytes(), partition).ok()?;
+        Some(key.canonical_bytes().into_owned())
+    });
+    Ok(keys.find(|key| table.is_reserved(key)).map(|key| String::from_utf8_lossy(&key).into_owned()))
 }

@@ -1,6 +1,25 @@
-//! How likely it is that several shards of a key meet on one partition.
+//! Shards of one key that share a partition: which they are, and how likely that is over all key names.
 //!
 //! Shards are keys, and keys are hashed onto partitions: N shards over P partitions are N balls thrown into P bins.
+//!
+//! Not here: where a key lies and where partitions begin (`heatsink-physics`).
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+/// The groups of shards that share a partition, the largest group first. `positions` are the shards' places on the line of hashes, by shard;
+/// `firsts` are the first places of the partitions, in order.
+pub fn sharing_a_partition(positions: &[u64], firsts: &[u64]) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (shard, position) in positions.iter().enumerate() {
+        let partition = firsts.partition_point(|first| first <= position);
+        groups.entry(partition).or_default().push(shard);
+    }
+    let mut shared: Vec<Vec<usize>> = groups.into_values().filter(|group| group.len() > 1).collect();
+    // Equally large groups stay in the order of their first shards.
+    shared.sort_by_key(|group| (Reverse(group.len()), group.first().copied()));
+    shared
+}
 
 /// The probability that at least one of `partitions` equal ranges holds `together` or more of `shards`, each of which falls on any of them
 /// alike. Exact but for rounding.
@@ -99,6 +118,19 @@ mod tests {
 
     fn near(found: f64, expected: f64) -> bool {
         (found - expected).abs() < 1e-9
+    }
+
+    #[test]
+    fn shards_of_one_partition_are_grouped() {
+        let third = u64::MAX / 3;
+        let equal = [0, third, 2 * third];
+        assert_eq!(sharing_a_partition(&[0, third + 2, 5, u64::MAX], &equal), vec![vec![0, 2]]);
+        assert!(sharing_a_partition(&[0, third + 2, u64::MAX], &equal).is_empty());
+        // A range that was split for heat is narrower than the others.
+        assert_eq!(sharing_a_partition(&[0, third + 2, 5, u64::MAX], &[0, 5, u64::MAX]), vec![vec![1, 2]]);
+        // The largest group first, then by first shard.
+        let two = [u64::MAX, 1, third + 1, u64::MAX - 1, 2, third + 2, third + 3];
+        assert_eq!(sharing_a_partition(&two, &equal), vec![vec![2, 5, 6], vec![0, 3], vec![1, 4]]);
     }
 
     #[test]

@@ -7,5 +7,5 @@ pub mod audit;
 mod crowding;
 mod shards;
 
-pub use crowding::some_partition_holds;
+pub use crowding::{sharing_a_partition, some_partition_holds};
 pub use shards::{Advice, Asked, Cause, Ceiling, Costs, DEFAULT_RISK, Row, advise, assess, units_per_write};

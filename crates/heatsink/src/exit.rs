@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::Output;
+use crate::output::Output;
 
 /// What kind of end it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

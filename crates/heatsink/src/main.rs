@@ -5,6 +5,8 @@
 mod cli;
 mod demo;
 mod exit;
+mod output;
+mod screen;
 
 use std::process::ExitCode;
 

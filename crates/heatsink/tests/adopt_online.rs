@@ -11,7 +11,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_control::adopt::{Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Report, Watch};
 use heatsink_control::{Changer, Control, Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;

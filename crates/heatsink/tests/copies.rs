@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::executor::block_on;
-use heatsink_control::adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Watch};
+use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Watch};
 use heatsink_control::{Control, Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;

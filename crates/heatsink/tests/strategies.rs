@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{ManualEnv, RealEnv};

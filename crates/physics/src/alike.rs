@@ -5,45 +5,12 @@
 
 use crate::batch::{alone, run};
 use crate::demand::{Access, Demand};
+use crate::hit_counts::HitCounts;
 use crate::partition::Run;
 use crate::place::{Place, Point};
-use crate::ranges::Ranges;
 use crate::resource::Resource;
 use crate::tables::Tables;
 use crate::units::Units;
-
-/// How many of some points fall on which partition. Kept for its memory.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Falls {
-    /// By partition; zero between uses.
-    counts: Vec<u64>,
-    /// The partitions on which any falls.
-    touched: Vec<usize>,
-    /// The partition of each point.
-    places: Vec<usize>,
-}
-
-impl Falls {
-    fn count(&mut self, points: &[Point], ranges: &Ranges) {
-        let Falls { counts, touched, places } = self;
-        counts.resize(ranges.all.len(), 0);
-        places.clear();
-        for point in points {
-            let at = ranges.find(point);
-            places.push(at);
-            if counts[at] == 0 {
-                touched.push(at);
-            }
-            counts[at] += 1;
-        }
-    }
-
-    /// The partitions on which any falls, and how many; forgets them.
-    fn take(&mut self) -> impl Iterator<Item = (usize, u64)> {
-        let Falls { counts, touched, .. } = self;
-        touched.drain(..).map(|at| (at, std::mem::take(&mut counts[at])))
-    }
-}
 
 impl Tables {
     /// How many requests in a row, at most `count`, find room for all `demands` if they come now and each pays for them. Nothing is
@@ -68,9 +35,9 @@ impl Tables {
     /// Offers one request for each of `points`, in their order and all of them now: `shared`, and `each` at that point. How many were
     /// admitted: the same counts, and the same state afterwards, as that many calls of [`Tables::offer`].
     pub fn offer_each(&mut self, now: u64, shared: &[Demand], each: &Demand, points: &[Point]) -> u64 {
-        let mut falls = std::mem::take(&mut self.falls);
-        let together = self.offer_together(now, shared, each, points, &mut falls);
-        self.falls = falls;
+        let mut hits = std::mem::take(&mut self.hit_counts);
+        let together = self.offer_together(now, shared, each, points, &mut hits);
+        self.hit_counts = hits;
         together.unwrap_or_else(|| {
             let mut demands = [shared, &[*each]].concat();
             let mut offer = |point: &Point| {
@@ -90,7 +57,7 @@ impl Tables {
         shared: &[Demand],
         each: &Demand,
         points: &[Point],
-        falls: &mut Falls,
+        hits: &mut HitCounts,
     ) -> Option<u64> {
         let count = points.len() as u64;
         let apart = shared.iter().all(|demand| demand.on != each.on);
@@ -101,7 +68,7 @@ impl Tables {
         resource.pass(now, rules, events);
         // A request that is refused at its own point pays nothing to what it shares, which then has room for another.
         let whole = !shared.is_empty();
-        let admitted = resource.take_points(&run(now, 0, count, each), points, falls, whole)?;
+        let admitted = resource.take_points(&run(now, 0, count, each), points, hits, whole)?;
         for demand in shared {
             if let Place::At(point) = demand.place {
                 self.take_run(&run(now, 0, count, demand), demand, point);
@@ -114,28 +81,28 @@ impl Tables {
 impl Resource {
     /// Admits and pays what each point's partition has room for; `whole`: all or, with `None`, nothing. Also `None` where the table's own
     /// gate may close on the way.
-    fn take_points(&mut self, run: &Run, points: &[Point], falls: &mut Falls, whole: bool) -> Option<u64> {
+    fn take_points(&mut self, run: &Run, points: &[Point], hits: &mut HitCounts, whole: bool) -> Option<u64> {
         let Run { now, access, units, count, .. } = *run;
         if !self.capacity.open(now, access) || !self.capacity.bucket(access).covers(count, units) {
             return None;
         }
-        falls.count(points, &self.ranges);
+        hits.count(points, &self.ranges);
         let all = &mut self.ranges.all;
         let mut covered =
-            |at: &usize| all[*at].covering(now, access, units, falls.counts[*at], self.linear).is_some();
-        if whole && !falls.touched.iter().all(&mut covered) {
-            falls.take().for_each(drop);
+            |at: &usize| all[*at].covering(now, access, units, hits.counts[*at], self.linear).is_some();
+        if whole && !hits.touched.iter().all(&mut covered) {
+            hits.take().for_each(drop);
             return None;
         }
         let (mut admitted, mut sampled) = (0, false);
-        for (at, count) in falls.take() {
+        for (at, count) in hits.take() {
             let partition = &mut self.ranges.all[at];
             admitted += partition.take_many(&Run { count, ..*run }, self.linear);
             sampled |= partition.heat.is_sampled();
         }
         self.capacity.pay_each(access, 0, admitted, units);
         if sampled {
-            self.see_points(access, units, points, &falls.places);
+            self.see_points(access, units, points, &hits.places);
         }
         Some(admitted)
     }

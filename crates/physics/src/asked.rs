@@ -2,8 +2,8 @@
 //!
 //! Not here: refusals by the table's or index's bucket. They say nothing of the partition that they were aimed at.
 
+use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};
 use crate::demand::Access;
-use crate::partition::{PARTITION_READS, PARTITION_WRITES};
 use crate::units::Units;
 
 /// Capacity units asked of one partition since the start, taken or refused at its own ceiling.

@@ -1,10 +1,10 @@
 //! The first gate: what a table or an index as a whole may take.
 
 use crate::bucket::Bucket;
+use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};
 use crate::demand::{Access, Cause};
 use crate::growth::Growth;
 use crate::mode::{Mode, ON_DEMAND_START, PARTITIONS_MAX};
-use crate::partition::{PARTITION_READS, PARTITION_WRITES};
 use crate::units::Units;
 
 /// Unused provisioned capacity is kept for this long (docs/partitions.md#two-gates).

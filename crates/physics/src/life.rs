@@ -1,8 +1,9 @@
 //! What happens to a table or index while time passes: windows end, hot partitions split, on-demand capacity grows.
 
+use crate::ceilings::PARTITION_BYTES;
 use crate::event::{Events, Happening};
 use crate::heat::WINDOW;
-use crate::partition::{Health, PARTITION_BYTES};
+use crate::partition::Health;
 use crate::place::Point;
 use crate::resource::Resource;
 use crate::rules::{HOT, Rules, SUSTAINED_SECONDS};

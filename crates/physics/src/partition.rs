@@ -2,20 +2,13 @@
 
 use crate::asked::{Asked, Tallied};
 use crate::bucket::Bucket;
+use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};
 use crate::demand::Access;
 use crate::heat::{Heat, work};
 use crate::meter::{Meter, READS, THROTTLES, WRITES};
 use crate::place::Point;
 use crate::split::Refusal;
 use crate::units::Units;
-
-/// Most read units per second of one partition, strongly consistent (docs/partitions.md#two-gates). The leader answers those, and each
-/// of the two followers as many reads of 4 KB again: 9,000 eventually consistent reads, which are 4,500 units.
-pub const PARTITION_READS: u64 = 3_000;
-/// Most write units per second of one partition (docs/partitions.md#two-gates).
-pub const PARTITION_WRITES: u64 = 1_000;
-/// Most bytes of one partition: 10 GB (docs/partitions.md#split-for-heat).
-pub const PARTITION_BYTES: u64 = 10 << 30;
 
 /// A ceiling keeps half a second's worth and no 300 s credit. Not published: AWS's run on one key was flat at 1,000 writes/s
 /// and its run over keys one after another came to 1,250, of which the model makes some 1,360 with half a second

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::alike::Falls;
 use crate::demand::{Demand, ResourceId, Throttle};
 use crate::event::{Event, Events};
+use crate::hit_counts::HitCounts;
 use crate::mode::Mode;
 use crate::place::Place;
 use crate::resource::{Resource, ResourceSnapshot};
@@ -22,7 +22,8 @@ pub struct Tables {
     pub(crate) events: Events,
     /// How often tables and their capacity were changed from outside.
     pub(crate) revision: u64,
-    pub(crate) falls: Falls,
+    /// Kept for its memory; empty between calls.
+    pub(crate) hit_counts: HitCounts,
 }
 
 #[derive(Clone, Debug)]

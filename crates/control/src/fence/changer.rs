@@ -65,7 +65,8 @@ impl From<Frozen> for Error {
 }
 
 impl Changer {
-    pub(crate) fn new(registry: Registry, settings: Fencing) -> Self {
+    /// Changes layouts that this registry has on record.
+    pub fn new(registry: Registry, settings: Fencing) -> Self {
         Changer { registry, settings, unsettled: Arc::default(), last: Arc::default() }
     }
 
@@ -76,7 +77,7 @@ impl Changer {
 
     /// The same, where it is known whether anybody else has the store.
     #[must_use]
-    pub(crate) fn exclusively(&self, exclusive: bool) -> Self {
+    pub fn exclusively(&self, exclusive: bool) -> Self {
         Changer { settings: Fencing { exclusive, ..self.settings.clone() }, ..self.clone() }
     }
 
@@ -219,11 +220,19 @@ impl Changer {
         }
     }
 
+    /// Makes a change known and waits for nobody. For whoever is no gateway.
+    ///
+    /// # Errors
+    /// Those of the store; frozen layouts.
+    pub async fn make_known(&self, table: &str, version: u64) -> Result<(), Error> {
+        self.publish(table, version).await.map(drop)
+    }
+
     /// Makes a change known and waits for every gateway. For whoever is no gateway.
     ///
     /// # Errors
     /// Those of the store; frozen layouts.
-    pub(crate) async fn announce(&self, table: &str, version: u64) -> Result<Step, Error> {
+    pub async fn announce(&self, table: &str, version: u64) -> Result<Step, Error> {
         let published = self.publish(table, version).await?;
         self.wait(published.step).await
     }

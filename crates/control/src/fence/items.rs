@@ -114,7 +114,7 @@ impl Gateway {
 
 impl Registry {
     /// The head; `None` where there is no registry, or none with a head yet.
-    pub async fn head(&self) -> Result<Option<StoredHead>, Error> {
+    pub(crate) async fn head(&self) -> Result<Option<StoredHead>, Error> {
         let key = json!({ "pk": { "S": HEAD }, "sk": { "S": HEAD } });
         let body = json!({ "TableName": self.name(), "Key": key, "ConsistentRead": true });
         match self.call(Operation::GetItem, body).await {
@@ -132,7 +132,7 @@ impl Registry {
 
     /// Writes the head, if it still is as `from`; nothing stands for none. `false` when it is not; then it may have been written all the
     /// same, if an answer was lost.
-    pub async fn write_head(&self, from: Option<&StoredHead>, to: &StoredHead) -> Result<bool, Error> {
+    pub(crate) async fn write_head(&self, from: Option<&StoredHead>, to: &StoredHead) -> Result<bool, Error> {
         let mut body = json!({ "TableName": self.name(), "Item": to.item(), "ConditionExpression": "attribute_not_exists(pk)" });
         if let Some(from) = from {
             let frozen =
@@ -155,7 +155,7 @@ impl Registry {
     }
 
     /// Every gateway on the list.
-    pub async fn gateways(&self) -> Result<Vec<Gateway>, Error> {
+    pub(crate) async fn gateways(&self) -> Result<Vec<Gateway>, Error> {
         let (mut found, mut start) = (Vec::new(), Json::Null);
         loop {
             let mut body = json!({
@@ -178,14 +178,14 @@ impl Registry {
     }
 
     /// Puts a gateway on the list.
-    pub async fn register(&self, gateway: &Gateway) -> Result<(), Error> {
+    pub(crate) async fn register(&self, gateway: &Gateway) -> Result<(), Error> {
         let body = json!({ "TableName": self.name(), "Item": gateway.item() });
         self.call(Operation::PutItem, body).await.map_err(|error| self.failed(error))?;
         Ok(())
     }
 
     /// A sign of life, with what is acknowledged. `false` when the gateway is not on the list any more.
-    pub async fn beat(&self, gateway: &str, beat: Beat, unclean: Duration) -> Result<bool, Error> {
+    pub(crate) async fn beat(&self, gateway: &str, beat: Beat, unclean: Duration) -> Result<bool, Error> {
         let body = json!({
             "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } },
             "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u", "ConditionExpression": "attribute_exists(pk)",
@@ -201,7 +201,7 @@ impl Registry {
     }
 
     /// Takes a gateway off the list, if it still shows that beat; without one, whatever it shows.
-    pub async fn remove_gateway(&self, gateway: &str, beat: Option<u64>) -> Result<(), Error> {
+    pub(crate) async fn remove_gateway(&self, gateway: &str, beat: Option<u64>) -> Result<(), Error> {
         let mut body =
             json!({ "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } } });
         if let Some(beat) = beat {

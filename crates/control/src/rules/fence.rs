@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::read::Fault;
+use super::fault::Fault;
 use super::{FenceSettings, RulesError};
 use crate::registry::REGISTRY;
 

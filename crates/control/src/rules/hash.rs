@@ -4,8 +4,8 @@ use heatsink_layout::{Digest, Hash};
 use toml::Spanned;
 
 use super::RulesError;
+use super::fault::Fault;
 use super::file::{HashName, HexDigits};
-use super::read::Fault;
 
 /// The hash of that name, of so many digits.
 pub(super) fn of(

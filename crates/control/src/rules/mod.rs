@@ -4,6 +4,7 @@
 //! words, and turned into the layouts that a given table would have.
 
 mod display;
+mod fault;
 mod fence;
 mod file;
 mod find;

@@ -7,14 +7,12 @@ use heatsink_layout::{
 };
 use toml::Spanned;
 
+use super::fault::Fault;
 use super::file::{
     self, BucketName, ConsistencyName, EpochName, HashName, MAX_SHARDS, OnShardError, PhysicalKeysName,
     StrategyName,
 };
 use super::{Rule, RulesError, Spread, hash};
-
-/// Makes a fault of a place and what is wrong there.
-pub(super) type Fault<'a> = &'a dyn Fn(Range<usize>, String) -> RulesError;
 
 /// Checks rule `number` of a file.
 pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) -> Result<Rule, RulesError> {

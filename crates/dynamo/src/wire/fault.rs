@@ -1,4 +1,4 @@
-//! The texts of DynamoDB's errors about types.
+//! The texts of DynamoDB's errors about types and nesting.
 
 use super::scan::{Malformed, Scan};
 
@@ -22,6 +22,8 @@ pub(super) const ELEMENT: &str = "Unexpected value type in payload";
 pub(super) const TOKEN: &str = "Unexpected token received from parser";
 /// What DynamoDB's reader says of a wrong value where a list or map within a list or map belongs.
 pub(super) const GENERIC: &str = "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class java.lang.Class (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class are in module java.base of loader 'bootstrap')";
+/// What DynamoDB says of a value that nests deeper than it takes.
+pub(super) const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
 
 pub(super) fn stop<T>(message: impl Into<String>) -> Result<T, Stop> {
     Err(Stop::Type(Some(message.into())))

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::fault::{self, Stop, stop};
+use super::fault::{self, Stop, TOO_DEEP, stop};
 use super::walk::{At, Walk, decoded, scalar};
 
 /// Levels of lists and maps that DynamoDB takes in an attribute (AWS, "Limits": 32, the attribute itself counted).
@@ -13,7 +13,6 @@ const BEYOND_READERS: usize = 120;
 /// JSON levels of a value from which DynamoDB's own reader gives up; observed between 2,000 and 5,000 levels of
 /// lists, varying by region.
 const UNREADABLE: usize = 4_001;
-pub(super) const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
 const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
 const SEVERAL: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
 

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use super::Members;
-use super::fault::{self, Stop, stop};
+use super::fault::{self, Stop, TOO_DEEP, stop};
 use super::numbers::Numbers;
 use super::placeholders;
 use super::problems::{Problems, cut};
 use super::scan::Scan;
 use super::shape::{List, Map, Member, Named, Shape, Structure, Text, Total, Whole, Wording};
-use super::value::TOO_DEEP;
 use crate::json;
 use crate::{Code, Error};
 

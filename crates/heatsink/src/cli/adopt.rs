@@ -1,76 +1,27 @@
 //! `heatsink adopt TABLE`: brings a table with items under its rules, or back out: its own keys while nobody else uses it, those of its
 //! indexes while clients go on. Or puts it on record as it lies ([`as_it_lies`]).
 
+mod args;
 mod as_it_lies;
+mod dialogue;
 
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Survey};
 use heatsink_control::Rules;
-use heatsink_control::adopt::{AdoptError, Adoption, Direction, Options, Survey};
 use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
-use super::open::{not_answered, open_existing};
+use super::open::open_existing;
 use super::progress::Bar;
-use super::{Output, print, rules};
-use crate::exit::{Exit, without_numbers};
+use super::rules;
+use crate::exit::Exit;
+pub use args::Args;
+use dialogue::{ask, exit, not_begun, say};
 
 /// How many items are read and moved at once. Of the moves, each one transaction, a claim lets eleven go at once; an upstream ten milliseconds
 /// away then moves some thousand items per second.
 const CONCURRENCY: usize = 32;
-
-/// What `adopt` takes.
-#[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
-pub struct Args {
-    /// The table
-    table: String,
-    /// The rules to bring it under [default: heatsink.toml in the working directory]
-    #[arg(long, value_name = "FILE")]
-    rules: Option<PathBuf>,
-    /// The table lies in this file
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
-    /// The table lies at the DynamoDB endpoint at this URL
-    #[arg(long, value_name = "URL")]
-    upstream: Option<String>,
-    /// Bring every item back to its logical key and take the table off the record
-    #[arg(long)]
-    back: bool,
-    /// With --back: take the table off the record and leave every item under its physical key, for code that goes on to shard
-    /// by hand. Only where the rules were templates
-    #[arg(long, requires = "back")]
-    keep_keys: bool,
-    /// Put the table on record and leave every item where it lies: for a table whose items lie already as the rules say, such as a copy of a
-    /// sharded one
-    #[arg(long, conflicts_with_all = ["back", "as_logical_keys"])]
-    as_it_lies: bool,
-    /// The same with the record of another table, by its name or id: for a copy restored from a backup. `none`: the record that the name has
-    /// is of another table, and says nothing of this one
-    #[arg(long, value_name = "ID|NAME", conflicts_with_all = ["back", "as_it_lies"])]
-    records_from: Option<String>,
-    /// Take keys that are written like shards as keys of clients, though they lie just where the rule puts them
-    #[arg(long, conflicts_with = "back")]
-    as_logical_keys: bool,
-    /// Say what would be moved; change nothing
-    #[arg(long)]
-    dry_run: bool,
-    /// Do not ask
-    #[arg(long, short)]
-    yes: bool,
-    /// How the result is printed on stdout
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-}
-
-impl Args {
-    /// Whether another table's record is taken over.
-    fn copies_record(&self) -> bool {
-        self.records_from.as_deref().is_some_and(|from| from != "none")
-    }
-}
 
 /// Runs it. Exit 0 when it is done; 64 when it cannot be done as asked; 69 when the store did not answer and nothing was begun; 1 when items
 /// stand in the way or it stopped on the way.
@@ -246,50 +197,4 @@ fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
         )
     };
     ask(args, &about)
-}
-
-/// Asks whether that is as it should be, unless `--yes` has said so.
-fn ask(args: &Args, about: &str) -> Result<(), Exit> {
-    if args.yes {
-        return Ok(());
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(Exit::usage(format!(
-            "there is no terminal to ask on; say --yes if this is as it should be. {about}"
-        )));
-    }
-    let mut err = std::io::stderr().lock();
-    write!(err, "{about}\nGo on? [y/N] ")?;
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
-        Ok(())
-    } else {
-        Err(Exit::usage("not confirmed; nothing was changed"))
-    }
-}
-
-fn exit(error: AdoptError) -> Exit {
-    match error {
-        AdoptError::Usage(_) => Exit::usage(error.to_string()),
-        AdoptError::Failed(_) => Exit::failed(error.to_string()),
-        // Run again, it goes on where it stopped.
-        AdoptError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
-    }
-}
-
-/// A store that fails before anything is begun: there is nothing to go on with.
-fn not_begun(error: AdoptError) -> Exit {
-    match error {
-        AdoptError::Store(error) => not_answered("nothing was changed, because the store failed", &error),
-        other => exit(other),
-    }
-}
-
-fn say(output: Output, document: &serde_json::Value, text: &str) -> Result<(), Exit> {
-    match output {
-        Output::Json => print::json(document),
-        Output::Text => print::text(&format!("{text}\n")),
-    }
 }

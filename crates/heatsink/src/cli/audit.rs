@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use heatsink_control::{Control, DrawnWatch, Fencing};
+use heatsink_adopt::DrawnWatch;
+use heatsink_control::{Control, Fencing};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::{Env, RealEnv};
@@ -15,8 +16,10 @@ use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 
 use super::open::{not_answered, not_started, open_existing};
-use super::{Output, print, progress, rules, screen};
+use super::{print, progress, rules};
 use crate::exit::Exit;
+use crate::output::Output;
+use crate::screen;
 
 /// Parts of the table that are read in turn, so that a table that is not read whole is read in several places.
 const SEGMENTS: u64 = 8;

@@ -8,9 +8,10 @@ use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
 use super::open::{not_answered, open_existing};
+use super::print;
 use super::rules::{self, Found};
-use super::{Output, print};
 use crate::exit::Exit;
+use crate::output::Output;
 
 /// Tables of a rule that are listed; the rest is counted. JSON has all of them.
 const LISTED: usize = 8;

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use heatsink_env::RealEnv;
-use heatsink_examples::{SYSTEMS, System};
+use heatsink_systems::{SYSTEMS, System};
 use serde_json::json;
 
-use super::{Output, print, screen};
+use super::print;
 use crate::demo;
 use crate::exit::Exit;
+use crate::output::Output;
+use crate::screen;
 
 /// What `demo` takes.
 #[derive(Debug, clap::Args)]
@@ -68,7 +70,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         Some(Story::Votes) => "votes",
         Some(Story::OpsLog) => "ops-log",
     };
-    example(name, output)
+    system(name, output)
 }
 
 fn list(output: Output) -> Result<(), Exit> {
@@ -107,8 +109,8 @@ fn leaderboard(args: &Leaderboard, output: Output) -> Result<(), Exit> {
     }
 }
 
-/// Runs one of the example systems, which fails when an answer is not what it has to be.
-fn example(name: &str, output: Output) -> Result<(), Exit> {
+/// Runs one of the systems, which fails when an answer is not what it has to be.
+fn system(name: &str, output: Output) -> Result<(), Exit> {
     let named = |system: &&System| system.name == name;
     let system =
         SYSTEMS.iter().find(named).ok_or_else(|| Exit::usage(format!("no demo is called {name}")))?;

@@ -14,8 +14,10 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 
 use super::open::{not_started, open_existing};
-use super::{Output, print, rules, screen};
+use super::{print, rules};
 use crate::exit::{Exit, in_words};
+use crate::output::Output;
+use crate::screen;
 
 /// What `explain` takes.
 #[derive(Debug, clap::Args)]

@@ -8,8 +8,9 @@ use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
 use super::open::{not_answered, open_existing};
-use super::{Output, print, rules};
+use super::{print, rules};
 use crate::exit::Exit;
+use crate::output::Output;
 
 /// What `freeze` takes.
 #[derive(Debug, clap::Args)]

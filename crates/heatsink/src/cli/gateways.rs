@@ -9,8 +9,10 @@ use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
 use super::open::{not_answered, open_existing};
-use super::{Output, print, rules, screen};
+use super::{print, rules};
 use crate::exit::Exit;
+use crate::output::Output;
+use crate::screen;
 
 /// What `gateways` takes.
 #[derive(Debug, clap::Args)]

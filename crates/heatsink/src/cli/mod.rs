@@ -14,21 +14,22 @@ mod partitions;
 mod print;
 mod progress;
 mod rules;
-pub mod screen;
 mod serve;
 mod shards;
 #[cfg(feature = "simulate")]
 mod simulate;
+mod store;
 mod verify;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
 
 use crate::exit::{Exit, Kind};
+use crate::output::Output;
 
 /// Makes hot DynamoDB partition keys disappear.
 #[derive(Debug, Parser)]
@@ -91,16 +92,6 @@ impl Command {
             Command::Completions(_) => Output::Text,
         }
     }
-}
-
-/// How results are printed on stdout, and errors on stderr.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// For people.
-    #[default]
-    Text,
-    /// One JSON document; errors as one line of JSON.
-    Json,
 }
 
 /// Reads the arguments and runs what they ask for.

@@ -7,7 +7,7 @@ use heatsink_control::StartError;
 use heatsink_dynamo::Error;
 use heatsink_env::Env;
 
-use super::serve::store::{self, Opened};
+use super::store::{self, Opened};
 use crate::exit::{Exit, without_numbers};
 
 /// The file, which must exist, or the endpoint at the URL. Without partitions: the operator's own work is not throttled.

@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{Output, address, print};
+use super::{address, print};
 use crate::exit::{Exit, in_words};
+use crate::output::Output;
 
 /// Longest wait for the server.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -7,8 +7,8 @@ use std::io::{ErrorKind, Write};
 
 use serde::Serialize;
 
-use super::screen;
 use crate::exit::Exit;
+use crate::screen;
 
 /// Text for people. Lines that are longer than the screen are wrapped where its width is known.
 pub fn text(text: &str) -> Result<(), Exit> {

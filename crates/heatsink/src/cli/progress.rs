@@ -1,10 +1,10 @@
 //! Progress on stderr: only where that is a terminal, and never under `--output json`, so that stderr holds nothing but log lines and the
 //! error there.
 
-use heatsink_control::adopt::{Phase, Watch};
+use heatsink_adopt::{Phase, Watch};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
-use super::Output;
+use crate::output::Output;
 
 /// A bar over `length` steps, or a counter where that is not known. It goes away at the end, and when a command fails.
 pub fn bar(output: Output, length: Option<u64>, template: &str) -> ProgressBar {

@@ -4,7 +4,6 @@ mod banner;
 mod descriptors;
 mod recorder;
 mod signals;
-pub(super) mod store;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,8 +20,9 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::rules::Found;
-use super::{Output, address, open, rules};
+use super::{address, open, rules, store};
 use crate::exit::{Exit, in_words};
+use crate::output::Output;
 use signals::Signals;
 
 /// What `serve` takes.

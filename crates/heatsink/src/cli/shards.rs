@@ -4,8 +4,10 @@ use comfy_table::ColumnConstraint;
 use heatsink_heat::{Advice, Asked, Cause, DEFAULT_RISK, Row, advise};
 use serde_json::json;
 
-use super::{Output, print, screen};
+use super::print;
 use crate::exit::Exit;
+use crate::output::Output;
+use crate::screen;
 
 /// What `shards` takes.
 #[derive(Debug, clap::Args)]

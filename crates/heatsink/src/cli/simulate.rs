@@ -8,8 +8,10 @@ use heatsink_simulate::numbers::{grouped, percent};
 use heatsink_simulate::scenario::Loaded;
 use heatsink_simulate::{Report, shipped, simulate};
 
-use super::{Output, print, progress, screen};
+use super::{print, progress};
 use crate::exit::{Exit, in_words};
+use crate::output::Output;
+use crate::screen;
 
 /// What `simulate` takes.
 #[derive(Debug, clap::Args)]

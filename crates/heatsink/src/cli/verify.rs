@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use heatsink_control::verify::{Class, Findings, Repaired, Verification, VerifyError};
+use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
 use heatsink_env::{Env, RealEnv};
 use heatsink_layout::{Bucket, Granularity};
 use serde_json::{Value as Json, json};
 
 use super::open::{not_answered, open_existing};
+use super::print;
 use super::progress::Bar;
 use super::rules;
-use super::{Output, print};
 use crate::exit::{Exit, without_numbers};
+use crate::output::Output;
 
 /// Items a second that are read of an upstream where no rate is given. Items of 1 KB then cost 500 read units a second.
 const UPSTREAM_RATE: u64 = 2_000;

@@ -6,7 +6,7 @@ use heatsink_env::Env;
 use heatsink_physics::PartitionSnapshot;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::Output;
+use crate::output::Output;
 
 /// How many partitions are shown.
 const SHOWN: usize = 12;

@@ -6,7 +6,6 @@
 //! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`).
 
 mod bars;
-mod collide;
 mod report;
 mod stage;
 mod workload;
@@ -19,8 +18,8 @@ use heatsink_env::Env;
 use heatsink_load::{Rate, Report, Span, Work, open_loop};
 use heatsink_physics::PARTITION_WRITES;
 
-use crate::cli::Output;
 use crate::exit::Exit;
+use crate::output::Output;
 use bars::Bars;
 use report::{Game, Games, Odds, Phase, Settings};
 use stage::Stage;
@@ -193,5 +192,5 @@ fn meetings(stage: &Stage, shards: u16, game: &str) -> Vec<Vec<usize>> {
         .map(|key| heatsink_physics::position(&key))
         .collect();
     let firsts: Vec<u64> = stage.partitions().iter().map(|partition| partition.first).collect();
-    collide::meetings(&positions, &firsts)
+    heatsink_heat::sharing_a_partition(&positions, &firsts)
 }

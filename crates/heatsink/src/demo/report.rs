@@ -3,7 +3,7 @@
 use heatsink_load::Report;
 use serde::Serialize;
 
-use crate::cli::screen;
+use crate::screen;
 
 /// One phase: the same load before or after.
 #[derive(Clone, Debug, Serialize)]

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-use heatsink_control::adopt::Direction;
+use heatsink_adopt::Direction;
 use heatsink_dynamo::{Code, Error, Operation as Wire, Outcome};
 use serde_json::{Value as Json, json};
 

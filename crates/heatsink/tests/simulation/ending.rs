@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use heatsink_control::adopt::{AdoptError, Direction};
+use heatsink_adopt::{AdoptError, Direction};
 use heatsink_dynamo::{Code, Error};
 use heatsink_history::{Operation, State};
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use futures::FutureExt;
 use futures::future::{LocalBoxFuture, join, join_all};
-use heatsink_control::adopt::Direction;
+use heatsink_adopt::Direction;
 use heatsink_dynamo::{Code, Error, Operation as Wire, Outcome};
 use heatsink_history::{Answer, Operation, Value};
 use serde_json::{Value as Json, json};

@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use futures::future::{join, join_all};
-use heatsink_control::adopt::Direction;
+use heatsink_adopt::Direction;
 use heatsink_dynamo::Operation as Wire;
 use heatsink_history::Operation;
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use futures::future::{FutureExt, LocalBoxFuture, join_all};
-use heatsink_control::adopt::{AdoptError, Direction};
+use heatsink_adopt::{AdoptError, Direction};
 use heatsink_dynamo::Operation as Wire;
 use heatsink_history::{Operation, Value};
 

@@ -17,9 +17,7 @@ use futures::channel::oneshot;
 use futures::executor::LocalPool;
 use futures::future::{Either, select};
 use futures::task::LocalSpawnExt;
-use heatsink_control::adopt::{
-    AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Report, Watch,
-};
+use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Report, Watch};
 use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::Env;

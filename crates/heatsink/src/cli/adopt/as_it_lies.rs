@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use heatsink_control::adopt::{AsItLies, Layouts, Recorded};
+use heatsink_adopt::{AsItLies, Layouts, Recorded};
 use heatsink_control::{Fencing, Rules};
 use heatsink_env::Env;
 use heatsink_store::Store;
 
-use super::{Args, ask, exit, not_begun, say};
+use super::args::Args;
+use super::dialogue::{ask, exit, not_begun, say};
 use crate::cli::progress::Bar;
 use crate::exit::Exit;
 

@@ -4,20 +4,11 @@ use std::net::SocketAddr;
 
 use serde_json::json;
 
+use crate::cli::print;
 use crate::cli::rules::Found;
-use crate::cli::{Output, print};
+use crate::cli::store::Place;
 use crate::exit::Exit;
-
-/// Where the data lies.
-pub enum Place {
-    /// In this process.
-    Memory,
-    /// In a file.
-    File(String),
-    /// In another DynamoDB endpoint.
-    #[cfg_attr(not(feature = "upstream"), allow(dead_code, reason = "constructed by that feature"))]
-    Upstream(String),
-}
+use crate::output::Output;
 
 /// Rules that are printed; of a longer file the rest is counted.
 const SHOWN: usize = 20;

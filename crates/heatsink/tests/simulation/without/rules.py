@@ -17,9 +17,9 @@ MADE = "crates/control/src/made.rs"
 REGISTRY = "crates/control/src/registry.rs"
 RESOLVE = "crates/control/src/resolve.rs"
 TOUCH = "crates/control/src/touch.rs"
-TURN = "crates/control/src/adopt/turn.rs"
-ADOPT = "crates/control/src/adopt/mod.rs"
-UNDER_WAY = "crates/control/src/under_way.rs"
+TURN = "crates/adopt/src/turn.rs"
+ADOPT = "crates/adopt/src/adoption.rs"
+INNER = "crates/control/src/inner.rs"
 MEMBER = "crates/fence/src/member.rs"
 ROLL = "crates/fence/src/roll.rs"
 STEP = "crates/fence/src/step.rs"
@@ -314,7 +314,7 @@ RULES = (
     Rule(
         "intent-left-alone",
         "what another gateway has begun is left to it",
-        ((UNDER_WAY, "Ok(list.iter().any(", "Ok(!LEFT_OUT && list.iter().any("),),
+        ((INNER, "Ok(list.iter().any(", "Ok(!LEFT_OUT && list.iter().any("),),
         unseen="Who takes over makes a first touch, with its steps, and the maker binds the name again: it saves that, and nothing here rests on it",
     ),
     Rule(

@@ -1,0 +1,282 @@
+//! Puts a table on record whose items lie where the layouts put them already: a copy of a sharded table, or one that was made again and
+//! filled from one. The layouts are those of the rules, or those that another table has on record. No item is written.
+//!
+//! Every item is read first, and each must be at its place. Buckets are entered in the directory on the way, because the directory knows them
+//! by the table's id, and this is another table.
+//!
+//! Not here: bringing items to their places (`adoption`).
+
+use std::sync::Arc;
+
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::{Changer, Fencing, Record, Rules, State, Wish};
+use heatsink_env::Env;
+use heatsink_layout::{Strategy, Table, TableLayouts};
+use heatsink_store::Store;
+use serde::Serialize;
+
+use crate::eligible;
+use crate::item::{Attributes, Ground};
+use crate::on_record::{tag, taken_over};
+use crate::place::Lies;
+use crate::survey::Survey;
+use crate::terms::{AdoptError, Phase, Watch};
+use crate::walk::Walk;
+
+/// Where the layouts come from.
+#[derive(Clone, Copy, Debug)]
+pub enum Layouts<'a> {
+    /// The rules.
+    Of(&'a Rules),
+    /// What the registry has on record of the table with this name or id.
+    RecordedFor(&'a str),
+}
+
+/// Such a recording, made ready.
+pub struct AsItLies {
+    changer: Changer,
+    registry: Registry,
+    described: Described,
+    layouts: TableLayouts,
+    from: Option<String>,
+}
+
+/// What was put on record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recorded {
+    /// The table.
+    pub table: String,
+    /// Its id.
+    pub id: String,
+    /// The id of the table whose record it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The layouts, in words.
+    pub layouts: String,
+    /// The attributes of index keys that hold plain values: they are not on record, and wait for `heatsink adopt`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<String>,
+    /// Its items, each at its place. Parts of counters are not counted.
+    pub items: u64,
+    /// Whether it is on record now; `false` after a dry run.
+    pub recorded: bool,
+}
+
+/// What was found of one index key.
+#[derive(Default)]
+struct IndexKeys {
+    name: String,
+    spread: u64,
+    plain: u64,
+}
+
+impl AsItLies {
+    /// Looks whether `table` can be put on record so. Changes nothing.
+    ///
+    /// # Errors
+    /// [`AdoptError::Usage`] with the reason why not.
+    pub async fn prepare(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        layouts: Layouts<'_>,
+        table: &str,
+        fencing: Fencing,
+    ) -> Result<Self, AdoptError> {
+        let registry = Registry::new(store, env, &fencing.registry);
+        let changer = Changer::new(registry.clone(), fencing);
+        let described = eligible::usable(&registry, table).await?;
+        let usage = |problem: String| Err(AdoptError::Usage(problem));
+        if registry.read(&described.schema.id).await?.is_some() {
+            return usage(format!(
+                "Table {table} is on record already. `heatsink verify {table}` says whether its items lie as the record says"
+            ));
+        }
+        let (layouts, from) = match layouts {
+            Layouts::Of(rules) => match rules.wish(&described.schema) {
+                Wish::Sharded(layouts) => (layouts, None),
+                Wish::Impossible(reason) => return usage(reason),
+                Wish::Whole => return usage(format!("The rules keep every key of table {table} whole")),
+                Wish::Unmentioned { skipped } if skipped.is_empty() => {
+                    return usage(format!("No rule is for table {table}"));
+                }
+                Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
+            },
+            Layouts::RecordedFor(named) => {
+                let record = original(&registry, named).await?;
+                (record.layouts, Some(record.id))
+            }
+        };
+        Ok(AsItLies { registry, changer, described, layouts, from })
+    }
+
+    /// The layouts in words.
+    pub fn layouts(&self) -> String {
+        self.layouts.to_string()
+    }
+
+    /// The id of the table whose record it gets.
+    pub fn from(&self) -> Option<&str> {
+        self.from.as_deref()
+    }
+
+    /// Reads every item, and puts the table on record if each is at its place; not where this is a dry run.
+    ///
+    /// # Errors
+    /// [`AdoptError::Failed`] with the items that are not. The table is not on record then.
+    pub async fn run(self, dry_run: bool, watch: &dyn Watch) -> Result<Recorded, AdoptError> {
+        let schema = &self.described.schema;
+        let ground = Ground { table: Arc::new(Table::new(schema.clone(), Arc::new(self.layouts.clone()))) };
+        if !dry_run {
+            self.changer.begin_patiently().await?;
+            self.registry.make_directory(&self.layouts).await?;
+        }
+        let waiting = self.read(&ground, dry_run, watch).await?;
+        let (items, waiting) = waiting;
+        let layouts = self.layouts.without(&waiting);
+        if layouts.is_empty() {
+            return Err(AdoptError::Usage(format!(
+                "No key of table {0} is spread: bring it under its rules with `heatsink adopt {0}`",
+                schema.name
+            )));
+        }
+        let recorded = Recorded {
+            table: schema.name.clone(),
+            id: schema.id.clone(),
+            from: self.from.clone(),
+            layouts: layouts.to_string(),
+            waiting,
+            items,
+            recorded: !dry_run,
+        };
+        if dry_run {
+            return Ok(recorded);
+        }
+        let record = self.registry.first_record(&self.described, layouts, true);
+        let entry = self.registry.entry(&schema.name).await?;
+        if self.registry.create(entry.as_ref(), &record).await? != record {
+            return Err(taken_over(&schema.name));
+        }
+        self.changer.announce(&record.name, record.version).await?;
+        tag(&self.registry, &self.described).await;
+        Ok(recorded)
+    }
+
+    /// Reads every item: how many there are, and which attributes hold plain values alone.
+    async fn read(
+        &self,
+        ground: &Ground,
+        dry_run: bool,
+        watch: &dyn Watch,
+    ) -> Result<(u64, Vec<String>), AdoptError> {
+        watch.phase(Phase::Looking, None);
+        let mut found = Survey::default();
+        let mut keys: Vec<IndexKeys> = Vec::new();
+        let mut entered = Vec::new();
+        let mut walk = Walk::new(&self.registry, &ground.table.name);
+        while let Some(page) = walk.page().await? {
+            for item in &page {
+                let key = ground.key(item)?;
+                match ground.lies(&key, item)? {
+                    Lies::AtItsPlace => found.items += 1,
+                    Lies::Part(_) => {}
+                    Lies::Elsewhere(place) => {
+                        let place = String::from_utf8_lossy(&place);
+                        found.refuse(ground, item, &format!("by the record it would lie under {place:?}"));
+                    }
+                    Lies::Foreign(why) => found.refuse(ground, item, &why),
+                }
+                see_index_keys(ground, item, &mut keys, &mut found)?;
+                if !dry_run && key != entered {
+                    self.enter(ground, &key).await?;
+                    entered = key;
+                }
+                watch.passed(1);
+            }
+        }
+        for mixed in keys.iter().filter(|key| key.spread > 0 && key.plain > 0) {
+            found.refused += mixed.plain;
+            found.refusals.push(format!(
+                "{} values of {} are plain, and {} are spread",
+                mixed.plain, mixed.name, mixed.spread
+            ));
+        }
+        if found.refused > 0 {
+            let table = &ground.table.name;
+            return Err(AdoptError::Failed(format!(
+                "Table {table} was not put on record: not every item lies as {} says.\n{}",
+                if self.from.is_some() { "the record" } else { "the rule" },
+                found.refusal(table)
+            )));
+        }
+        let plain = keys.into_iter().filter(|key| key.plain > 0).map(|key| key.name);
+        Ok((found.items, plain.collect()))
+    }
+
+    /// Enters the bucket of a physical key in the directory. Buckets of templates are looked for, since other code begins them too.
+    async fn enter(&self, ground: &Ground, key: &[u8]) -> Result<(), AdoptError> {
+        let (logical, slot) = ground.table.decode(key);
+        let Some(bucket) = slot.and_then(|slot| slot.bucket) else { return Ok(()) };
+        if ground.table.layouts().of(logical).is_some_and(|layout| layout.strategy != Strategy::None) {
+            self.registry.enter_bucket(&ground.table, logical, bucket).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Takes in the forms of an item's index keys.
+fn see_index_keys(
+    ground: &Ground,
+    item: &Attributes,
+    keys: &mut Vec<IndexKeys>,
+    found: &mut Survey,
+) -> Result<(), AdoptError> {
+    for held in ground.held(item, true)? {
+        let name = &held.key.attribute().name;
+        let at = keys.iter().position(|known| known.name == *name).unwrap_or_else(|| {
+            keys.push(IndexKeys { name: name.clone(), ..IndexKeys::default() });
+            keys.len() - 1
+        });
+        let Some(known) = keys.get_mut(at) else { continue };
+        let is_new = held.new.as_ref() == Ok(&held.stored);
+        match (is_new, held.stored == held.old) {
+            // Its shard is 0: it says nothing.
+            (true, true) => {}
+            (true, false) => known.spread += 1,
+            (false, true) => known.plain += 1,
+            (false, false) => {
+                let stored = String::from_utf8_lossy(&held.stored);
+                found.refuse(ground, item, &format!("its {name} is {stored:?}, which the rule never writes"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The one record of that name or id.
+async fn original(registry: &Registry, named: &str) -> Result<Record, AdoptError> {
+    let mut records = registry.named(named).await?;
+    let Some(record) = records.pop() else {
+        return Err(AdoptError::Usage(format!(
+            "{} has no record of a table with the name or id {named}",
+            registry.name()
+        )));
+    };
+    if !records.is_empty() {
+        let mut ids = vec![record.id];
+        ids.extend(records.into_iter().map(|record| record.id));
+        return Err(AdoptError::Usage(format!(
+            "{} has records of several tables named {named}; say which by its id: {}",
+            registry.name(),
+            ids.join(", ")
+        )));
+    }
+    if record.state != State::Active {
+        return Err(AdoptError::Usage(format!(
+            "The record of table {} ({}) says that `heatsink adopt` is under way. A copy of it holds moved and unmoved items side by side; end that \
+             first, and copy the table then",
+            record.name, record.id
+        )));
+    }
+    Ok(record)
+}

@@ -1,0 +1,49 @@
+//! Which tables can be put on record at all, whatever rules or records say of their keys.
+
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::tags;
+use heatsink_layout::DIRECTORY;
+
+use crate::terms::AdoptError;
+
+/// A table of clients that is there and can be used.
+///
+/// # Errors
+/// [`AdoptError::Usage`] for any other, and for one that another registry has on record.
+pub(crate) async fn usable(registry: &Registry, table: &str) -> Result<Described, AdoptError> {
+    let usage = |problem: String| Err(AdoptError::Usage(problem));
+    if [registry.name(), DIRECTORY].contains(&table) {
+        return usage(format!("{table} is Heatsink's own table"));
+    }
+    let Some(described) = registry.describe(table).await? else {
+        return usage(format!("There is no table {table}"));
+    };
+    if described.status != "ACTIVE" && !described.status.is_empty() {
+        return usage(format!("Table {table} is {}; wait until it is ACTIVE", described.status));
+    }
+    match tags::foreign(registry, &described).await? {
+        Some(problem) => usage(problem),
+        None => Ok(described),
+    }
+}
+
+/// Why a table is not adopted whose name is on record under another id; `None` where it is not.
+pub(crate) async fn named_before(
+    registry: &Registry,
+    name: &str,
+    id: &str,
+) -> Result<Option<String>, AdoptError> {
+    let records = registry.named(name).await?;
+    let before: Vec<String> =
+        records.into_iter().filter(|record| record.name == name).map(|record| record.id).collect();
+    Ok((!before.is_empty()).then(|| {
+        let ids = before.join(", ");
+        format!(
+            "The name {name} is on record for a table with another id ({ids}); this one has the id {id}. Say whose records hold: if it is a copy of \
+             that table, such as one restored from a backup, `heatsink adopt {name} --records-from {}`; if it is a new table whose items are under \
+             their logical keys, `heatsink adopt {name} --records-from none`",
+            before.first().map_or("ID", String::as_str)
+        )
+    }))
+}

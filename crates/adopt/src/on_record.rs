@@ -1,0 +1,43 @@
+//! How an adoption changes what is on record of its table: its state, and the tag that names the registry.
+
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::{Record, State, tags};
+
+use crate::terms::AdoptError;
+
+/// Puts the next state on record.
+///
+/// # Errors
+/// The store's own, and that another run has taken over: the record is not `from` any more.
+pub(crate) async fn write(registry: &Registry, from: &Record, state: State) -> Result<Record, AdoptError> {
+    let to = Record { state, version: from.version + 1, ..from.clone() };
+    if registry.replace(from, &to).await? { Ok(to) } else { Err(taken_over(&from.name)) }
+}
+
+/// The error of a run that finds another record than the one it wrote.
+pub(crate) fn taken_over(table: &str) -> AdoptError {
+    AdoptError::Failed(format!(
+        "Another run of `heatsink adopt {table}`, or a gateway, changed the registry's record of table {table} meanwhile"
+    ))
+}
+
+/// Tags a table that went on record. It holds without the tag too.
+pub(crate) async fn tag(registry: &Registry, described: &Described) {
+    if let Err(error) = tags::claim(registry, described.arn.as_deref(), registry.name()).await {
+        tracing::warn!(
+            table = described.schema.name,
+            "the table could not be tagged with its registry: {error}"
+        );
+    }
+}
+
+/// Takes the tag off a table that is not on record any more.
+pub(crate) async fn untag(registry: &Registry, described: &Described) {
+    if let Err(error) = tags::release(registry, described.arn.as_deref()).await {
+        tracing::warn!(
+            table = described.schema.name,
+            "the tag with its registry could not be taken off: {error}"
+        );
+    }
+}

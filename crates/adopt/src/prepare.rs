@@ -1,0 +1,190 @@
+//! Makes an adoption ready: what is there, what is on record and what the rules say, held against each other. Changes nothing.
+//!
+//! Not here: what the items say (`survey`), carrying it out (`adoption`).
+
+use std::sync::Arc;
+
+use heatsink_control::registry::Registry;
+use heatsink_control::{Changer, Fencing, Record, Rules, State, Wish, agree, claim};
+use heatsink_env::Env;
+use heatsink_layout::{KeyLayout, Strategy, Table, TableLayouts};
+use heatsink_store::Store;
+
+use crate::adoption::Adoption;
+use crate::direction::Direction;
+use crate::eligible;
+use crate::item::Ground;
+use crate::terms::AdoptError;
+
+impl Adoption {
+    /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
+    ///
+    /// # Errors
+    /// [`AdoptError::Usage`] with the reason why not.
+    pub async fn prepare(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: &Rules,
+        table: &str,
+        direction: Direction,
+    ) -> Result<Self, AdoptError> {
+        Self::prepare_with(store, env, rules, table, direction, false).await
+    }
+
+    /// The same for a table whose name is on record under another id, where that record says nothing of it: it is another table, whose items are
+    /// under their logical keys.
+    ///
+    /// # Errors
+    /// As [`prepare`](Self::prepare).
+    pub async fn prepare_anew(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: &Rules,
+        table: &str,
+    ) -> Result<Self, AdoptError> {
+        Self::prepare_with(store, env, rules, table, Direction::Adopt, true).await
+    }
+
+    async fn prepare_with(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: &Rules,
+        table: &str,
+        direction: Direction,
+        anew: bool,
+    ) -> Result<Self, AdoptError> {
+        let registry = Registry::new(store, env, &rules.fence().registry);
+        let usage = |problem: String| Err(AdoptError::Usage(problem));
+        let described = eligible::usable(&registry, table).await?;
+        let record = registry.read(&described.schema.id).await?;
+        if direction == Direction::Adopt
+            && record.is_none()
+            && !anew
+            && let Some(problem) = eligible::named_before(&registry, table, &described.schema.id).await?
+        {
+            return usage(problem);
+        }
+        let (layouts, indexes) = match (direction, &record) {
+            (Direction::Back | Direction::Release, None) => {
+                return usage(format!(
+                    "Table {table} is not on record as sharded: there is nothing to bring back"
+                ));
+            }
+            (Direction::Release, Some(record)) => {
+                releasable(record).map_err(AdoptError::Usage)?;
+                (record.layouts.clone(), Vec::new())
+            }
+            (Direction::Back, Some(record)) => {
+                let indexes = match &record.state {
+                    State::Turning(turning) => turning.attributes.clone(),
+                    _ => record.layouts.attributes(),
+                };
+                if indexes.is_empty() && spread_counters(&record.layouts) {
+                    return usage(format!(
+                        "Table {table} holds counters ({}), whose parts would have to be summed into one item. Read each total and write it \
+                         to a table without the rule",
+                        record.layouts
+                    ));
+                }
+                (record.layouts.clone(), indexes)
+            }
+            (Direction::Adopt, record) => {
+                let wish = match record {
+                    Some(record) => rules.wish_recorded(&described.schema, &record.layouts).0,
+                    None => rules.wish(&described.schema),
+                };
+                let wished = match wish {
+                    Wish::Sharded(layouts) => layouts,
+                    Wish::Impossible(reason) => return usage(reason),
+                    Wish::Whole => {
+                        return usage(format!(
+                            "The rules keep every key of table {table} whole: there is nothing to adopt"
+                        ));
+                    }
+                    Wish::Unmentioned { skipped } if skipped.is_empty() => {
+                        return usage(format!("No rule is for table {table}"));
+                    }
+                    Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
+                };
+                match record {
+                    Some(record) if !agree(&wished, &record.layouts) => {
+                        return usage(format!(
+                            "The rules say {wished}; the registry's record of table {table} says {}. Bring it back first with --back",
+                            record.layouts
+                        ));
+                    }
+                    // What is under way comes to its end first, as it is on record.
+                    Some(Record { state: State::Turning(turning), layouts, .. }) => {
+                        (layouts.clone(), turning.attributes.clone())
+                    }
+                    Some(Record { state: State::Adopting(_) | State::Returning(_), layouts, .. }) => {
+                        (layouts.clone(), Vec::new())
+                    }
+                    Some(Record { layouts: recorded, .. }) => {
+                        let (layouts, new) = recorded.with_indexes(&wished);
+                        (layouts, new)
+                    }
+                    None if !wished.own().is_empty() => (wished.own(), Vec::new()),
+                    None => {
+                        let indexes = wished.attributes();
+                        (wished, indexes)
+                    }
+                }
+            }
+        };
+        if indexes.is_empty() && direction != Direction::Release && registry.expires(table).await? {
+            return usage(format!(
+                "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
+            ));
+        }
+        if direction != Direction::Release && !claim::is_possible(&registry).await? {
+            return usage(format!(
+                "The store of table {table} has no TransactWriteItems, without which a run that was killed could still change items after it was \
+                 run again"
+            ));
+        }
+        let ground = Ground { table: Arc::new(Table::new(described.schema.clone(), Arc::new(layouts))) };
+        let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "adopt"));
+        Ok(Adoption {
+            registry,
+            changer,
+            ground,
+            described,
+            direction,
+            record,
+            indexes,
+            keys_are_logical: false,
+        })
+    }
+}
+
+/// Whether some keys hold counters with more than one row.
+fn spread_counters(layouts: &TableLayouts) -> bool {
+    layouts.iter().any(|one| one.layout().counted().is_some() && one.layout().shards > 1)
+}
+
+/// Whether a table's items can stay where they are when it goes off the record, or why not.
+fn releasable(record: &Record) -> Result<(), String> {
+    let Record { name, layouts, state, .. } = record;
+    let own = layouts.own();
+    let by_hand = |one: &KeyLayout| one.layout().template().is_some();
+    if !own.iter().all(|one| by_hand(one) || one.layout().strategy == Strategy::None)
+        || !own.iter().any(by_hand)
+    {
+        return Err(format!(
+            "Table {name} is laid out by Heatsink's own suffixes ({layouts}), which nobody else reads: bring it back with --back alone"
+        ));
+    }
+    if !layouts.attributes().is_empty() {
+        return Err(format!(
+            "Keys of indexes of table {name} are spread ({}): bring them back first, with --back alone",
+            layouts.attributes().join(", ")
+        ));
+    }
+    match state {
+        State::Active => Ok(()),
+        _ => Err(format!(
+            "Table {name} is in the middle of `heatsink adopt`, so that some of its items have moved and some have not: end that first"
+        )),
+    }
+}

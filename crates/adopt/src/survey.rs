@@ -1,0 +1,215 @@
+//! Full reads of a table that change nothing: what an adoption would do and cannot do, and whether everything is at its place.
+
+use std::collections::HashSet;
+
+use heatsink_control::registry::Registry;
+use heatsink_dynamo::Error;
+use heatsink_dynamo::size::{MAX_ITEM, item_size};
+use heatsink_dynamo::value::read_item;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::direction::Direction;
+use crate::item::{Attributes, Checksum, Ground, Scalar, depth};
+use crate::recipe::Trial;
+use crate::sharded::Sharded;
+use crate::terms::{AdoptError, Watch, shown};
+use crate::walk::Walk;
+
+/// How many refused items are listed by key.
+const LISTED: usize = 20;
+
+/// What an adoption would do.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Survey {
+    /// Items in the table.
+    pub items: u64,
+    /// Items that have to move.
+    pub to_move: u64,
+    /// The most reserved suffixes that a logical key ends in: 0 unless the table holds keys that have to be escaped.
+    pub deepest: usize,
+    /// Items whose logical key ends in the reserved form and is stored escaped.
+    pub escaped: u64,
+    /// Items whose shard was drawn and whose primary key another item has too, in another shard: Queries show them all, and requests that name
+    /// one by its key are refused.
+    pub tied: u64,
+    /// Where shards are said to be drawn at random and follow from the sort key: by which recipe, and on how many items that was seen.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<String>,
+    /// Why the table seems to be sharded already, so that its keys are no logical keys: then it is not brought under its rules again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sharded_already: Option<String>,
+    /// The checksum over all items under their logical keys.
+    pub checksum: String,
+    /// Items that cannot be moved, or are not where they should be.
+    pub refused: u64,
+    /// The first of them, with the reason.
+    pub refusals: Vec<String>,
+}
+
+impl Survey {
+    /// Why nothing is moved, with the list.
+    pub fn refusal(&self, table: &str) -> String {
+        let more = self.refused.saturating_sub(u64::try_from(self.refusals.len()).unwrap_or(u64::MAX));
+        let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
+        format!(
+            "{} items of table {table} stand in the way; nothing was moved:\n  {}{more}",
+            self.refused,
+            self.refusals.join("\n  ")
+        )
+    }
+
+    pub(crate) fn refuse(&mut self, ground: &Ground, item: &Attributes, reason: &str) {
+        self.refused += 1;
+        if self.refusals.len() < LISTED {
+            self.refusals.push(format!("{}: {reason}", shown(&ground.primary_key(item))));
+        }
+    }
+}
+
+/// Reads a table from which nothing has been moved yet.
+pub(crate) async fn survey(
+    registry: &Registry,
+    ground: &Ground,
+    direction: Direction,
+    watch: &dyn Watch,
+) -> Result<Survey, AdoptError> {
+    let mut found = Survey::default();
+    let mut sum = Checksum::default();
+    // A hash of every key whose shard was drawn: some twenty bytes each.
+    let mut met = HashSet::new();
+    // Where items will lie. Only where a table was sharded by hand can two of them want one place.
+    let mut places = HashSet::new();
+    let mut trial = Trial::default();
+    let mut sharded = Sharded::default();
+    let mut walk = Walk::new(registry, &ground.table.name);
+    while let Some(page) = walk.page().await? {
+        for item in &page {
+            let key = ground.key(item)?;
+            let logical = ground.logical(&key, direction);
+            found.items += 1;
+            if ground.table.has_drawn() {
+                trial.see_stored(&ground.table, &key, ground.sort(item)?.as_ref().map(Scalar::key));
+            }
+            if ground.table.drawn(&key).is_some() && !met.insert(ground.identity(item, logical)) {
+                found.tied += 1;
+            }
+            if direction == Direction::Adopt {
+                sharded.see(ground, &key, item)?;
+            }
+            found.deepest = found.deepest.max(depth(&ground.table, logical));
+            found.escaped += u64::from(ground.table.is_reserved(logical));
+            let home = ground.home(&key, logical, item)?;
+            if let (true, Ok(home)) = (ground.by_hand(), &home) {
+                let place = if direction == Direction::Back { logical } else { home };
+                if !places.insert(ground.identity(item, place)) {
+                    let place = String::from_utf8_lossy(place);
+                    found.refuse(
+                        ground,
+                        item,
+                        &format!("another item with its sort key goes to {place:?} too"),
+                    );
+                }
+            }
+            match home {
+                Err(unplaced) => found.refuse(ground, item, &unplaced.to_string()),
+                Ok(home) if direction != Direction::Adopt => {
+                    if home != key {
+                        found.refuse(ground, item, "it is not at its place: somebody wrote past the gateway");
+                    }
+                    if direction == Direction::Back {
+                        found.to_move += u64::from(logical != key);
+                        if !ground.stands_alone(logical) {
+                            let logical = String::from_utf8_lossy(logical);
+                            let reason = format!(
+                                "its logical key {logical:?} would be read as a shard of another key on the way"
+                            );
+                            found.refuse(ground, item, &reason);
+                        }
+                    }
+                    sum.add(&ground.rekeyed(item, logical));
+                }
+                Ok(home) if home != key && logical != key => {
+                    // Only tables sharded by hand hold physical keys before.
+                    let reason = format!("by the rule it would lie under {}", String::from_utf8_lossy(&home));
+                    found.refuse(ground, item, &reason);
+                }
+                Ok(home) => {
+                    sum.add(&ground.rekeyed(item, logical));
+                    if home != key {
+                        found.to_move += 1;
+                        if let Some(reason) = no_room(ground, item, key.len(), home.len())? {
+                            found.refuse(ground, item, &reason);
+                        }
+                    }
+                }
+            }
+            watch.passed(1);
+        }
+    }
+    found.checksum = sum.text();
+    found.recipe = trial.advice();
+    found.sharded_already = sharded.verdict(&ground.table.name);
+    Ok(found)
+}
+
+/// Why an item cannot be stored under a key of `longer` bytes.
+fn no_room(ground: &Ground, item: &Attributes, key: usize, longer: usize) -> Result<Option<String>, Error> {
+    if longer > ground.longest_key() {
+        return Ok(Some(format!(
+            "with its shard suffix the key has {longer} bytes, and as the sort key of an index it may have {}",
+            ground.longest_key()
+        )));
+    }
+    let text = Json::Object(item.clone()).to_string();
+    // An item's text is never shorter than its size, so most items need no exact count.
+    if text.len() + (longer - key) <= MAX_ITEM {
+        return Ok(None);
+    }
+    let size = item_size(&read_item(text.as_bytes())?) + (longer - key);
+    let reason = format!("with its shard suffix the item has {size} bytes of at most {MAX_ITEM}");
+    Ok((size > MAX_ITEM).then_some(reason))
+}
+
+/// What lies in a table, and whether it is at its place.
+#[derive(Debug)]
+pub(crate) struct Count {
+    pub items: u64,
+    pub checksum: String,
+    pub misplaced: u64,
+    pub misplaced_first: Option<String>,
+}
+
+/// Reads a table from which everything has been moved. An item's home follows from its logical key, and a store holds one item per
+/// primary key; so when every item is at home none can be there twice, and equal counts and checksums say that none is missing.
+pub(crate) async fn count(
+    registry: &Registry,
+    ground: &Ground,
+    direction: Direction,
+    watch: &dyn Watch,
+) -> Result<Count, AdoptError> {
+    let mut found = Count { items: 0, checksum: String::new(), misplaced: 0, misplaced_first: None };
+    let mut sum = Checksum::default();
+    let mut walk = Walk::new(registry, &ground.table.name);
+    while let Some(page) = walk.page().await? {
+        for item in &page {
+            found.items += 1;
+            let key = ground.key(item)?;
+            let at_its_place = if direction == Direction::Back {
+                sum.add(item);
+                ground.stands_alone(&key)
+            } else {
+                let logical = ground.table.logical(&key);
+                sum.add(&ground.rekeyed(item, logical));
+                ground.home(&key, logical, item)?.ok().as_deref() == Some(&key[..])
+            };
+            if !at_its_place {
+                found.misplaced += 1;
+                found.misplaced_first.get_or_insert_with(|| shown(&ground.primary_key(item)));
+            }
+            watch.passed(1);
+        }
+    }
+    found.checksum = sum.text();
+    Ok(found)
+}

@@ -1,0 +1,338 @@
+//! The keys of indexes: brought under a rule, or back, while clients go on.
+//!
+//! An index's partition key is an attribute of its items, so nothing moves in the table: each item's value is rewritten in place, from
+//! plain to spread, if it still is what was read. What a client writes meanwhile is in the right form already.
+//!
+//! **Steps.** The record says how far it is, and before each step every gateway has acknowledged the one before. First every
+//! gateway reads both forms and writes the old one; then all write the new one and items are rewritten; then the record says that it is
+//! done. An interrupted run goes on where it stopped, in either direction.
+//!
+//! A plain value in the reserved form would be read as a spread one. Such values are looked for before the first step and after it, and
+//! gateways refuse to write them until the end.
+//!
+//! Not here: a table's own keys, whose items have to move (`adoption`); how a gateway reads two forms (`route`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::claim::{Claim, ClaimError, Written};
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::{Changer, Record, State, Turning};
+use heatsink_dynamo::size::{MAX_ITEM, item_size};
+use heatsink_dynamo::value::read_item;
+use heatsink_dynamo::{Code, Error};
+use heatsink_layout::TableLayouts;
+use serde_json::{Value as Json, json};
+
+use crate::direction::Direction;
+use crate::held::Held;
+use crate::item::{Attributes, Ground, NoKey, value};
+use crate::on_record::{tag, taken_over, untag, write};
+use crate::survey::Survey;
+use crate::terms::{AdoptError, Options, Phase, Report, Watch, shown};
+use crate::walk::Walk;
+
+/// One such adoption, made ready.
+pub(crate) struct Turnover<'a> {
+    pub registry: &'a Registry,
+    pub changer: &'a Changer,
+    /// The table with every layout of the rules and the record.
+    pub ground: &'a Ground,
+    pub described: &'a Described,
+    pub direction: Direction,
+    pub record: Option<&'a Record>,
+    /// What is turned.
+    pub attributes: &'a [String],
+}
+
+impl Turnover<'_> {
+    fn spreads(&self) -> bool {
+        self.direction == Direction::Adopt
+    }
+
+    fn table(&self) -> &str {
+        &self.ground.table.name
+    }
+
+    fn turning(&self) -> Option<&Turning> {
+        match &self.record?.state {
+            State::Turning(turning) => Some(turning),
+            _ => None,
+        }
+    }
+
+    /// Carries it out.
+    pub async fn run(self, options: Options, watch: &dyn Watch) -> Result<Report, AdoptError> {
+        let spreads = self.spreads();
+        let (mut record, mut turning) = self.begin(watch).await?;
+        let claim = Claim::take(self.registry, &record, options.concurrency).await?;
+        let mut rewritten = 0;
+        if turning.touched || spreads {
+            if !turning.writes_new {
+                self.settle(&record, watch).await?;
+                if !turning.touched {
+                    let survey = self.survey(watch).await?;
+                    if survey.refused > 0 {
+                        let refusal = survey.refusal(self.table());
+                        let way = format!("`heatsink adopt {} --back` takes it off the record", self.table());
+                        return Err(AdoptError::Failed(format!("{refusal}\n{way}")));
+                    }
+                }
+                turning = Turning { writes_new: true, touched: true, ..turning };
+                record = write(self.registry, &record, State::Turning(turning.clone())).await?;
+            }
+            self.settle(&record, watch).await?;
+            rewritten = self.pass(&claim, &record, &turning, options.concurrency, watch).await?;
+            self.verify(&turning, watch).await?;
+        }
+        claim.end().await?;
+        self.finish(&record).await?;
+        Ok(Report {
+            table: self.table().to_owned(),
+            direction: self.direction,
+            indexes: self.attributes.to_vec(),
+            already: false,
+            items: turning.items,
+            moved: rewritten,
+            tied: 0,
+            recipe: None,
+            checksum: String::new(),
+        })
+    }
+
+    /// Waits until every gateway keeps to the record, and nothing is under way that was planned before.
+    async fn settle(&self, record: &Record, watch: &dyn Watch) -> Result<(), AdoptError> {
+        watch.phase(Phase::Settling, None);
+        self.changer.announce(&record.name, record.version).await?;
+        Ok(())
+    }
+
+    /// Puts the first step on record, or takes an interrupted run over and turns it round if it went the other way.
+    async fn begin(&self, watch: &dyn Watch) -> Result<(Record, Turning), AdoptError> {
+        let run = self.registry.env().random();
+        let spreads = self.spreads();
+        if let (Some(record), Some(turning)) = (self.record, self.turning()) {
+            let writes_new = turning.writes_new && turning.spreads == spreads;
+            let turning = Turning { spreads, writes_new, run, ..turning.clone() };
+            return Ok((write(self.registry, record, State::Turning(turning.clone())).await?, turning));
+        }
+        let survey = self.survey(watch).await?;
+        if survey.refused > 0 {
+            return Err(AdoptError::Failed(survey.refusal(self.table())));
+        }
+        let turning = Turning {
+            attributes: self.attributes.to_vec(),
+            spreads,
+            writes_new: false,
+            touched: !spreads,
+            items: survey.items,
+            run,
+        };
+        let state = State::Turning(turning.clone());
+        let layouts = TableLayouts::clone(self.ground.table.layouts());
+        if let Some(record) = self.record {
+            let record = Record { layouts, adopted: true, ..record.clone() };
+            return Ok((write(self.registry, &record, state).await?, turning));
+        }
+        let record = Record { state, ..self.registry.first_record(self.described, layouts, true) };
+        let entry = self.registry.entry(&record.name).await?;
+        if self.registry.create(entry.as_ref(), &record).await? != record {
+            return Err(self.taken_over());
+        }
+        tag(self.registry, self.described).await;
+        Ok((record, turning))
+    }
+
+    /// Takes the turn off the record: what was spread stays on it, what was brought back goes.
+    async fn finish(&self, record: &Record) -> Result<(), AdoptError> {
+        let layouts =
+            if self.spreads() { record.layouts.clone() } else { record.layouts.without(self.attributes) };
+        if !layouts.is_empty() {
+            write(self.registry, &Record { layouts, ..record.clone() }, State::Active).await?;
+        } else if self.registry.remove(record).await? {
+            untag(self.registry, self.described).await;
+        } else {
+            return Err(self.taken_over());
+        }
+        self.changer.make_known(&record.name, record.version + 1).await?;
+        Ok(())
+    }
+
+    fn taken_over(&self) -> AdoptError {
+        taken_over(self.table())
+    }
+
+    /// Rewrites every item whose value is in the old form. Returns how many.
+    async fn pass(
+        &self,
+        claim: &Claim,
+        record: &Record,
+        turning: &Turning,
+        concurrency: usize,
+        watch: &dyn Watch,
+    ) -> Result<u64, AdoptError> {
+        watch.phase(Phase::Moving, Some(turning.items));
+        let rewritten = AtomicU64::new(0);
+        let mut walk = Walk::new(self.registry, self.table());
+        while let Some(page) = walk.page().await? {
+            if self.registry.read(&record.id).await?.as_ref() != Some(record) {
+                return Err(self.taken_over());
+            }
+            stream::iter(page)
+                .map(Ok::<Attributes, AdoptError>)
+                .try_for_each_concurrent(concurrency.max(1), |item| {
+                    let rewritten = &rewritten;
+                    async move {
+                        let mut any = false;
+                        for held in self.held(&item)? {
+                            any |= self.rewrite(claim, &item, held).await?;
+                        }
+                        rewritten.fetch_add(u64::from(any), Ordering::Relaxed);
+                        watch.passed(1);
+                        Ok(())
+                    }
+                })
+                .await?;
+        }
+        Ok(rewritten.into_inner())
+    }
+
+    /// Rewrites a value, unless somebody else wrote to the item meanwhile: then it is in the new form already, or gone.
+    async fn rewrite(&self, claim: &Claim, item: &Attributes, held: Held<'_>) -> Result<bool, AdoptError> {
+        let stop = |problem: &str| {
+            let key = shown(&self.ground.primary_key(item));
+            AdoptError::Failed(format!(
+                "The item {key} of table {}: {problem}. Run this again once that is mended",
+                self.table()
+            ))
+        };
+        let new = held.new.clone().map_err(|problem| stop(&problem))?;
+        if held.stored == new {
+            return Ok(false);
+        }
+        let attribute = held.key.attribute();
+        if held.stored != held.old {
+            let stored = String::from_utf8_lossy(&held.stored);
+            return Err(stop(&format!(
+                "its {} is {stored:?}, which nobody wrote through a gateway",
+                attribute.name
+            )));
+        }
+        match rewrite(claim, self.ground, item, &held, &new).await {
+            Ok(Written::Done) => Ok(true),
+            Ok(Written::Refused(_)) => Ok(false),
+            Err(ClaimError::Store(error)) if error.code == Code::ValidationException => {
+                Err(stop(&error.to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The turned attributes that an item has.
+    fn held(&self, item: &Attributes) -> Result<Vec<Held<'_>>, NoKey> {
+        let mut held = self.ground.held(item, self.spreads())?;
+        held.retain(|held| self.attributes.contains(&held.key.attribute().name));
+        Ok(held)
+    }
+
+    /// Reads every item of a table of which nothing is turned yet.
+    pub async fn survey(&self, watch: &dyn Watch) -> Result<Survey, AdoptError> {
+        watch.phase(Phase::Looking, None);
+        let mut found = Survey::default();
+        let mut walk = Walk::new(self.registry, self.table());
+        while let Some(page) = walk.page().await? {
+            for item in &page {
+                found.items += 1;
+                let mut moves = false;
+                for held in self.held(item)? {
+                    moves |= held.new.as_ref() != Ok(&held.stored);
+                    if let Some(reason) = self.in_the_way(item, &held)? {
+                        found.refuse(self.ground, item, &reason);
+                    }
+                }
+                found.to_move += u64::from(moves);
+                watch.passed(1);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Why a value cannot be turned.
+    fn in_the_way(&self, item: &Attributes, held: &Held<'_>) -> Result<Option<String>, Error> {
+        let name = &held.key.attribute().name;
+        let plain = if self.spreads() { &held.stored[..] } else { held.key.logical(&held.stored) };
+        if heatsink_layout::codec::is_reserved(plain) {
+            let plain = String::from_utf8_lossy(plain);
+            return Ok(Some(if self.spreads() && held.new.as_ref() == Ok(&held.stored) {
+                format!(
+                    "its {name} is {plain:?}, just as the rule writes it. If the table is a copy of one whose {name} is spread, put it on record with \
+                     `heatsink adopt {} --as-it-lies`",
+                    self.table()
+                )
+            } else {
+                format!(
+                    "its {name} is {plain:?}, which ends in `#~` and a number like a spread value; change it first"
+                )
+            }));
+        }
+        let new = match &held.new {
+            Ok(new) => new,
+            Err(problem) => return Ok(Some(problem.clone())),
+        };
+        if held.stored != *new && held.stored != held.old {
+            return Ok(Some(format!("its {name} was not written through a gateway")));
+        }
+        let longer = new.len().saturating_sub(held.stored.len());
+        let text = Json::Object(item.clone()).to_string();
+        // An item's text is never shorter than its size, so most items need no exact count.
+        if text.len() + longer <= MAX_ITEM {
+            return Ok(None);
+        }
+        let size = item_size(&read_item(text.as_bytes())?) + longer;
+        Ok((size > MAX_ITEM)
+            .then(|| format!("with its shard suffix it has {size} bytes of at most {MAX_ITEM}")))
+    }
+
+    /// Reads every item again: each in its new form.
+    async fn verify(&self, turning: &Turning, watch: &dyn Watch) -> Result<(), AdoptError> {
+        watch.phase(Phase::Verifying, Some(turning.items));
+        let (mut left, mut first) = (0_u64, None);
+        let mut walk = Walk::new(self.registry, self.table());
+        while let Some(page) = walk.page().await? {
+            for item in &page {
+                if self.held(item)?.iter().any(|held| held.new.as_ref() != Ok(&held.stored)) {
+                    left += 1;
+                    first.get_or_insert_with(|| shown(&self.ground.primary_key(item)));
+                }
+                watch.passed(1);
+            }
+        }
+        let Some(first) = first else { return Ok(()) };
+        Err(AdoptError::Failed(format!(
+            "{left} items of table {} hold a value in the old form, {first} first: somebody writes past the gateways. Stop that and run \
+             this again",
+            self.table()
+        )))
+    }
+}
+
+/// Puts another form of a held value into an item, if the item still holds the one that was read.
+///
+/// # Errors
+/// The store's, and that another worker has taken over.
+pub(crate) async fn rewrite(
+    claim: &Claim,
+    ground: &Ground,
+    item: &Attributes,
+    held: &Held<'_>,
+    new: &[u8],
+) -> Result<Written, ClaimError> {
+    let attribute = held.key.attribute();
+    let update = json!({
+        "TableName": ground.table.name, "Key": ground.primary_key(item),
+        "UpdateExpression": "SET #a = :new", "ConditionExpression": "#a = :old", "ExpressionAttributeNames": { "#a": attribute.name },
+        "ExpressionAttributeValues": { ":new": value(new, attribute.key_type), ":old": value(&held.stored, attribute.key_type) },
+    });
+    claim.write(vec![json!({ "Update": update })]).await
+}

@@ -1,0 +1,265 @@
+//! Classifies the items of a page: by the record alone where that is enough, otherwise by a strong read of the place where they should be.
+//!
+//! Not here: what is written (`repair`).
+
+use std::collections::HashSet;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::registry::Registry;
+use heatsink_dynamo::Operation;
+use heatsink_layout::{Bucket, DIRECTORY, Strategy, directory_key};
+use serde_json::{Value as Json, json};
+
+use super::findings::{Class, Finding, Findings};
+use super::{AT_ONCE, VerifyError};
+use crate::item::{Attributes, Ground, same};
+use crate::mover;
+use crate::place::Lies;
+
+/// The most keys of one BatchGetItem.
+const BATCH: usize = 100;
+
+/// A finding, and what a repair needs to know of it.
+pub(super) struct Found {
+    pub finding: Finding,
+    /// The whole item, where it is misplaced or doubled; otherwise what was read of it.
+    pub item: Attributes,
+    pub mend: Mend,
+}
+
+/// What a repair does with an item.
+pub(super) enum Mend {
+    Nothing,
+    /// Moves it under this physical key.
+    Move(Vec<u8>),
+    /// Deletes it, since an equal one lies under this physical key.
+    Delete(Vec<u8>),
+    /// Rewrites this attribute.
+    Rewrite(String),
+    /// Enters this bucket of its logical key.
+    Enter(Bucket),
+}
+
+/// Looks at pages of one table.
+pub(super) struct Look<'a> {
+    registry: &'a Registry,
+    ground: &'a Ground,
+    /// The physical key whose bucket was asked for last, and whether it is listed. Items of one key come one after the other.
+    bucket: Option<(Vec<u8>, bool)>,
+}
+
+impl<'a> Look<'a> {
+    pub fn new(registry: &'a Registry, ground: &'a Ground) -> Self {
+        Look { registry, ground, bucket: None }
+    }
+
+    /// What is wrong with the items of a page. Those in order are counted.
+    pub async fn page(
+        &mut self,
+        page: &[Attributes],
+        counted: &mut Findings,
+    ) -> Result<Vec<Found>, VerifyError> {
+        let (mut wrong, mut elsewhere, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        for item in page {
+            let key = self.ground.key(item)?;
+            let lies = self.ground.lies(&key, item)?;
+            let before = wrong.len();
+            match lies {
+                Lies::Part(base) => {
+                    counted.parts += 1;
+                    parts.push((item, base));
+                    continue;
+                }
+                Lies::Foreign(why) => wrong.push(self.found(Class::Foreign, item, None, why, Mend::Nothing)),
+                Lies::Elsewhere(place) => {
+                    counted.items += 1;
+                    elsewhere.push((item, place));
+                    continue;
+                }
+                Lies::AtItsPlace => {
+                    wrong.extend(self.index_keys(item)?);
+                    wrong.extend(self.unlisted(&key, item).await?);
+                }
+            }
+            counted.items += 1;
+            counted.in_order += u64::from(wrong.len() == before);
+        }
+        let whole_parts = parts.len();
+        let orphans = self.orphans(parts).await?;
+        counted.in_order += u64::try_from(whole_parts - orphans.len()).unwrap_or(0);
+        wrong.extend(orphans);
+        wrong.extend(self.misplaced(elsewhere).await?);
+        Ok(wrong)
+    }
+
+    fn found(
+        &self,
+        class: Class,
+        item: &Attributes,
+        place: Option<&[u8]>,
+        detail: String,
+        mend: Mend,
+    ) -> Found {
+        let place = place.map(|key| Json::Object(self.ground.primary_key(&self.ground.rekeyed(item, key))));
+        let finding = Finding { class, item: Json::Object(self.ground.primary_key(item)), place, detail };
+        Found { finding, item: item.clone(), mend }
+    }
+
+    /// The spread attributes of an item that are not in the form on record. Of one that is being turned both forms are.
+    fn index_keys(&self, item: &Attributes) -> Result<Vec<Found>, VerifyError> {
+        let mut wrong = Vec::new();
+        for held in self.ground.held(item, true)? {
+            let turning = held.key.turn().is_some();
+            if held.new.as_ref() == Ok(&held.stored) || (turning && held.stored == held.old) {
+                continue;
+            }
+            let name = &held.key.attribute().name;
+            let stored = String::from_utf8_lossy(&held.stored);
+            let shards = held.key.shards(held.key.logical(&held.stored));
+            let shard = heatsink_layout::codec::decode(&held.stored).shard;
+            wrong.push(match &held.new {
+                Ok(new) if shard < shards.max(1) => {
+                    let new = String::from_utf8_lossy(new);
+                    let detail = format!("its {name} is {stored:?}, and by the record {new:?}");
+                    let mend = if turning { Mend::Nothing } else { Mend::Rewrite(name.clone()) };
+                    self.found(Class::IndexKey, item, None, detail, mend)
+                }
+                Ok(_) => {
+                    let detail = format!(
+                        "its {name} is {stored:?}, and by the record there is no shard {shard} of it"
+                    );
+                    self.found(Class::Foreign, item, None, detail, Mend::Nothing)
+                }
+                Err(why) => {
+                    self.found(Class::Foreign, item, None, format!("its {name}: {why}"), Mend::Nothing)
+                }
+            });
+        }
+        Ok(wrong)
+    }
+
+    /// An item in a bucket that the directory does not list. Of templates other code begins buckets, which are looked for.
+    async fn unlisted(&mut self, key: &[u8], item: &Attributes) -> Result<Option<Found>, VerifyError> {
+        let table = &self.ground.table;
+        let (logical, slot) = table.decode(key);
+        let Some(bucket) = slot.and_then(|slot| slot.bucket) else { return Ok(None) };
+        let is_listed_at_all = |strategy: &Strategy| matches!(strategy, Strategy::Bucket { .. });
+        if !table.layouts().of(logical).is_some_and(|layout| is_listed_at_all(&layout.strategy)) {
+            return Ok(None);
+        }
+        let listed = match &self.bucket {
+            Some((known, listed)) if known == key => *listed,
+            _ => {
+                let row = json!({ "pk": { "S": directory_key(table, logical) }, "sk": { "S": bucket.to_string() } });
+                let body = json!({ "TableName": DIRECTORY, "Key": row, "ConsistentRead": true });
+                let listed =
+                    self.registry.call_patiently(Operation::GetItem, body).await?.get("Item").is_some();
+                self.bucket = Some((key.to_vec(), listed));
+                listed
+            }
+        };
+        Ok((!listed).then(|| {
+            let detail = format!("the directory does not list the bucket {bucket}");
+            self.found(Class::UnlistedBucket, item, None, detail, Mend::Enter(bucket))
+        }))
+    }
+
+    /// Parts of counters whose base fragment is not there.
+    async fn orphans(&self, parts: Vec<(&Attributes, Vec<u8>)>) -> Result<Vec<Found>, VerifyError> {
+        let based: Vec<(String, &Attributes, Vec<u8>)> = parts
+            .into_iter()
+            .map(|(part, base)| {
+                let key =
+                    self.ground.primary_key(&self.ground.rekeyed(&self.ground.primary_key(part), &base));
+                (Json::Object(key).to_string(), part, base)
+            })
+            .collect();
+        let mut asked: Vec<&String> = based.iter().map(|(key, ..)| key).collect();
+        asked.sort_unstable();
+        asked.dedup();
+        let mut there = HashSet::new();
+        for keys in asked.chunks(BATCH) {
+            there.extend(self.there(keys).await?);
+        }
+        let orphans = based.iter().filter(|(key, ..)| !there.contains(key));
+        Ok(orphans
+            .map(|(_, part, base)| {
+                let detail = "no base fragment lies at its place".to_owned();
+                self.found(Class::OrphanedPart, part, Some(base), detail, Mend::Nothing)
+            })
+            .collect())
+    }
+
+    /// Which of these primary keys have an item.
+    async fn there(&self, keys: &[&String]) -> Result<HashSet<String>, VerifyError> {
+        let read = |key: &&String| serde_json::from_str::<Json>(key).unwrap_or_default();
+        let mut left: Json = keys.iter().map(read).collect();
+        let mut there = HashSet::new();
+        loop {
+            let names: Vec<&str> = self.ground.table.key.names().collect();
+            let placeholders: Vec<String> = (0..names.len()).map(|at| format!("#k{at}")).collect();
+            let named: serde_json::Map<String, Json> =
+                placeholders.iter().cloned().zip(names.iter().map(|name| json!(name))).collect();
+            let request = json!({
+                "Keys": left, "ConsistentRead": true, "ProjectionExpression": placeholders.join(", "),
+                "ExpressionAttributeNames": named,
+            });
+            let table = &self.ground.table.name;
+            let body = json!({ "RequestItems": { table.as_str(): request } });
+            let mut answer = self.registry.call_patiently(Operation::BatchGetItem, body).await?;
+            let items = answer["Responses"][table.as_str()].as_array().into_iter().flatten();
+            there.extend(
+                items
+                    .filter_map(Json::as_object)
+                    .map(|item| Json::Object(self.ground.primary_key(item)).to_string()),
+            );
+            left = answer["UnprocessedKeys"][table.as_str()]["Keys"].take();
+            if left.as_array().is_none_or(Vec::is_empty) {
+                return Ok(there);
+            }
+        }
+    }
+
+    /// Holds items that lie elsewhere against their places.
+    async fn misplaced(&self, elsewhere: Vec<(&Attributes, Vec<u8>)>) -> Result<Vec<Found>, VerifyError> {
+        let asked = elsewhere.into_iter().map(|(item, place)| async move {
+            // Whole, and as it is now: a client may have written meanwhile.
+            let Some(item) = mover::get(self.registry, self.ground, item).await? else { return Ok(None) };
+            let copy = self.ground.rekeyed(&item, &place);
+            let shown = String::from_utf8_lossy(&place).into_owned();
+            Ok::<_, VerifyError>(Some(match mover::get(self.registry, self.ground, &copy).await? {
+                None => {
+                    let detail = format!("requests look for it under {shown:?}, where nothing lies");
+                    self.found(Class::Misplaced, &item, Some(&place), detail, Mend::Move(place.clone()))
+                }
+                Some(there) if same(&there, &copy) => {
+                    let detail = format!("an equal item lies at its place, under {shown:?}");
+                    self.found(Class::DoubledEqual, &item, Some(&place), detail, Mend::Delete(place.clone()))
+                }
+                Some(there) => {
+                    let detail = format!(
+                        "the item at its place, under {shown:?}, differs in {}",
+                        differing(&there, &copy)
+                    );
+                    self.found(Class::DoubledDifferent, &item, Some(&place), detail, Mend::Nothing)
+                }
+            }))
+        });
+        let found: Vec<Option<Found>> = stream::iter(asked).buffered(AT_ONCE).try_collect().await?;
+        Ok(found.into_iter().flatten().collect())
+    }
+}
+
+/// The names of the attributes in which two items differ.
+fn differing(a: &Attributes, b: &Attributes) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for name in a.keys().chain(b.keys()) {
+        let one = |item: &Attributes| -> Attributes {
+            item.get(name).map(|value| (name.clone(), value.clone())).into_iter().collect()
+        };
+        if !same(&one(a), &one(b)) && !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
+}

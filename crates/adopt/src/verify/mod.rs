@@ -1,0 +1,248 @@
+//! Verification: reads the items of a recorded table, all or those of one key, and says of each whether it lies where the record puts it. What lies
+//! elsewhere is not found by requests; repair brings it to its place where that loses nothing.
+//!
+//! Clients go on meanwhile. Memory does not grow with the table: findings are counted, and the first of each kind are listed.
+//!
+//! Each page is classified ([`look`]), and what is misplaced is held against its place; a repair carries out its writes under a claim
+//! ([`Claim`]), page by page, and reads everything once more at its end.
+//!
+//! Not here: tables without a record, and tables in the middle of an adoption (`adopt`); the command line.
+
+mod findings;
+mod look;
+mod pages;
+mod repair;
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use heatsink_control::claim::{self, Claim, ClaimError};
+use heatsink_control::registry::Registry;
+use heatsink_control::{Record, State};
+use heatsink_dynamo::{Error, KeyType, Operation};
+use heatsink_env::Env;
+use heatsink_layout::{DIRECTORY, Table, Turn};
+use heatsink_store::Store;
+use serde_json::json;
+
+use crate::item::{Ground, NoKey};
+use crate::terms::{Phase, Watch};
+pub use findings::{Class, Finding, Findings, Repaired};
+use look::Look;
+use pages::Pages;
+use repair::Repair;
+
+/// How many places are asked for, or items written, at once.
+const AT_ONCE: usize = 8;
+
+/// How often a repair goes over the table: an item that was moved can turn out to hold an index key in another form.
+const ROUNDS: usize = 3;
+
+/// A verification, made ready: the table is there and on record.
+pub struct Verification {
+    registry: Registry,
+    ground: Ground,
+    record: Record,
+    /// The logical key it is about; `None` for the whole table.
+    key: Option<Vec<u8>>,
+    /// How many items the table holds, as far as the store counts them.
+    there: Option<u64>,
+}
+
+/// Why a verification did not happen or did not finish.
+#[derive(Debug)]
+pub enum VerifyError {
+    /// It cannot be carried out as it is asked for. Nothing was read or changed.
+    Usage(String),
+    /// It stopped: the table's record changed, or another worker took over.
+    Stopped(String),
+    /// The store failed.
+    Store(Error),
+}
+
+impl std::fmt::Display for VerifyError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            VerifyError::Usage(problem) | VerifyError::Stopped(problem) => f.write_str(problem),
+            VerifyError::Store(error) => write!(f, "The store failed: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for VerifyError {}
+
+impl From<Error> for VerifyError {
+    fn from(error: Error) -> Self {
+        VerifyError::Store(error)
+    }
+}
+
+impl From<NoKey> for VerifyError {
+    fn from(_: NoKey) -> Self {
+        VerifyError::Store(Error::internal("The store sent an item without the table's key"))
+    }
+}
+
+impl From<ClaimError> for VerifyError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::TakenOver(what) => VerifyError::Stopped(what),
+            ClaimError::Store(error) => VerifyError::Store(error),
+        }
+    }
+}
+
+impl Verification {
+    /// Looks whether `table` can be verified. `key` is a logical partition key, in base64 where the table's are binary.
+    ///
+    /// # Errors
+    /// [`VerifyError::Usage`] with the reason why not.
+    pub async fn prepare(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        table: &str,
+        key: Option<&str>,
+        registry: &str,
+    ) -> Result<Self, VerifyError> {
+        let registry = Registry::new(store, env, registry);
+        let usage = |problem: String| Err(VerifyError::Usage(problem));
+        if [registry.name(), DIRECTORY].contains(&table) {
+            return usage(format!("{table} is Heatsink's own table"));
+        }
+        let Some(described) = registry.describe(table).await? else {
+            return usage(format!("There is no table {table}"));
+        };
+        let Some(record) = registry.read(&described.schema.id).await? else {
+            return usage(format!(
+                "Table {table} is not on record as sharded: every item lies where its client put it, and there is nothing to verify"
+            ));
+        };
+        let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone()));
+        let laid_out = match &record.state {
+            State::Active => laid_out,
+            State::Turning(turning) => {
+                let turn = Turn { spreads: turning.spreads, writes_new: turning.writes_new };
+                laid_out.turning(&turning.attributes, turn)
+            }
+            State::Adopting(_) | State::Returning(_) => {
+                return usage(format!(
+                    "Table {table} is in the middle of `heatsink adopt`, with moved and unmoved items side by side. Run `heatsink adopt {table}` \
+                     again: it goes on where it stopped, and verifies every item at its end"
+                ));
+            }
+            State::Pending | State::Deleting { .. } | State::Gone => {
+                return usage(format!(
+                    "Table {table} is being put on record, or deleted: there is nothing to verify yet"
+                ));
+            }
+        };
+        let key = match (key, laid_out.key.partition.key_type) {
+            (None, _) => None,
+            (Some(text), KeyType::B) => Some(BASE64.decode(text).map_err(|_| {
+                VerifyError::Usage(format!(
+                    "The partition keys of table {table} are binary: give the key in base64"
+                ))
+            })?),
+            (Some(text), _) => Some(text.as_bytes().to_vec()),
+        };
+        let answer = registry.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
+        let there = if key.is_none() { answer["Table"]["ItemCount"].as_u64() } else { None };
+        Ok(Verification { registry, ground: Ground { table: Arc::new(laid_out) }, record, key, there })
+    }
+
+    /// The layouts on record, in words.
+    pub fn layouts(&self) -> String {
+        self.record.layouts.to_string()
+    }
+
+    /// Reads every item and says where it lies. Changes nothing. `rate`: at most so many items a second.
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`] where the record changed meanwhile, so that what was found says nothing.
+    pub async fn look(&self, rate: Option<u64>, watch: &dyn Watch) -> Result<Findings, VerifyError> {
+        watch.phase(Phase::Verifying, self.there);
+        let mut findings = self.nothing_yet();
+        let mut look = Look::new(&self.registry, &self.ground);
+        let mut pages = Pages::of(&self.registry, &self.ground, self.key.as_deref(), rate).await?;
+        while let Some(page) = pages.next().await? {
+            let passed = u64::try_from(page.len()).unwrap_or(0);
+            for found in look.page(&page, &mut findings).await? {
+                findings.list(found.finding);
+            }
+            watch.passed(passed);
+        }
+        self.unchanged().await?;
+        findings.ended = self.registry.env().unix_millis();
+        Ok(findings)
+    }
+
+    /// Repairs what can be repaired without a loss, and reads everything again. What was repaired, and what is left.
+    ///
+    /// # Errors
+    /// [`VerifyError::Stopped`] where the record changed, or another worker took over. Every item is whole, at its old place or at the new one.
+    pub async fn repair(
+        &self,
+        rate: Option<u64>,
+        watch: &dyn Watch,
+    ) -> Result<(Repaired, Findings), VerifyError> {
+        if !claim::is_possible(&self.registry).await? {
+            return Err(VerifyError::Usage(
+                "The store has no TransactWriteItems, without which a repair could lose what clients write meanwhile".to_owned(),
+            ));
+        }
+        if self.record.state != State::Active {
+            return Err(VerifyError::Usage(format!(
+                "`heatsink adopt {0}` is under way and rewrites keys of indexes of table {0}; end that first",
+                self.record.name
+            )));
+        }
+        let mut done = Repaired::default();
+        for _ in 0..ROUNDS {
+            let round = self.mend_once(rate, watch).await?;
+            done.add(round);
+            let left = self.look(rate, watch).await?;
+            if left.repairable() == 0 || round.wrote() == 0 {
+                return Ok((done, left));
+            }
+        }
+        Ok((done, self.look(rate, watch).await?))
+    }
+
+    async fn mend_once(&self, rate: Option<u64>, watch: &dyn Watch) -> Result<Repaired, VerifyError> {
+        watch.phase(Phase::Moving, self.there);
+        let claim = Claim::take(&self.registry, &self.record, AT_ONCE).await?;
+        let mut counted = self.nothing_yet();
+        let mut look = Look::new(&self.registry, &self.ground);
+        let mut repair = Repair::new(&self.registry, &self.ground, &claim);
+        let mut pages = Pages::of(&self.registry, &self.ground, self.key.as_deref(), rate).await?;
+        while let Some(page) = pages.next().await? {
+            let passed = u64::try_from(page.len()).unwrap_or(0);
+            repair.carry_out(look.page(&page, &mut counted).await?).await?;
+            watch.passed(passed);
+        }
+        let done = repair.done();
+        claim.end().await?;
+        Ok(done)
+    }
+
+    fn nothing_yet(&self) -> Findings {
+        Findings {
+            table: self.record.name.clone(),
+            key: self.key.as_ref().map(|key| String::from_utf8_lossy(key).into_owned()),
+            layouts: self.layouts(),
+            began: self.registry.env().unix_millis(),
+            ..Findings::default()
+        }
+    }
+
+    async fn unchanged(&self) -> Result<(), VerifyError> {
+        match self.registry.read(&self.record.id).await? {
+            Some(record) if record == self.record => Ok(()),
+            _ => Err(VerifyError::Stopped(format!(
+                "The record of table {} changed while its items were read, so what was found says nothing. Run this again",
+                self.record.name
+            ))),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The items of a table, or of one logical key, page by page, strongly consistent, and no faster than asked for.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use heatsink_control::registry::Registry;
+use heatsink_dynamo::{Error, Operation};
+use heatsink_env::Moment;
+use heatsink_layout::{Bucket, DIRECTORY, Layout, Slot, directory_key};
+use serde_json::{Map, Value as Json, json};
+
+use crate::item::{Attributes, Ground, value};
+
+/// The most items of one page where there is a rate. A rate's share of a quarter of a second is taken, so that the load is even.
+const LARGEST_PAGE: u64 = 1_000;
+const PAGES_A_SECOND: u64 = 4;
+
+/// Such a read under way.
+pub(super) struct Pages<'a> {
+    registry: &'a Registry,
+    table: &'a str,
+    partition: &'a str,
+    /// What every page asks for.
+    body: Json,
+    operation: Operation,
+    /// Physical keys that are left, the one under way first; none for a Scan.
+    keys: VecDeque<Json>,
+    /// Where the next page begins; `None` where nothing is left under way.
+    start: Option<Json>,
+    rate: Option<u64>,
+    /// When the next page may be asked for.
+    due: Moment,
+}
+
+impl<'a> Pages<'a> {
+    /// The items of the table, or those of a logical key: in each of its slots, as far as the directory knows its buckets.
+    pub async fn of(
+        registry: &'a Registry,
+        ground: &'a Ground,
+        key: Option<&[u8]>,
+        rate: Option<u64>,
+    ) -> Result<Self, Error> {
+        let table = &ground.table;
+        let mut body = json!({ "TableName": table.name, "ConsistentRead": true });
+        let mut names = projected(ground);
+        let mut keys = VecDeque::new();
+        if let Some(logical) = key {
+            let key_type = table.key.partition.key_type;
+            keys.extend(
+                physical_keys(registry, ground, logical).await?.iter().map(|key| value(key, key_type)),
+            );
+            body["KeyConditionExpression"] = json!("#p = :p");
+            names.get_or_insert_default().insert("#p".to_owned(), json!(table.key.partition.name));
+        }
+        if let Some(names) = names {
+            // With `#p` alone, everything is asked for.
+            let listed: Vec<&String> =
+                names.keys().filter(|name| key.is_none() || names.len() > 1 || *name != "#p").collect();
+            if !listed.is_empty() {
+                body["ProjectionExpression"] =
+                    json!(listed.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "));
+            }
+            body["ExpressionAttributeNames"] = Json::Object(names);
+        }
+        if let Some(rate) = rate {
+            body["Limit"] = json!((rate / PAGES_A_SECOND).clamp(1, LARGEST_PAGE));
+        }
+        Ok(Pages {
+            registry,
+            table: &table.name,
+            partition: &table.key.partition.name,
+            body,
+            operation: if key.is_some() { Operation::Query } else { Operation::Scan },
+            start: (key.is_none() || !keys.is_empty()).then_some(Json::Null),
+            keys,
+            rate,
+            due: registry.env().now(),
+        })
+    }
+
+    /// The next page, which may be empty; `None` after the last. Items that stay where they are show up exactly once.
+    pub async fn next(&mut self) -> Result<Option<Vec<Attributes>>, Error> {
+        let Some(start) = self.start.take() else { return Ok(None) };
+        self.wait_until_due().await;
+        let mut body = self.body.clone();
+        if let Some(key) = self.keys.front() {
+            body["ExpressionAttributeValues"] = json!({ ":p": key });
+        }
+        if !start.is_null() {
+            body["ExclusiveStartKey"] = start;
+        }
+        let mut page = self.registry.call_patiently(self.operation, body).await?;
+        let next = page["LastEvaluatedKey"].take();
+        if !next.is_null() {
+            self.start = Some(next);
+        } else if self.keys.pop_front().is_some() && !self.keys.is_empty() {
+            self.start = Some(Json::Null);
+        }
+        let Json::Array(items) = page["Items"].take() else {
+            return Err(Error::internal(format!("The store's answer for table {} has no Items", self.table)));
+        };
+        if let Some(rate) = self.rate {
+            let read = u64::try_from(items.len()).unwrap_or(0);
+            self.due = self.due + Duration::from_micros(read.saturating_mul(1_000_000) / rate.max(1));
+        }
+        let items = items.into_iter().map(|item| match item {
+            Json::Object(item) if item.contains_key(self.partition) => Ok(item),
+            _ => Err(Error::internal("The store sent an item without the table's key")),
+        });
+        items.collect::<Result<Vec<_>, _>>().map(Some)
+    }
+
+    /// Waits for the rate. What a slow store lost is not made up for by a burst.
+    async fn wait_until_due(&mut self) {
+        let env = self.registry.env();
+        let early = self.due.since(env.now());
+        if self.rate.is_some() && !early.is_zero() {
+            env.sleep(early).await;
+        }
+        self.due = self.due.max(env.now());
+    }
+}
+
+/// The attributes that an item's place follows from, as names of an expression; `None` where all attributes matter.
+fn projected(ground: &Ground) -> Option<Map<String, Json>> {
+    let table = &ground.table;
+    if table.has_counters() {
+        return None;
+    }
+    let mut names: Vec<&str> = table.key.names().collect();
+    names.extend(table.layouts().iter().filter_map(|one| one.layout().attribute()));
+    names.extend(table.index_keys().iter().map(|key| key.attribute().name.as_str()));
+    let mut listed = Map::new();
+    for name in names {
+        if !listed.values().any(|known| known == name) {
+            let placeholder = if name == table.key.partition.name {
+                "#p".to_owned()
+            } else {
+                format!("#a{}", listed.len())
+            };
+            listed.insert(placeholder, json!(name));
+        }
+    }
+    Some(listed)
+}
+
+/// The physical keys that a logical key has, and the logical key as it is, where somebody could have written past Heatsink.
+async fn physical_keys(registry: &Registry, ground: &Ground, logical: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
+    let table = &ground.table;
+    let whole = Layout::none();
+    let layout = table.layouts().of(logical).map_or(&whole, |layout| layout);
+    let mut buckets = vec![None];
+    if let Some(time) = layout.time() {
+        let rows = listed_buckets(registry, ground, logical).await?;
+        let read = |text: &String| Bucket::read(text.as_bytes(), time.granularity, time.granularity.format());
+        buckets.extend(rows.iter().map(read).filter(Option::is_some));
+    }
+    let mut keys: Vec<Vec<u8>> = Vec::new();
+    // As it is, unless that is the physical key of another logical one.
+    if table.logical(logical) == logical {
+        keys.push(logical.to_vec());
+    }
+    for bucket in buckets {
+        for shard in 0..layout.shards.max(1) {
+            if let Ok(key) = table.physical(logical, layout, Slot { bucket, shard })
+                && !keys.contains(&key)
+            {
+                keys.push(key);
+            }
+        }
+    }
+    Ok(keys)
+}
+
+/// The buckets of a logical key that the directory lists, as text.
+async fn listed_buckets(registry: &Registry, ground: &Ground, logical: &[u8]) -> Result<Vec<String>, Error> {
+    let mut body = json!({
+        "TableName": DIRECTORY, "ConsistentRead": true, "KeyConditionExpression": "pk = :p",
+        "ExpressionAttributeValues": { ":p": { "S": directory_key(&ground.table, logical) } },
+    });
+    let mut found = Vec::new();
+    loop {
+        let mut page = registry.call_patiently(Operation::Query, body.clone()).await?;
+        let rows = page["Items"].as_array().into_iter().flatten();
+        found.extend(rows.filter_map(|row| row["sk"]["S"].as_str()).map(str::to_owned));
+        let next = page["LastEvaluatedKey"].take();
+        if next.is_null() {
+            return Ok(found);
+        }
+        body["ExclusiveStartKey"] = next;
+    }
+}

@@ -1,0 +1,101 @@
+//! Carries out what mends a finding without a loss, under a claim, each by one transaction whose conditions hold only while the item is what was
+//! read and its place is as it was seen. Whatever a client writes meanwhile wins.
+
+use std::collections::HashSet;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::claim::{Claim, Written};
+use heatsink_control::registry::Registry;
+
+use super::findings::Repaired;
+use super::look::{Found, Mend};
+use super::{AT_ONCE, VerifyError};
+use crate::item::Ground;
+use crate::mover::{self, Moved};
+use crate::turn;
+
+/// A repair under way.
+pub(super) struct Repair<'a> {
+    registry: &'a Registry,
+    ground: &'a Ground,
+    claim: &'a Claim,
+    done: Repaired,
+}
+
+/// What became of one finding.
+enum Outcome {
+    Moved,
+    Deleted,
+    Rewritten,
+    Entered,
+    Left,
+    Nothing,
+}
+
+impl<'a> Repair<'a> {
+    pub fn new(registry: &'a Registry, ground: &'a Ground, claim: &'a Claim) -> Self {
+        Repair { registry, ground, claim, done: Repaired::default() }
+    }
+
+    /// What was done so far.
+    pub fn done(&self) -> Repaired {
+        self.done
+    }
+
+    /// Mends the findings of a page.
+    pub async fn carry_out(&mut self, found: Vec<Found>) -> Result<(), VerifyError> {
+        let mut buckets = HashSet::new();
+        let mut found = found;
+        // One entry serves all items of a bucket.
+        found.retain(|one| match &one.mend {
+            Mend::Enter(_) => self.ground.key(&one.item).is_ok_and(|key| buckets.insert(key)),
+            _ => true,
+        });
+        let this = &*self;
+        let mending = found.iter().map(|one| this.mend(one));
+        let outcomes: Vec<Outcome> = stream::iter(mending).buffer_unordered(AT_ONCE).try_collect().await?;
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Moved => self.done.moved += 1,
+                Outcome::Deleted => self.done.deleted += 1,
+                Outcome::Rewritten => self.done.rewritten += 1,
+                Outcome::Entered => self.done.entered += 1,
+                Outcome::Left => self.done.left += 1,
+                Outcome::Nothing => {}
+            }
+        }
+        Ok(())
+    }
+
+    async fn mend(&self, found: &Found) -> Result<Outcome, VerifyError> {
+        let (claim, registry, ground, item) = (self.claim, self.registry, self.ground, &found.item);
+        Ok(match &found.mend {
+            Mend::Nothing => Outcome::Nothing,
+            Mend::Move(place) => match mover::try_move(claim, registry, ground, item, place).await? {
+                Moved::Done => Outcome::Moved,
+                Moved::Taken(_) | Moved::Changed => Outcome::Left,
+            },
+            Mend::Delete(kept) => match mover::delete_copy(claim, registry, ground, item, kept).await? {
+                Moved::Done => Outcome::Deleted,
+                Moved::Taken(_) | Moved::Changed => Outcome::Left,
+            },
+            Mend::Rewrite(name) => {
+                let held = ground.held(item, true)?;
+                let Some(held) = held.iter().find(|held| held.key.attribute().name == *name) else {
+                    return Ok(Outcome::Left);
+                };
+                let Ok(new) = &held.new else { return Ok(Outcome::Left) };
+                match turn::rewrite(claim, ground, item, held, new).await? {
+                    Written::Done => Outcome::Rewritten,
+                    Written::Refused(_) => Outcome::Left,
+                }
+            }
+            Mend::Enter(bucket) => {
+                // A row too many costs a read and loses nothing, so it needs no claim.
+                let key = ground.key(item)?;
+                registry.enter_bucket(&ground.table, ground.table.logical(&key), *bucket).await?;
+                Outcome::Entered
+            }
+        })
+    }
+}

@@ -1,0 +1,367 @@
+//! Verification: every kind of fault is found by its name, nothing else is, and a repair brings back what it can without a loss.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
+use heatsink_control::{Control, REGISTRY, Rules};
+use heatsink_dynamo::Operation;
+use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};
+use heatsink_layout::DIRECTORY;
+use heatsink_store::Store;
+use serde_json::{Value as Json, json};
+use support::{Mortal, calculated, call, items, memory, table};
+
+const OPTIONS: Options = Options { concurrency: 4, exclusive: true };
+const TABLE: &str = "Board";
+
+struct Quiet;
+
+impl Watch for Quiet {
+    fn phase(&self, _: Phase, _: Option<u64>) {}
+    fn passed(&self, _: u64) {}
+}
+
+async fn verification(store: &Arc<dyn Store>, key: Option<&str>) -> Result<Verification, VerifyError> {
+    Verification::prepare(Arc::clone(store), Arc::new(RealEnv), TABLE, key, REGISTRY).await
+}
+
+async fn look(store: &Arc<dyn Store>, key: Option<&str>) -> Findings {
+    verification(store, key).await.unwrap().look(None, &Quiet).await.unwrap()
+}
+
+async fn repair(store: &Arc<dyn Store>) -> (Repaired, Findings) {
+    verification(store, None).await.unwrap().repair(None, &Quiet).await.unwrap()
+}
+
+async fn put(store: &Arc<dyn Store>, item: Json) {
+    call(store, Operation::PutItem, json!({ "TableName": TABLE, "Item": item })).await;
+}
+
+fn counts(findings: &Findings) -> Vec<(Class, u64)> {
+    let counted = Class::ALL.into_iter().map(|class| (class, findings.counts.of(class)));
+    counted.filter(|(_, count)| *count > 0).collect()
+}
+
+/// A table on record under rules, with an item for each sort key of a day and one of no rule.
+async fn recorded(rules: &str) -> Arc<dyn Store> {
+    let store = memory();
+    call(&store, Operation::CreateTable, table(TABLE, "S")).await;
+    for at in 0..24 {
+        put(&store, json!({ "pk": { "S": "game" }, "sk": { "S": format!("2026-06-22T{at:02}") }, "at": { "N": at.to_string() } })).await;
+    }
+    put(&store, json!({ "pk": { "S": "other" }, "sk": { "S": "x" } })).await;
+    let rules = Rules::read("rules", rules).unwrap();
+    let adoption = Adoption::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, TABLE, Direction::Adopt)
+        .await
+        .unwrap();
+    adoption.run(OPTIONS, &Quiet).await.unwrap();
+    store
+}
+
+fn rule(strategy: &str) -> String {
+    format!("[[rule]]\ntable = \"{TABLE}\"\nkeys = \"game*\"\n{strategy}\n")
+}
+
+const CALCULATED: &str = "strategy = \"calculated\"\nshards = 4";
+
+/// An item under a physical key that is not its own: the key, and its place.
+async fn misplaced_one(store: &Arc<dyn Store>) -> (Json, Json) {
+    let moved: Json = items(store, TABLE)
+        .await
+        .iter()
+        .map(|text| serde_json::from_str::<Json>(text).unwrap())
+        .find(|item| item["pk"]["S"].as_str().unwrap().starts_with("game#~"))
+        .unwrap();
+    let mut raw = moved.clone();
+    raw["pk"] = json!({ "S": "game" });
+    (raw, moved)
+}
+
+async fn delete(store: &Arc<dyn Store>, item: &Json) {
+    let key = json!({ "pk": item["pk"], "sk": item["sk"] });
+    call(store, Operation::DeleteItem, json!({ "TableName": TABLE, "Key": key })).await;
+}
+
+#[tokio::test]
+async fn a_table_in_order_has_no_findings_whatever_its_rule() {
+    for strategy in [
+        CALCULATED,
+        "strategy = \"bucket\"\nbucket = \"hour\"\nshards = 2",
+        "strategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"md5\"\nshards = 5",
+        "strategy = \"random\"\nshards = 3",
+    ] {
+        let store = recorded(&rule(strategy)).await;
+        let found = look(&store, None).await;
+        assert_eq!(
+            (found.items, found.in_order, counts(&found)),
+            (25, 25, Vec::new()),
+            "{strategy}: {found:?}"
+        );
+        // One key has the same items, in all its shards and buckets.
+        let of_key = look(&store, Some("game")).await;
+        assert_eq!((of_key.items, of_key.in_order, counts(&of_key)), (24, 24, Vec::new()), "{strategy}");
+        let before = items(&store, TABLE).await;
+        let (repaired, _) = repair(&store).await;
+        assert_eq!(repaired, Repaired::default());
+        assert_eq!(items(&store, TABLE).await, before);
+    }
+}
+
+#[tokio::test]
+async fn misplaced_items_are_found_and_moved() {
+    let store = recorded(&rule(CALCULATED)).await;
+    let before = items(&store, TABLE).await;
+    let (raw, moved) = misplaced_one(&store).await;
+    delete(&store, &moved).await;
+    put(&store, raw.clone()).await;
+    let found = look(&store, None).await;
+    assert_eq!(counts(&found), [(Class::Misplaced, 1)]);
+    assert_eq!((found.items, found.in_order), (25, 24));
+    let [finding] = &found.findings[..] else { panic!("one is listed") };
+    assert_eq!(finding.item, json!({ "pk": raw["pk"], "sk": raw["sk"] }));
+    assert_eq!(finding.place, Some(json!({ "pk": moved["pk"], "sk": moved["sk"] })));
+    assert_eq!(counts(&look(&store, Some("game")).await), [(Class::Misplaced, 1)]);
+    let (repaired, left) = repair(&store).await;
+    assert_eq!((repaired.moved, counts(&left)), (1, Vec::new()));
+    assert_eq!(items(&store, TABLE).await, before);
+}
+
+#[tokio::test]
+async fn equal_doubles_are_deleted_and_different_ones_never_touched() {
+    let store = recorded(&rule(CALCULATED)).await;
+    let before = items(&store, TABLE).await;
+    let (raw, _) = misplaced_one(&store).await;
+    put(&store, raw.clone()).await;
+    assert_eq!(counts(&look(&store, None).await), [(Class::DoubledEqual, 1)]);
+    let (repaired, left) = repair(&store).await;
+    assert_eq!((repaired.deleted, counts(&left)), (1, Vec::new()));
+    assert_eq!(items(&store, TABLE).await, before);
+
+    let mut other = raw;
+    other["at"] = json!({ "N": "-1" });
+    other["name"] = json!({ "S": "x" });
+    put(&store, other).await;
+    let with_both = items(&store, TABLE).await;
+    let found = look(&store, None).await;
+    assert_eq!(counts(&found), [(Class::DoubledDifferent, 1)]);
+    assert!(found.findings[0].detail.contains("differs in at, name"), "{found:?}");
+    let (repaired, left) = repair(&store).await;
+    assert_eq!((repaired, counts(&left)), (Repaired::default(), vec![(Class::DoubledDifferent, 1)]));
+    assert_eq!(items(&store, TABLE).await, with_both);
+}
+
+#[tokio::test]
+async fn foreign_keys_are_listed_and_left() {
+    let store = recorded(&rule(CALCULATED)).await;
+    for key in ["game#~4", "game#~77", "other#~1"] {
+        put(&store, json!({ "pk": { "S": key }, "sk": { "S": "x" } })).await;
+    }
+    let before = items(&store, TABLE).await;
+    let (repaired, left) = repair(&store).await;
+    assert_eq!((repaired.wrote(), counts(&left)), (0, vec![(Class::Foreign, 3)]));
+    assert_eq!(items(&store, TABLE).await, before);
+}
+
+#[tokio::test]
+async fn index_keys_in_another_form_are_rewritten() {
+    let index = format!(
+        "[[rule]]\ntable = \"{TABLE}\"\nindex = \"by-kind\"\nstrategy = \"calculated\"\nshards = 4\n"
+    );
+    let store = memory();
+    let mut definition = table(TABLE, "S");
+    definition["AttributeDefinitions"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({ "AttributeName": "kind", "AttributeType": "S" }));
+    definition["GlobalSecondaryIndexes"] = json!([{
+        "IndexName": "by-kind", "Projection": { "ProjectionType": "ALL" },
+        "KeySchema": [{ "AttributeName": "kind", "KeyType": "HASH" }],
+    }]);
+    call(&store, Operation::CreateTable, definition).await;
+    for at in 0..20 {
+        put(&store, json!({ "pk": { "S": "game" }, "sk": { "S": at.to_string() }, "kind": { "S": "open" } }))
+            .await;
+    }
+    let rules = Rules::read("rules", &format!("{}{index}", rule(CALCULATED))).unwrap();
+    for _ in 0..2 {
+        let adoption =
+            Adoption::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, TABLE, Direction::Adopt)
+                .await
+                .unwrap();
+        adoption.run(OPTIONS, &Quiet).await.unwrap();
+    }
+    let before = items(&store, TABLE).await;
+    assert_eq!(counts(&look(&store, None).await), []);
+    // Written past Heatsink: one at its place, one elsewhere, both with plain values; and a shard that there is not.
+    let all: Vec<Json> = before.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+    let spread: Vec<&Json> =
+        all.iter().filter(|item| item["kind"]["S"] != "open" && item["pk"]["S"] != "game").take(3).collect();
+    for (at, item) in spread.iter().enumerate() {
+        let mut raw = (*item).clone();
+        raw["kind"] = json!({ "S": if at == 2 { "open#~9" } else { "open" } });
+        if at == 1 {
+            delete(&store, item).await;
+            raw["pk"] = json!({ "S": "game" });
+        }
+        put(&store, raw).await;
+    }
+    assert_eq!(
+        counts(&look(&store, None).await),
+        [(Class::Misplaced, 1), (Class::Foreign, 1), (Class::IndexKey, 1)]
+    );
+    let (repaired, left) = repair(&store).await;
+    assert_eq!((repaired.moved, repaired.rewritten), (1, 2), "what was moved is looked at again");
+    assert_eq!(counts(&left), [(Class::Foreign, 1)]);
+    put(&store, spread[2].clone()).await;
+    assert_eq!(items(&store, TABLE).await, before);
+}
+
+#[tokio::test]
+async fn a_bucket_that_is_not_listed_is_entered() {
+    let store = recorded(&rule("strategy = \"bucket\"\nbucket = \"hour\"\nshards = 2")).await;
+    let rows = items(&store, DIRECTORY).await;
+    let row: Json = serde_json::from_str(&rows[3]).unwrap();
+    call(&store, Operation::DeleteItem, json!({ "TableName": DIRECTORY, "Key": row })).await;
+    assert_eq!(counts(&look(&store, None).await), [(Class::UnlistedBucket, 1)]);
+    let (repaired, left) = repair(&store).await;
+    assert_eq!((repaired.entered, counts(&left)), (1, Vec::new()));
+    assert_eq!(items(&store, DIRECTORY).await, rows);
+}
+
+#[tokio::test]
+async fn parts_of_counters_belong_to_their_base_fragment() {
+    let store = memory();
+    call(&store, Operation::CreateTable, table(TABLE, "S")).await;
+    let rules =
+        Rules::read("rules", &rule("strategy = \"counter\"\nattributes = [\"votes\"]\nshards = 3")).unwrap();
+    let control = Control::start(Arc::clone(&store), Arc::new(RealEnv), rules).await.unwrap();
+    control.resolve(&[TABLE]).await.unwrap();
+    for (key, sort) in [("game", "a"), ("game#~1", "a"), ("game#~2", "a"), ("game#~2", "gone")] {
+        put(&store, json!({ "pk": { "S": key }, "sk": { "S": sort }, "votes": { "N": "1" } })).await;
+    }
+    let found = look(&store, None).await;
+    assert_eq!((found.items, found.parts, found.in_order), (1, 3, 3));
+    assert_eq!(counts(&found), [(Class::OrphanedPart, 1)]);
+    assert_eq!(found.findings[0].place, Some(json!({ "pk": { "S": "game" }, "sk": { "S": "gone" } })));
+}
+
+#[tokio::test]
+async fn what_a_client_writes_meanwhile_wins() {
+    // The client puts another item at the place just before the repair's write arrives, or deletes the misplaced one.
+    struct Client(Arc<dyn Store>, Json);
+    impl Store for Client {
+        fn call(
+            &self,
+            operation: Operation,
+            body: bytes::Bytes,
+        ) -> futures::future::BoxFuture<'_, Result<bytes::Bytes, heatsink_dynamo::Error>> {
+            Box::pin(async move {
+                let moves = operation == Operation::TransactWriteItems
+                    && String::from_utf8_lossy(&body).contains("\"TableName\":\"Board\"");
+                if moves {
+                    put(&self.0, self.1.clone()).await;
+                }
+                self.0.call(operation, body).await
+            })
+        }
+    }
+    let store = recorded(&rule(CALCULATED)).await;
+    let (raw, moved) = misplaced_one(&store).await;
+    delete(&store, &moved).await;
+    put(&store, raw).await;
+    let mut newer = moved.clone();
+    newer["at"] = json!({ "N": "99" });
+    let client: Arc<dyn Store> = Arc::new(Client(store.clone(), newer.clone()));
+    let (repaired, left) = repair(&client).await;
+    assert_eq!((repaired.moved, repaired.left, counts(&left)), (0, 1, vec![(Class::DoubledDifferent, 1)]));
+    assert!(items(&store, TABLE).await.contains(&newer.to_string()));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_anywhere_a_repair_loses_and_doubles_nothing() {
+    let spoilt = async || {
+        let store = recorded(&rule(CALCULATED)).await;
+        let good = items(&store, TABLE).await;
+        let all: Vec<Json> = good.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+        for (at, item) in
+            all.iter().filter(|item| item["pk"]["S"].as_str().unwrap().contains("#~")).take(6).enumerate()
+        {
+            let mut raw = item.clone();
+            raw["pk"] = json!({ "S": "game" });
+            put(&store, raw).await;
+            if at % 2 == 0 {
+                delete(&store, item).await;
+            }
+        }
+        (store, good)
+    };
+    for acts in [false, true] {
+        let mut at = 0;
+        loop {
+            let (store, good) = spoilt().await;
+            let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), at, acts);
+            let killed = match verification(&dying, None).await {
+                Ok(ready) => ready.repair(None, &Quiet).await.map(|_| ()),
+                Err(error) => Err(error),
+            };
+            let (_, left) = repair(&store).await;
+            assert_eq!(counts(&left), [], "killed at call {at} ({acts})");
+            assert_eq!(items(&store, TABLE).await, good, "killed at call {at} ({acts})");
+            if killed.is_ok() {
+                break;
+            }
+            at += 1;
+        }
+        assert!(at > 20, "the run makes {at} calls");
+    }
+}
+
+#[tokio::test]
+async fn it_reads_no_faster_than_it_may() {
+    let store = recorded(&rule(CALCULATED)).await;
+    let env = ManualEnv::seeded(1);
+    let counted = Mortal::immortal(store.clone());
+    let counting: Arc<dyn Store> = counted.clone();
+    let ready = Verification::prepare(counting, Arc::new(HastyEnv(env.clone())), TABLE, None, REGISTRY)
+        .await
+        .unwrap();
+    let (began, before) = (env.now(), counted.calls.load(Ordering::SeqCst));
+    let found = ready.look(Some(5), &Quiet).await.unwrap();
+    assert_eq!(found.in_order, 25);
+    // 25 items at 5 a second: what comes last needs no wait after it.
+    let took = env.now().since(began);
+    assert!(took >= Duration::from_millis(4_800) && took <= Duration::from_secs(5), "{took:?}");
+    assert!(counted.calls.load(Ordering::SeqCst) - before >= 25, "its pages are small");
+}
+
+#[tokio::test]
+async fn what_cannot_be_verified_is_said() {
+    let store = memory();
+    assert!(
+        matches!(verification(&store, None).await, Err(VerifyError::Usage(said)) if said.contains("no table"))
+    );
+    call(&store, Operation::CreateTable, table(TABLE, "S")).await;
+    put(&store, json!({ "pk": { "S": "game" }, "sk": { "S": "1" } })).await;
+    assert!(
+        matches!(verification(&store, None).await, Err(VerifyError::Usage(said)) if said.contains("not on record"))
+    );
+    for at in 2..9 {
+        put(&store, json!({ "pk": { "S": "game" }, "sk": { "S": at.to_string() } })).await;
+    }
+    // In the middle of an adoption.
+    let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), 17, false);
+    let adoption =
+        Adoption::prepare(dying, Arc::new(RealEnv), &calculated(TABLE, "*", 4), TABLE, Direction::Adopt)
+            .await
+            .unwrap();
+    adoption.run(OPTIONS, &Quiet).await.unwrap_err();
+    assert!(
+        matches!(verification(&store, None).await, Err(VerifyError::Usage(said)) if said.contains("in the middle"))
+    );
+}

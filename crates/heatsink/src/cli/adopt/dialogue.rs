@@ -1,0 +1,59 @@
+//! What `adopt` asks of its operator and says at its end.
+
+use std::io::{IsTerminal, Write};
+
+use heatsink_adopt::AdoptError;
+
+use super::args::Args;
+use crate::cli::open::not_answered;
+use crate::cli::print;
+use crate::exit::{Exit, without_numbers};
+use crate::output::Output;
+
+/// Asks whether that is as it should be, unless `--yes` has said so.
+pub fn ask(args: &Args, about: &str) -> Result<(), Exit> {
+    if args.yes {
+        return Ok(());
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(Exit::usage(format!(
+            "there is no terminal to ask on; say --yes if this is as it should be. {about}"
+        )));
+    }
+    let mut err = std::io::stderr().lock();
+    write!(err, "{about}\nGo on? [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(Exit::usage("not confirmed; nothing was changed"))
+    }
+}
+
+/// Why it stopped on the way.
+pub fn exit(error: AdoptError) -> Exit {
+    match error {
+        AdoptError::Usage(_) => Exit::usage(error.to_string()),
+        AdoptError::Failed(_) => Exit::failed(error.to_string()),
+        // Run again, it goes on where it stopped.
+        AdoptError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
+    }
+}
+
+/// A store that fails before anything is begun: there is nothing to go on with.
+pub fn not_begun(error: AdoptError) -> Exit {
+    match error {
+        AdoptError::Store(error) => not_answered("nothing was changed, because the store failed", &error),
+        other => exit(other),
+    }
+}
+
+/// Says what came of it.
+pub fn say(output: Output, document: &serde_json::Value, text: &str) -> Result<(), Exit> {
+    match output {
+        Output::Json => print::json(document),
+        Output::Text => print::text(&format!("{text}\n")),
+    }
+}

@@ -1,0 +1,13 @@
+//! The two forms of what a command prints.
+
+use clap::ValueEnum;
+
+/// How results are printed on stdout, and errors on stderr.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON document; errors as one line of JSON.
+    Json,
+}
