@@ -84,7 +84,7 @@ fn beyond_the_calendar_buckets_still_sort() {
         assert!(after > last && after.to_string() > last.to_string(), "{after}");
         assert_eq!(text.span(last, true), Span::Between(last.start() as u64, 253_402_300_800));
         let before = Bucket::at(0, granularity).unwrap().back(100_000_000);
-        assert!(before < last && before.to_string() < "0".to_owned() && before.start() < 0, "{before}");
+        assert!(before < last && before.to_string().as_str() < "0" && before.start() < 0, "{before}");
     }
     let weekly = time(Granularity::Week, "p#", Epoch::Seconds);
     let last = Bucket::at(253_402_300_799, Granularity::Week).unwrap();
