@@ -12,7 +12,7 @@
 //! Works on the key's bytes, for string and binary keys alike. Not here: which shard an item belongs to
 //! ([`Layout::shard_of`](crate::Layout::shard_of)).
 
-use crate::time::width;
+use crate::bucket::width;
 use crate::{Bucket, Granularity, Slot};
 
 /// The longest partition key that DynamoDB stores, in bytes (AWS Developer Guide, "Constraints", partition keys).

@@ -2,6 +2,7 @@
 //!
 //! Sans-IO. This crate does not know where layouts are recorded (`control`) nor what a request is (`route`).
 
+mod bucket;
 pub mod codec;
 mod directory;
 mod glob;
@@ -18,6 +19,7 @@ mod template;
 mod time;
 mod words;
 
+pub use bucket::{Bucket, Granularity};
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
 pub use directory::{Buckets, DIRECTORY, directory_key};
 pub use glob::Glob;
@@ -29,4 +31,4 @@ pub use source::{Consistency, LayoutSource, Placement, REGISTRY_TAG, Reads};
 pub use strategy::SortKey;
 pub use table::{Affixes, KeyLayout, OfIndex, Table, TableLayouts};
 pub use template::{Template, TemplateError};
-pub use time::{Bucket, Epoch, Granularity, Span, Time};
+pub use time::{Epoch, Span, Time};

@@ -8,7 +8,7 @@ mod read;
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::width;
+use crate::bucket::width;
 use crate::{Affixes, Bucket, Granularity, Slot};
 pub use read::TemplateError;
 
@@ -115,8 +115,9 @@ impl Template {
         self.pieces().all(|piece| match piece {
             Piece::Bucket(Some(format)) => {
                 let fields = |format: &str| {
+                    // A percent sign that begins no field is one of its own, which fits nothing.
                     let mut fields: Vec<char> =
-                        format.split('%').skip(1).filter_map(|field| field.chars().next()).collect();
+                        format.split('%').skip(1).map(|field| field.chars().next().unwrap_or('%')).collect();
                     fields.sort_unstable();
                     fields
                 };

@@ -225,6 +225,9 @@ fn templates_that_cannot_be_read_back_are_refused() {
     assert!(!Template::read("{pk}#{bucket:%Y%m}").unwrap().fits(Granularity::Day));
     assert!(Template::read("{bucket:%G%V}#{pk}").unwrap().fits(Granularity::Week));
     assert!(!Template::read("{bucket:%Y%V}#{pk}").unwrap().fits(Granularity::Week));
+    // The day is no field here, and would be missing from the key.
+    assert!(!Template::read("{pk}#{bucket:%Y%m%%d}").unwrap().fits(Granularity::Day));
+    assert!(!Template::read("{pk}#{bucket:%Y%m%d%}").unwrap().fits(Granularity::Day));
 }
 
 #[test]

@@ -75,6 +75,22 @@ fn golden_weeks() {
     );
 }
 
+/// Bounds of a Query can lie past the last bucket, and before the first.
+#[test]
+fn beyond_the_calendar_buckets_still_sort() {
+    for granularity in ALL.into_iter().chain([Granularity::Week]) {
+        let last = Bucket::at(253_402_300_799, granularity).unwrap();
+        let (text, after) = (time(granularity, "p#", Epoch::Seconds), last.next());
+        assert!(after > last && after.to_string() > last.to_string(), "{after}");
+        assert_eq!(text.span(last, true), Span::Between(last.start() as u64, 253_402_300_800));
+        let before = Bucket::at(0, granularity).unwrap().back(100_000_000);
+        assert!(before < last && before.to_string().as_str() < "0" && before.start() < 0, "{before}");
+    }
+    let weekly = time(Granularity::Week, "p#", Epoch::Seconds);
+    let last = Bucket::at(253_402_300_799, Granularity::Week).unwrap();
+    assert_eq!(weekly.span(last, false), Span::Within("p#9999-12-27".into(), "p#:".into()));
+}
+
 #[test]
 fn a_sort_key_begins_with_its_time_or_holds_none() {
     let day = time(Granularity::Day, "", Epoch::Seconds);
@@ -88,6 +104,12 @@ fn a_sort_key_begins_with_its_time_or_holds_none() {
     assert_eq!(bucket(&month, "ALERT#2026-06-22T01").as_deref(), Some("2026-06"));
     for none in
         ["", "2026-06", "2026-6-22", "2026-06-31", "2026-02-29", "2026-13-01", "x2026-06-22", "20260622"]
+    {
+        assert_eq!(bucket(&day, none), None, "{none}");
+    }
+    // A lenient parser of dates takes these.
+    for none in
+        ["+026-06-22", "-026-06-22", " 026-06-22", "2026- 6-22", "2026-+6-22", "2026-06-22".get(1..).unwrap()]
     {
         assert_eq!(bucket(&day, none), None, "{none}");
     }
@@ -205,6 +227,23 @@ proptest! {
         let Span::BeginsWith(prefix) = text.span(of(&first), false) else { panic!("text") };
         prop_assert!(first.starts_with(&prefix));
         prop_assert_eq!(second.starts_with(&prefix), of(&first) == of(&second));
+    }
+
+    /// Whatever the order of its fields, a bucket is read back from what is written.
+    #[test]
+    fn reading_undoes_writing(seconds in 0..253_402_300_800_i64, nth in 0..4_usize) {
+        let (granularity, formats) = [
+            (Granularity::Hour, ["%Y-%m-%dT%H", "%Y%m%d%H", "%H.%d/%m %Y"]),
+            (Granularity::Day, ["%Y-%m-%d", "%Y%m%d", "at %d  %m-%Y"]),
+            (Granularity::Month, ["%Y-%m", "%Y%m", "%m/%Y"]),
+            (Granularity::Week, ["%G-W%V", "%G%V", "%V %G"]),
+        ][nth];
+        let bucket = Bucket::at(seconds, granularity).unwrap();
+        for format in formats {
+            let text = bucket.write(format);
+            prop_assert_eq!(Bucket::read(text.as_bytes(), granularity, format), Some(bucket), "{}", text);
+        }
+        prop_assert!(bucket.start() <= seconds && seconds < bucket.next().start());
     }
 
     #[test]

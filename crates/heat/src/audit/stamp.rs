@@ -73,7 +73,9 @@ fn read(text: &[u8]) -> Option<(i64, i64, usize)> {
     };
     let two = |at: usize| -> Option<i64> {
         let digits = text.get(at..at + 3)?.strip_prefix(b":")?;
-        let number: i64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+        let digits =
+            std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|c| c.is_ascii_digit()))?;
+        let number: i64 = digits.parse().ok()?;
         (0..60).contains(&number).then_some(number)
     };
     let Some(hour) = bucket(13, Granularity::Hour) else {
@@ -100,6 +102,7 @@ mod tests {
         );
         assert_eq!(at("ALERT#2026-06-22T01:02Z"), Some((1_782_090_120, 60, "2026-06-22T01:02Z")));
         assert_eq!(at("ALERT#2026-06-22T01"), Some((1_782_090_000, 3_600, "2026-06-22T01")));
+        assert_eq!(at("ALERT#2026-06-22T01:+5"), Some((1_782_090_000, 3_600, "2026-06-22T01")));
         assert_eq!(at("BRAND#2026-06-22#7"), Some((1_782_086_400, 86_400, "2026-06-22")));
         for text in ["", "META", "0000012345#player", "2026-13-01", "x2026-06-22", "12026-06-22", "é2026"] {
             assert_eq!(at(text), None, "{text}");

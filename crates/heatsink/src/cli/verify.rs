@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
 use heatsink_env::{Env, RealEnv};
-use heatsink_layout::{Bucket, Granularity};
+use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use super::open::{not_answered, open_existing};
@@ -143,8 +143,7 @@ fn text(args: &Args, findings: &Findings, repaired: Option<Repaired>) -> String 
 /// Milliseconds since 1970 as date and time.
 fn utc(millis: u64) -> String {
     let seconds = i64::try_from(millis / 1_000).unwrap_or(i64::MAX);
-    let hour = Bucket::at(seconds, Granularity::Hour).map_or_else(String::new, |hour| hour.to_string());
-    format!("{hour}:{:02}:{:02}Z", seconds / 60 % 60, seconds % 60)
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX).to_string()
 }
 
 /// A failure while nothing was changed.

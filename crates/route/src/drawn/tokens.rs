@@ -5,10 +5,11 @@
 //! gateway took it first, or it was forgotten for newer ones) is looked for, and the store refuses a request that became another one, as it
 //! does for any other use of a token twice: loudly.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use hashlink::LinkedHashMap;
 use heatsink_layout::Slot;
 use sha2::{Digest as _, Sha256};
 
@@ -22,7 +23,7 @@ const REMEMBERED: u64 = 9 * 60 * 1000;
 /// 5 KB.
 const MOST_BYTES: usize = 16 * 1024 * 1024;
 
-/// What the entries of maps cost beside their contents, roughly.
+/// What an entry costs beside its contents, roughly.
 const OVERHEAD: usize = 160;
 
 /// SHA-256: a client that finds two requests with one digest would have its own writes go astray.
@@ -34,48 +35,43 @@ struct Sent {
     request: Digest,
     /// When it was first sent.
     at: u64,
-    /// When it was first sent, among all.
-    order: u64,
     /// Where each item lay, by the digest of its table and key.
     places: Vec<(Digest, Option<Slot>)>,
 }
 
 impl Sent {
     fn bytes(&self, token: &str) -> usize {
-        OVERHEAD + 2 * token.len() + self.places.len() * size_of::<(Digest, Option<Slot>)>()
+        OVERHEAD + token.len() + self.places.len() * size_of::<(Digest, Option<Slot>)>()
     }
 }
 
 #[derive(Debug, Default)]
 struct Remembered {
-    by_token: HashMap<String, Sent>,
-    /// The tokens, oldest first.
-    by_age: BTreeMap<u64, String>,
+    /// By token, the oldest first.
+    sent: LinkedHashMap<String, Sent>,
     bytes: usize,
-    next: u64,
 }
 
 impl Remembered {
-    fn insert(&mut self, token: &str, mut sent: Sent) {
-        let before = self.remove(token);
-        sent.order = before.filter(|before| before.at == sent.at).map_or(self.next, |before| before.order);
-        self.next += 1;
+    fn insert(&mut self, token: &str, sent: Sent) {
         self.bytes += sent.bytes(token);
-        self.by_age.insert(sent.order, token.to_owned());
-        self.by_token.insert(token.to_owned(), sent);
+        let before = match self.sent.get_mut(token) {
+            // The same request again is as old as it was.
+            Some(before) if before.at == sent.at => Some(std::mem::replace(before, sent)),
+            _ => self.sent.insert(token.to_owned(), sent),
+        };
+        self.bytes -= before.map_or(0, |before| before.bytes(token));
         while self.bytes > MOST_BYTES
-            && let Some((_, oldest)) = self.by_age.first_key_value()
+            && let Some((oldest, sent)) = self.sent.pop_front()
         {
-            let oldest = oldest.clone();
-            self.remove(&oldest);
+            self.bytes -= sent.bytes(&oldest);
         }
     }
 
-    fn remove(&mut self, token: &str) -> Option<Sent> {
-        let sent = self.by_token.remove(token)?;
-        self.by_age.remove(&sent.order);
-        self.bytes -= sent.bytes(token);
-        Some(sent)
+    fn remove(&mut self, token: &str) {
+        if let Some(sent) = self.sent.remove(token) {
+            self.bytes -= sent.bytes(token);
+        }
     }
 }
 
@@ -101,7 +97,7 @@ impl Tokens {
     /// Where the items lay when the same request was sent.
     pub(super) fn get(&self, retry: &Retry, named: &[Named]) -> Option<Places> {
         let remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let sent = remembered.by_token.get(&retry.token)?;
+        let sent = remembered.sent.get(&retry.token)?;
         let fresh = retry.now?.saturating_sub(sent.at) < REMEMBERED;
         if !fresh || sent.request != retry.request {
             return None;
@@ -119,12 +115,12 @@ impl Tokens {
         let Some(now) = retry.now else { return };
         let mut remembered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let first = remembered
-            .by_token
+            .sent
             .get(&retry.token)
             .filter(|sent| sent.request == retry.request && now.saturating_sub(sent.at) < REMEMBERED);
         let at = first.map_or(now, |sent| sent.at);
         let places = places.iter().map(|(item, place)| (digest(item), *place)).collect();
-        remembered.insert(&retry.token, Sent { request: retry.request, at, order: 0, places });
+        remembered.insert(&retry.token, Sent { request: retry.request, at, places });
     }
 
     /// Forgets a request that was not carried out: it is as good as new.
@@ -195,8 +191,9 @@ mod tests {
             tokens.put(&small(at), &places(&keys, 2));
         }
         let remembered = tokens.0.lock().unwrap();
-        assert!(remembered.bytes <= MOST_BYTES && remembered.by_token.len() == remembered.by_age.len());
-        assert!(remembered.by_token.len() >= fits - 1);
+        let bytes: usize = remembered.sent.iter().map(|(token, sent)| sent.bytes(token)).sum();
+        assert!(remembered.bytes <= MOST_BYTES && remembered.bytes == bytes);
+        assert!(remembered.sent.len() >= fits - 1);
         drop(remembered);
         assert_eq!(tokens.get(&retry, &keys), None);
         assert_eq!(tokens.get(&small(fits - 1), &keys), Some(places(&keys, 2)));

@@ -2,8 +2,9 @@
 //!
 //! Not here: which shards to ask, which is the merge's to say.
 
-use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
+
+use quick_cache::unsync::Cache;
 
 /// What one page of DynamoDB holds at most, in bytes of evaluated data (AWS, "Constraints").
 pub const PAGE_BYTES: f64 = 1024.0 * 1024.0;
@@ -42,9 +43,15 @@ fn at_most(share: f64, rows: usize) -> usize {
 /// The size of a table's or an index's items in bytes, learned from what reads of it cost. One per router.
 ///
 /// It only decides how much is asked at first; a wrong guess costs a round or some capacity units, never an answer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ItemSizes {
-    learned: Mutex<HashMap<String, f64>>,
+    learned: Mutex<Cache<String, f64>>,
+}
+
+impl Default for ItemSizes {
+    fn default() -> Self {
+        ItemSizes { learned: Mutex::new(Cache::new(REMEMBERED)) }
+    }
 }
 
 /// What an item is taken for before the first one was seen, in bytes. Small items are the common case, and asking too few
@@ -54,7 +61,7 @@ pub const UNKNOWN_ITEM: f64 = 1024.0;
 /// How much one read moves the average.
 const WEIGHT: f64 = 0.25;
 
-/// Tables and indexes remembered; beyond that all are forgotten and learned again.
+/// Tables and indexes remembered; beyond that those that were not read lately are forgotten and learned again.
 const REMEMBERED: usize = 4096;
 
 impl ItemSizes {
@@ -77,12 +84,9 @@ impl ItemSizes {
         }
         let seen = (bytes / items as f64).max(1.0);
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(size) = learned.get_mut(name) {
+        if let Some(mut size) = learned.get_mut(name) {
             *size += (seen - *size) * WEIGHT;
             return;
-        }
-        if learned.len() >= REMEMBERED {
-            learned.clear();
         }
         learned.insert(name.to_owned(), seen);
     }
@@ -113,5 +117,16 @@ mod tests {
         sizes.learn("t", 4096.0, 3);
         assert!((sizes.expected("t") - 500.0).abs() < 1e-9);
         assert!((sizes.expected("u") - UNKNOWN_ITEM).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_table_in_use_is_remembered_while_many_others_are_read_once() {
+        let sizes = ItemSizes::default();
+        sizes.learn("in use", 40_000.0, 100);
+        for nth in 0..3 * REMEMBERED {
+            sizes.learn(&format!("t{nth}"), 80_000.0, 100);
+            assert!((sizes.expected("in use") - 400.0).abs() < 1e-9, "{nth}");
+        }
+        assert!((REMEMBERED / 2..=REMEMBERED).contains(&sizes.learned.lock().unwrap().len()));
     }
 }

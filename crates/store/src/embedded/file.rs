@@ -85,7 +85,7 @@ pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
 }
 
 /// Takes everybody else's rights away, which the umask may have left.
-pub(crate) fn protect(file: &File) -> io::Result<()> {
+fn protect(file: &File) -> io::Result<()> {
     match file.metadata()?.permissions().mode() & 0o777 {
         MODE => Ok(()),
         _ => file.set_permissions(Permissions::from_mode(MODE)),

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -16,7 +16,7 @@ use heatsink_dynamo::Error;
 use heatsink_physics::SavedTable;
 use serde::{Deserialize, Serialize};
 
-use crate::embedded::file::{open, protect};
+use crate::embedded::file::open;
 
 /// What the file's first member says.
 const VERSION: u32 = 1;
@@ -131,32 +131,46 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn replace(path: &Path, kept: &Kept) -> std::io::Result<()> {
-    let mut beside = path.as_os_str().to_owned();
+    // Always the same name: what killed processes leave does not pile up.
+    let mut beside = path.file_name().unwrap_or_default().to_owned();
     beside.push(".new");
-    let beside = PathBuf::from(beside);
-    // Of a process that was killed. Made anew, it is neither somebody else's nor a link.
-    match std::fs::remove_file(&beside) {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    // Made anew, it is neither somebody else's nor a link.
+    match std::fs::remove_file(folder.join(&beside)) {
         Err(why) if why.kind() != ErrorKind::NotFound => return Err(why),
         _ => {}
     }
-    let mut file = open(&beside, OpenOptions::new().write(true).create_new(true))?;
-    protect(&file)?;
+    // The owner's alone. Where anything fails it is removed again.
+    let mut file = tempfile::Builder::new().prefix(&beside).rand_bytes(0).tempfile_in(folder)?;
     file.write_all(&serde_json::to_vec(kept)?)?;
-    file.sync_all()?;
-    std::fs::rename(&beside, path)
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use heatsink_physics::{Mode, Tables};
 
     use super::*;
 
     #[test]
+    fn what_cannot_be_replaced_leaves_nothing_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("partitions");
+        std::fs::create_dir(&path).unwrap();
+        assert!(replace(&path, &Kept::new(std::iter::empty())).is_err());
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+    }
+
+    #[test]
     fn written_whole_and_read_back() {
-        let folder = std::env::temp_dir().join(format!("heatsink-keep-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let path = folder.join("partitions");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("partitions");
+        // Of a process that was killed.
+        std::fs::write(folder.path().join("partitions.new"), "{").unwrap();
         let mut tables = Tables::default();
         tables.create(0, "t".into(), Mode::Provisioned { read: 1, write: 5_000 });
         let saved = tables.save("t").unwrap();
@@ -168,8 +182,11 @@ mod tests {
         }
         let (_, found) = Keeper::open(&path).unwrap();
         assert_eq!(found.get(&("t".into(), "1".into())), Some(&saved));
+        let names: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["partitions"]);
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::write(&path, "{").unwrap();
         assert!(Keeper::open(&path).err().unwrap().to_string().contains("remove the file"));
-        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -6,6 +6,7 @@
 
 use std::fmt::Write;
 
+use jiff::Timestamp;
 use ring::{digest, hmac};
 
 pub(super) const CONTENT_TYPE: &str = "application/x-amz-json-1.0";
@@ -108,19 +109,8 @@ fn push_hex(text: &mut String, bytes: &[u8]) {
 
 /// `20260101T000000Z`.
 fn timestamp(unix_millis: u64) -> String {
-    let seconds = unix_millis / 1000;
-    let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    // Civil date from days, counted from 0000-03-01 in eras of 400 years (Hinnant, "chrono-Compatible Low-Level Date
-    // Algorithms").
-    let days = seconds / 86_400 + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
+    let millis = i64::try_from(unix_millis).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX).strftime("%Y%m%dT%H%M%SZ").to_string()
 }
 
 #[cfg(test)]

@@ -92,7 +92,8 @@ fn what_cannot_be_read_is_the_engines_to_refuse() {
 /// Splits outlive the process, beside the data.
 #[test]
 fn what_was_split_is_split_after_a_restart() {
-    let file = std::env::temp_dir().join(format!("heatsink-partitions-{}", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("partitions");
     let env = ManualEnv::seeded(1);
     let inner = Arc::new(Embedded::memory().unwrap());
     let start = || {
@@ -136,5 +137,4 @@ fn what_was_split_is_split_after_a_restart() {
         before.len()
     );
     drop(again);
-    std::fs::remove_file(&file).unwrap();
 }
