@@ -158,8 +158,10 @@ impl Counters {
             if world.holds_physical_keys().await {
                 world.book.fault("the store deletes rows of counters by time to live".to_owned());
             }
+            // Until then no gateway starts that has a rule for counters.
             world.keep_all().await;
         }
+        world.start_all().await;
         let mut adopted = false;
         for gateway in 0..world.gateways() {
             if let Err(error) = self.read_surely(gateway).await {

@@ -24,6 +24,7 @@ impl World {
     /// by now. Returns all that is wrong.
     pub async fn end(&self, items: &[String], rules: &str) -> Vec<String> {
         self.clear_up().await;
+        self.start_all().await;
         let mut adopted = false;
         for gateway in 0..self.gateways() {
             if let Err(error) = self.read_all(gateway, items).await {
@@ -41,12 +42,16 @@ impl World {
         self.book.judge()
     }
 
-    /// The weather clears, everything late arrives, and every gateway runs.
+    /// The weather clears, everything late arrives, and every gateway that was stopped goes on.
     pub async fn clear_up(&self) {
         self.log.line("the weather clears");
         self.network.set(Weather::default());
         (0..self.gateways()).for_each(|gateway| self.stop(gateway, false));
         self.clock.sleep(QUIET).await;
+    }
+
+    /// Every gateway runs.
+    pub async fn start_all(&self) {
         for gateway in 0..self.gateways() {
             if let Err(why) = self.start_surely(gateway).await {
                 self.book.fault(format!("{} does not start: {why}", name(gateway)));
