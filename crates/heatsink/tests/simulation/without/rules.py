@@ -97,7 +97,7 @@ RULES = (
     Rule(
         "name-of-the-recorded",
         "a description is not believed of a recorded table whose name another one has taken",
-        ((RESOLVE, "if record.as_ref().is_some_and(holds) && another(&entry) {", "if !LEFT_OUT && record.as_ref().is_some_and(stands) && another(&entry) {"),),
+        ((RESOLVE, "if record.as_ref().is_some_and(holds) && another(&entry) {", "if !LEFT_OUT && record.as_ref().is_some_and(holds) && another(&entry) {"),),
     ),
     Rule(
         "bound-has-record",
