@@ -28,7 +28,7 @@ use heatsink_layout::Bucket;
 use crate::direction::Direction;
 use crate::item::{Attributes, Ground, depth};
 use crate::mover;
-use crate::on_record::{tag, taken_over, untag, write};
+use crate::on_record::{self, tag, taken_over, untag, write};
 use crate::survey::{self, Survey};
 use crate::terms::{AdoptError, Options, Phase, Report, Watch, shown};
 use crate::turn::Turnover;
@@ -263,10 +263,7 @@ impl Adoption {
         let layouts = &**self.ground.table.layouts();
         self.registry.make_directory(layouts).await?;
         let record = Record { state, ..self.registry.first_record(&self.described, layouts.clone(), true) };
-        let entry = self.registry.entry(&record.name).await?;
-        if self.registry.create(entry.as_ref(), &record).await? != record {
-            return Err(self.taken_over());
-        }
+        on_record::begin(&self.registry, &record).await?;
         tag(&self.registry, &self.described).await;
         Ok((record, progress, said))
     }

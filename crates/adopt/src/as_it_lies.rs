@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use crate::eligible;
 use crate::item::{Attributes, Ground};
-use crate::on_record::{tag, taken_over};
+use crate::on_record::{self, tag};
 use crate::place::Lies;
 use crate::survey::Survey;
 use crate::terms::{AdoptError, Phase, Watch};
@@ -153,10 +153,7 @@ impl AsItLies {
             return Ok(recorded);
         }
         let record = self.registry.first_record(&self.described, layouts, true);
-        let entry = self.registry.entry(&schema.name).await?;
-        if self.registry.create(entry.as_ref(), &record).await? != record {
-            return Err(taken_over(&schema.name));
-        }
+        on_record::begin(&self.registry, &record).await?;
         self.changer.announce(&record.name, record.version).await?;
         tag(&self.registry, &self.described).await;
         Ok(recorded)

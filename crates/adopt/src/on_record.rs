@@ -6,6 +6,19 @@ use heatsink_control::{Record, State, tags};
 
 use crate::terms::AdoptError;
 
+/// Puts a table on record for the first time.
+///
+/// # Errors
+/// The store's own, and that somebody else was first.
+pub(crate) async fn begin(registry: &Registry, record: &Record) -> Result<(), AdoptError> {
+    let entry = registry.entry(&record.name).await?;
+    if registry.create(entry.as_ref(), record).await? == *record {
+        Ok(())
+    } else {
+        Err(taken_over(&record.name))
+    }
+}
+
 /// Puts the next state on record.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ use serde_json::{Value as Json, json};
 use crate::direction::Direction;
 use crate::held::Held;
 use crate::item::{Attributes, Ground, NoKey, value};
-use crate::on_record::{tag, taken_over, untag, write};
+use crate::on_record::{self, tag, taken_over, untag, write};
 use crate::survey::Survey;
 use crate::terms::{AdoptError, Options, Phase, Report, Watch, shown};
 use crate::walk::Walk;
@@ -136,10 +136,7 @@ impl Turnover<'_> {
             return Ok((write(self.registry, &record, state).await?, turning));
         }
         let record = Record { state, ..self.registry.first_record(self.described, layouts, true) };
-        let entry = self.registry.entry(&record.name).await?;
-        if self.registry.create(entry.as_ref(), &record).await? != record {
-            return Err(self.taken_over());
-        }
+        on_record::begin(self.registry, &record).await?;
         tag(self.registry, self.described).await;
         Ok((record, turning))
     }
