@@ -78,6 +78,16 @@ impl Book {
         }
     }
 
+    /// Something that is a fault while calls land within the bounds that the fence is given. A call that lands later can leave an item where
+    /// nobody looks for it: a gateway without the rule shows it as it lies, and an adoption refuses the table until an operator has decided.
+    pub fn fault_within_bounds(&self, what: String) {
+        if self.beyond.get() {
+            self.log.line(format!("beyond the bounds: {what}"));
+        } else {
+            self.fault(what);
+        }
+    }
+
     /// How many calls were written down, and how many of them are writes that were done.
     pub fn counts(&self) -> (usize, usize) {
         let calls = self.calls.borrow();

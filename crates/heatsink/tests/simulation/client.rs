@@ -133,7 +133,7 @@ impl World {
                 Some((sk.to_owned(), Value { number, label: label as u8 }))
             }
             _ => {
-                self.book.fault(format!("a client is shown {row}"));
+                self.book.fault_within_bounds(format!("a client is shown {row}"));
                 None
             }
         }

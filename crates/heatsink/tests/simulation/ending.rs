@@ -34,7 +34,8 @@ impl World {
                     self.clock.sleep(QUIET).await;
                 }
                 if let Err(error) = self.read_all(gateway, items).await {
-                    self.book.fault(format!("the table cannot be read through {}: {error}", name(gateway)));
+                    let told = format!("the table cannot be read through {}: {error}", name(gateway));
+                    self.book.fault_within_bounds(told);
                 }
             }
         }
@@ -73,7 +74,7 @@ impl World {
             self.clock.sleep(PAUSE).await;
         }
         let why = last.and_then(Result::err).map_or("killed".to_owned(), |error| error.to_string());
-        self.book.fault(format!("{direction:?} does not come to its end: {why}"));
+        self.book.fault_within_bounds(format!("{direction:?} does not come to its end: {why}"));
         false
     }
 

@@ -71,7 +71,7 @@ impl World {
                 Err(_) => self.clock.sleep(Duration::from_secs(1)).await,
             }
         }
-        self.book.fault(format!("{} does not succeed", operation.name()));
+        self.book.fault_within_bounds(format!("{} does not succeed", operation.name()));
     }
 }
 
