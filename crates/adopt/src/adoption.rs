@@ -43,6 +43,8 @@ pub struct Adoption {
     pub(crate) registry: Registry,
     pub(crate) changer: Changer,
     pub(crate) ground: Ground,
+    /// The table with every layout of the rules.
+    pub(crate) rules: Ground,
     pub(crate) described: Described,
     pub(crate) direction: Direction,
     pub(crate) record: Option<Record>,
@@ -101,7 +103,8 @@ impl Adoption {
             return self.turnover().survey(watch).await;
         }
         watch.phase(Phase::Looking, None);
-        let mut found = survey::survey(&self.registry, &self.ground, self.direction, watch).await?;
+        let mut found =
+            survey::survey(&self.registry, &self.ground, &self.rules, self.direction, watch).await?;
         if self.keys_are_logical {
             found.sharded_already = None;
         }

@@ -64,6 +64,7 @@ impl Adoption {
         {
             return usage(problem);
         }
+        let mut ruled = None;
         let (layouts, indexes) = match (direction, &record) {
             (Direction::Back | Direction::Release, None) => {
                 return usage(format!(
@@ -124,7 +125,11 @@ impl Adoption {
                         let (layouts, new) = recorded.with_indexes(&wished);
                         (layouts, new)
                     }
-                    None if !wished.own().is_empty() => (wished.own(), Vec::new()),
+                    None if !wished.own().is_empty() => {
+                        let own = wished.own();
+                        ruled = Some(wished);
+                        (own, Vec::new())
+                    }
                     None => {
                         let indexes = wished.attributes();
                         (wished, indexes)
@@ -143,12 +148,15 @@ impl Adoption {
                  run again"
             ));
         }
-        let ground = Ground { table: Arc::new(Table::new(described.schema.clone(), Arc::new(layouts))) };
+        let ground =
+            |layouts| Ground { table: Arc::new(Table::new(described.schema.clone(), Arc::new(layouts))) };
+        let by_rules = ground(ruled.unwrap_or_else(|| layouts.clone()));
         let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "adopt"));
         Ok(Adoption {
             registry,
             changer,
-            ground,
+            ground: ground(layouts),
+            rules: by_rules,
             described,
             direction,
             record,

@@ -67,10 +67,11 @@ impl Survey {
     }
 }
 
-/// Reads a table from which nothing has been moved yet.
+/// Reads a table from which nothing has been moved yet. `rules` has every layout of the rules, `ground` those that this adoption is about.
 pub(crate) async fn survey(
     registry: &Registry,
     ground: &Ground,
+    rules: &Ground,
     direction: Direction,
     watch: &dyn Watch,
 ) -> Result<Survey, AdoptError> {
@@ -95,7 +96,7 @@ pub(crate) async fn survey(
                 found.tied += 1;
             }
             if direction == Direction::Adopt {
-                sharded.see(ground, &key, item)?;
+                sharded.see(rules, &key, item)?;
             }
             found.deepest = found.deepest.max(depth(&ground.table, logical));
             found.escaped += u64::from(ground.table.is_reserved(logical));

@@ -174,6 +174,29 @@ async fn values_that_look_spread_are_found_before_anything_is_written() {
 }
 
 #[tokio::test]
+async fn spread_values_are_found_before_the_tables_own_keys_are_adopted() {
+    let sample = filled().await;
+    step(&sample, false, Direction::Adopt).await.unwrap();
+    let spread = items(&sample, "Tasks").await;
+    assert!(assert_spread(&spread) > 0);
+    // A table of that name that nobody has on record, filled from the sample.
+    let store = filled().await;
+    for item in &spread {
+        let item: Json = serde_json::from_str(item).unwrap();
+        call(&store, Operation::PutItem, json!({ "TableName": "Tasks", "Item": item })).await;
+    }
+    let AdoptError::Usage(said) = step(&store, true, Direction::Adopt).await.unwrap_err() else {
+        panic!("it is no failure of the store")
+    };
+    assert!(said.contains("status") && said.contains("heatsink adopt Tasks --as-it-lies"), "{said}");
+    assert_eq!(items(&store, "Tasks").await, spread);
+    assert!(
+        matches!(step(&store, true, Direction::Back).await, Err(AdoptError::Usage(_))),
+        "nothing is on record"
+    );
+}
+
+#[tokio::test]
 async fn somebody_who_writes_past_the_gateways_is_found_out() {
     // Killed later and later, until it has begun to rewrite.
     let mut last = String::new();
