@@ -8,6 +8,7 @@ mod absent_statements;
 mod budget;
 mod drive;
 mod footprint;
+mod gateway;
 mod heavy;
 pub mod http;
 mod limits;
@@ -15,5 +16,6 @@ mod metrics;
 mod service;
 mod weight;
 
+pub use gateway::{Builder, Gateway};
 pub use limits::{Cost, Limits};
 pub use service::{Partitions, Recorded, Service};

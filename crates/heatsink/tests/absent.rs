@@ -6,10 +6,9 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_control::{Control, Rules};
+use heatsink::Gateway;
+use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_env::RealEnv;
-use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -32,14 +31,13 @@ impl Store for Watched {
     }
 }
 
-fn service() -> (Arc<Watched>, Service) {
+fn service() -> (Arc<Watched>, Gateway) {
     let store = Arc::new(Watched { store: Embedded::memory().unwrap(), written: Mutex::default() });
     let rules = Rules::read("rules", RULES).unwrap();
-    let control = block_on(Control::start(store.clone(), Arc::new(RealEnv), rules)).unwrap();
-    (store.clone(), Service::new(store, control, Arc::new(RealEnv), Limits::default(), "us-east-1"))
+    (store.clone(), block_on(Gateway::builder(store).rules(rules).start()).unwrap())
 }
 
-fn call(service: &Service, operation: Operation, body: Json) -> Result<Json, Error> {
+fn call(service: &Gateway, operation: Operation, body: Json) -> Result<Json, Error> {
     let answer = block_on(service.call(operation, Bytes::from(body.to_string())))?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::executor::block_on;
-use heatsink_control::{Control, Rules};
+use heatsink::Gateway;
+use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_env::RealEnv;
-use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -18,15 +17,13 @@ const SHARDED: &str = "[[rule]]\ntable = \"Tasks\"\nstrategy = \"calculated\"\ns
 const ELSEWHERE: &str = "[[rule]]\ntable = \"Other\"\nstrategy = \"calculated\"\nshards = 4\n";
 const DRAWN: &str = "[[rule]]\ntable = \"Tasks\"\nstrategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"random\"\nshards = 4\n";
 
-fn gateway(rules: &str) -> Service {
+fn gateway(rules: &str) -> Gateway {
     let store: Arc<dyn Store> = Arc::new(Embedded::memory().unwrap());
-    let env = Arc::new(RealEnv);
     let rules = Rules::read("rules", rules).unwrap();
-    let control = block_on(Control::start(store.clone(), env.clone(), rules)).unwrap();
-    Service::new(store, control, env, Limits::default(), "us-east-1")
+    block_on(Gateway::builder(store).rules(rules).start()).unwrap()
 }
 
-fn call(service: &Service, operation: Operation, body: &Json) -> Result<Json, Error> {
+fn call(service: &Gateway, operation: Operation, body: &Json) -> Result<Json, Error> {
     let answer = block_on(service.call(operation, Bytes::from(body.to_string())))?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }
@@ -47,7 +44,7 @@ fn create() -> Json {
     })
 }
 
-fn fill(service: &Service) {
+fn fill(service: &Gateway) {
     call(service, Operation::CreateTable, &create()).unwrap();
     for at in 0..24 {
         let region = ["north", "south"][at % 3 % 2];
@@ -72,7 +69,7 @@ fn of_team(more: &Json) -> Json {
 }
 
 /// Every item and every cursor of a read, page by page.
-fn pages(service: &Service, operation: Operation, mut body: Json) -> (Vec<Json>, Vec<Json>) {
+fn pages(service: &Gateway, operation: Operation, mut body: Json) -> (Vec<Json>, Vec<Json>) {
     let (mut items, mut cursors) = (Vec::new(), Vec::new());
     loop {
         let page = call(service, operation, &body).unwrap();

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use heatsink::Gateway;
 use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
-use heatsink_control::{Control, Rules};
+use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, HastyEnv, ManualEnv};
-use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -62,7 +62,7 @@ impl Watch for Quiet {
 }
 
 /// A gateway before a table of which an index is being adopted, if `turning`.
-async fn gateway(turning: bool) -> (Arc<Busy>, Service) {
+async fn gateway(turning: bool) -> (Arc<Busy>, Gateway) {
     let busy = Arc::new(Busy {
         inner: Embedded::memory().unwrap(),
         conflicts: AtomicI64::new(0),
@@ -91,8 +91,7 @@ async fn gateway(turning: bool) -> (Arc<Busy>, Service) {
         let options = Options { concurrency: 2, exclusive: true };
         assert!(adoption.unwrap().run(options, &Quiet).await.is_err());
     }
-    let control = Control::start(Arc::clone(&store), Arc::clone(&env), rules).await.unwrap();
-    let service = Service::new(store, control, env, Limits::default(), "us-east-1");
+    let service = Gateway::builder(store).env(env).rules(rules).start().await.unwrap();
     // Looks the table up.
     let _ = call(&service, writes()[0].clone()).await.unwrap();
     busy.sent.store(0, Ordering::SeqCst);
@@ -120,7 +119,7 @@ fn writes() -> [Write; 4] {
     ]
 }
 
-async fn call(service: &Service, (operation, body): Write) -> Result<Json, Error> {
+async fn call(service: &Gateway, (operation, body): Write) -> Result<Json, Error> {
     let answer = service.call(operation, Bytes::from(body.to_string())).await?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }

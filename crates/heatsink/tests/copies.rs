@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::executor::block_on;
+use heatsink::Gateway;
 use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Watch};
-use heatsink_control::{Control, Fencing, Rules};
+use heatsink_control::{Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
-use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -33,10 +33,9 @@ fn store() -> Arc<dyn Store> {
     Arc::new(Embedded::memory().unwrap())
 }
 
-fn gateway(store: &Arc<dyn Store>, rules: &str) -> Service {
+fn gateway(store: &Arc<dyn Store>, rules: &str) -> Gateway {
     let rules = Rules::read("rules", rules).unwrap();
-    let control = block_on(Control::start(store.clone(), Arc::new(RealEnv), rules)).unwrap();
-    Service::new(store.clone(), control, Arc::new(RealEnv), Limits::default(), "us-east-1")
+    block_on(Gateway::builder(store.clone()).rules(rules).start()).unwrap()
 }
 
 fn raw(store: &Arc<dyn Store>, operation: Operation, body: Json) -> Json {
@@ -44,7 +43,7 @@ fn raw(store: &Arc<dyn Store>, operation: Operation, body: Json) -> Json {
     serde_json::from_slice(&answer.unwrap_or_else(|error| panic!("{operation:?}: {error}"))).unwrap()
 }
 
-fn through(gateway: &Service, operation: Operation, body: &Json) -> Result<Json, Error> {
+fn through(gateway: &Gateway, operation: Operation, body: &Json) -> Result<Json, Error> {
     let answer = block_on(gateway.call(operation, Bytes::from(body.to_string())))?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }

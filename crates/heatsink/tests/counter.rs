@@ -14,8 +14,8 @@ use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
+use heatsink::Gateway;
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_gateway::Service;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use late::{call, turn};
@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 
 /// A service with counters of `votes` and `likes`, and the store behind it.
 struct World {
-    service: Rc<Service>,
+    service: Rc<Gateway>,
     raw: Arc<Embedded>,
 }
 

@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_control::{Control, Rules, StartError};
+use heatsink::Gateway;
+use heatsink_control::{Rules, StartError};
 use heatsink_dynamo::{Code, Error, Operation};
-use heatsink_env::RealEnv;
-use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -80,23 +79,22 @@ fn definition() -> Json {
     })
 }
 
-async fn start(store: &Arc<Tagging>, rules: &str) -> Result<Service, StartError> {
+async fn start(store: &Arc<Tagging>, rules: &str) -> Result<Gateway, StartError> {
     let store: Arc<dyn Store> = store.clone();
     let rules = Rules::read("rules", rules).unwrap();
-    let control = Control::start(Arc::clone(&store), Arc::new(RealEnv), rules).await?;
-    Ok(Service::new(store, control, Arc::new(RealEnv), Limits::default(), "us-east-1"))
+    Gateway::builder(store).rules(rules).start().await
 }
 
-async fn gateway(store: &Arc<Tagging>) -> Service {
+async fn gateway(store: &Arc<Tagging>) -> Gateway {
     start(store, RULES).await.unwrap()
 }
 
-async fn call(service: &Service, operation: Operation, body: Json) -> Result<Json, Error> {
+async fn call(service: &Gateway, operation: Operation, body: Json) -> Result<Json, Error> {
     let answer = service.call(operation, Bytes::from(body.to_string())).await?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }
 
-async fn put(service: &Service) -> Result<Json, Error> {
+async fn put(service: &Gateway) -> Result<Json, Error> {
     let item = json!({ "pk": { "S": "k" }, "sk": { "S": "1" } });
     call(service, Operation::PutItem, json!({ "TableName": "Book", "Item": item })).await
 }

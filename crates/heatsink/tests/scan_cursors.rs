@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use heatsink::Gateway;
 use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
-use heatsink_control::{Control, Rules};
+use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
-use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -33,13 +33,12 @@ impl Watch for Quiet {
 
 type Shared = Arc<dyn Store>;
 
-async fn gateway(store: &Shared, rules: &str) -> Service {
+async fn gateway(store: &Shared, rules: &str) -> Gateway {
     let rules = Rules::read("rules", rules).unwrap();
-    let control = Control::start(Arc::clone(store), Arc::new(RealEnv), rules).await.unwrap();
-    Service::new(Arc::clone(store), control, Arc::new(RealEnv), Limits::default(), "us-east-1")
+    Gateway::builder(Arc::clone(store)).rules(rules).start().await.unwrap()
 }
 
-async fn call(service: &Service, operation: Operation, body: Json) -> Result<Json, Error> {
+async fn call(service: &Gateway, operation: Operation, body: Json) -> Result<Json, Error> {
     let answer = service.call(operation, Bytes::from(body.to_string())).await?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }
@@ -111,7 +110,7 @@ fn reads() -> Vec<Read> {
 
 /// Reads some pages: their items by key, and the request for the next one if there is more.
 async fn pages(
-    service: &Service,
+    service: &Gateway,
     read: Read,
     mut body: Json,
     most: usize,

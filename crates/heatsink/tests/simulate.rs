@@ -13,10 +13,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
-use heatsink_control::{Control, Rules};
+use heatsink::Gateway;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, ManualEnv, Moment, RealEnv};
-use heatsink_gateway::{Limits, Service, http};
+use heatsink_gateway::http;
 use heatsink_load::{Connection, Request};
 use heatsink_physics::Quotas;
 use heatsink_simulate::scenario::Loaded;
@@ -237,20 +237,12 @@ fn a_trace_recorded_over_a_socket_fares_alike() {
             accepted: AtomicU64::new(0),
             throttled: AtomicU64::new(0),
         });
-        let control = Control::start(recorded.clone(), env.clone(), Rules::default()).await.unwrap();
-        let service = Service::new(recorded.clone(), control, env.clone(), Limits::default(), "us-east-1");
+        let gateway = Gateway::builder(recorded.clone()).env(env.clone()).start().await.unwrap();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let target = listener.local_addr().unwrap();
         let (stop, stopped) = futures::channel::oneshot::channel::<()>();
         let stopped = stopped.map(|_| ());
-        let server = tokio::spawn(http::serve(
-            listener,
-            Arc::new(service),
-            Limits::default(),
-            http::Hosts::loopback(),
-            env.clone(),
-            stopped,
-        ));
+        let server = tokio::spawn(gateway.serve(listener, http::Hosts::loopback(), stopped));
         // The item that is updated and read is there from the start.
         let put = Put { key: "hot".to_owned(), sort: ITEM.to_string(), bytes: ITEM };
         Connection::open(target)

@@ -9,11 +9,11 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
+use heatsink::Gateway;
 use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
-use heatsink_control::{Control, Rules};
+use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
-use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -61,19 +61,17 @@ fn rules(fields: &str) -> Rules {
     Rules::read("rules", &format!("[[rule]]\ntable = \"Tab\"\n{fields}")).unwrap()
 }
 
-fn gateway(store: &Arc<Watched>, rules: Rules) -> Service {
+fn gateway(store: &Arc<Watched>, rules: Rules) -> Gateway {
     let store: Arc<dyn Store> = Arc::clone(store) as _;
-    let env = Arc::new(RealEnv);
-    let control = block_on(Control::start(store.clone(), env.clone(), rules)).unwrap();
-    Service::new(store, control, env, Limits::default(), "us-east-1")
+    block_on(Gateway::builder(store).rules(rules).start()).unwrap()
 }
 
-fn call(service: &Service, operation: Operation, body: Json) -> Result<Json, Error> {
+fn call(service: &Gateway, operation: Operation, body: Json) -> Result<Json, Error> {
     let answer = block_on(service.call(operation, Bytes::from(body.to_string())))?;
     Ok(serde_json::from_slice(&answer).unwrap())
 }
 
-fn put(service: &Service, pk: &str, sk: Json, v: &str) {
+fn put(service: &Gateway, pk: &str, sk: Json, v: &str) {
     let item = json!({ "pk": { "S": pk }, "sk": sk, "v": { "S": v } });
     call(service, Operation::PutItem, json!({ "TableName": "Tab", "Item": item })).unwrap();
 }
@@ -173,7 +171,7 @@ fn a_template_goes_back_to_logical_keys_and_under_another_shard_count() {
     expected.extend(PYTHON.iter().take(5).map(|(event, _)| (*event).to_owned()));
     expected.sort();
     expected.iter().for_each(|sort| put(&service, "user-1", json!({ "S": sort }), "v"));
-    let found = |service: &Service| {
+    let found = |service: &Gateway| {
         sorts(&call(service, Operation::Query, query("user-1", json!({ "ConsistentRead": true }))).unwrap())
     };
     let back = adopt(&store, &Rules::default(), Direction::Back).unwrap();
@@ -193,10 +191,10 @@ fn a_template_goes_back_to_logical_keys_and_under_another_shard_count() {
 fn keys_of_code_that_still_shards_by_hand_are_what_the_rule_says() {
     let with = |physical_keys: &str| rules(&format!("{MD5}\nphysical_keys = \"{physical_keys}\""));
     let item = |pk: &str| json!({ "pk": { "S": pk }, "sk": { "S": "event-67890" }, "v": { "S": pk } });
-    let write = |service: &Service, pk: &str| {
+    let write = |service: &Gateway, pk: &str| {
         call(service, Operation::PutItem, json!({ "TableName": "Tab", "Item": item(pk) }))
     };
-    let read = |service: &Service, pk: &str| {
+    let read = |service: &Gateway, pk: &str| {
         let key = json!({ "pk": { "S": pk }, "sk": { "S": "event-67890" } });
         call(service, Operation::GetItem, json!({ "TableName": "Tab", "Key": key })).unwrap()["Item"].take()
     };
@@ -438,9 +436,7 @@ fn an_item_that_moves_while_it_is_written_to_stays_one() {
         let moves =
             Mutex::new(vec![(operation, "user-1#5", "user-1#8"), (operation, "user-1#3", "user-1#5")]);
         let store: Arc<dyn Store> = Arc::new(Moving { inner: watched.inner.clone(), moves });
-        let env = Arc::new(RealEnv);
-        let control = block_on(Control::start(store.clone(), env.clone(), rules(RANDOM))).unwrap();
-        let service = Service::new(store, control, env, Limits::default(), "us-east-1");
+        let service = block_on(Gateway::builder(store).rules(rules(RANDOM)).start()).unwrap();
         let item = json!({ "pk": { "S": "user-1" }, "sk": { "S": "a" } });
         let mut put = json!({ "TableName": "Tab", "Item": item });
         put["Item"]["v"] = json!({ "S": "written" });
@@ -469,8 +465,7 @@ fn buckets_that_other_code_begins_are_found_and_entered() {
     let env = Arc::new(ManualEnv::seeded(1));
     let service = || {
         let watched: Arc<dyn Store> = Arc::clone(&store) as _;
-        let control = block_on(Control::start(watched.clone(), env.clone(), rules(BEGUN))).unwrap();
-        Service::new(watched, control, env.clone(), Limits::default(), "us-east-1")
+        block_on(Gateway::builder(watched).env(env.clone()).rules(rules(BEGUN)).start()).unwrap()
     };
     let one = service();
     let newest = json!({ "ScanIndexForward": false, "Limit": 2 });
@@ -520,7 +515,7 @@ fn buckets_that_other_code_begins_are_found_and_entered() {
 
 const DAY: &str = "strategy = \"bucket\"\nbucket = \"day\"";
 
-fn week(service: &Service) {
+fn week(service: &Gateway) {
     for day in 1..=7 {
         for minute in 0..50 {
             put(service, "OPS_LOG", json!({ "S": format!("2026-06-0{day}T10:{minute:02}:00Z") }), "line");
@@ -587,7 +582,7 @@ fn the_newest_rows_open_the_newest_bucket_only() {
     );
 }
 
-fn create_through(service: &Service) {
+fn create_through(service: &Gateway) {
     let body = json!({
         "TableName": "Tab", "BillingMode": "PAY_PER_REQUEST",
         "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" }],

@@ -8,10 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
 use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
-use heatsink_control::{Control, Fencing, Rules};
+use heatsink_control::{Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{Env, HastyEnv, ManualEnv};
-use heatsink_gateway::{Limits, Service};
+use heatsink_gateway::Gateway;
 use heatsink_physics::Quotas;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
@@ -64,7 +64,7 @@ pub struct Load {
 /// A running gateway with an empty store.
 pub struct Stage {
     clock: ManualEnv,
-    service: Service,
+    gateway: Gateway,
     store: Arc<Counted>,
 }
 
@@ -93,13 +93,11 @@ impl Stage {
         let env: Arc<dyn Env> = Arc::new(HastyEnv(clock.clone()));
         let rules = read(rules)?;
         let fencing = Fencing::shared(rules.fence(), "stage");
-        let control = Control::join(store.clone(), env.clone(), rules, fencing)
-            .await
-            .map_err(|error| Fault(error.to_string()))?;
+        let gateway = Gateway::builder(store.clone()).env(env).rules(rules).fencing(fencing).start().await;
+        let gateway = gateway.map_err(|error| Fault(error.to_string()))?;
         // Time costs nothing here.
-        control.changer().begin_patiently().await?;
-        let service = Service::new(store.clone(), control, env, Limits::default(), "us-east-1");
-        Ok(Stage { clock, service, store })
+        gateway.control().changer().begin_patiently().await?;
+        Ok(Stage { clock, gateway, store })
     }
 
     /// Brings a table under rules, as `heatsink adopt` does, or back out of them.
@@ -120,7 +118,7 @@ impl Stage {
     /// # Errors
     /// What the client would be told.
     pub async fn call(&self, operation: Operation, body: &Json) -> Result<Json, Fault> {
-        let answer = self.service.call(operation, Bytes::from(body.to_string())).await?;
+        let answer = self.gateway.call(operation, Bytes::from(body.to_string())).await?;
         serde_json::from_slice(&answer).map_err(|error| Fault(error.to_string()))
     }
 
@@ -141,7 +139,7 @@ impl Stage {
             self.clock.advance(Duration::from_secs(1) * TOGETHER / per_second);
             let answers = join_all(together.clone().map(|nth| {
                 let (operation, body) = request(nth);
-                self.service.call(operation, Bytes::from(body.to_string()))
+                self.gateway.call(operation, Bytes::from(body.to_string()))
             }))
             .await;
             for (nth, answer) in together.clone().zip(answers) {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use heatsink::Gateway;
 use heatsink_adopt::DrawnWatch;
-use heatsink_control::{Control, Fencing};
+use heatsink_control::Fencing;
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::{Env, RealEnv};
-use heatsink_gateway::{Limits, Service};
 use heatsink_heat::audit::{Audit, Report};
 use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
@@ -60,16 +60,21 @@ async fn audit(args: Args) -> Result<(), Exit> {
     let rules = rules::find(None)?.rules.without_rules();
     let fencing = Fencing::observing(rules.fence());
     let store = DrawnWatch::before(opened.store);
-    let control = Control::join(store.clone(), env.clone(), rules, fencing).await.map_err(not_started)?;
-    let service =
-        Service::new(store.clone(), control.clone(), env.clone(), Limits::default(), &opened.region);
-    let reader = Reader { service, env, table: &args.table };
+    let gateway = Gateway::builder(store.clone())
+        .env(env.clone())
+        .rules(rules)
+        .fencing(fencing)
+        .region(&opened.region)
+        .start()
+        .await
+        .map_err(not_started)?;
+    let reader = Reader { gateway, env, table: &args.table };
 
     let described = reader.call(Operation::DescribeTable, &json!({ "TableName": args.table })).await?;
     let schema = TableSchema::from_description(&described).map_err(unreadable)?;
     let there = read(&described)?["Table"]["ItemCount"].as_u64().unwrap_or(0);
     // A table that is refused is refused to its reader as well, who is told why.
-    let _ = store.watch(&control, &args.table).await;
+    let _ = store.watch(reader.gateway.control(), &args.table).await;
     let bar = progress::bar(
         args.output,
         Some(there.min(args.items)),
@@ -83,7 +88,7 @@ async fn audit(args: Args) -> Result<(), Exit> {
 
 /// Reads a table by its logical keys.
 struct Reader<'a> {
-    service: Service,
+    gateway: Gateway,
     env: Arc<dyn Env>,
     table: &'a str,
 }
@@ -128,7 +133,7 @@ impl Reader<'_> {
     async fn call(&self, operation: Operation, body: &Json) -> Result<Bytes, Exit> {
         let mut pause = Duration::from_millis(100);
         loop {
-            match self.service.call(operation, Bytes::from(body.to_string())).await {
+            match self.gateway.call(operation, Bytes::from(body.to_string())).await {
                 Ok(answer) => return Ok(answer),
                 Err(error) if error.code == Code::ResourceNotFoundException => {
                     return Err(Exit::usage(format!("There is no table {}", self.table)));

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_control::{Control, Fencing, Rules};
+use heatsink::Gateway;
+use heatsink_control::{Fencing, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};
-use heatsink_gateway::{Limits, Service};
 use heatsink_route::{Explanation, Kind};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
@@ -75,37 +75,37 @@ fn read(file: &Path) -> Result<Bytes, Exit> {
 
 async fn explain(args: &Args, body: Bytes) -> Result<Explanation, Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
-    let service = match &args.table {
+    let gateway = match &args.table {
         Some(table) => {
             let rules = rules::find(args.rules.as_deref())?.rules;
             let memory = Embedded::memory().map_err(|error| Exit::software(error.to_string()))?;
-            let service = {
+            let gateway = {
                 let fencing = Fencing::exclusive(rules.fence());
-                service(Arc::new(memory), &env, rules, fencing).await?
+                gateway(Arc::new(memory), &env, rules, fencing).await?
             };
-            service.call(Operation::CreateTable, read(table)?).await.map_err(|error| {
+            gateway.call(Operation::CreateTable, read(table)?).await.map_err(|error| {
                 Exit::usage(format!("{}: not a valid CreateTable request: {error}", table.display()))
             })?;
-            service
+            gateway
         }
         None => {
             let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
             let rules = rules::find(None)?.rules.without_rules();
             let fencing = Fencing::observing(rules.fence());
-            service(store, &env, rules, fencing).await?
+            gateway(store, &env, rules, fencing).await?
         }
     };
-    Ok(service.explain(args.operation, &body).await)
+    Ok(gateway.explain(args.operation, &body).await)
 }
 
-async fn service(
+async fn gateway(
     store: Arc<dyn Store>,
     env: &Arc<dyn Env>,
     rules: Rules,
     fencing: Fencing,
-) -> Result<Service, Exit> {
-    let control = Control::join(store.clone(), env.clone(), rules, fencing).await.map_err(not_started)?;
-    Ok(Service::new(store, control, env.clone(), Limits::default(), "us-east-1"))
+) -> Result<Gateway, Exit> {
+    let gateway = Gateway::builder(store).env(env.clone()).rules(rules).fencing(fencing);
+    gateway.start().await.map_err(not_started)
 }
 
 fn words(explanation: &Explanation) -> String {

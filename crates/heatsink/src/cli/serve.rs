@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use futures::future::{Either, select};
-use heatsink_control::{Control, Fencing};
+use heatsink::{Gateway, Limits};
+use heatsink_control::Fencing;
 use heatsink_env::{Env, RealEnv};
-use heatsink_gateway::{Limits, Service, http};
+use heatsink_gateway::http;
 use heatsink_physics::Quotas;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -114,25 +115,24 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     } else {
         Fencing::shared(found.rules.fence(), &name_of(listener.local_addr()?))
     };
-    let control =
-        Control::join(store.clone(), env.clone(), found.rules, fencing).await.map_err(open::not_started)?;
-    let keeping = tokio::spawn({
-        let control = control.clone();
-        async move { control.keep().await }
-    });
     let limits =
         Limits { connections: args.max_connections, requests: args.max_requests, ..Limits::default() };
+    let mut gateway = Gateway::builder(store)
+        .env(env)
+        .rules(found.rules)
+        .fencing(fencing)
+        .limits(limits)
+        .region(&region)
+        .metrics(recorded);
+    if let Some(partitions) = partitions {
+        gateway = gateway.partitions(partitions);
+    }
+    let gateway = gateway.start().await.map_err(open::not_started)?;
     let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
     descriptors::provide(limits.connections + upwards);
-    let mut service =
-        Service::new(store, control.clone(), env.clone(), limits, &region).with_metrics(recorded);
-    if let Some(partitions) = partitions {
-        service = service.with_partitions(partitions);
-    }
-    let service = Arc::new(service);
     banner::print(listener.local_addr()?, &place, &in_force, args.output)?;
     let (stop, stopped) = oneshot::channel();
-    let serving = http::serve(listener, service, limits, hosts, env, async {
+    let serving = gateway.serve(listener, hosts, async {
         // The sender lives as long as this.
         let _ = stopped.await;
     });
@@ -141,19 +141,14 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         let _ = stop.send(());
         signals.next().await
     };
-    let served = match select(pin!(serving), pin!(told)).await {
+    match select(pin!(serving), pin!(told)).await {
         Either::Left((true, _)) => Ok(()),
         Either::Left((false, _)) => {
             tracing::warn!("requests were still in flight when the time to finish them ran out");
             Ok(())
         }
-        Either::Right((at_once, _)) => return Err(at_once),
-    };
-    keeping.abort();
-    // It holds the store, which is closed once nobody does.
-    let _ = keeping.await;
-    control.leave().await;
-    served
+        Either::Right((at_once, _)) => Err(at_once),
+    }
 }
 
 /// What people find this gateway by.

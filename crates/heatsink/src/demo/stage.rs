@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::channel::oneshot;
-use heatsink_control::{Control, Rules};
+use heatsink::Gateway;
+use heatsink_control::Rules;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::Env;
-use heatsink_gateway::{Limits, Service, http};
+use heatsink_gateway::{Service, http};
 use heatsink_physics::PartitionSnapshot;
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
@@ -44,19 +45,20 @@ impl Stage {
                 .await
                 .map_err(|error| failed(&error))?,
         );
-        let control = Control::start(partitions.clone(), env.clone(), rules)
+        let gateway = Gateway::builder(partitions.clone())
+            .env(env.clone())
+            .rules(rules)
+            .start()
             .await
             .map_err(|error| Exit::software(error.to_string()))?;
-        let limits = Limits::default();
-        let service = Arc::new(Service::new(partitions.clone(), control, env.clone(), limits, "us-east-1"));
+        let service = Arc::clone(gateway.service());
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
-        let serving =
-            http::serve(listener, service.clone(), limits, http::Hosts::loopback(), env.clone(), async {
-                // Told to stop, or nobody is left to tell: either ends it.
-                let _ = stopped.await;
-            });
+        let serving = gateway.serve(listener, http::Hosts::loopback(), async {
+            // Told to stop, or nobody is left to tell: either ends it.
+            let _ = stopped.await;
+        });
         let running = tokio::spawn(serving);
         let stage = Stage { address, partitions, service, stop, running };
         stage.call(Operation::CreateTable, &workload::create_table()).await?;

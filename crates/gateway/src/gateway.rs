@@ -1,0 +1,168 @@
+//! A gateway in this process, put together: a store, the rules, the layouts on record, and the service that answers requests.
+//!
+//! Not here: what a request becomes (`service`), sockets and headers (`http`).
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::{Either, select};
+use heatsink_control::{Control, Fencing, Rules, StartError};
+use heatsink_dynamo::{Error, Operation};
+use heatsink_env::{Env, RealEnv};
+use heatsink_route::{Answer, Explanation};
+use heatsink_store::Store;
+use tokio::net::TcpListener;
+
+use crate::http::{self, Hosts};
+use crate::{Limits, Partitions, Recorded, Service};
+
+/// A gateway in this process.
+pub struct Gateway {
+    service: Arc<Service>,
+    control: Control,
+    env: Arc<dyn Env>,
+    limits: Limits,
+}
+
+/// A gateway that is not started yet.
+pub struct Builder {
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    rules: Rules,
+    fencing: Option<Fencing>,
+    limits: Limits,
+    region: String,
+    metrics: Option<Recorded>,
+    partitions: Option<Partitions>,
+}
+
+impl Gateway {
+    /// A gateway in front of `store`. By default it has no rules, is the only gateway of its store, has the default [`Limits`] and stands for
+    /// the region `us-east-1`.
+    pub fn builder(store: Arc<dyn Store>) -> Builder {
+        Builder {
+            store,
+            env: Arc::new(RealEnv),
+            rules: Rules::default(),
+            fencing: None,
+            limits: Limits::default(),
+            region: "us-east-1".to_owned(),
+            metrics: None,
+            partitions: None,
+        }
+    }
+
+    /// Answers one request. Both bodies are JSON.
+    ///
+    /// # Errors
+    /// DynamoDB's own error for the request, or the store's, unchanged.
+    pub async fn call(&self, operation: Operation, body: impl Into<Bytes>) -> Result<Bytes, Error> {
+        self.service.call(operation, body.into()).await
+    }
+
+    /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with `on_shard_error = "partial"` leave any out.
+    ///
+    /// # Errors
+    /// As [`call`](Self::call).
+    pub async fn call_marked(&self, operation: Operation, body: impl Into<Bytes>) -> Result<Answer, Error> {
+        self.service.call_marked(operation, body.into()).await
+    }
+
+    /// What [`call`](Self::call) would do with a request, without doing it.
+    pub async fn explain(&self, operation: Operation, body: &Bytes) -> Explanation {
+        self.service.explain(operation, body).await
+    }
+
+    /// Its layouts: what is on record, and how it changes.
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// What answers its requests, for a server of one's own. [`Control::keep`] has to run meanwhile.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// Serves DynamoDB's wire protocol on `listener`, to requests for `hosts`, until `shutdown` resolves. Then it stops accepting, lets requests
+    /// in flight finish within [`Limits::drain`], and takes itself off the list of gateways. Returns whether all requests in flight finished.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        hosts: Hosts,
+        shutdown: impl Future<Output = ()>,
+    ) -> bool {
+        let Gateway { service, control, env, limits } = self;
+        let serving = pin!(http::serve(listener, service, limits, hosts, env, shutdown));
+        let drained = match select(serving, pin!(control.keep())).await {
+            Either::Left((drained, _)) => drained,
+            // It never ends.
+            Either::Right(((), serving)) => serving.await,
+        };
+        control.leave().await;
+        drained
+    }
+}
+
+impl Builder {
+    /// Which keys are sharded, and how.
+    #[must_use]
+    pub fn rules(self, rules: Rules) -> Self {
+        Builder { rules, ..self }
+    }
+
+    /// Its clock and its randomness.
+    #[must_use]
+    pub fn env(self, env: Arc<dyn Env>) -> Self {
+        Builder { env, ..self }
+    }
+
+    /// How it agrees on changes of layouts with other gateways of its store.
+    #[must_use]
+    pub fn fencing(self, fencing: Fencing) -> Self {
+        Builder { fencing: Some(fencing), ..self }
+    }
+
+    /// What connections and requests may take.
+    #[must_use]
+    pub fn limits(self, limits: Limits) -> Self {
+        Builder { limits, ..self }
+    }
+
+    /// The AWS region that it stands for.
+    #[must_use]
+    pub fn region(self, region: &str) -> Self {
+        Builder { region: region.to_owned(), ..self }
+    }
+
+    /// What tells its metrics.
+    #[must_use]
+    pub fn metrics(self, recorded: Recorded) -> Self {
+        Builder { metrics: Some(recorded), ..self }
+    }
+
+    /// What tells the partitions of its store.
+    #[must_use]
+    pub fn partitions(self, partitions: Partitions) -> Self {
+        Builder { partitions: Some(partitions), ..self }
+    }
+
+    /// Starts it: reads what the store has on record and compares it with the rules.
+    ///
+    /// # Errors
+    /// [`StartError::Rules`] when a rule contradicts the record of a table that is there, or names a table that it cannot hold for;
+    /// [`StartError::Store`] when the store cannot be asked.
+    pub async fn start(self) -> Result<Gateway, StartError> {
+        let Builder { store, env, rules, fencing, limits, region, metrics, partitions } = self;
+        let fencing = fencing.unwrap_or_else(|| Fencing::exclusive(rules.fence()));
+        let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
+        let mut service = Service::new(store, control.clone(), Arc::clone(&env), limits, &region);
+        if let Some(metrics) = metrics {
+            service = service.with_metrics(metrics);
+        }
+        if let Some(partitions) = partitions {
+            service = service.with_partitions(partitions);
+        }
+        Ok(Gateway { service: Arc::new(service), control, env, limits })
+    }
+}
