@@ -9,3 +9,10 @@ mod shards;
 
 pub use crowding::{sharing_a_partition, some_partition_holds};
 pub use shards::{Advice, Asked, Cause, Ceiling, Costs, DEFAULT_RISK, Row, advise, assess, units_per_write};
+
+/// Write units a second that one partition takes.
+#[allow(clippy::cast_precision_loss, reason = "1,000")]
+const PARTITION_WRITES: f64 = heatsink_physics::PARTITION_WRITES as f64;
+/// Read units a second that one partition takes.
+#[allow(clippy::cast_precision_loss, reason = "3,000")]
+const PARTITION_READS: f64 = heatsink_physics::PARTITION_READS as f64;

@@ -4,11 +4,8 @@ use heatsink_dynamo::capacity::write_units;
 use serde::Serialize;
 
 use crate::crowding::{at_least, some_partition_holds};
+use crate::{PARTITION_READS, PARTITION_WRITES};
 
-/// What one partition takes: write units a second (docs/partitions.md#two-gates).
-const PARTITION_WRITES: f64 = 1000.0;
-/// And read units a second (docs/partitions.md#two-gates).
-const PARTITION_READS: f64 = 3000.0;
 /// A new on-demand table has as many (docs/partitions.md#how-much-a-table-may-take).
 const FEWEST_PARTITIONS: u32 = 4;
 /// The most shards that a rule may ask for.

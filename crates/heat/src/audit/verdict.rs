@@ -3,12 +3,10 @@
 use serde::Serialize;
 
 use super::{Collected, Key, Sample, pattern};
-use crate::{Asked, DEFAULT_RISK, advise};
+use crate::{Asked, DEFAULT_RISK, PARTITION_WRITES, advise};
 
-/// Write units a second that one partition takes (docs/partitions.md#two-gates).
-const CEILING: f64 = 1_000.0;
-/// From half of that on a key nears it: what is still there understates what was written.
-const NEAR: f64 = CEILING / 2.0;
+/// From half of a partition's ceiling on a key nears it: what is still there understates what was written.
+const NEAR: f64 = PARTITION_WRITES / 2.0;
 /// A collection that is to be bounded: DynamoDB's partitions hold 10 GB, and a read of old items pages through all of it.
 const LARGE: f64 = 1e9;
 /// What a collection may grow to in a year without buckets.
@@ -110,7 +108,7 @@ fn of_what_was_read(seen: &Seen<'_>) -> Verdict {
         let item = (busiest.bytes / busiest.items.max(1)).clamp(1, 409_600);
         let item = u32::try_from(item).unwrap_or(u32::MAX);
         // What is still there understates what was written, so a key that nears the ceiling is taken to reach it.
-        let writes = (peak.max(CEILING) / crate::units_per_write(item)).ceil();
+        let writes = (peak.max(PARTITION_WRITES) / crate::units_per_write(item)).ceil();
         let advice = advise(Asked {
             writes,
             peak: writes,
