@@ -3,7 +3,9 @@
 //! A [`Store`] takes a request as DynamoDB would and answers as DynamoDB would. It knows nothing of shards: by the
 //! time a request gets here its keys are physical.
 
+#[cfg(feature = "embedded")]
 pub mod embedded;
+#[cfg(feature = "embedded")]
 pub mod partitioned;
 #[cfg(feature = "upstream")]
 pub mod upstream;
