@@ -24,7 +24,7 @@ use find::{ByGlob, Finder, Sought};
 use fits::Unfit;
 
 pub use file::{MAX_SHARDS, json_schema};
-pub use heatsink_fault::Fault as RulesError;
+pub use heatsink_config_diagnostics::Fault as RulesError;
 
 /// The rules of one gateway, checked. For every key of a table the first rule that matches holds.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 //!
 //! Estimates, made before anything is built. They are high rather than low.
 
-use heatsink_fault::Fault;
+use heatsink_config_diagnostics::Fault;
 use heatsink_physics::Mode;
 
 use super::file::{Kind, Load, ModeName, Operation, Remedy, Sort, Table, Workload};

@@ -5,7 +5,7 @@ use super::file::{
 };
 use super::keys::{Drawn, Keys};
 use super::values::Length;
-use heatsink_fault::Fault;
+use heatsink_config_diagnostics::Fault;
 
 /// A fault in the field of that name of the nth of a list.
 type At<'a> = &'a dyn Fn(&str, usize, &str, String) -> Fault;

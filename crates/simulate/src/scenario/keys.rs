@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::values::{Length, Rate, Whole, word_or_table};
-use heatsink_fault::Fault;
+use heatsink_config_diagnostics::Fault;
 
 /// Partition keys: one key, or how they are drawn.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]

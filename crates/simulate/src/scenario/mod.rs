@@ -14,7 +14,7 @@ pub use file::{
     Between, Burst, Changing, Client, Consistency, Growth, Index, Kind, Load, ModeName, Operation, Remedy,
     Scenario, Size, Sort, Table, Workload,
 };
-pub use heatsink_fault::Fault;
+pub use heatsink_config_diagnostics::Fault;
 pub use keys::{Drawn, File, Keys, Order, Rolling, Uniform, Zipf};
 pub use values::{Length, MAX_RATE, Rate, Whole};
 

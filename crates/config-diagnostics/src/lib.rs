@@ -1,8 +1,8 @@
-//! What is wrong with a file that a person wrote: rules, a scenario, a trace. It names the line, the field, and what was expected.
+//! Errors in files that a person wrote: rules, a scenario, a trace. An error names the file, the line, the field and what was expected.
 //!
-//! The TOML reader tells the place of a fault in the text and not its field; the field is found again from the place.
+//! The TOML reader reports the byte range of an error and not its field. This crate derives the field from the byte range.
 //!
-//! Not here: what is right or wrong; each file's reader knows.
+//! Not here: which values are valid. Each file's reader decides that.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault at `span` of a TOML text. The field is the innermost one whose key or value holds the span.
+    /// A fault at the byte range `span` of a TOML text. The field is the innermost one whose key or value contains the range.
     pub fn at(file: &str, text: &str, span: Range<usize>, problem: impl Into<String>) -> Self {
         Fault {
             file: file.to_owned(),
@@ -74,11 +74,11 @@ impl Fault {
         Fault { file: file.to_owned(), line, field: None, problem: problem.into() }
     }
 
-    /// What the TOML reader found.
+    /// Converts an error of the TOML reader.
     pub fn read(file: &str, text: &str, error: &toml::de::Error) -> Self {
         let problem = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
         let fault = Fault::at(file, text, error.span().unwrap_or(0..0), problem);
-        // The commonest slip in such a file, for which the reader's words name Rust's types.
+        // The most common mistake in such a file. The reader's message names Rust types, which help nobody here.
         match &fault.field {
             Some(field) if fault.problem == "invalid type: map, expected a sequence" => {
                 let list = heading(field);
@@ -108,7 +108,7 @@ fn field(table: &DeTable<'_>, span: &Range<usize>) -> Option<String> {
         if holds(key.span()) {
             return Some(name.to_string());
         }
-        // The span of a table under a [[heading]] is its heading only, so what it holds is asked first.
+        // The span of a table under a [[heading]] covers the heading only, so look inside the table first.
         let inside = match value.get_ref() {
             DeValue::Table(inner) => field(inner, span).map(|rest| format!("{name}.{rest}")),
             DeValue::Array(elements) => elements.iter().enumerate().find_map(|(nth, element)| {
