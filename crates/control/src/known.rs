@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use heatsink_dynamo::{Code, Error, TableSchema};
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 use heatsink_fence::{Epoch, Gate};
 use heatsink_layout::Table;
 
@@ -21,7 +21,7 @@ pub const MAX_AGE: Duration = Duration::from_secs(10);
 /// When something was looked up, and whether to look again.
 #[derive(Debug)]
 pub(crate) struct Freshness {
-    checked: Moment,
+    checked: MonotonicInstant,
     expired: AtomicBool,
     looking: AtomicBool,
 }
@@ -38,11 +38,11 @@ pub(crate) enum Trust {
 }
 
 impl Freshness {
-    pub fn new(checked: Moment) -> Self {
+    pub fn new(checked: MonotonicInstant) -> Self {
         Freshness { checked, expired: AtomicBool::new(false), looking: AtomicBool::new(false) }
     }
 
-    pub fn trust(&self, now: Moment) -> Trust {
+    pub fn trust(&self, now: MonotonicInstant) -> Trust {
         let age = now.since(self.checked);
         if age >= MAX_AGE || self.expired.load(Ordering::Acquire) {
             Trust::Expired
@@ -54,7 +54,7 @@ impl Freshness {
     }
 
     /// Whether it may be used without another look.
-    pub fn is_fresh(&self, now: Moment) -> bool {
+    pub fn is_fresh(&self, now: MonotonicInstant) -> bool {
         now.since(self.checked) < LOOK_AGAIN && !self.is_expired()
     }
 
@@ -225,15 +225,15 @@ mod tests {
 
     #[test]
     fn one_reader_looks_again_and_after_that_nobody_trusts_it() {
-        let fresh = Freshness::new(Moment(0));
-        assert_eq!(fresh.trust(Moment(0) + Duration::from_secs(4)), Trust::Use);
-        let later = Moment(0) + LOOK_AGAIN;
+        let fresh = Freshness::new(MonotonicInstant(0));
+        assert_eq!(fresh.trust(MonotonicInstant(0) + Duration::from_secs(4)), Trust::Use);
+        let later = MonotonicInstant(0) + LOOK_AGAIN;
         assert_eq!([fresh.trust(later), fresh.trust(later)], [Trust::LookAgain, Trust::Use]);
         fresh.give_up();
         assert_eq!(fresh.trust(later), Trust::LookAgain);
-        assert_eq!(fresh.trust(Moment(0) + MAX_AGE), Trust::Expired);
-        let fresh = Freshness::new(Moment(0));
+        assert_eq!(fresh.trust(MonotonicInstant(0) + MAX_AGE), Trust::Expired);
+        let fresh = Freshness::new(MonotonicInstant(0));
         fresh.expire();
-        assert_eq!(fresh.trust(Moment(0)), Trust::Expired);
+        assert_eq!(fresh.trust(MonotonicInstant(0)), Trust::Expired);
     }
 }

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 use heatsink_layout::{PhysicalKeys, Table};
 use metrics::{Counter, counter};
 
@@ -16,7 +16,7 @@ pub(crate) struct Suspects {
     accepted: Counter,
     refused: Counter,
     as_shard: Counter,
-    warned: Mutex<Option<Moment>>,
+    warned: Mutex<Option<MonotonicInstant>>,
 }
 
 impl Suspects {
@@ -31,7 +31,7 @@ impl Suspects {
     }
 
     /// Looks at a client's key, and says what becomes of it if it is one of them.
-    pub fn see(&self, table: &Table, key: &[u8], now: Moment) -> Option<PhysicalKeys> {
+    pub fn see(&self, table: &Table, key: &[u8], now: MonotonicInstant) -> Option<PhysicalKeys> {
         let taken = table.written_as_physical(key)?;
         let (counter, what) = match taken {
             PhysicalKeys::Accept => (&self.accepted, "it is taken as a logical key of its own"),
@@ -51,7 +51,7 @@ impl Suspects {
         Some(taken)
     }
 
-    fn is_due(&self, now: Moment) -> bool {
+    fn is_due(&self, now: MonotonicInstant) -> bool {
         let Ok(mut last) = self.warned.lock() else { return false };
         let due = last.is_none_or(|last| now.since(last) >= QUIET);
         if due {

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 
 /// What this gateway has begun, and what it has seen others begin.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(crate) struct UnderWay {
     /// The versions of entries and records that this gateway wrote and has requests for.
     own: Arc<Mutex<Vec<u64>>>,
     /// Since when a name has been seen with the same version.
-    others: Mutex<HashMap<String, (u64, Moment)>>,
+    others: Mutex<HashMap<String, (u64, MonotonicInstant)>>,
 }
 
 /// Something that this gateway has begun. Over when this is dropped, however it ended.
@@ -34,7 +34,7 @@ impl UnderWay {
     }
 
     /// Since when `name` has been seen with that version.
-    pub fn seen(&self, name: &str, version: u64, now: Moment) -> Moment {
+    pub fn seen(&self, name: &str, version: u64, now: MonotonicInstant) -> MonotonicInstant {
         let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let seen = others.entry(name.to_owned()).or_insert((version, now));
         if seen.0 != version {

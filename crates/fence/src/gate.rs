@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 
 /// Counts the requests that are planned under one version of a table's record, and can be closed to them. What a request may do is asked
 /// of its [`Admission`].
@@ -52,7 +52,7 @@ impl Gate {
 
     /// Closes it: no request gets in, and those inside may neither send a call nor give a client their result. Returns how long, from
     /// `now` on, calls of theirs may still take effect; nothing if each of them was answered.
-    pub fn close(&self, now: Moment, straggler: Duration) -> Duration {
+    pub fn close(&self, now: MonotonicInstant, straggler: Duration) -> Duration {
         let before = self.state.fetch_or(CLOSED, Ordering::SeqCst);
         if before >= ONE {
             // Its call may have been sent this very moment.
@@ -60,7 +60,7 @@ impl Gate {
         }
         match self.unanswered.load(Ordering::SeqCst) {
             0 => Duration::ZERO,
-            sent => straggler.saturating_sub(now.since(Moment(sent))),
+            sent => straggler.saturating_sub(now.since(MonotonicInstant(sent))),
         }
     }
 }
@@ -78,7 +78,7 @@ impl Admission {
     }
 
     /// A call that was sent at `sent` will have no answer: it may take effect later.
-    pub fn unanswered(&self, sent: Moment) {
+    pub fn unanswered(&self, sent: MonotonicInstant) {
         self.gate.unanswered.fetch_max(sent.0.max(1), Ordering::SeqCst);
     }
 }
@@ -95,8 +95,8 @@ mod tests {
 
     const STRAGGLER: Duration = Duration::from_secs(30);
 
-    fn at(seconds: u64) -> Moment {
-        Moment(seconds * 1_000_000_000)
+    fn at(seconds: u64) -> MonotonicInstant {
+        MonotonicInstant(seconds * 1_000_000_000)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A gateway's side of the fence: what it has seen of the registry, and until when it may send requests on the strength of it.
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 
 use crate::{Bounds, Change, Changes, Epoch, Head};
 
@@ -17,7 +17,7 @@ pub struct Member {
     /// Everything up to this epoch has been applied.
     epoch: Epoch,
     /// No request is sent from this moment on.
-    lease: Moment,
+    lease: MonotonicInstant,
     /// How many registrations were sent. No two carry the same number, so that each is seen to be new.
     beats: u64,
 }
@@ -33,7 +33,7 @@ enum Standing {
     /// On the list.
     Registered {
         /// When the last registration that the store answered was sent.
-        beaten: Moment,
+        beaten: MonotonicInstant,
     },
 }
 
@@ -68,7 +68,7 @@ impl Member {
             exclusive: false,
             standing: Standing::Watching,
             epoch: 0,
-            lease: Moment(0),
+            lease: MonotonicInstant(0),
             beats: 0,
         }
     }
@@ -79,12 +79,12 @@ impl Member {
     }
 
     /// Whether a request may be sent at `now`.
-    pub fn may_send(&self, now: Moment) -> bool {
+    pub fn may_send(&self, now: MonotonicInstant) -> bool {
         now < self.lease
     }
 
     /// When the lease ends.
-    pub fn lease(&self) -> Moment {
+    pub fn lease(&self) -> MonotonicInstant {
         self.lease
     }
 
@@ -109,7 +109,7 @@ impl Member {
     }
 
     /// A strong read that was sent at `sent` found no registry.
-    pub fn found_none(&mut self, sent: Moment) {
+    pub fn found_none(&mut self, sent: MonotonicInstant) {
         if self.standing == Standing::Watching {
             self.lease = self.lease.max(sent + self.bounds.unregistered_lease());
         }
@@ -130,16 +130,16 @@ impl Member {
     }
 
     /// The registration that was sent at `sent` is on the list.
-    pub fn registered(&mut self, sent: Moment) {
+    pub fn registered(&mut self, sent: MonotonicInstant) {
         if !self.exclusive {
             self.standing = Standing::Registered { beaten: sent };
         }
     }
 
     /// A strong read of the head that was sent at `sent` gave `head`.
-    pub fn read(&mut self, sent: Moment, head: &Head) -> Seen {
+    pub fn read(&mut self, sent: MonotonicInstant, head: &Head) -> Seen {
         if head.epoch < self.epoch {
-            self.lease = Moment(0);
+            self.lease = MonotonicInstant(0);
             return Seen::Older;
         }
         match head.since(self.epoch) {
@@ -154,7 +154,7 @@ impl Member {
 
     /// What a read of the head that was sent at `sent` and showed `epoch` said has been applied: no result that was planned earlier
     /// under what it changed will reach a client.
-    pub fn applied(&mut self, sent: Moment, epoch: Epoch) {
+    pub fn applied(&mut self, sent: MonotonicInstant, epoch: Epoch) {
         if epoch >= self.epoch {
             self.epoch = epoch;
             self.prolong(sent);
@@ -172,7 +172,7 @@ impl Member {
     }
 
     /// The store answered a registration that was sent at `sent`.
-    pub fn beaten(&mut self, sent: Moment) {
+    pub fn beaten(&mut self, sent: MonotonicInstant) {
         if let Standing::Registered { beaten } = &mut self.standing {
             *beaten = (*beaten).max(sent);
         }
@@ -183,11 +183,11 @@ impl Member {
     pub fn removed(&mut self) {
         if matches!(self.standing, Standing::Registered { .. }) {
             self.standing = Standing::Unregistered;
-            self.lease = Moment(0);
+            self.lease = MonotonicInstant(0);
         }
     }
 
-    fn prolong(&mut self, sent: Moment) {
+    fn prolong(&mut self, sent: MonotonicInstant) {
         let strength = match self.standing {
             Standing::Registered { beaten } => sent.min(beaten + self.bounds.heartbeat_patience()),
             Standing::Exclusive => sent,
@@ -210,8 +210,8 @@ mod tests {
         straggler: Duration::from_secs(30),
     };
 
-    fn at(seconds: u64) -> Moment {
-        Moment(seconds * 1_000_000_000)
+    fn at(seconds: u64) -> MonotonicInstant {
+        MonotonicInstant(seconds * 1_000_000_000)
     }
 
     fn registered() -> Member {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 
 use crate::Registration;
 
@@ -16,14 +16,14 @@ pub struct Roll {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Sign {
     beat: u64,
-    seen: Moment,
+    seen: MonotonicInstant,
     /// How long after it the gateway can still have an effect.
     silence: Duration,
 }
 
 impl Roll {
     /// Takes in a list that had been read at `now`.
-    pub fn listed(&mut self, now: Moment, list: &[Registration]) {
+    pub fn listed(&mut self, now: MonotonicInstant, list: &[Registration]) {
         self.last.retain(|gateway, _| list.iter().any(|one| one.gateway == *gateway));
         for one in list {
             let known = self.last.get(&one.gateway).is_some_and(|sign| sign.beat == one.beat);
@@ -36,7 +36,7 @@ impl Roll {
 
     /// The registrations that have not changed for so long that their gateways are dead, each with the beat that it must still have
     /// when it is removed.
-    pub fn silent(&self, now: Moment) -> impl Iterator<Item = (&str, u64)> {
+    pub fn silent(&self, now: MonotonicInstant) -> impl Iterator<Item = (&str, u64)> {
         let silent = self.last.iter().filter(move |(_, sign)| now.since(sign.seen) > sign.silence);
         silent.map(|(gateway, sign)| (gateway.as_str(), sign.beat))
     }
@@ -47,8 +47,8 @@ mod tests {
     use super::*;
     use crate::Bounds;
 
-    fn at(seconds: u64) -> Moment {
-        Moment(seconds * 1_000_000_000)
+    fn at(seconds: u64) -> MonotonicInstant {
+        MonotonicInstant(seconds * 1_000_000_000)
     }
 
     #[test]

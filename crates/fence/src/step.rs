@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 
 use crate::{Bounds, Epoch, Roll};
 
@@ -29,7 +29,7 @@ pub struct Registration {
 pub struct Step {
     epoch: Epoch,
     /// When the publication had been answered.
-    published: Moment,
+    published: MonotonicInstant,
     /// Those of the first list; nothing before it.
     waits: Option<BTreeMap<String, Waiting>>,
     roll: Roll,
@@ -39,7 +39,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Waiting {
     /// From then on nothing of it can take effect that was planned before.
-    until: Moment,
+    until: MonotonicInstant,
     acknowledged: bool,
 }
 
@@ -49,17 +49,17 @@ pub enum Wait {
     /// Nothing: what was planned before the publication is over.
     Over,
     /// Look again, at the latest at that moment.
-    Until(Moment),
+    Until(MonotonicInstant),
 }
 
 impl Step {
     /// A step whose publication of `epoch` had been answered at `published`.
-    pub fn new(epoch: Epoch, published: Moment) -> Self {
+    pub fn new(epoch: Epoch, published: MonotonicInstant) -> Self {
         Step { epoch, published, waits: None, roll: Roll::default(), clean: true }
     }
 
     /// Takes in a list of the gateways that had been read at `now`, after the publication.
-    pub fn listed(&mut self, now: Moment, list: &[Registration]) -> Wait {
+    pub fn listed(&mut self, now: MonotonicInstant, list: &[Registration]) -> Wait {
         let (epoch, published) = (self.epoch, self.published);
         let first = || {
             let waiting = |one: &Registration| {
@@ -97,7 +97,7 @@ impl Step {
     }
 
     /// The gateways that have not acknowledged yet, with how long they may be waited for at most.
-    pub fn missing(&self, now: Moment) -> impl Iterator<Item = (&str, Duration)> {
+    pub fn missing(&self, now: MonotonicInstant) -> impl Iterator<Item = (&str, Duration)> {
         let waits = self.waits.iter().flatten();
         waits
             .filter(|(_, waiting)| !waiting.acknowledged)
@@ -105,7 +105,7 @@ impl Step {
     }
 
     /// The registrations of dead gateways, as [`Roll::silent`] has them.
-    pub fn silent(&self, now: Moment) -> impl Iterator<Item = (&str, u64)> {
+    pub fn silent(&self, now: MonotonicInstant) -> impl Iterator<Item = (&str, u64)> {
         self.roll.silent(now)
     }
 }
@@ -114,8 +114,8 @@ impl Step {
 mod tests {
     use super::*;
 
-    fn at(seconds: u64) -> Moment {
-        Moment(seconds * 1_000_000_000)
+    fn at(seconds: u64) -> MonotonicInstant {
+        MonotonicInstant(seconds * 1_000_000_000)
     }
 
     fn gateway(name: &str, beat: u64, epoch: Epoch, unclean: u64) -> Registration {

@@ -20,7 +20,7 @@ use futures::executor::block_on;
 use futures::future::BoxFuture;
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_env::{Env, Moment, RealEnv};
+use heatsink_env::{Env, MonotonicInstant, RealEnv};
 use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
@@ -54,8 +54,8 @@ impl Store for Canned {
 struct Clock(Instant);
 
 impl Env for Clock {
-    fn now(&self) -> Moment {
-        Moment(self.0.elapsed().as_nanos() as u64)
+    fn now(&self) -> MonotonicInstant {
+        MonotonicInstant(self.0.elapsed().as_nanos() as u64)
     }
 
     fn unix_millis(&self) -> u64 {

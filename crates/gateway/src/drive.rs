@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use futures::stream;
 use heatsink_control::Pass;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 use heatsink_route::{Answer, Calls, PhysicalCall, Plan, Round, Take};
 use heatsink_store::Store;
 
@@ -36,7 +36,7 @@ pub(crate) struct Driver<'a> {
     pub(crate) env: &'a dyn Env,
     pub(crate) metrics: &'a Metrics,
     /// No retry begins after it.
-    pub(crate) deadline: Moment,
+    pub(crate) deadline: MonotonicInstant,
     pub(crate) cost: Cost,
     /// A worker rewrites items of the request's tables in transactions. A write of a client that meets one is refused, which no client
     /// expects that sends no transactions: it is sent again.
@@ -302,7 +302,7 @@ mod tests {
         pass: &'a Pass,
         env: &'a dyn Env,
         metrics: &'a Metrics,
-        deadline: Moment,
+        deadline: MonotonicInstant,
     ) -> Driver<'a> {
         Driver { store, pass, env, metrics, deadline, cost: Cost::default(), beside_worker: false }
     }

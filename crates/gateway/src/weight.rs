@@ -12,7 +12,7 @@ use bytes::Bytes;
 use heatsink_dynamo::size::{MAX_ITEM, item_size};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Operation, json};
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 use metrics::{Counter, counter};
 
 /// From here on, in bytes, an item is worth a warning: one write of it takes a tenth of a partition's second.
@@ -42,11 +42,11 @@ pub(crate) struct Weight {
 
 /// When the last warning was.
 #[derive(Default)]
-struct Warned(Mutex<Option<Moment>>);
+struct Warned(Mutex<Option<MonotonicInstant>>);
 
 impl Warned {
     /// Whether another one is due, which is then taken as given.
-    fn again(&self, now: Moment) -> bool {
+    fn again(&self, now: MonotonicInstant) -> bool {
         let Ok(mut last) = self.0.lock() else { return false };
         let due = last.is_none_or(|last| now.since(last) >= QUIET);
         if due {
@@ -70,7 +70,7 @@ impl Weight {
     }
 
     /// Looks at a request. `sharded` says whether its table is.
-    pub(crate) fn see(&self, operation: Operation, body: &Bytes, sharded: bool, now: Moment) {
+    pub(crate) fn see(&self, operation: Operation, body: &Bytes, sharded: bool, now: MonotonicInstant) {
         if operation != Operation::PutItem || body.len() < UNIT {
             return;
         }
@@ -121,21 +121,21 @@ mod tests {
     fn one_warning_a_minute() {
         let weight = Weight::new();
         let warned = || *weight.warned_large.0.lock().unwrap();
-        weight.see(Operation::PutItem, &put(1000), false, Moment(0));
-        weight.see(Operation::GetItem, &put(LARGE), false, Moment(0));
+        weight.see(Operation::PutItem, &put(1000), false, MonotonicInstant(0));
+        weight.see(Operation::GetItem, &put(LARGE), false, MonotonicInstant(0));
         assert_eq!(warned(), None);
-        weight.see(Operation::PutItem, &put(LARGE), false, Moment(0));
-        weight.see(Operation::PutItem, &put(LARGE), false, Moment(0) + QUIET / 2);
-        assert_eq!(warned(), Some(Moment(0)));
-        weight.see(Operation::PutItem, &put(LARGE), false, Moment(0) + QUIET);
-        assert_eq!(warned(), Some(Moment(0) + QUIET));
+        weight.see(Operation::PutItem, &put(LARGE), false, MonotonicInstant(0));
+        weight.see(Operation::PutItem, &put(LARGE), false, MonotonicInstant(0) + QUIET / 2);
+        assert_eq!(warned(), Some(MonotonicInstant(0)));
+        weight.see(Operation::PutItem, &put(LARGE), false, MonotonicInstant(0) + QUIET);
+        assert_eq!(warned(), Some(MonotonicInstant(0) + QUIET));
     }
 
     #[test]
     fn just_over_a_kb_is_noticed_on_sharded_tables() {
         let noticed = |bytes: usize, sharded: bool| {
             let weight = Weight::new();
-            weight.see(Operation::PutItem, &put(bytes), sharded, Moment(0));
+            weight.see(Operation::PutItem, &put(bytes), sharded, MonotonicInstant(0));
             weight.warned_edge.0.lock().unwrap().is_some()
         };
         // With a suffix of 5 bytes 1,020 bytes are 1,025: one more than a unit pays for.
@@ -153,8 +153,8 @@ mod tests {
         }
         let weight = Weight::new();
         for at in 0..SAMPLED {
-            weight.see(Operation::PutItem, &put(3_000), true, Moment(0));
-            weight.see(Operation::PutItem, &put(1_030), at == 0, Moment(0));
+            weight.see(Operation::PutItem, &put(3_000), true, MonotonicInstant(0));
+            weight.see(Operation::PutItem, &put(1_030), at == 0, MonotonicInstant(0));
         }
         assert!(weight.warned_edge.0.lock().unwrap().is_none(), "one in {SAMPLED} is weighed");
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heatsink_control::registry::Registry;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 use heatsink_layout::{Bucket, DIRECTORY, Layout, Slot, directory_key};
 use serde_json::{Map, Value as Json, json};
 
@@ -29,7 +29,7 @@ pub(super) struct Pages<'a> {
     start: Option<Json>,
     rate: Option<u64>,
     /// When the next page may be asked for.
-    due: Moment,
+    due: MonotonicInstant,
 }
 
 impl<'a> Pages<'a> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::lock::Mutex;
 use heatsink_dynamo::{Error, Outcome};
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 use heatsink_fence::{Bounds, Step, Wait};
 use heatsink_store::Store;
 
@@ -29,7 +29,7 @@ pub struct Changer {
     registry: Registry,
     settings: Fencing,
     /// Since when this process has known of a registry that not every gateway may have noticed.
-    unsettled: Arc<Mutex<Option<Moment>>>,
+    unsettled: Arc<Mutex<Option<MonotonicInstant>>>,
     /// The head as it was last read or written here: the first that a publication tries to follow.
     last: Arc<Mutex<Option<StoredHead>>>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Published {
     /// The head that names it.
     pub head: StoredHead,
     /// From before the head was written.
-    pub sent: Moment,
+    pub sent: MonotonicInstant,
 }
 
 /// Layout changes are frozen.

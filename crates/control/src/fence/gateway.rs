@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::lock::Mutex as AsyncMutex;
 use heatsink_dynamo::{Error, Outcome};
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 use heatsink_fence::{Beat, Epoch, Gate, Member, Registration, Roll, Seen};
 
 use super::items::{Gateway, StoredHead};
@@ -36,12 +36,12 @@ impl Lease {
         Lease { env, until: AtomicU64::new(0) }
     }
 
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> MonotonicInstant {
         self.env.now()
     }
 
-    pub fn is_over(&self, now: Moment) -> bool {
-        now >= Moment(self.until.load(Ordering::SeqCst))
+    pub fn is_over(&self, now: MonotonicInstant) -> bool {
+        now >= MonotonicInstant(self.until.load(Ordering::SeqCst))
     }
 }
 
@@ -57,17 +57,17 @@ pub(crate) struct Fence {
     unsharded: Arc<Gate>,
     /// One look at the head at a time.
     looking: AsyncMutex<Looked>,
-    roll: AsyncMutex<(Roll, Option<Moment>)>,
+    roll: AsyncMutex<(Roll, Option<MonotonicInstant>)>,
 }
 
 /// What the last looks left behind.
 #[derive(Default)]
 struct Looked {
     /// When a change was last seen.
-    busy: Option<Moment>,
-    beaten: Option<Moment>,
+    busy: Option<MonotonicInstant>,
+    beaten: Option<MonotonicInstant>,
     /// From then on nothing can take effect any more that was acknowledged as unclean.
-    unclean: Moment,
+    unclean: MonotonicInstant,
 }
 
 impl Fence {
@@ -166,7 +166,7 @@ impl Fence {
         &self,
         registry: &Registry,
         tables: &Tables,
-        sent: Moment,
+        sent: MonotonicInstant,
         head: StoredHead,
     ) -> Result<(), Error> {
         let mut looked = self.looking.lock().await;
@@ -187,7 +187,7 @@ impl Fence {
         registry: &Registry,
         tables: &Tables,
         looked: &mut Looked,
-        sent: Moment,
+        sent: MonotonicInstant,
         head: Option<StoredHead>,
     ) -> Result<(), Error> {
         let Some(stored) = head else {
@@ -252,7 +252,7 @@ impl Fence {
         registry: &Registry,
         looked: &mut Looked,
         gates: Vec<Arc<Gate>>,
-        sent: Moment,
+        sent: MonotonicInstant,
         epoch: Epoch,
     ) {
         looked.busy = Some(self.lease.now());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use heatsink_dynamo::{Code, Error, Outcome};
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 use heatsink_fence::Admission;
 use heatsink_store::Permit;
 
@@ -81,7 +81,7 @@ impl Pass {
     ///
     /// # Errors
     /// `ServiceUnavailable`, retryable, when the call must not be sent.
-    pub fn check(&self) -> Result<Moment, Error> {
+    pub fn check(&self) -> Result<MonotonicInstant, Error> {
         let now = self.lease.now();
         if self.leased && self.lease.is_over(now) {
             return Err(unavailable(
@@ -153,7 +153,7 @@ impl Drop for Sending<'_> {
     fn drop(&mut self) {
         let sent = *self.sent.get_mut();
         if self.writes && sent != NOT_SENT {
-            self.pass.admissions().for_each(|admission| admission.unanswered(Moment(sent)));
+            self.pass.admissions().for_each(|admission| admission.unanswered(MonotonicInstant(sent)));
         }
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use heatsink_dynamo::Error;
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -83,7 +83,7 @@ struct Link {
     driver: Driver,
     /// Whether it carried a request before.
     used: bool,
-    idle_since: Moment,
+    idle_since: MonotonicInstant,
 }
 
 pub(super) struct Connections {
