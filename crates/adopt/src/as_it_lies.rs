@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
-use heatsink_control::{Changer, Fencing, Record, Rules, State, Wish};
+use heatsink_control::{Changer, DesiredLayout, Fencing, Record, Rules, State};
 use heatsink_env::Env;
 use heatsink_layout::{Strategy, Table, TableLayouts};
 use heatsink_store::Store;
 use serde::Serialize;
 
 use crate::eligible;
-use crate::item::{Attributes, Ground};
+use crate::item::{Attributes, TableContext};
+use crate::item_location::ItemLocation;
 use crate::on_record::{self, tag};
-use crate::place::Lies;
 use crate::survey::Survey;
-use crate::terms::{AdoptError, Phase, Watch};
+use crate::types::{AdoptError, Phase, Progress};
 use crate::walk::Walk;
 
 /// Where the layouts come from.
@@ -93,14 +93,16 @@ impl AsItLies {
             ));
         }
         let (layouts, from) = match layouts {
-            Layouts::Of(rules) => match rules.wish(&described.schema) {
-                Wish::Sharded(layouts) => (layouts, None),
-                Wish::Impossible(reason) => return usage(reason),
-                Wish::Whole => return usage(format!("The rules keep every key of table {table} whole")),
-                Wish::Unmentioned { skipped } if skipped.is_empty() => {
+            Layouts::Of(rules) => match rules.desired_layout(&described.schema) {
+                DesiredLayout::Sharded(layouts) => (layouts, None),
+                DesiredLayout::Impossible(reason) => return usage(reason),
+                DesiredLayout::Unsharded => {
+                    return usage(format!("The rules keep every key of table {table} whole"));
+                }
+                DesiredLayout::Unmentioned { skipped } if skipped.is_empty() => {
                     return usage(format!("No rule is for table {table}"));
                 }
-                Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
+                DesiredLayout::Unmentioned { skipped } => return usage(skipped.join("; ")),
             },
             Layouts::RecordedFor(named) => {
                 let record = original(&registry, named).await?;
@@ -124,14 +126,15 @@ impl AsItLies {
     ///
     /// # Errors
     /// [`AdoptError::Failed`] with the items that are not. The table is not on record then.
-    pub async fn run(self, dry_run: bool, watch: &dyn Watch) -> Result<Recorded, AdoptError> {
+    pub async fn run(self, dry_run: bool, progress: &dyn Progress) -> Result<Recorded, AdoptError> {
         let schema = &self.described.schema;
-        let ground = Ground { table: Arc::new(Table::new(schema.clone(), Arc::new(self.layouts.clone()))) };
+        let context =
+            TableContext { table: Arc::new(Table::new(schema.clone(), Arc::new(self.layouts.clone()))) };
         if !dry_run {
             self.changer.begin_patiently().await?;
             self.registry.make_directory(&self.layouts).await?;
         }
-        let waiting = self.read(&ground, dry_run, watch).await?;
+        let waiting = self.read(&context, dry_run, progress).await?;
         let (items, waiting) = waiting;
         let layouts = self.layouts.without(&waiting);
         if layouts.is_empty() {
@@ -162,33 +165,33 @@ impl AsItLies {
     /// Reads every item: how many there are, and which attributes hold plain values alone.
     async fn read(
         &self,
-        ground: &Ground,
+        context: &TableContext,
         dry_run: bool,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(u64, Vec<String>), AdoptError> {
-        watch.phase(Phase::Looking, None);
+        progress.phase(Phase::Looking, None);
         let mut found = Survey::default();
         let mut keys: Vec<IndexKeys> = Vec::new();
         let mut entered = Vec::new();
-        let mut walk = Walk::new(&self.registry, &ground.table.name);
+        let mut walk = Walk::new(&self.registry, &context.table.name);
         while let Some(page) = walk.page().await? {
             for item in &page {
-                let key = ground.key(item)?;
-                match ground.lies(&key, item)? {
-                    Lies::AtItsPlace => found.items += 1,
-                    Lies::Part(_) => {}
-                    Lies::Elsewhere(place) => {
+                let key = context.key(item)?;
+                match context.locate(&key, item)? {
+                    ItemLocation::Expected => found.items += 1,
+                    ItemLocation::CounterFragment(_) => {}
+                    ItemLocation::Misplaced(place) => {
                         let place = String::from_utf8_lossy(&place);
-                        found.refuse(ground, item, &format!("by the record it would lie under {place:?}"));
+                        found.refuse(context, item, &format!("by the record it would lie under {place:?}"));
                     }
-                    Lies::Foreign(why) => found.refuse(ground, item, &why),
+                    ItemLocation::Foreign(why) => found.refuse(context, item, &why),
                 }
-                see_index_keys(ground, item, &mut keys, &mut found)?;
+                see_index_keys(context, item, &mut keys, &mut found)?;
                 if !dry_run && key != entered {
-                    self.enter(ground, &key).await?;
+                    self.enter(context, &key).await?;
                     entered = key;
                 }
-                watch.passed(1);
+                progress.passed(1);
             }
         }
         for mixed in keys.iter().filter(|key| key.spread > 0 && key.plain > 0) {
@@ -199,7 +202,7 @@ impl AsItLies {
             ));
         }
         if found.refused > 0 {
-            let table = &ground.table.name;
+            let table = &context.table.name;
             return Err(AdoptError::Failed(format!(
                 "Table {table} was not put on record: not every item lies as {} says.\n{}",
                 if self.from.is_some() { "the record" } else { "the rule" },
@@ -211,11 +214,11 @@ impl AsItLies {
     }
 
     /// Enters the bucket of a physical key in the directory. Buckets of templates are looked for, since other code begins them too.
-    async fn enter(&self, ground: &Ground, key: &[u8]) -> Result<(), AdoptError> {
-        let (logical, slot) = ground.table.decode(key);
+    async fn enter(&self, context: &TableContext, key: &[u8]) -> Result<(), AdoptError> {
+        let (logical, slot) = context.table.decode(key);
         let Some(bucket) = slot.and_then(|slot| slot.bucket) else { return Ok(()) };
-        if ground.table.layouts().of(logical).is_some_and(|layout| layout.strategy != Strategy::None) {
-            self.registry.enter_bucket(&ground.table, logical, bucket).await?;
+        if context.table.layouts().of(logical).is_some_and(|layout| layout.strategy != Strategy::None) {
+            self.registry.enter_bucket(&context.table, logical, bucket).await?;
         }
         Ok(())
     }
@@ -223,27 +226,31 @@ impl AsItLies {
 
 /// Takes in the forms of an item's index keys.
 fn see_index_keys(
-    ground: &Ground,
+    context: &TableContext,
     item: &Attributes,
     keys: &mut Vec<IndexKeys>,
     found: &mut Survey,
 ) -> Result<(), AdoptError> {
-    for held in ground.held(item, true)? {
-        let name = &held.key.attribute().name;
+    for index_value in context.index_values(item, true)? {
+        let name = &index_value.key.attribute().name;
         let at = keys.iter().position(|known| known.name == *name).unwrap_or_else(|| {
             keys.push(IndexKeys { name: name.clone(), ..IndexKeys::default() });
             keys.len() - 1
         });
         let Some(known) = keys.get_mut(at) else { continue };
-        let is_new = held.new.as_ref() == Ok(&held.stored);
-        match (is_new, held.stored == held.old) {
+        let is_new = index_value.new.as_ref() == Ok(&index_value.stored);
+        match (is_new, index_value.stored == index_value.old) {
             // Its shard is 0: it says nothing.
             (true, true) => {}
             (true, false) => known.spread += 1,
             (false, true) => known.plain += 1,
             (false, false) => {
-                let stored = String::from_utf8_lossy(&held.stored);
-                found.refuse(ground, item, &format!("its {name} is {stored:?}, which the rule never writes"));
+                let stored = String::from_utf8_lossy(&index_value.stored);
+                found.refuse(
+                    context,
+                    item,
+                    &format!("its {name} is {stored:?}, which the rule never writes"),
+                );
             }
         }
     }

@@ -5,7 +5,7 @@ use heatsink_control::registry::Registry;
 use heatsink_control::tags;
 use heatsink_layout::DIRECTORY;
 
-use crate::terms::AdoptError;
+use crate::types::AdoptError;
 
 /// A table of clients that is there and can be used.
 ///

@@ -16,7 +16,7 @@ pub(crate) type Attributes = Map<String, Json>;
 
 /// What of a table's schema and layouts an item's place follows from.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct TableContext {
     pub table: Arc<Table>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Ground {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoKey;
 
-impl Ground {
+impl TableContext {
     /// The bytes of an item's partition key.
     pub fn key(&self, item: &Attributes) -> Result<Vec<u8>, NoKey> {
         let partition = &self.table.key.partition;

@@ -4,7 +4,7 @@ use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::{Record, State, tags};
 
-use crate::terms::AdoptError;
+use crate::types::AdoptError;
 
 /// Puts a table on record for the first time.
 ///

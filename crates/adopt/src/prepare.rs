@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use heatsink_control::registry::Registry;
-use heatsink_control::{Changer, Fencing, Record, Rules, State, Wish, agree, claim};
+use heatsink_control::{Changer, DesiredLayout, Fencing, Record, Rules, State, agree, claim};
 use heatsink_env::Env;
 use heatsink_layout::{KeyLayout, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
@@ -13,8 +13,8 @@ use heatsink_store::Store;
 use crate::adoption::Adoption;
 use crate::direction::Direction;
 use crate::eligible;
-use crate::item::Ground;
-use crate::terms::AdoptError;
+use crate::item::TableContext;
+use crate::types::AdoptError;
 
 impl Adoption {
     /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
@@ -77,7 +77,7 @@ impl Adoption {
             }
             (Direction::Back, Some(record)) => {
                 let indexes = match &record.state {
-                    State::Turning(turning) => turning.attributes.clone(),
+                    State::MigratingIndexKeys(migration) => migration.attributes.clone(),
                     _ => record.layouts.attributes(),
                 };
                 if indexes.is_empty() && spread_counters(&record.layouts) {
@@ -90,49 +90,49 @@ impl Adoption {
                 (record.layouts.clone(), indexes)
             }
             (Direction::Adopt, record) => {
-                let wish = match record {
-                    Some(record) => rules.wish_recorded(&described.schema, &record.layouts).0,
-                    None => rules.wish(&described.schema),
+                let desired = match record {
+                    Some(record) => rules.desired_layout_recorded(&described.schema, &record.layouts).0,
+                    None => rules.desired_layout(&described.schema),
                 };
-                let wished = match wish {
-                    Wish::Sharded(layouts) => layouts,
-                    Wish::Impossible(reason) => return usage(reason),
-                    Wish::Whole => {
+                let desired = match desired {
+                    DesiredLayout::Sharded(layouts) => layouts,
+                    DesiredLayout::Impossible(reason) => return usage(reason),
+                    DesiredLayout::Unsharded => {
                         return usage(format!(
                             "The rules keep every key of table {table} whole: there is nothing to adopt"
                         ));
                     }
-                    Wish::Unmentioned { skipped } if skipped.is_empty() => {
+                    DesiredLayout::Unmentioned { skipped } if skipped.is_empty() => {
                         return usage(format!("No rule is for table {table}"));
                     }
-                    Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
+                    DesiredLayout::Unmentioned { skipped } => return usage(skipped.join("; ")),
                 };
                 match record {
-                    Some(record) if !agree(&wished, &record.layouts) => {
+                    Some(record) if !agree(&desired, &record.layouts) => {
                         return usage(format!(
-                            "The rules say {wished}; the registry's record of table {table} says {}. Bring it back first with --back",
+                            "The rules say {desired}; the registry's record of table {table} says {}. Bring it back first with --back",
                             record.layouts
                         ));
                     }
                     // What is under way comes to its end first, as it is on record.
-                    Some(Record { state: State::Turning(turning), layouts, .. }) => {
-                        (layouts.clone(), turning.attributes.clone())
+                    Some(Record { state: State::MigratingIndexKeys(migration), layouts, .. }) => {
+                        (layouts.clone(), migration.attributes.clone())
                     }
                     Some(Record { state: State::Adopting(_) | State::Returning(_), layouts, .. }) => {
                         (layouts.clone(), Vec::new())
                     }
                     Some(Record { layouts: recorded, .. }) => {
-                        let (layouts, new) = recorded.with_indexes(&wished);
+                        let (layouts, new) = recorded.with_indexes(&desired);
                         (layouts, new)
                     }
-                    None if !wished.own().is_empty() => {
-                        let own = wished.own();
-                        ruled = Some(wished);
+                    None if !desired.own().is_empty() => {
+                        let own = desired.own();
+                        ruled = Some(desired);
                         (own, Vec::new())
                     }
                     None => {
-                        let indexes = wished.attributes();
-                        (wished, indexes)
+                        let indexes = desired.attributes();
+                        (desired, indexes)
                     }
                 }
             }
@@ -148,14 +148,15 @@ impl Adoption {
                  run again"
             ));
         }
-        let ground =
-            |layouts| Ground { table: Arc::new(Table::new(described.schema.clone(), Arc::new(layouts))) };
-        let by_rules = ground(ruled.unwrap_or_else(|| layouts.clone()));
+        let context = |layouts| TableContext {
+            table: Arc::new(Table::new(described.schema.clone(), Arc::new(layouts))),
+        };
+        let by_rules = context(ruled.unwrap_or_else(|| layouts.clone()));
         let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "adopt"));
         Ok(Adoption {
             registry,
             changer,
-            ground: ground(layouts),
+            context: context(layouts),
             rules: by_rules,
             described,
             direction,

@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use heatsink_layout::Slot;
 use heatsink_layout::codec::is_reserved;
 
-use crate::item::{Attributes, Ground, NoKey};
-use crate::place::Lies;
+use crate::item::{Attributes, NoKey, TableContext};
+use crate::item_location::ItemLocation;
 
 /// What was seen of values in the reserved form, by attribute.
 #[derive(Debug, Default)]
@@ -30,21 +30,24 @@ struct Seen {
 }
 
 impl Sharded {
-    /// Takes in an item and where it lies. `ground` has every layout of the rules.
-    pub fn see(&mut self, ground: &Ground, key: &[u8], item: &Attributes) -> Result<(), NoKey> {
-        if ground.table.is_reserved(key) {
-            let (logical, slot) = ground.table.decode(key);
+    /// Takes in an item and where it lies. `context` has every layout of the rules.
+    pub fn see(&mut self, context: &TableContext, key: &[u8], item: &Attributes) -> Result<(), NoKey> {
+        if context.table.is_reserved(key) {
+            let (logical, slot) = context.table.decode(key);
             if slot.is_some_and(|slot| slot != Slot::default()) {
-                let shards = ground.table.layouts().of(logical).map_or(1, |layout| layout.shards);
-                let by_the_rule = matches!(ground.lies(key, item)?, Lies::AtItsPlace | Lies::Part(_));
-                self.add(&ground.table.key.partition.name, key, shards, by_the_rule);
+                let shards = context.table.layouts().of(logical).map_or(1, |layout| layout.shards);
+                let by_the_rule = matches!(
+                    context.locate(key, item)?,
+                    ItemLocation::Expected | ItemLocation::CounterFragment(_)
+                );
+                self.add(&context.table.key.partition.name, key, shards, by_the_rule);
             }
         }
-        for held in ground.held(item, true)? {
-            if is_reserved(&held.stored) {
-                let by_the_rule = held.new.as_ref() == Ok(&held.stored);
-                let shards = held.key.shards(held.key.logical(&held.stored));
-                self.add(&held.key.attribute().name, &held.stored, shards, by_the_rule);
+        for index_value in context.index_values(item, true)? {
+            if is_reserved(&index_value.stored) {
+                let by_the_rule = index_value.new.as_ref() == Ok(&index_value.stored);
+                let shards = index_value.key.shards(index_value.key.logical(&index_value.stored));
+                self.add(&index_value.key.attribute().name, &index_value.stored, shards, by_the_rule);
             }
         }
         Ok(())

@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::direction::Direction;
-use crate::item::{Attributes, Checksum, Ground, Scalar, depth};
+use crate::item::{Attributes, Checksum, Scalar, TableContext, depth};
 use crate::recipe::Trial;
 use crate::sharded::Sharded;
-use crate::terms::{AdoptError, Watch, shown};
+use crate::types::{AdoptError, Progress, shown};
 use crate::walk::Walk;
 
 /// How many refused items are listed by key.
@@ -59,21 +59,21 @@ impl Survey {
         )
     }
 
-    pub(crate) fn refuse(&mut self, ground: &Ground, item: &Attributes, reason: &str) {
+    pub(crate) fn refuse(&mut self, context: &TableContext, item: &Attributes, reason: &str) {
         self.refused += 1;
         if self.refusals.len() < LISTED {
-            self.refusals.push(format!("{}: {reason}", shown(&ground.primary_key(item))));
+            self.refusals.push(format!("{}: {reason}", shown(&context.primary_key(item))));
         }
     }
 }
 
-/// Reads a table from which nothing has been moved yet. `rules` has every layout of the rules, `ground` those that this adoption is about.
+/// Reads a table from which nothing has been moved yet. `rules` has every layout of the rules, `context` those that this adoption is about.
 pub(crate) async fn survey(
     registry: &Registry,
-    ground: &Ground,
-    rules: &Ground,
+    context: &TableContext,
+    rules: &TableContext,
     direction: Direction,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Survey, AdoptError> {
     let mut found = Survey::default();
     let mut sum = Checksum::default();
@@ -83,83 +83,92 @@ pub(crate) async fn survey(
     let mut places = HashSet::new();
     let mut trial = Trial::default();
     let mut sharded = Sharded::default();
-    let mut walk = Walk::new(registry, &ground.table.name);
+    let mut walk = Walk::new(registry, &context.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
-            let key = ground.key(item)?;
-            let logical = ground.logical(&key, direction);
+            let key = context.key(item)?;
+            let logical = context.logical(&key, direction);
             found.items += 1;
-            if ground.table.has_drawn() {
-                trial.see_stored(&ground.table, &key, ground.sort(item)?.as_ref().map(Scalar::key));
+            if context.table.has_drawn() {
+                trial.see_stored(&context.table, &key, context.sort(item)?.as_ref().map(Scalar::key));
             }
-            if ground.table.drawn(&key).is_some() && !met.insert(ground.identity(item, logical)) {
+            if context.table.drawn(&key).is_some() && !met.insert(context.identity(item, logical)) {
                 found.tied += 1;
             }
             if direction == Direction::Adopt {
                 sharded.see(rules, &key, item)?;
             }
-            found.deepest = found.deepest.max(depth(&ground.table, logical));
-            found.escaped += u64::from(ground.table.is_reserved(logical));
-            let home = ground.home(&key, logical, item)?;
-            if let (true, Ok(home)) = (ground.by_hand(), &home) {
+            found.deepest = found.deepest.max(depth(&context.table, logical));
+            found.escaped += u64::from(context.table.is_reserved(logical));
+            let home = context.home(&key, logical, item)?;
+            if let (true, Ok(home)) = (context.by_hand(), &home) {
                 let place = if direction == Direction::Back { logical } else { home };
-                if !places.insert(ground.identity(item, place)) {
+                if !places.insert(context.identity(item, place)) {
                     let place = String::from_utf8_lossy(place);
                     found.refuse(
-                        ground,
+                        context,
                         item,
                         &format!("another item with its sort key goes to {place:?} too"),
                     );
                 }
             }
             match home {
-                Err(unplaced) => found.refuse(ground, item, &unplaced.to_string()),
+                Err(unplaced) => found.refuse(context, item, &unplaced.to_string()),
                 Ok(home) if direction != Direction::Adopt => {
                     if home != key {
-                        found.refuse(ground, item, "it is not at its place: somebody wrote past the gateway");
+                        found.refuse(
+                            context,
+                            item,
+                            "it is not at its place: somebody wrote past the gateway",
+                        );
                     }
                     if direction == Direction::Back {
                         found.to_move += u64::from(logical != key);
-                        if !ground.stands_alone(logical) {
+                        if !context.stands_alone(logical) {
                             let logical = String::from_utf8_lossy(logical);
                             let reason = format!(
                                 "its logical key {logical:?} would be read as a shard of another key on the way"
                             );
-                            found.refuse(ground, item, &reason);
+                            found.refuse(context, item, &reason);
                         }
                     }
-                    sum.add(&ground.rekeyed(item, logical));
+                    sum.add(&context.rekeyed(item, logical));
                 }
                 Ok(home) if home != key && logical != key => {
                     // Only tables sharded by hand hold physical keys before.
                     let reason = format!("by the rule it would lie under {}", String::from_utf8_lossy(&home));
-                    found.refuse(ground, item, &reason);
+                    found.refuse(context, item, &reason);
                 }
                 Ok(home) => {
-                    sum.add(&ground.rekeyed(item, logical));
+                    sum.add(&context.rekeyed(item, logical));
                     if home != key {
                         found.to_move += 1;
-                        if let Some(reason) = no_room(ground, item, key.len(), home.len())? {
-                            found.refuse(ground, item, &reason);
+                        if let Some(reason) = no_room(context, item, key.len(), home.len())? {
+                            found.refuse(context, item, &reason);
                         }
                     }
                 }
             }
-            watch.passed(1);
+            progress.passed(1);
         }
     }
     found.checksum = sum.text();
     found.recipe = trial.advice();
-    found.sharded_already = sharded.verdict(&ground.table.name);
+    found.sharded_already = sharded.verdict(&context.table.name);
     Ok(found)
 }
 
 /// Why an item cannot be stored under a key of `longer` bytes.
-fn no_room(ground: &Ground, item: &Attributes, key: usize, longer: usize) -> Result<Option<String>, Error> {
-    if longer > ground.longest_key() {
+fn no_room(
+    context: &TableContext,
+    item: &Attributes,
+    key: usize,
+    longer: usize,
+) -> Result<Option<String>, Error> {
+    if longer > context.longest_key() {
         return Ok(Some(format!(
             "with its shard suffix the key has {longer} bytes, and as the sort key of an index it may have {}",
-            ground.longest_key()
+            context.longest_key()
         )));
     }
     let text = Json::Object(item.clone()).to_string();
@@ -185,30 +194,30 @@ pub(crate) struct Count {
 /// primary key; so when every item is at home none can be there twice, and equal counts and checksums say that none is missing.
 pub(crate) async fn count(
     registry: &Registry,
-    ground: &Ground,
+    context: &TableContext,
     direction: Direction,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Count, AdoptError> {
     let mut found = Count { items: 0, checksum: String::new(), misplaced: 0, misplaced_first: None };
     let mut sum = Checksum::default();
-    let mut walk = Walk::new(registry, &ground.table.name);
+    let mut walk = Walk::new(registry, &context.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
             found.items += 1;
-            let key = ground.key(item)?;
+            let key = context.key(item)?;
             let at_its_place = if direction == Direction::Back {
                 sum.add(item);
-                ground.stands_alone(&key)
+                context.stands_alone(&key)
             } else {
-                let logical = ground.table.logical(&key);
-                sum.add(&ground.rekeyed(item, logical));
-                ground.home(&key, logical, item)?.ok().as_deref() == Some(&key[..])
+                let logical = context.table.logical(&key);
+                sum.add(&context.rekeyed(item, logical));
+                context.home(&key, logical, item)?.ok().as_deref() == Some(&key[..])
             };
             if !at_its_place {
                 found.misplaced += 1;
-                found.misplaced_first.get_or_insert_with(|| shown(&ground.primary_key(item)));
+                found.misplaced_first.get_or_insert_with(|| shown(&context.primary_key(item)));
             }
-            watch.passed(1);
+            progress.passed(1);
         }
     }
     found.checksum = sum.text();

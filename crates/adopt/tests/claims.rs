@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_adopt::verify::{Verification, VerifyError};
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{REGISTRY, Rules};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::RealEnv;
@@ -23,7 +23,7 @@ const OPTIONS: Options = Options { concurrency: 1, exclusive: true };
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }

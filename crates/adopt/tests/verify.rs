@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress};
 use heatsink_control::{Control, REGISTRY, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};
@@ -22,7 +22,7 @@ const TABLE: &str = "Board";
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }

@@ -9,10 +9,10 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::describe::Described;
-use crate::known::Standing;
 use crate::registry::Registry;
 use crate::resolve::{Judgement, judge, waiting};
-use crate::rules::{Rules, Wish};
+use crate::rules::{DesiredLayout, Rules};
+use crate::table_cache::TableStatus;
 use heatsink_layout::{DIRECTORY, TableLayouts};
 
 /// What the rules mean for one table.
@@ -26,7 +26,7 @@ pub enum Verdict {
     Waiting(TableLayouts, Vec<String>),
     /// It is on record, which holds, though some of its rules could not be put on record any more: why. Includes what waits.
     Outlived(TableLayouts, Vec<String>),
-    /// It is empty, and will be put on record when it is first touched.
+    /// It is empty, and will be put on record when it is first used.
     Empty(TableLayouts),
     /// Its requests would be refused: why.
     Refused(String),
@@ -128,12 +128,12 @@ async fn verdict(
     described: &Described,
 ) -> Result<Option<Verdict>, Error> {
     let waits = |recorded: Option<&TableLayouts>| {
-        let wish = match recorded {
-            Some(recorded) => rules.wish_recorded(&described.schema, recorded).0,
-            None => rules.wish(&described.schema),
+        let desired = match recorded {
+            Some(recorded) => rules.desired_layout_recorded(&described.schema, recorded).0,
+            None => rules.desired_layout(&described.schema),
         };
-        match wish {
-            Wish::Sharded(wished) => waiting(&wished, recorded),
+        match desired {
+            DesiredLayout::Sharded(desired) => waiting(&desired, recorded),
             _ => Vec::new(),
         }
     };
@@ -141,7 +141,7 @@ async fn verdict(
         Ok(Judgement::Empty(layouts, _)) => Verdict::Empty(layouts),
         Ok(Judgement::Pending(record)) => Verdict::Empty(record.layouts),
         Ok(Judgement::Intended(_)) => return Ok(None),
-        Ok(Judgement::Stands(Standing::Sharded(table), mut warnings, _)) => {
+        Ok(Judgement::Stands(TableStatus::Sharded(table), mut warnings, _)) => {
             let layouts = TableLayouts::clone(table.layouts());
             match waits(Some(&layouts)) {
                 indexes if !warnings.is_empty() => {
@@ -154,13 +154,15 @@ async fn verdict(
                 indexes => Verdict::Waiting(layouts, indexes),
             }
         }
-        Ok(Judgement::Stands(Standing::Refused { error, .. }, ..)) => {
+        Ok(Judgement::Stands(TableStatus::Refused { error, .. }, ..)) => {
             Verdict::Refused(error.message.unwrap_or_default())
         }
-        Ok(Judgement::Stands(Standing::Forward, ..) | Judgement::Reused(_)) => {
-            Verdict::Forwarded(match rules.wish(&described.schema) {
-                Wish::Unmentioned { skipped } => skipped,
-                Wish::Sharded(_) => return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None)))),
+        Ok(Judgement::Stands(TableStatus::Forward, ..) | Judgement::Reused(_)) => {
+            Verdict::Forwarded(match rules.desired_layout(&described.schema) {
+                DesiredLayout::Unmentioned { skipped } => skipped,
+                DesiredLayout::Sharded(_) => {
+                    return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None))));
+                }
                 _ => vec!["the rules keep its keys whole".to_owned()],
             })
         }

@@ -1,6 +1,6 @@
 //! What the gateway asks: is this table known, how is this key laid out, and what follows from a table operation.
 //!
-//! Not here: how a table's standing is found out (`resolve`), for how long it is trusted (`known`, `fence`).
+//! Not here: how a table's status is found out (`resolve`), for how long it is trusted (`table_cache`, `fence`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,15 +14,15 @@ use heatsink_store::Store;
 
 use crate::describe::{self, Described};
 use crate::fence::{Changer, Fence, Fencing, Pass};
+use crate::in_progress::InProgress;
 use crate::inner::{Inner, Look};
-use crate::known::{Snapshot, Standing, Tables, Trust, not_found};
-use crate::made::{self, Deletion, Intent};
 use crate::registry::{NOBODY, Registry};
+use crate::reserved_keys::ReservedKeyMonitor;
 use crate::resolve;
-use crate::rules::{Rules, Wish};
-use crate::suspect::Suspects;
+use crate::rules::{DesiredLayout, Rules};
+use crate::table_cache::{CacheState, Snapshot, TableCache, TableStatus, not_found};
+use crate::table_lifecycle::{self, Deletion, Intent};
 use crate::tags::{self, Untagged};
-use crate::under_way::UnderWay;
 
 /// Knows which layout is in force for every key. One per gateway; clones share it.
 #[derive(Clone)]
@@ -88,12 +88,12 @@ impl Control {
                 fence: Fence::new(&env, fencing),
                 registry,
                 rules,
-                tables: Tables::new(),
-                under_way: UnderWay::default(),
+                tables: TableCache::new(),
+                in_progress: InProgress::default(),
                 untagged: Untagged::default(),
                 looking: Mutex::new(HashMap::new()),
                 whole: Arc::new(Layout::none()),
-                suspects: Suspects::new(),
+                reserved_keys: ReservedKeyMonitor::new(),
             }),
         };
         control.check().await?;
@@ -138,11 +138,11 @@ impl Control {
             }
             match self.resolve_one(&name).await {
                 Ok(()) => {}
-                Err(error) => match tables.get(&name).map(|known| known.standing.clone()) {
-                    Some(Standing::Refused { error, fatal: true }) => {
+                Err(error) => match tables.get(&name).map(|known| known.status.clone()) {
+                    Some(TableStatus::Refused { error, fatal: true }) => {
                         return Err(StartError::Rules(error.message.unwrap_or_default()));
                     }
-                    Some(Standing::Refused { error, fatal: false }) => {
+                    Some(TableStatus::Refused { error, fatal: false }) => {
                         tracing::warn!(table = name, "{error}")
                     }
                     _ if error.code == Code::ResourceNotFoundException => {}
@@ -264,7 +264,7 @@ impl Control {
             match seen.get(name.as_ref()) {
                 None => pass.misses(),
                 Some(known) => {
-                    known.standing.answer()?;
+                    known.status.answer()?;
                     match known.gate.admit() {
                         Some(admission) => pass.add(admission),
                         None => return Ok(false),
@@ -291,22 +291,22 @@ impl Control {
 
     async fn resolve_one(&self, name: &str) -> Result<(), Error> {
         if let Some(known) = self.inner.tables.get(name) {
-            match known.fresh.trust(self.inner.registry.env().now()) {
-                Trust::Use => return known.standing.answer(),
-                Trust::LookAgain => {
+            match known.fresh.state(self.inner.registry.env().now()) {
+                CacheState::Use => return known.status.answer(),
+                CacheState::LookAgain => {
                     // This request pays for the look; should it fail, what is known still holds until it expires.
                     if let Err(error) = self.look(name).await {
                         known.fresh.give_up();
                         tracing::debug!(table = name, "looking again failed: {error}");
-                        return known.standing.answer();
+                        return known.status.answer();
                     }
                 }
-                Trust::Expired => self.look(name).await?,
+                CacheState::Expired => self.look(name).await?,
             }
         } else {
             self.look(name).await?;
         }
-        self.inner.tables.get(name).map_or(Ok(()), |known| known.standing.answer())
+        self.inner.tables.get(name).map_or(Ok(()), |known| known.status.answer())
     }
 
     /// Looks a table up in the store, or joins whoever does.
@@ -374,12 +374,12 @@ impl Control {
         let mut prepared = Prepared::default();
         if operation == Operation::CreateTable {
             if let Ok(schema) = TableSchema::from_create(request) {
-                if let Wish::Impossible(reason) = self.inner.rules.wish(&schema) {
+                if let DesiredLayout::Impossible(reason) = self.inner.rules.desired_layout(&schema) {
                     return Err(Error::validation(reason));
                 }
                 if heatsink_dynamo::wire::check(operation, request).is_ok() {
                     self.ensure().await?;
-                    prepared.intent = made::intend(&self.inner, &schema).await?.map(Box::new);
+                    prepared.intent = table_lifecycle::intend(&self.inner, &schema).await?.map(Box::new);
                 }
             }
         } else if operation == Operation::DeleteTable {
@@ -387,9 +387,9 @@ impl Control {
                 && heatsink_dynamo::wire::check(operation, request).is_ok()
             {
                 self.ensure().await?;
-                prepared.deletion = made::intend_deletion(&self.inner, name).await?.map(Box::new);
+                prepared.deletion = table_lifecycle::intend_deletion(&self.inner, name).await?.map(Box::new);
             }
-        } else if made::needs_layouts(operation) {
+        } else if table_lifecycle::needs_layouts(operation) {
             match self.resolve(names).await {
                 Ok(pass) => prepared.pass = Some(pass),
                 // Such operations stay possible on refused tables.
@@ -447,8 +447,10 @@ impl Control {
         described: Result<&Described, &Error>,
     ) {
         let done = match (intent, deletion) {
-            (Some(intent), _) => made::made(&self.inner, *intent, described).await,
-            (None, Some(deletion)) => made::deleted(&self.inner, *deletion, described.map(drop)).await,
+            (Some(intent), _) => table_lifecycle::made(&self.inner, *intent, described).await,
+            (None, Some(deletion)) => {
+                table_lifecycle::deleted(&self.inner, *deletion, described.map(drop)).await
+            }
             (None, None) => Ok(()),
         };
         if let Err(error) = done {
@@ -510,7 +512,7 @@ impl LayoutSource for Control {
 
     fn placement(&self, table: &Table, key: &[u8]) -> Placement {
         let inner = &self.inner;
-        if inner.suspects.see(table, key, inner.registry.env().now()) == Some(PhysicalKeys::AsShard) {
+        if inner.reserved_keys.see(table, key, inner.registry.env().now()) == Some(PhysicalKeys::AsShard) {
             return Placement::Stable(Arc::clone(&inner.whole));
         }
         Placement::Stable(Arc::clone(table.layouts().of(key).unwrap_or(&inner.whole)))

@@ -1,6 +1,6 @@
 //! What the parts of one gateway's control share: the registry and the rules, what is known of tables, and how a change is made known.
 //!
-//! Not here: what the gateway asks (`control`), how a table's standing is found out (`resolve`).
+//! Not here: what the gateway asks (`control`), how a table's status is found out (`resolve`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,27 +11,27 @@ use heatsink_fence::Step;
 use heatsink_layout::Layout;
 
 use crate::fence::{Changer, Fence, Published};
-use crate::known::Tables;
+use crate::in_progress::InProgress;
 use crate::registry::Registry;
+use crate::reserved_keys::ReservedKeyMonitor;
 use crate::rules::Rules;
-use crate::suspect::Suspects;
+use crate::table_cache::TableCache;
 use crate::tags::Untagged;
-use crate::under_way::UnderWay;
 
 /// What one gateway's control knows and works with. One per gateway.
 pub(crate) struct Inner {
     pub registry: Registry,
     pub rules: Rules,
-    pub tables: Tables,
+    pub tables: TableCache,
     pub fence: Fence,
     pub changer: Changer,
-    pub under_way: UnderWay,
+    pub in_progress: InProgress,
     pub untagged: Untagged,
     /// Look-ups under way, by the name that was asked for.
     pub looking: Mutex<HashMap<String, Look>>,
     /// The layout of keys that no rule names.
     pub whole: Arc<Layout>,
-    pub suspects: Suspects,
+    pub reserved_keys: ReservedKeyMonitor,
 }
 
 /// A look-up under way, which every request that needs it shares.
@@ -63,14 +63,14 @@ impl Inner {
     /// request: after a lease and the straggler bound nothing of it can come.
     pub async fn goes_on(&self, by: &str, name: &str, version: u64) -> Result<bool, Error> {
         if by == self.fence.id() {
-            return Ok(self.under_way.is_own(version));
+            return Ok(self.in_progress.is_own(version));
         }
         if self.fence.settings.exclusive {
             return Ok(false);
         }
         let now = self.registry.env().now();
         let bounds = self.fence.settings.bounds;
-        if now.since(self.under_way.seen(name, version, now)) > bounds.lease + bounds.straggler {
+        if now.since(self.in_progress.seen(name, version, now)) > bounds.lease + bounds.straggler {
             return Ok(false);
         }
         let list = self.registry.gateways().await?;

@@ -53,17 +53,18 @@ pub enum State {
     /// Every item is at its home.
     Active,
     /// Items are being moved to their homes. Nobody else may read or write.
-    Adopting(Progress),
+    Adopting(AdoptionCheckpoint),
     /// Items are being moved back to their logical keys. Nobody else may read or write.
-    Returning(Progress),
-    /// The keys of indexes are being spread, or brought back, while clients go on.
-    Turning(Turning),
+    Returning(AdoptionCheckpoint),
+    /// Keys of indexes are being spread, or brought back, while clients use the table. Stored as `TURNING`.
+    #[serde(rename = "TURNING")]
+    MigratingIndexKeys(IndexKeyMigration),
 }
 
-/// How far keys of indexes have been turned. Every gateway reads both forms of their values.
+/// The migration of index keys between plain and spread values. Every gateway reads both forms meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Turning {
+pub struct IndexKeyMigration {
     /// The attributes.
     pub attributes: Vec<String>,
     /// From plain values to spread ones; otherwise back.
@@ -78,10 +79,10 @@ pub struct Turning {
     pub run: u64,
 }
 
-/// How far an adoption has come, and what it must find again at its end.
+/// Where an interrupted adoption goes on, and the item count and checksum that it must find at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
+pub struct AdoptionCheckpoint {
     /// The pass under way: it moves the keys that end in this many reserved suffixes. See `adopt`.
     pub depth: usize,
     /// The most reserved suffixes that a logical key of the table ends in.

@@ -2,7 +2,7 @@
 //! store's own id of the table, so that a table dropped and made again has no record; and an entry per table name, which says whose
 //! records hold.
 //!
-//! Not here: when a table is recorded (`touch`), how a change becomes known to every gateway (`fence`), what a record means for requests
+//! Not here: when a table is recorded (`first_use`), how a change becomes known to every gateway (`fence`), what a record means for requests
 //! (`control`).
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! First touch, records, contradictions, races and age, over the embedded store.
+//! First use, records, contradictions, races and age, over the embedded store.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
@@ -167,7 +167,7 @@ async fn what_is_known_costs_nothing_and_one_request_looks_again() {
         resolved.unwrap();
     }
     // Describe, read the record, look for items; no registry: make it and its head; PENDING, publish, look again for items, ACTIVE, publish.
-    assert!((10..=40).contains(&calls()), "first touches share one look-up");
+    assert!((10..=40).contains(&calls()), "first uses share one look-up");
     control.resolve(&["Tab", "Tab"]).await.unwrap();
     assert_eq!(calls(), 0);
     env.advance(Duration::from_secs(5));

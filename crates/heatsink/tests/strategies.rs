@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
@@ -95,7 +95,7 @@ fn sorts(answer: &Json) -> Vec<String> {
 
 struct Unwatched;
 
-impl Watch for Unwatched {
+impl Progress for Unwatched {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }

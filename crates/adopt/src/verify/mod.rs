@@ -3,13 +3,13 @@
 //!
 //! Clients go on meanwhile. Memory does not grow with the table: findings are counted, and the first of each kind are listed.
 //!
-//! Each page is classified ([`look`]), and what is misplaced is held against its place; a repair carries out its writes under a claim
+//! Each page is classified ([`classify`]), and what is misplaced is held against its place; a repair carries out its writes under a claim
 //! ([`Claim`]), page by page, and reads everything once more at its end.
 //!
 //! Not here: tables without a record, and tables in the middle of an adoption (`adopt`); the command line.
 
+mod classify;
 mod findings;
-mod look;
 mod pages;
 mod repair;
 
@@ -26,10 +26,10 @@ use heatsink_layout::{DIRECTORY, Table, Turn};
 use heatsink_store::Store;
 use serde_json::json;
 
-use crate::item::{Ground, NoKey};
-use crate::terms::{Phase, Watch};
+use crate::item::{NoKey, TableContext};
+use crate::types::{Phase, Progress};
+use classify::Classifier;
 pub use findings::{Class, Finding, Findings, Repaired};
-use look::Look;
 use pages::Pages;
 use repair::Repair;
 
@@ -42,7 +42,7 @@ const ROUNDS: usize = 3;
 /// A verification, made ready: the table is there and on record.
 pub struct Verification {
     registry: Registry,
-    ground: Ground,
+    context: TableContext,
     record: Record,
     /// The logical key it is about; `None` for the whole table.
     key: Option<Vec<u8>>,
@@ -121,9 +121,9 @@ impl Verification {
         let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone()));
         let laid_out = match &record.state {
             State::Active => laid_out,
-            State::Turning(turning) => {
-                let turn = Turn { spreads: turning.spreads, writes_new: turning.writes_new };
-                laid_out.turning(&turning.attributes, turn)
+            State::MigratingIndexKeys(migration) => {
+                let turn = Turn { spreads: migration.spreads, writes_new: migration.writes_new };
+                laid_out.turning(&migration.attributes, turn)
             }
             State::Adopting(_) | State::Returning(_) => {
                 return usage(format!(
@@ -148,7 +148,7 @@ impl Verification {
         };
         let answer = registry.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
         let there = if key.is_none() { answer["Table"]["ItemCount"].as_u64() } else { None };
-        Ok(Verification { registry, ground: Ground { table: Arc::new(laid_out) }, record, key, there })
+        Ok(Verification { registry, context: TableContext { table: Arc::new(laid_out) }, record, key, there })
     }
 
     /// The layouts on record, in words.
@@ -160,17 +160,17 @@ impl Verification {
     ///
     /// # Errors
     /// [`VerifyError::Stopped`] where the record changed meanwhile, so that what was found says nothing.
-    pub async fn look(&self, rate: Option<u64>, watch: &dyn Watch) -> Result<Findings, VerifyError> {
-        watch.phase(Phase::Verifying, self.there);
+    pub async fn look(&self, rate: Option<u64>, progress: &dyn Progress) -> Result<Findings, VerifyError> {
+        progress.phase(Phase::Verifying, self.there);
         let mut findings = self.nothing_yet();
-        let mut look = Look::new(&self.registry, &self.ground);
-        let mut pages = Pages::of(&self.registry, &self.ground, self.key.as_deref(), rate).await?;
+        let mut classifier = Classifier::new(&self.registry, &self.context);
+        let mut pages = Pages::of(&self.registry, &self.context, self.key.as_deref(), rate).await?;
         while let Some(page) = pages.next().await? {
             let passed = u64::try_from(page.len()).unwrap_or(0);
-            for found in look.page(&page, &mut findings).await? {
+            for found in classifier.page(&page, &mut findings).await? {
                 findings.list(found.finding);
             }
-            watch.passed(passed);
+            progress.passed(passed);
         }
         self.unchanged().await?;
         findings.ended = self.registry.env().unix_millis();
@@ -184,7 +184,7 @@ impl Verification {
     pub async fn repair(
         &self,
         rate: Option<u64>,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(Repaired, Findings), VerifyError> {
         if !claim::is_possible(&self.registry).await? {
             return Err(VerifyError::Usage(
@@ -199,27 +199,27 @@ impl Verification {
         }
         let mut done = Repaired::default();
         for _ in 0..ROUNDS {
-            let round = self.mend_once(rate, watch).await?;
+            let round = self.mend_once(rate, progress).await?;
             done.add(round);
-            let left = self.look(rate, watch).await?;
+            let left = self.look(rate, progress).await?;
             if left.repairable() == 0 || round.wrote() == 0 {
                 return Ok((done, left));
             }
         }
-        Ok((done, self.look(rate, watch).await?))
+        Ok((done, self.look(rate, progress).await?))
     }
 
-    async fn mend_once(&self, rate: Option<u64>, watch: &dyn Watch) -> Result<Repaired, VerifyError> {
-        watch.phase(Phase::Moving, self.there);
+    async fn mend_once(&self, rate: Option<u64>, progress: &dyn Progress) -> Result<Repaired, VerifyError> {
+        progress.phase(Phase::Moving, self.there);
         let claim = Claim::take(&self.registry, &self.record, AT_ONCE).await?;
         let mut counted = self.nothing_yet();
-        let mut look = Look::new(&self.registry, &self.ground);
-        let mut repair = Repair::new(&self.registry, &self.ground, &claim);
-        let mut pages = Pages::of(&self.registry, &self.ground, self.key.as_deref(), rate).await?;
+        let mut classifier = Classifier::new(&self.registry, &self.context);
+        let mut repair = Repair::new(&self.registry, &self.context, &claim);
+        let mut pages = Pages::of(&self.registry, &self.context, self.key.as_deref(), rate).await?;
         while let Some(page) = pages.next().await? {
             let passed = u64::try_from(page.len()).unwrap_or(0);
-            repair.carry_out(look.page(&page, &mut counted).await?).await?;
-            watch.passed(passed);
+            repair.carry_out(classifier.page(&page, &mut counted).await?).await?;
+            progress.passed(passed);
         }
         let done = repair.done();
         claim.end().await?;

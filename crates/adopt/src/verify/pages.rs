@@ -9,7 +9,7 @@ use heatsink_env::MonotonicInstant;
 use heatsink_layout::{Bucket, DIRECTORY, Layout, Slot, directory_key};
 use serde_json::{Map, Value as Json, json};
 
-use crate::item::{Attributes, Ground, value};
+use crate::item::{Attributes, TableContext, value};
 
 /// The most items of one page where there is a rate. A rate's share of a quarter of a second is taken, so that the load is even.
 const LARGEST_PAGE: u64 = 1_000;
@@ -36,18 +36,18 @@ impl<'a> Pages<'a> {
     /// The items of the table, or those of a logical key: in each of its slots, as far as the directory knows its buckets.
     pub async fn of(
         registry: &'a Registry,
-        ground: &'a Ground,
+        context: &'a TableContext,
         key: Option<&[u8]>,
         rate: Option<u64>,
     ) -> Result<Self, Error> {
-        let table = &ground.table;
+        let table = &context.table;
         let mut body = json!({ "TableName": table.name, "ConsistentRead": true });
-        let mut names = projected(ground);
+        let mut names = projected(context);
         let mut keys = VecDeque::new();
         if let Some(logical) = key {
             let key_type = table.key.partition.key_type;
             keys.extend(
-                physical_keys(registry, ground, logical).await?.iter().map(|key| value(key, key_type)),
+                physical_keys(registry, context, logical).await?.iter().map(|key| value(key, key_type)),
             );
             body["KeyConditionExpression"] = json!("#p = :p");
             names.get_or_insert_default().insert("#p".to_owned(), json!(table.key.partition.name));
@@ -122,8 +122,8 @@ impl<'a> Pages<'a> {
 }
 
 /// The attributes that an item's place follows from, as names of an expression; `None` where all attributes matter.
-fn projected(ground: &Ground) -> Option<Map<String, Json>> {
-    let table = &ground.table;
+fn projected(context: &TableContext) -> Option<Map<String, Json>> {
+    let table = &context.table;
     if table.has_counters() {
         return None;
     }
@@ -145,13 +145,17 @@ fn projected(ground: &Ground) -> Option<Map<String, Json>> {
 }
 
 /// The physical keys that a logical key has, and the logical key as it is, where somebody could have written past Heatsink.
-async fn physical_keys(registry: &Registry, ground: &Ground, logical: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let table = &ground.table;
+async fn physical_keys(
+    registry: &Registry,
+    context: &TableContext,
+    logical: &[u8],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let table = &context.table;
     let whole = Layout::none();
     let layout = table.layouts().of(logical).map_or(&whole, |layout| layout);
     let mut buckets = vec![None];
     if let Some(time) = layout.time() {
-        let rows = listed_buckets(registry, ground, logical).await?;
+        let rows = listed_buckets(registry, context, logical).await?;
         let read = |text: &String| Bucket::read(text.as_bytes(), time.granularity, time.granularity.format());
         buckets.extend(rows.iter().map(read).filter(Option::is_some));
     }
@@ -173,10 +177,14 @@ async fn physical_keys(registry: &Registry, ground: &Ground, logical: &[u8]) -> 
 }
 
 /// The buckets of a logical key that the directory lists, as text.
-async fn listed_buckets(registry: &Registry, ground: &Ground, logical: &[u8]) -> Result<Vec<String>, Error> {
+async fn listed_buckets(
+    registry: &Registry,
+    context: &TableContext,
+    logical: &[u8],
+) -> Result<Vec<String>, Error> {
     let mut body = json!({
         "TableName": DIRECTORY, "ConsistentRead": true, "KeyConditionExpression": "pk = :p",
-        "ExpressionAttributeValues": { ":p": { "S": directory_key(&ground.table, logical) } },
+        "ExpressionAttributeValues": { ":p": { "S": directory_key(&context.table, logical) } },
     });
     let mut found = Vec::new();
     loop {

@@ -7,17 +7,17 @@ use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::claim::{Claim, Written};
 use heatsink_control::registry::Registry;
 
+use super::classify::{Found, RepairAction};
 use super::findings::Repaired;
-use super::look::{Found, Mend};
 use super::{AT_ONCE, VerifyError};
-use crate::item::Ground;
-use crate::mover::{self, Moved};
-use crate::turn;
+use crate::index_migration;
+use crate::item::TableContext;
+use crate::item_move::{self, Moved};
 
 /// A repair under way.
 pub(super) struct Repair<'a> {
     registry: &'a Registry,
-    ground: &'a Ground,
+    context: &'a TableContext,
     claim: &'a Claim,
     done: Repaired,
 }
@@ -33,8 +33,8 @@ enum Outcome {
 }
 
 impl<'a> Repair<'a> {
-    pub fn new(registry: &'a Registry, ground: &'a Ground, claim: &'a Claim) -> Self {
-        Repair { registry, ground, claim, done: Repaired::default() }
+    pub fn new(registry: &'a Registry, context: &'a TableContext, claim: &'a Claim) -> Self {
+        Repair { registry, context, claim, done: Repaired::default() }
     }
 
     /// What was done so far.
@@ -47,8 +47,8 @@ impl<'a> Repair<'a> {
         let mut buckets = HashSet::new();
         let mut found = found;
         // One entry serves all items of a bucket.
-        found.retain(|one| match &one.mend {
-            Mend::Enter(_) => self.ground.key(&one.item).is_ok_and(|key| buckets.insert(key)),
+        found.retain(|one| match &one.action {
+            RepairAction::Enter(_) => self.context.key(&one.item).is_ok_and(|key| buckets.insert(key)),
             _ => true,
         });
         let this = &*self;
@@ -68,32 +68,38 @@ impl<'a> Repair<'a> {
     }
 
     async fn mend(&self, found: &Found) -> Result<Outcome, VerifyError> {
-        let (claim, registry, ground, item) = (self.claim, self.registry, self.ground, &found.item);
-        Ok(match &found.mend {
-            Mend::Nothing => Outcome::Nothing,
-            Mend::Move(place) => match mover::try_move(claim, registry, ground, item, place).await? {
-                Moved::Done => Outcome::Moved,
-                Moved::Taken(_) | Moved::Changed => Outcome::Left,
-            },
-            Mend::Delete(kept) => match mover::delete_copy(claim, registry, ground, item, kept).await? {
-                Moved::Done => Outcome::Deleted,
-                Moved::Taken(_) | Moved::Changed => Outcome::Left,
-            },
-            Mend::Rewrite(name) => {
-                let held = ground.held(item, true)?;
-                let Some(held) = held.iter().find(|held| held.key.attribute().name == *name) else {
+        let (claim, registry, context, item) = (self.claim, self.registry, self.context, &found.item);
+        Ok(match &found.action {
+            RepairAction::Nothing => Outcome::Nothing,
+            RepairAction::Move(place) => {
+                match item_move::try_move(claim, registry, context, item, place).await? {
+                    Moved::Done => Outcome::Moved,
+                    Moved::Taken(_) | Moved::Changed => Outcome::Left,
+                }
+            }
+            RepairAction::Delete(kept) => {
+                match item_move::delete_copy(claim, registry, context, item, kept).await? {
+                    Moved::Done => Outcome::Deleted,
+                    Moved::Taken(_) | Moved::Changed => Outcome::Left,
+                }
+            }
+            RepairAction::Rewrite(name) => {
+                let index_values = context.index_values(item, true)?;
+                let Some(index_value) =
+                    index_values.iter().find(|index_value| index_value.key.attribute().name == *name)
+                else {
                     return Ok(Outcome::Left);
                 };
-                let Ok(new) = &held.new else { return Ok(Outcome::Left) };
-                match turn::rewrite(claim, ground, item, held, new).await? {
+                let Ok(new) = &index_value.new else { return Ok(Outcome::Left) };
+                match index_migration::rewrite(claim, context, item, index_value, new).await? {
                     Written::Done => Outcome::Rewritten,
                     Written::Refused(_) => Outcome::Left,
                 }
             }
-            Mend::Enter(bucket) => {
+            RepairAction::Enter(bucket) => {
                 // A row too many costs a read and loses nothing, so it needs no claim.
-                let key = ground.key(item)?;
-                registry.enter_bucket(&ground.table, ground.table.logical(&key), *bucket).await?;
+                let key = context.key(item)?;
+                registry.enter_bucket(&context.table, context.table.logical(&key), *bucket).await?;
                 Outcome::Entered
             }
         })

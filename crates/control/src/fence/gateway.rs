@@ -11,8 +11,8 @@ use heatsink_fence::{Beat, Epoch, Gate, Member, Registration, Roll, Seen};
 
 use super::items::{Gateway, StoredHead};
 use super::settings::Fencing;
-use crate::known::Tables;
 use crate::registry::Registry;
+use crate::table_cache::TableCache;
 
 /// How long requests may go on that were planned under what has changed. After that their results are lost to their clients.
 const DRAIN: Duration = Duration::from_secs(1);
@@ -117,7 +117,7 @@ impl Fence {
     ///
     /// # Errors
     /// Retryable, when the registry cannot be asked.
-    pub async fn ensure(&self, registry: &Registry, tables: &Tables) -> Result<(), Error> {
+    pub async fn ensure(&self, registry: &Registry, tables: &TableCache) -> Result<(), Error> {
         if !self.lease.is_over(self.lease.now()) {
             return Ok(());
         }
@@ -138,7 +138,7 @@ impl Fence {
     ///
     /// # Errors
     /// Those of the store; a registry that was there and is not.
-    pub async fn look(&self, registry: &Registry, tables: &Tables) -> Result<(), Error> {
+    pub async fn look(&self, registry: &Registry, tables: &TableCache) -> Result<(), Error> {
         let mut looked = self.looking.lock().await;
         let mut sent = self.lease.now();
         let mut head = registry.head().await?;
@@ -165,7 +165,7 @@ impl Fence {
     pub async fn wrote(
         &self,
         registry: &Registry,
-        tables: &Tables,
+        tables: &TableCache,
         sent: MonotonicInstant,
         head: StoredHead,
     ) -> Result<(), Error> {
@@ -185,7 +185,7 @@ impl Fence {
     async fn follow(
         &self,
         registry: &Registry,
-        tables: &Tables,
+        tables: &TableCache,
         looked: &mut Looked,
         sent: MonotonicInstant,
         head: Option<StoredHead>,
@@ -323,7 +323,7 @@ impl Fence {
     }
 
     /// Takes the gateway off the list, if nothing of it can take effect any more.
-    pub async fn leave(&self, registry: &Registry, tables: &Tables) {
+    pub async fn leave(&self, registry: &Registry, tables: &TableCache) {
         let looked = self.looking.lock().await;
         let now = self.lease.now();
         let mut late = !looked.unclean.since(now).is_zero();

@@ -6,7 +6,7 @@
 //!
 //! The rules themselves are in the crate `fence`, without I/O; here they are carried out.
 //!
-//! Not here: what is changed and when (`touch`, `made`, `adopt`), what is known of a table (`known`).
+//! Not here: what is changed and when (`first_use`, `made`, `adopt`), what is known of a table (`table_cache`).
 
 mod changer;
 mod gateway;

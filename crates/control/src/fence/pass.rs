@@ -10,7 +10,7 @@ use heatsink_fence::Admission;
 use heatsink_store::Permit;
 
 use super::gateway::Lease;
-use crate::known::Snapshot;
+use crate::table_cache::Snapshot;
 
 /// A request's right to send physical calls and to give its client a result. It ends when a change of one of its tables is
 /// acknowledged; the right to send also when the gateway's lease runs out.

@@ -23,7 +23,7 @@ impl Fencing {
     /// The only gateway of its store, as an embedded store has it.
     pub fn exclusive(settings: &FenceSettings) -> Self {
         // Nobody else changes anything, so the lease only says how often the registry is looked for that somebody else made after all.
-        let lease = crate::known::MAX_AGE;
+        let lease = crate::table_cache::MAX_AGE;
         let bounds = Bounds { lease, heartbeat: lease / 2, poll: lease / 2, ..settings.bounds };
         Fencing {
             registry: settings.registry.clone(),

@@ -1,6 +1,6 @@
 //! Rules: what the operator asks for. Which keys of which tables are spread, and how.
 //!
-//! A rule is a wish; the registry says how stored data is really laid out. Here a wish is read, checked for sense, put into
+//! A rule is a desired; the registry says how stored data is really laid out. Here a wish is read, checked for sense, put into
 //! words, and turned into the layouts that a given table would have.
 
 mod display;
@@ -87,14 +87,14 @@ pub enum Spread {
 
 /// What the rules say of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum DesiredLayout {
     /// No rule applies. `skipped` says of each glob rule that names the table why it does not fit it.
     Unmentioned {
         /// Reasons, one per rule left aside.
         skipped: Vec<String>,
     },
     /// Rules apply, and all of them leave its keys whole.
-    Whole,
+    Unsharded,
     /// These layouts.
     Sharded(TableLayouts),
     /// A rule that names exactly this table cannot hold for it: the reason.
@@ -198,24 +198,28 @@ impl Rules {
     }
 
     /// What the rules say of a table that is not on record.
-    pub fn wish(&self, schema: &TableSchema) -> Wish {
-        self.wish_with(schema, None, &mut Vec::new())
+    pub fn desired_layout(&self, schema: &TableSchema) -> DesiredLayout {
+        self.desired_layout_with(schema, None, &mut Vec::new())
     }
 
     /// What the rules say of a table that is on record, and warnings. What was recorded while its indexes were others goes on to
     /// hold: an index that a rule names may be gone by now, and one may stand in the way that was not there.
-    pub fn wish_recorded(&self, schema: &TableSchema, recorded: &TableLayouts) -> (Wish, Vec<String>) {
+    pub fn desired_layout_recorded(
+        &self,
+        schema: &TableSchema,
+        recorded: &TableLayouts,
+    ) -> (DesiredLayout, Vec<String>) {
         let mut warnings = Vec::new();
-        let wish = self.wish_with(schema, Some(recorded), &mut warnings);
-        (wish, warnings)
+        let desired = self.desired_layout_with(schema, Some(recorded), &mut warnings);
+        (desired, warnings)
     }
 
-    fn wish_with(
+    fn desired_layout_with(
         &self,
         schema: &TableSchema,
         recorded: Option<&TableLayouts>,
         warnings: &mut Vec<String>,
-    ) -> Wish {
+    ) -> DesiredLayout {
         let mut chosen = Chosen::default();
         let mut skipped = Vec::new();
         let mut applied = false;
@@ -243,7 +247,7 @@ impl Rules {
                         None
                     }
                     _ if rule.table.is_exact() => {
-                        return Wish::Impossible(says("cannot hold for", unfit.reason()));
+                        return DesiredLayout::Impossible(says("cannot hold for", unfit.reason()));
                     }
                     _ => {
                         skipped.push(format!(
@@ -270,12 +274,12 @@ impl Rules {
         let silent = own.iter().rev().take_while(|whole| **whole).count();
         layouts.drain(own.len() - silent..own.len());
         if let Some(reason) = clash(&layouts, &schema.name) {
-            return Wish::Impossible(reason);
+            return DesiredLayout::Impossible(reason);
         }
         match (layouts.is_empty(), applied) {
-            (false, _) => Wish::Sharded(TableLayouts::new(layouts)),
-            (true, true) => Wish::Whole,
-            (true, false) => Wish::Unmentioned { skipped },
+            (false, _) => DesiredLayout::Sharded(TableLayouts::new(layouts)),
+            (true, true) => DesiredLayout::Unsharded,
+            (true, false) => DesiredLayout::Unmentioned { skipped },
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use heatsink_adopt::DrawnWatch;
+use heatsink_adopt::RecipeObserver;
 use heatsink_control::{Control, Fencing};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
@@ -59,7 +59,7 @@ async fn audit(args: Args) -> Result<(), Exit> {
     // nothing on record, and the keys are logical already.
     let rules = rules::find(None)?.rules.without_rules();
     let fencing = Fencing::observing(rules.fence());
-    let store = DrawnWatch::before(opened.store);
+    let store = RecipeObserver::before(opened.store);
     let control = Control::join(store.clone(), env.clone(), rules, fencing).await.map_err(not_started)?;
     let service =
         Service::new(store.clone(), control.clone(), env.clone(), Limits::default(), &opened.region);
@@ -69,7 +69,7 @@ async fn audit(args: Args) -> Result<(), Exit> {
     let schema = TableSchema::from_description(&described).map_err(unreadable)?;
     let there = read(&described)?["Table"]["ItemCount"].as_u64().unwrap_or(0);
     // A table that is refused is refused to its reader as well, who is told why.
-    let _ = store.watch(&control, &args.table).await;
+    let _ = store.observe(&control, &args.table).await;
     let bar = progress::bar(
         args.output,
         Some(there.min(args.items)),

@@ -14,15 +14,15 @@ fn made_by_others(changers: Vec<&'static [Kind]>) -> Config {
 
 /// One gateway has the rule, the other has none and sends everything raw.
 fn rollout(start: Start, old: &'static [Op], new: &'static [Op]) -> Config {
-    Config::new(vec![without_rule(start, old), with_rule(FRESH, new)], vec![&[Kind::FirstTouch]])
+    Config::new(vec![without_rule(start, old), with_rule(FRESH, new)], vec![&[Kind::FirstUse]])
 }
 
 #[test]
 fn first_touch_of_a_table_made_by_others() {
-    exhaust("first touch", &made_by_others(vec![&[Kind::FirstTouch]]));
-    // Either gateway may take the other's first touch over. The clock stands still: nobody is waited for in vain.
-    let at_once = made_by_others(vec![&[Kind::FirstTouch], &[Kind::FirstTouch]]);
-    exhaust("first touch by both at once", &Config { horizon: 0, calls_lost: false, ..at_once });
+    exhaust("first use", &made_by_others(vec![&[Kind::FirstUse]]));
+    // Either gateway may take the other's first use over. The clock stands still: nobody is waited for in vain.
+    let at_once = made_by_others(vec![&[Kind::FirstUse], &[Kind::FirstUse]]);
+    exhaust("first use by both at once", &Config { horizon: 0, calls_lost: false, ..at_once });
 }
 
 #[test]

@@ -14,62 +14,63 @@ use heatsink_layout::LayoutSource;
 use heatsink_store::Store;
 use serde_json::Value as Json;
 
-use crate::item::{Ground, Scalar};
+use crate::item::{Scalar, TableContext};
 use crate::recipe::Trial;
 
 /// Such a store. It passes everything on.
-pub struct DrawnWatch {
+pub struct RecipeObserver {
     store: Arc<dyn Store>,
-    watched: Mutex<Option<Watched>>,
+    observed: Mutex<Option<Observed>>,
 }
 
 /// The table that is looked at, and what was found so far.
-struct Watched {
-    ground: Ground,
+struct Observed {
+    context: TableContext,
     trial: Trial,
 }
 
-impl DrawnWatch {
+impl RecipeObserver {
     /// In front of `store`, looking at nothing yet.
     pub fn before(store: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(DrawnWatch { store, watched: Mutex::new(None) })
+        Arc::new(RecipeObserver { store, observed: Mutex::new(None) })
     }
 
     /// Looks at a table from now on, if some of its shards are on record as drawn.
     ///
     /// # Errors
     /// As [`Control::resolve`].
-    pub async fn watch(&self, control: &Control, table: &str) -> Result<(), Error> {
+    pub async fn observe(&self, control: &Control, table: &str) -> Result<(), Error> {
         control.resolve(&[table]).await?;
         let table = control.table(table).filter(|table| table.has_drawn());
-        let watched = table.map(|table| Watched { ground: Ground { table }, trial: Trial::default() });
-        *self.watched.lock().unwrap_or_else(PoisonError::into_inner) = watched;
+        let observed =
+            table.map(|table| Observed { context: TableContext { table }, trial: Trial::default() });
+        *self.observed.lock().unwrap_or_else(PoisonError::into_inner) = observed;
         Ok(())
     }
 
     /// What an operator should know: a hash that fits all items that passed by. Nothing where none does, or where they were too few.
     pub fn advice(&self) -> Option<String> {
-        self.watched.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.trial.advice()
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.trial.advice()
     }
 
     /// Looks at a page of a Scan. What cannot be read is for its reader to complain of.
     fn see(&self, request: &[u8], page: &[u8]) {
-        let mut watched = self.watched.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(Watched { ground, trial }) = watched.as_mut() else { return };
+        let mut observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Observed { context, trial }) = observed.as_mut() else { return };
         let name = json::member(request, "TableName").ok().flatten();
         let name = name.and_then(|name| json::string(name).ok());
-        if name.is_none_or(|name| name != ground.table.name) {
+        if name.is_none_or(|name| name != context.table.name) {
             return;
         }
         let Ok(page) = serde_json::from_slice::<Json>(page) else { return };
         for item in page["Items"].as_array().into_iter().flatten().filter_map(Json::as_object) {
-            let (Ok(key), Ok(sort)) = (ground.key(item), ground.sort(item)) else { continue };
-            trial.see_stored(&ground.table, &key, sort.as_ref().map(Scalar::key));
+            let (Ok(key), Ok(sort)) = (context.key(item), context.sort(item)) else { continue };
+            trial.see_stored(&context.table, &key, sort.as_ref().map(Scalar::key));
         }
     }
 }
 
-impl Store for DrawnWatch {
+impl Store for RecipeObserver {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         if operation != Operation::Scan {
             return self.store.call(operation, body);

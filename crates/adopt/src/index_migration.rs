@@ -18,7 +18,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::claim::{Claim, ClaimError, Written};
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
-use heatsink_control::{Changer, Record, State, Turning};
+use heatsink_control::{Changer, IndexKeyMigration, Record, State};
 use heatsink_dynamo::size::{MAX_ITEM, item_size};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error};
@@ -26,19 +26,19 @@ use heatsink_layout::TableLayouts;
 use serde_json::{Value as Json, json};
 
 use crate::direction::Direction;
-use crate::held::Held;
-use crate::item::{Attributes, Ground, NoKey, value};
+use crate::index_value::IndexValue;
+use crate::item::{Attributes, NoKey, TableContext, value};
 use crate::on_record::{self, tag, taken_over, untag, write};
 use crate::survey::Survey;
-use crate::terms::{AdoptError, Options, Phase, Report, Watch, shown};
+use crate::types::{AdoptError, Options, Phase, Progress, Report, shown};
 use crate::walk::Walk;
 
 /// One such adoption, made ready.
-pub(crate) struct Turnover<'a> {
+pub(crate) struct IndexMigrationRun<'a> {
     pub registry: &'a Registry,
     pub changer: &'a Changer,
     /// The table with every layout of the rules and the record.
-    pub ground: &'a Ground,
+    pub context: &'a TableContext,
     pub described: &'a Described,
     pub direction: Direction,
     pub record: Option<&'a Record>,
@@ -46,45 +46,45 @@ pub(crate) struct Turnover<'a> {
     pub attributes: &'a [String],
 }
 
-impl Turnover<'_> {
+impl IndexMigrationRun<'_> {
     fn spreads(&self) -> bool {
         self.direction == Direction::Adopt
     }
 
     fn table(&self) -> &str {
-        &self.ground.table.name
+        &self.context.table.name
     }
 
-    fn turning(&self) -> Option<&Turning> {
+    fn migration(&self) -> Option<&IndexKeyMigration> {
         match &self.record?.state {
-            State::Turning(turning) => Some(turning),
+            State::MigratingIndexKeys(migration) => Some(migration),
             _ => None,
         }
     }
 
     /// Carries it out.
-    pub async fn run(self, options: Options, watch: &dyn Watch) -> Result<Report, AdoptError> {
+    pub async fn run(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {
         let spreads = self.spreads();
-        let (mut record, mut turning) = self.begin(watch).await?;
+        let (mut record, mut migration) = self.begin(progress).await?;
         let claim = Claim::take(self.registry, &record, options.concurrency).await?;
         let mut rewritten = 0;
-        if turning.touched || spreads {
-            if !turning.writes_new {
-                self.settle(&record, watch).await?;
-                if !turning.touched {
-                    let survey = self.survey(watch).await?;
+        if migration.touched || spreads {
+            if !migration.writes_new {
+                self.settle(&record, progress).await?;
+                if !migration.touched {
+                    let survey = self.survey(progress).await?;
                     if survey.refused > 0 {
                         let refusal = survey.refusal(self.table());
                         let way = format!("`heatsink adopt {} --back` takes it off the record", self.table());
                         return Err(AdoptError::Failed(format!("{refusal}\n{way}")));
                     }
                 }
-                turning = Turning { writes_new: true, touched: true, ..turning };
-                record = write(self.registry, &record, State::Turning(turning.clone())).await?;
+                migration = IndexKeyMigration { writes_new: true, touched: true, ..migration };
+                record = write(self.registry, &record, State::MigratingIndexKeys(migration.clone())).await?;
             }
-            self.settle(&record, watch).await?;
-            rewritten = self.pass(&claim, &record, &turning, options.concurrency, watch).await?;
-            self.verify(&turning, watch).await?;
+            self.settle(&record, progress).await?;
+            rewritten = self.pass(&claim, &record, &migration, options.concurrency, progress).await?;
+            self.verify(&migration, progress).await?;
         }
         claim.end().await?;
         self.finish(&record).await?;
@@ -93,7 +93,7 @@ impl Turnover<'_> {
             direction: self.direction,
             indexes: self.attributes.to_vec(),
             already: false,
-            items: turning.items,
+            items: migration.items,
             moved: rewritten,
             tied: 0,
             recipe: None,
@@ -102,26 +102,29 @@ impl Turnover<'_> {
     }
 
     /// Waits until every gateway keeps to the record, and nothing is under way that was planned before.
-    async fn settle(&self, record: &Record, watch: &dyn Watch) -> Result<(), AdoptError> {
-        watch.phase(Phase::Settling, None);
+    async fn settle(&self, record: &Record, progress: &dyn Progress) -> Result<(), AdoptError> {
+        progress.phase(Phase::Settling, None);
         self.changer.announce(&record.name, record.version).await?;
         Ok(())
     }
 
     /// Puts the first step on record, or takes an interrupted run over and turns it round if it went the other way.
-    async fn begin(&self, watch: &dyn Watch) -> Result<(Record, Turning), AdoptError> {
+    async fn begin(&self, progress: &dyn Progress) -> Result<(Record, IndexKeyMigration), AdoptError> {
         let run = self.registry.env().random();
         let spreads = self.spreads();
-        if let (Some(record), Some(turning)) = (self.record, self.turning()) {
-            let writes_new = turning.writes_new && turning.spreads == spreads;
-            let turning = Turning { spreads, writes_new, run, ..turning.clone() };
-            return Ok((write(self.registry, record, State::Turning(turning.clone())).await?, turning));
+        if let (Some(record), Some(migration)) = (self.record, self.migration()) {
+            let writes_new = migration.writes_new && migration.spreads == spreads;
+            let migration = IndexKeyMigration { spreads, writes_new, run, ..migration.clone() };
+            return Ok((
+                write(self.registry, record, State::MigratingIndexKeys(migration.clone())).await?,
+                migration,
+            ));
         }
-        let survey = self.survey(watch).await?;
+        let survey = self.survey(progress).await?;
         if survey.refused > 0 {
             return Err(AdoptError::Failed(survey.refusal(self.table())));
         }
-        let turning = Turning {
+        let migration = IndexKeyMigration {
             attributes: self.attributes.to_vec(),
             spreads,
             writes_new: false,
@@ -129,16 +132,16 @@ impl Turnover<'_> {
             items: survey.items,
             run,
         };
-        let state = State::Turning(turning.clone());
-        let layouts = TableLayouts::clone(self.ground.table.layouts());
+        let state = State::MigratingIndexKeys(migration.clone());
+        let layouts = TableLayouts::clone(self.context.table.layouts());
         if let Some(record) = self.record {
             let record = Record { layouts, adopted: true, ..record.clone() };
-            return Ok((write(self.registry, &record, state).await?, turning));
+            return Ok((write(self.registry, &record, state).await?, migration));
         }
         let record = Record { state, ..self.registry.first_record(self.described, layouts, true) };
         on_record::begin(self.registry, &record).await?;
         tag(self.registry, self.described).await;
-        Ok((record, turning))
+        Ok((record, migration))
     }
 
     /// Takes the turn off the record: what was spread stays on it, what was brought back goes.
@@ -165,11 +168,11 @@ impl Turnover<'_> {
         &self,
         claim: &Claim,
         record: &Record,
-        turning: &Turning,
+        migration: &IndexKeyMigration,
         concurrency: usize,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<u64, AdoptError> {
-        watch.phase(Phase::Moving, Some(turning.items));
+        progress.phase(Phase::Moving, Some(migration.items));
         let rewritten = AtomicU64::new(0);
         let mut walk = Walk::new(self.registry, self.table());
         while let Some(page) = walk.page().await? {
@@ -182,11 +185,11 @@ impl Turnover<'_> {
                     let rewritten = &rewritten;
                     async move {
                         let mut any = false;
-                        for held in self.held(&item)? {
-                            any |= self.rewrite(claim, &item, held).await?;
+                        for index_value in self.index_values(&item)? {
+                            any |= self.rewrite(claim, &item, index_value).await?;
                         }
                         rewritten.fetch_add(u64::from(any), Ordering::Relaxed);
-                        watch.passed(1);
+                        progress.passed(1);
                         Ok(())
                     }
                 })
@@ -196,27 +199,32 @@ impl Turnover<'_> {
     }
 
     /// Rewrites a value, unless somebody else wrote to the item meanwhile: then it is in the new form already, or gone.
-    async fn rewrite(&self, claim: &Claim, item: &Attributes, held: Held<'_>) -> Result<bool, AdoptError> {
+    async fn rewrite(
+        &self,
+        claim: &Claim,
+        item: &Attributes,
+        index_value: IndexValue<'_>,
+    ) -> Result<bool, AdoptError> {
         let stop = |problem: &str| {
-            let key = shown(&self.ground.primary_key(item));
+            let key = shown(&self.context.primary_key(item));
             AdoptError::Failed(format!(
                 "The item {key} of table {}: {problem}. Run this again once that is mended",
                 self.table()
             ))
         };
-        let new = held.new.clone().map_err(|problem| stop(&problem))?;
-        if held.stored == new {
+        let new = index_value.new.clone().map_err(|problem| stop(&problem))?;
+        if index_value.stored == new {
             return Ok(false);
         }
-        let attribute = held.key.attribute();
-        if held.stored != held.old {
-            let stored = String::from_utf8_lossy(&held.stored);
+        let attribute = index_value.key.attribute();
+        if index_value.stored != index_value.old {
+            let stored = String::from_utf8_lossy(&index_value.stored);
             return Err(stop(&format!(
                 "its {} is {stored:?}, which nobody wrote through a gateway",
                 attribute.name
             )));
         }
-        match rewrite(claim, self.ground, item, &held, &new).await {
+        match rewrite(claim, self.context, item, &index_value, &new).await {
             Ok(Written::Done) => Ok(true),
             Ok(Written::Refused(_)) => Ok(false),
             Err(ClaimError::Store(error)) if error.code == Code::ValidationException => {
@@ -227,41 +235,45 @@ impl Turnover<'_> {
     }
 
     /// The turned attributes that an item has.
-    fn held(&self, item: &Attributes) -> Result<Vec<Held<'_>>, NoKey> {
-        let mut held = self.ground.held(item, self.spreads())?;
-        held.retain(|held| self.attributes.contains(&held.key.attribute().name));
-        Ok(held)
+    fn index_values(&self, item: &Attributes) -> Result<Vec<IndexValue<'_>>, NoKey> {
+        let mut index_values = self.context.index_values(item, self.spreads())?;
+        index_values.retain(|index_value| self.attributes.contains(&index_value.key.attribute().name));
+        Ok(index_values)
     }
 
     /// Reads every item of a table of which nothing is turned yet.
-    pub async fn survey(&self, watch: &dyn Watch) -> Result<Survey, AdoptError> {
-        watch.phase(Phase::Looking, None);
+    pub async fn survey(&self, progress: &dyn Progress) -> Result<Survey, AdoptError> {
+        progress.phase(Phase::Looking, None);
         let mut found = Survey::default();
         let mut walk = Walk::new(self.registry, self.table());
         while let Some(page) = walk.page().await? {
             for item in &page {
                 found.items += 1;
                 let mut moves = false;
-                for held in self.held(item)? {
-                    moves |= held.new.as_ref() != Ok(&held.stored);
-                    if let Some(reason) = self.in_the_way(item, &held)? {
-                        found.refuse(self.ground, item, &reason);
+                for index_value in self.index_values(item)? {
+                    moves |= index_value.new.as_ref() != Ok(&index_value.stored);
+                    if let Some(reason) = self.in_the_way(item, &index_value)? {
+                        found.refuse(self.context, item, &reason);
                     }
                 }
                 found.to_move += u64::from(moves);
-                watch.passed(1);
+                progress.passed(1);
             }
         }
         Ok(found)
     }
 
     /// Why a value cannot be turned.
-    fn in_the_way(&self, item: &Attributes, held: &Held<'_>) -> Result<Option<String>, Error> {
-        let name = &held.key.attribute().name;
-        let plain = if self.spreads() { &held.stored[..] } else { held.key.logical(&held.stored) };
+    fn in_the_way(&self, item: &Attributes, index_value: &IndexValue<'_>) -> Result<Option<String>, Error> {
+        let name = &index_value.key.attribute().name;
+        let plain = if self.spreads() {
+            &index_value.stored[..]
+        } else {
+            index_value.key.logical(&index_value.stored)
+        };
         if heatsink_layout::codec::is_reserved(plain) {
             let plain = String::from_utf8_lossy(plain);
-            return Ok(Some(if self.spreads() && held.new.as_ref() == Ok(&held.stored) {
+            return Ok(Some(if self.spreads() && index_value.new.as_ref() == Ok(&index_value.stored) {
                 format!(
                     "its {name} is {plain:?}, just as the rule writes it. If the table is a copy of one whose {name} is spread, put it on record with \
                      `heatsink adopt {} --as-it-lies`",
@@ -273,14 +285,14 @@ impl Turnover<'_> {
                 )
             }));
         }
-        let new = match &held.new {
+        let new = match &index_value.new {
             Ok(new) => new,
             Err(problem) => return Ok(Some(problem.clone())),
         };
-        if held.stored != *new && held.stored != held.old {
+        if index_value.stored != *new && index_value.stored != index_value.old {
             return Ok(Some(format!("its {name} was not written through a gateway")));
         }
-        let longer = new.len().saturating_sub(held.stored.len());
+        let longer = new.len().saturating_sub(index_value.stored.len());
         let text = Json::Object(item.clone()).to_string();
         // An item's text is never shorter than its size, so most items need no exact count.
         if text.len() + longer <= MAX_ITEM {
@@ -292,17 +304,21 @@ impl Turnover<'_> {
     }
 
     /// Reads every item again: each in its new form.
-    async fn verify(&self, turning: &Turning, watch: &dyn Watch) -> Result<(), AdoptError> {
-        watch.phase(Phase::Verifying, Some(turning.items));
+    async fn verify(&self, migration: &IndexKeyMigration, progress: &dyn Progress) -> Result<(), AdoptError> {
+        progress.phase(Phase::Verifying, Some(migration.items));
         let (mut left, mut first) = (0_u64, None);
         let mut walk = Walk::new(self.registry, self.table());
         while let Some(page) = walk.page().await? {
             for item in &page {
-                if self.held(item)?.iter().any(|held| held.new.as_ref() != Ok(&held.stored)) {
+                if self
+                    .index_values(item)?
+                    .iter()
+                    .any(|index_value| index_value.new.as_ref() != Ok(&index_value.stored))
+                {
                     left += 1;
-                    first.get_or_insert_with(|| shown(&self.ground.primary_key(item)));
+                    first.get_or_insert_with(|| shown(&self.context.primary_key(item)));
                 }
-                watch.passed(1);
+                progress.passed(1);
             }
         }
         let Some(first) = first else { return Ok(()) };
@@ -314,22 +330,22 @@ impl Turnover<'_> {
     }
 }
 
-/// Puts another form of a held value into an item, if the item still holds the one that was read.
+/// Puts another form of an index key value into an item, if the item still holds the one that was read.
 ///
 /// # Errors
 /// The store's, and that another worker has taken over.
 pub(crate) async fn rewrite(
     claim: &Claim,
-    ground: &Ground,
+    context: &TableContext,
     item: &Attributes,
-    held: &Held<'_>,
+    index_value: &IndexValue<'_>,
     new: &[u8],
 ) -> Result<Written, ClaimError> {
-    let attribute = held.key.attribute();
+    let attribute = index_value.key.attribute();
     let update = json!({
-        "TableName": ground.table.name, "Key": ground.primary_key(item),
+        "TableName": context.table.name, "Key": context.primary_key(item),
         "UpdateExpression": "SET #a = :new", "ConditionExpression": "#a = :old", "ExpressionAttributeNames": { "#a": attribute.name },
-        "ExpressionAttributeValues": { ":new": value(new, attribute.key_type), ":old": value(&held.stored, attribute.key_type) },
+        "ExpressionAttributeValues": { ":new": value(new, attribute.key_type), ":old": value(&index_value.stored, attribute.key_type) },
     });
     claim.write(vec![json!({ "Update": update })]).await
 }

@@ -12,17 +12,17 @@ use metrics::{Counter, counter};
 const QUIET: Duration = Duration::from_secs(60);
 
 /// What was seen of such keys.
-pub(crate) struct Suspects {
+pub(crate) struct ReservedKeyMonitor {
     accepted: Counter,
     refused: Counter,
     as_shard: Counter,
     warned: Mutex<Option<MonotonicInstant>>,
 }
 
-impl Suspects {
+impl ReservedKeyMonitor {
     pub fn new() -> Self {
         let of = |taken: &'static str| counter!("heatsink_physical_keys_total", "taken" => taken);
-        Suspects {
+        ReservedKeyMonitor {
             accepted: of("accept"),
             refused: of("refuse"),
             as_shard: of("as_shard"),

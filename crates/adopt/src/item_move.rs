@@ -8,8 +8,8 @@ use heatsink_control::registry::Registry;
 use heatsink_dynamo::{Error, Operation, Outcome};
 use serde_json::{Map, Value as Json, json};
 
-use crate::item::{Attributes, Ground, same};
-use crate::terms::{AdoptError, shown};
+use crate::item::{Attributes, TableContext, same};
+use crate::types::{AdoptError, shown};
 
 /// The most attributes that a delete's condition compares. DynamoDB takes 300 operators in an expression of 4 KB (AWS Developer Guide,
 /// "Constraints"); what is not compared there is compared with what is read just before.
@@ -42,22 +42,22 @@ pub(crate) enum Moved {
 pub(crate) async fn move_item(
     claim: &Claim,
     registry: &Registry,
-    ground: &Ground,
+    context: &TableContext,
     item: &Attributes,
     target: &[u8],
 ) -> Result<(), AdoptError> {
-    let table = &ground.table.name;
-    match try_move(claim, registry, ground, item, target).await? {
+    let table = &context.table.name;
+    match try_move(claim, registry, context, item, target).await? {
         Moved::Done => Ok(()),
         Moved::Taken(_) => Err(AdoptError::Failed(format!(
             "Another item already lies where the item {} of table {table} has to go, at {}. Somebody else writes to the table; \
              stop that, look at both items, and run this again",
-            shown(&ground.primary_key(item)),
-            shown(&ground.primary_key(&ground.rekeyed(item, target))),
+            shown(&context.primary_key(item)),
+            shown(&context.primary_key(&context.rekeyed(item, target))),
         ))),
         Moved::Changed => Err(AdoptError::Failed(format!(
             "The item {} of table {table} changed while it was moved. Somebody else writes to the table; stop that and run this again",
-            shown(&ground.primary_key(item))
+            shown(&context.primary_key(item))
         ))),
     }
 }
@@ -69,16 +69,16 @@ pub(crate) async fn move_item(
 pub(crate) async fn try_move(
     claim: &Claim,
     registry: &Registry,
-    ground: &Ground,
+    context: &TableContext,
     item: &Attributes,
     target: &[u8],
 ) -> Result<Moved, ClaimError> {
-    let copy = ground.rekeyed(item, target);
+    let copy = context.rekeyed(item, target);
     let put = json!({ "Put": {
-        "TableName": ground.table.name, "Item": copy, "ConditionExpression": "attribute_not_exists(#k)",
-        "ExpressionAttributeNames": { "#k": ground.table.key.partition.name },
+        "TableName": context.table.name, "Item": copy, "ConditionExpression": "attribute_not_exists(#k)",
+        "ExpressionAttributeNames": { "#k": context.table.key.partition.name },
     } });
-    write_then_delete(claim, registry, ground, item, &copy, put).await
+    write_then_delete(claim, registry, context, item, &copy, put).await
 }
 
 /// Deletes `item` where the equal item under `kept` is still there.
@@ -88,46 +88,46 @@ pub(crate) async fn try_move(
 pub(crate) async fn delete_copy(
     claim: &Claim,
     registry: &Registry,
-    ground: &Ground,
+    context: &TableContext,
     item: &Attributes,
     kept: &[u8],
 ) -> Result<Moved, ClaimError> {
-    let copy = ground.rekeyed(item, kept);
-    write_then_delete(claim, registry, ground, item, &copy, is_there(ground, &copy)).await
+    let copy = context.rekeyed(item, kept);
+    write_then_delete(claim, registry, context, item, &copy, is_there(context, &copy)).await
 }
 
 /// `first` is what the transaction does at the place of `copy`.
 async fn write_then_delete(
     claim: &Claim,
     registry: &Registry,
-    ground: &Ground,
+    context: &TableContext,
     item: &Attributes,
     copy: &Attributes,
     mut first: Json,
 ) -> Result<Moved, ClaimError> {
     let mut compare = Compare::All;
-    if others(ground, item).count() > COMPARED
-        && get(registry, ground, item).await?.is_none_or(|found| !same(&found, item))
+    if others(context, item).count() > COMPARED
+        && get(registry, context, item).await?.is_none_or(|found| !same(&found, item))
     {
         return Ok(Moved::Changed);
     }
     // At most once more for each of: an answer that was lost, a copy that is there, an engine that compares otherwise.
     for _ in 0..4 {
-        match claim.write(vec![first.clone(), delete(ground, item, compare)]).await {
+        match claim.write(vec![first.clone(), delete(context, item, compare)]).await {
             Ok(Written::Done) => return Ok(Moved::Done),
             Ok(Written::Refused(_)) => {}
             Err(ClaimError::Store(error)) if error.outcome == Outcome::Unknown => {
-                return match get(registry, ground, item).await? {
+                return match get(registry, context, item).await? {
                     None => Ok(Moved::Done),
                     Some(_) => Err(error.into()),
                 };
             }
             Err(error) => return Err(error),
         }
-        match (get(registry, ground, copy).await?, get(registry, ground, item).await?) {
+        match (get(registry, context, copy).await?, get(registry, context, item).await?) {
             (Some(there), Some(here)) if same(&there, copy) && same(&here, item) => {
                 if first.get("Put").is_some() {
-                    first = is_there(ground, copy);
+                    first = is_there(context, copy);
                 } else {
                     compare = Compare::Scalars;
                 }
@@ -143,18 +143,18 @@ async fn write_then_delete(
 }
 
 /// The check that an item lies under the primary key of `copy`.
-fn is_there(ground: &Ground, copy: &Attributes) -> Json {
+fn is_there(context: &TableContext, copy: &Attributes) -> Json {
     json!({ "ConditionCheck": {
-        "TableName": ground.table.name, "Key": ground.primary_key(copy), "ConditionExpression": "attribute_exists(#k)",
-        "ExpressionAttributeNames": { "#k": ground.table.key.partition.name },
+        "TableName": context.table.name, "Key": context.primary_key(copy), "ConditionExpression": "attribute_exists(#k)",
+        "ExpressionAttributeNames": { "#k": context.table.key.partition.name },
     } })
 }
 
 /// The deletion of an item that still is what was read.
-fn delete(ground: &Ground, item: &Attributes, compare: Compare) -> Json {
+fn delete(context: &TableContext, item: &Attributes, compare: Compare) -> Json {
     let (mut names, mut values, mut terms) = (Map::new(), Map::new(), Vec::new());
-    let compared = others(ground, item).filter(|(_, value)| compare == Compare::All || is_scalar(value));
-    names.insert("#k".to_owned(), json!(ground.table.key.partition.name));
+    let compared = others(context, item).filter(|(_, value)| compare == Compare::All || is_scalar(value));
+    names.insert("#k".to_owned(), json!(context.table.key.partition.name));
     terms.push("attribute_exists(#k)".to_owned());
     for (at, (name, value)) in compared.take(COMPARED).enumerate() {
         names.insert(format!("#a{at}"), json!(name));
@@ -162,7 +162,7 @@ fn delete(ground: &Ground, item: &Attributes, compare: Compare) -> Json {
         terms.push(format!("#a{at} = :a{at}"));
     }
     let mut delete = json!({
-        "TableName": ground.table.name, "Key": ground.primary_key(item),
+        "TableName": context.table.name, "Key": context.primary_key(item),
         "ConditionExpression": terms.join(" AND "), "ExpressionAttributeNames": names,
     });
     if !values.is_empty() {
@@ -172,19 +172,22 @@ fn delete(ground: &Ground, item: &Attributes, compare: Compare) -> Json {
 }
 
 /// The attributes of an item that are not its key.
-fn others<'a>(ground: &'a Ground, item: &'a Attributes) -> impl Iterator<Item = (&'a String, &'a Json)> {
-    let key = &ground.table.key;
+fn others<'a>(
+    context: &'a TableContext,
+    item: &'a Attributes,
+) -> impl Iterator<Item = (&'a String, &'a Json)> {
+    let key = &context.table.key;
     item.iter().filter(move |(name, _)| !key.has(name))
 }
 
 /// The item under the primary key of `item`, read strongly.
 pub(crate) async fn get(
     registry: &Registry,
-    ground: &Ground,
+    context: &TableContext,
     item: &Attributes,
 ) -> Result<Option<Attributes>, Error> {
     let body =
-        json!({ "TableName": ground.table.name, "Key": ground.primary_key(item), "ConsistentRead": true });
+        json!({ "TableName": context.table.name, "Key": context.primary_key(item), "ConsistentRead": true });
     match registry.call_patiently(Operation::GetItem, body).await?["Item"].take() {
         Json::Object(found) => Ok(Some(found)),
         _ => Ok(None),

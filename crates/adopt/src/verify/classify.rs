@@ -12,9 +12,9 @@ use serde_json::{Value as Json, json};
 
 use super::findings::{Class, Finding, Findings};
 use super::{AT_ONCE, VerifyError};
-use crate::item::{Attributes, Ground, same};
-use crate::mover;
-use crate::place::Lies;
+use crate::item::{Attributes, TableContext, same};
+use crate::item_location::ItemLocation;
+use crate::item_move;
 
 /// The most keys of one BatchGetItem.
 const BATCH: usize = 100;
@@ -24,11 +24,11 @@ pub(super) struct Found {
     pub finding: Finding,
     /// The whole item, where it is misplaced or doubled; otherwise what was read of it.
     pub item: Attributes,
-    pub mend: Mend,
+    pub action: RepairAction,
 }
 
 /// What a repair does with an item.
-pub(super) enum Mend {
+pub(super) enum RepairAction {
     Nothing,
     /// Moves it under this physical key.
     Move(Vec<u8>),
@@ -41,16 +41,16 @@ pub(super) enum Mend {
 }
 
 /// Looks at pages of one table.
-pub(super) struct Look<'a> {
+pub(super) struct Classifier<'a> {
     registry: &'a Registry,
-    ground: &'a Ground,
+    context: &'a TableContext,
     /// The physical key whose bucket was asked for last, and whether it is listed. Items of one key come one after the other.
     bucket: Option<(Vec<u8>, bool)>,
 }
 
-impl<'a> Look<'a> {
-    pub fn new(registry: &'a Registry, ground: &'a Ground) -> Self {
-        Look { registry, ground, bucket: None }
+impl<'a> Classifier<'a> {
+    pub fn new(registry: &'a Registry, context: &'a TableContext) -> Self {
+        Classifier { registry, context, bucket: None }
     }
 
     /// What is wrong with the items of a page. Those in order are counted.
@@ -61,22 +61,24 @@ impl<'a> Look<'a> {
     ) -> Result<Vec<Found>, VerifyError> {
         let (mut wrong, mut elsewhere, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for item in page {
-            let key = self.ground.key(item)?;
-            let lies = self.ground.lies(&key, item)?;
+            let key = self.context.key(item)?;
+            let location = self.context.locate(&key, item)?;
             let before = wrong.len();
-            match lies {
-                Lies::Part(base) => {
+            match location {
+                ItemLocation::CounterFragment(base) => {
                     counted.parts += 1;
                     parts.push((item, base));
                     continue;
                 }
-                Lies::Foreign(why) => wrong.push(self.found(Class::Foreign, item, None, why, Mend::Nothing)),
-                Lies::Elsewhere(place) => {
+                ItemLocation::Foreign(why) => {
+                    wrong.push(self.found(Class::Foreign, item, None, why, RepairAction::Nothing))
+                }
+                ItemLocation::Misplaced(place) => {
                     counted.items += 1;
                     elsewhere.push((item, place));
                     continue;
                 }
-                Lies::AtItsPlace => {
+                ItemLocation::Expected => {
                     wrong.extend(self.index_keys(item)?);
                     wrong.extend(self.unlisted(&key, item).await?);
                 }
@@ -98,41 +100,48 @@ impl<'a> Look<'a> {
         item: &Attributes,
         place: Option<&[u8]>,
         detail: String,
-        mend: Mend,
+        action: RepairAction,
     ) -> Found {
-        let place = place.map(|key| Json::Object(self.ground.primary_key(&self.ground.rekeyed(item, key))));
-        let finding = Finding { class, item: Json::Object(self.ground.primary_key(item)), place, detail };
-        Found { finding, item: item.clone(), mend }
+        let place = place.map(|key| Json::Object(self.context.primary_key(&self.context.rekeyed(item, key))));
+        let finding = Finding { class, item: Json::Object(self.context.primary_key(item)), place, detail };
+        Found { finding, item: item.clone(), action }
     }
 
     /// The spread attributes of an item that are not in the form on record. Of one that is being turned both forms are.
     fn index_keys(&self, item: &Attributes) -> Result<Vec<Found>, VerifyError> {
         let mut wrong = Vec::new();
-        for held in self.ground.held(item, true)? {
-            let turning = held.key.turn().is_some();
-            if held.new.as_ref() == Ok(&held.stored) || (turning && held.stored == held.old) {
+        for index_value in self.context.index_values(item, true)? {
+            let turning = index_value.key.turn().is_some();
+            if index_value.new.as_ref() == Ok(&index_value.stored)
+                || (turning && index_value.stored == index_value.old)
+            {
                 continue;
             }
-            let name = &held.key.attribute().name;
-            let stored = String::from_utf8_lossy(&held.stored);
-            let shards = held.key.shards(held.key.logical(&held.stored));
-            let shard = heatsink_layout::codec::decode(&held.stored).shard;
-            wrong.push(match &held.new {
+            let name = &index_value.key.attribute().name;
+            let stored = String::from_utf8_lossy(&index_value.stored);
+            let shards = index_value.key.shards(index_value.key.logical(&index_value.stored));
+            let shard = heatsink_layout::codec::decode(&index_value.stored).shard;
+            wrong.push(match &index_value.new {
                 Ok(new) if shard < shards.max(1) => {
                     let new = String::from_utf8_lossy(new);
                     let detail = format!("its {name} is {stored:?}, and by the record {new:?}");
-                    let mend = if turning { Mend::Nothing } else { Mend::Rewrite(name.clone()) };
-                    self.found(Class::IndexKey, item, None, detail, mend)
+                    let action =
+                        if turning { RepairAction::Nothing } else { RepairAction::Rewrite(name.clone()) };
+                    self.found(Class::IndexKey, item, None, detail, action)
                 }
                 Ok(_) => {
                     let detail = format!(
                         "its {name} is {stored:?}, and by the record there is no shard {shard} of it"
                     );
-                    self.found(Class::Foreign, item, None, detail, Mend::Nothing)
+                    self.found(Class::Foreign, item, None, detail, RepairAction::Nothing)
                 }
-                Err(why) => {
-                    self.found(Class::Foreign, item, None, format!("its {name}: {why}"), Mend::Nothing)
-                }
+                Err(why) => self.found(
+                    Class::Foreign,
+                    item,
+                    None,
+                    format!("its {name}: {why}"),
+                    RepairAction::Nothing,
+                ),
             });
         }
         Ok(wrong)
@@ -140,7 +149,7 @@ impl<'a> Look<'a> {
 
     /// An item in a bucket that the directory does not list. Of templates other code begins buckets, which are looked for.
     async fn unlisted(&mut self, key: &[u8], item: &Attributes) -> Result<Option<Found>, VerifyError> {
-        let table = &self.ground.table;
+        let table = &self.context.table;
         let (logical, slot) = table.decode(key);
         let Some(bucket) = slot.and_then(|slot| slot.bucket) else { return Ok(None) };
         let is_listed_at_all = |strategy: &Strategy| matches!(strategy, Strategy::Bucket { .. });
@@ -160,7 +169,7 @@ impl<'a> Look<'a> {
         };
         Ok((!listed).then(|| {
             let detail = format!("the directory does not list the bucket {bucket}");
-            self.found(Class::UnlistedBucket, item, None, detail, Mend::Enter(bucket))
+            self.found(Class::UnlistedBucket, item, None, detail, RepairAction::Enter(bucket))
         }))
     }
 
@@ -170,7 +179,7 @@ impl<'a> Look<'a> {
             .into_iter()
             .map(|(part, base)| {
                 let key =
-                    self.ground.primary_key(&self.ground.rekeyed(&self.ground.primary_key(part), &base));
+                    self.context.primary_key(&self.context.rekeyed(&self.context.primary_key(part), &base));
                 (Json::Object(key).to_string(), part, base)
             })
             .collect();
@@ -185,7 +194,7 @@ impl<'a> Look<'a> {
         Ok(orphans
             .map(|(_, part, base)| {
                 let detail = "no base fragment lies at its place".to_owned();
-                self.found(Class::OrphanedPart, part, Some(base), detail, Mend::Nothing)
+                self.found(Class::OrphanedPart, part, Some(base), detail, RepairAction::Nothing)
             })
             .collect())
     }
@@ -196,7 +205,7 @@ impl<'a> Look<'a> {
         let mut left: Json = keys.iter().map(read).collect();
         let mut there = HashSet::new();
         loop {
-            let names: Vec<&str> = self.ground.table.key.names().collect();
+            let names: Vec<&str> = self.context.table.key.names().collect();
             let placeholders: Vec<String> = (0..names.len()).map(|at| format!("#k{at}")).collect();
             let named: serde_json::Map<String, Json> =
                 placeholders.iter().cloned().zip(names.iter().map(|name| json!(name))).collect();
@@ -204,14 +213,14 @@ impl<'a> Look<'a> {
                 "Keys": left, "ConsistentRead": true, "ProjectionExpression": placeholders.join(", "),
                 "ExpressionAttributeNames": named,
             });
-            let table = &self.ground.table.name;
+            let table = &self.context.table.name;
             let body = json!({ "RequestItems": { table.as_str(): request } });
             let mut answer = self.registry.call_patiently(Operation::BatchGetItem, body).await?;
             let items = answer["Responses"][table.as_str()].as_array().into_iter().flatten();
             there.extend(
                 items
                     .filter_map(Json::as_object)
-                    .map(|item| Json::Object(self.ground.primary_key(item)).to_string()),
+                    .map(|item| Json::Object(self.context.primary_key(item)).to_string()),
             );
             left = answer["UnprocessedKeys"][table.as_str()]["Keys"].take();
             if left.as_array().is_none_or(Vec::is_empty) {
@@ -224,24 +233,38 @@ impl<'a> Look<'a> {
     async fn misplaced(&self, elsewhere: Vec<(&Attributes, Vec<u8>)>) -> Result<Vec<Found>, VerifyError> {
         let asked = elsewhere.into_iter().map(|(item, place)| async move {
             // Whole, and as it is now: a client may have written meanwhile.
-            let Some(item) = mover::get(self.registry, self.ground, item).await? else { return Ok(None) };
-            let copy = self.ground.rekeyed(&item, &place);
+            let Some(item) = item_move::get(self.registry, self.context, item).await? else {
+                return Ok(None);
+            };
+            let copy = self.context.rekeyed(&item, &place);
             let shown = String::from_utf8_lossy(&place).into_owned();
-            Ok::<_, VerifyError>(Some(match mover::get(self.registry, self.ground, &copy).await? {
+            Ok::<_, VerifyError>(Some(match item_move::get(self.registry, self.context, &copy).await? {
                 None => {
                     let detail = format!("requests look for it under {shown:?}, where nothing lies");
-                    self.found(Class::Misplaced, &item, Some(&place), detail, Mend::Move(place.clone()))
+                    self.found(
+                        Class::Misplaced,
+                        &item,
+                        Some(&place),
+                        detail,
+                        RepairAction::Move(place.clone()),
+                    )
                 }
                 Some(there) if same(&there, &copy) => {
                     let detail = format!("an equal item lies at its place, under {shown:?}");
-                    self.found(Class::DoubledEqual, &item, Some(&place), detail, Mend::Delete(place.clone()))
+                    self.found(
+                        Class::DoubledEqual,
+                        &item,
+                        Some(&place),
+                        detail,
+                        RepairAction::Delete(place.clone()),
+                    )
                 }
                 Some(there) => {
                     let detail = format!(
                         "the item at its place, under {shown:?}, differs in {}",
                         differing(&there, &copy)
                     );
-                    self.found(Class::DoubledDifferent, &item, Some(&place), detail, Mend::Nothing)
+                    self.found(Class::DoubledDifferent, &item, Some(&place), detail, RepairAction::Nothing)
                 }
             }))
         });

@@ -1,4 +1,4 @@
-//! First touch: puts an empty table on record, so that no gateway takes it for a whole one when the first item comes.
+//! First use: puts an empty table on record, so that no gateway takes it for a whole one when the first item comes.
 //!
 //! Its record is PENDING first. While it is, no gateway sends requests to the table. When every gateway knows, and the table is seen to be
 //! empty still, the record becomes ACTIVE. Whoever meets a PENDING record that does not go on carries this on: every part of it can be done

@@ -8,7 +8,7 @@ use heatsink_env::MonotonicInstant;
 
 /// What this gateway has begun, and what it has seen others begin.
 #[derive(Debug, Default)]
-pub(crate) struct UnderWay {
+pub(crate) struct InProgress {
     /// The versions of entries and records that this gateway wrote and has requests for.
     own: Arc<Mutex<Vec<u64>>>,
     /// Since when a name has been seen with the same version.
@@ -17,15 +17,15 @@ pub(crate) struct UnderWay {
 
 /// Something that this gateway has begun. Over when this is dropped, however it ended.
 #[derive(Debug)]
-pub(crate) struct Begun {
+pub(crate) struct InProgressGuard {
     own: Arc<Mutex<Vec<u64>>>,
     version: u64,
 }
 
-impl UnderWay {
-    pub fn begin(&self, version: u64) -> Begun {
+impl InProgress {
+    pub fn begin(&self, version: u64) -> InProgressGuard {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).push(version);
-        Begun { own: Arc::clone(&self.own), version }
+        InProgressGuard { own: Arc::clone(&self.own), version }
     }
 
     /// Whether this gateway wrote that version, and has a request for it still.
@@ -44,7 +44,7 @@ impl UnderWay {
     }
 }
 
-impl Drop for Begun {
+impl Drop for InProgressGuard {
     fn drop(&mut self) {
         let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
         // Two requests can delete one table.

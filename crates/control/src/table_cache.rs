@@ -28,7 +28,7 @@ pub(crate) struct Freshness {
 
 /// What a reader does with something of a certain freshness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trust {
+pub(crate) enum CacheState {
     /// Use it.
     Use,
     /// This reader, and no other, looks again.
@@ -42,14 +42,14 @@ impl Freshness {
         Freshness { checked, expired: AtomicBool::new(false), looking: AtomicBool::new(false) }
     }
 
-    pub fn trust(&self, now: MonotonicInstant) -> Trust {
+    pub fn state(&self, now: MonotonicInstant) -> CacheState {
         let age = now.since(self.checked);
         if age >= MAX_AGE || self.expired.load(Ordering::Acquire) {
-            Trust::Expired
+            CacheState::Expired
         } else if age >= LOOK_AGAIN && !self.looking.swap(true, Ordering::AcqRel) {
-            Trust::LookAgain
+            CacheState::LookAgain
         } else {
-            Trust::Use
+            CacheState::Use
         }
     }
 
@@ -74,9 +74,9 @@ impl Freshness {
 
 /// What is known of one table.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub(crate) struct CachedTable {
     pub schema: Arc<TableSchema>,
-    pub standing: Standing,
+    pub status: TableStatus,
     /// What the log was told of rules that the record has outlived.
     pub warnings: Vec<String>,
     pub fresh: Freshness,
@@ -88,7 +88,7 @@ pub(crate) struct Known {
 
 /// What requests on a table get.
 #[derive(Clone, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum TableStatus {
     /// Forwarded: the table has no record and no rule shards it.
     Forward,
     /// Sharded as recorded.
@@ -101,11 +101,11 @@ pub(crate) enum Standing {
     },
 }
 
-impl Standing {
+impl TableStatus {
     /// The error of a refused table.
     pub fn answer(&self) -> Result<(), Error> {
         match self {
-            Standing::Refused { error, .. } => Err(error.clone()),
+            TableStatus::Refused { error, .. } => Err(error.clone()),
             _ => Ok(()),
         }
     }
@@ -117,7 +117,7 @@ pub(crate) fn not_found() -> Error {
 }
 
 /// Every table known. Readers take no lock; writers copy.
-pub(crate) struct Tables {
+pub(crate) struct TableCache {
     now: ArcSwap<Snapshot>,
     /// Held by whoever changes it. Holds the gates of what is not known any more, whose requests may still be under way.
     retired: Mutex<Vec<Arc<Gate>>>,
@@ -126,27 +126,27 @@ pub(crate) struct Tables {
 /// Every table known at one moment.
 #[derive(Clone, Default)]
 pub(crate) struct Snapshot {
-    by_name: HashMap<String, Arc<Known>>,
+    by_name: HashMap<String, Arc<CachedTable>>,
 }
 
 impl Snapshot {
-    pub fn get(&self, name: &str) -> Option<&Arc<Known>> {
+    pub fn get(&self, name: &str) -> Option<&Arc<CachedTable>> {
         self.by_name.get(name)
     }
 
     /// A sharded table. Whoever holds it keeps the layouts that belong to its schema, though the name may stand for another table
     /// by then.
     pub fn sharded(&self, name: &str) -> Option<Arc<Table>> {
-        match &self.get(name)?.standing {
-            Standing::Sharded(table) => Some(Arc::clone(table)),
+        match &self.get(name)?.status {
+            TableStatus::Sharded(table) => Some(Arc::clone(table)),
             _ => None,
         }
     }
 }
 
-impl Tables {
+impl TableCache {
     pub fn new() -> Self {
-        Tables { now: ArcSwap::from_pointee(Snapshot::default()), retired: Mutex::default() }
+        TableCache { now: ArcSwap::from_pointee(Snapshot::default()), retired: Mutex::default() }
     }
 
     /// What is known now.
@@ -154,13 +154,13 @@ impl Tables {
         self.now.load_full()
     }
 
-    pub fn get(&self, name: &str) -> Option<Arc<Known>> {
+    pub fn get(&self, name: &str) -> Option<Arc<CachedTable>> {
         self.now.load().get(name).cloned()
     }
 
     /// Remembers what a look-up found that began when `seen` was the newest epoch seen. `false`, and nothing is remembered, if a newer one
     /// was seen since.
-    pub fn insert(&self, name: &str, known: Known, began: Epoch, seen: impl Fn() -> Epoch) -> bool {
+    pub fn insert(&self, name: &str, known: CachedTable, began: Epoch, seen: impl Fn() -> Epoch) -> bool {
         let known = Arc::new(known);
         self.change(|tables, retired| {
             if seen() != began {
@@ -226,14 +226,14 @@ mod tests {
     #[test]
     fn one_reader_looks_again_and_after_that_nobody_trusts_it() {
         let fresh = Freshness::new(MonotonicInstant(0));
-        assert_eq!(fresh.trust(MonotonicInstant(0) + Duration::from_secs(4)), Trust::Use);
+        assert_eq!(fresh.state(MonotonicInstant(0) + Duration::from_secs(4)), CacheState::Use);
         let later = MonotonicInstant(0) + LOOK_AGAIN;
-        assert_eq!([fresh.trust(later), fresh.trust(later)], [Trust::LookAgain, Trust::Use]);
+        assert_eq!([fresh.state(later), fresh.state(later)], [CacheState::LookAgain, CacheState::Use]);
         fresh.give_up();
-        assert_eq!(fresh.trust(later), Trust::LookAgain);
-        assert_eq!(fresh.trust(MonotonicInstant(0) + MAX_AGE), Trust::Expired);
+        assert_eq!(fresh.state(later), CacheState::LookAgain);
+        assert_eq!(fresh.state(MonotonicInstant(0) + MAX_AGE), CacheState::Expired);
         let fresh = Freshness::new(MonotonicInstant(0));
         fresh.expire();
-        assert_eq!(fresh.trust(MonotonicInstant(0)), Trust::Expired);
+        assert_eq!(fresh.state(MonotonicInstant(0)), CacheState::Expired);
     }
 }

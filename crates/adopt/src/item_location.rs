@@ -1,34 +1,34 @@
 //! Where one stored item lies by the record: at its place, at another place of its key, or where the record puts nothing.
 //!
-//! Not here: what lies at its place meanwhile (`verify`); moving it (`mover`).
+//! Not here: what lies at its place meanwhile (`verify`); moving it (`item_move`).
 
 use heatsink_layout::{Layout, Slot};
 
-use crate::item::{Attributes, Ground, NoKey};
+use crate::item::{Attributes, NoKey, TableContext};
 
 /// Where a stored item lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Lies {
+pub(crate) enum ItemLocation {
     /// Where requests for its key look for it.
-    AtItsPlace,
+    Expected,
     /// It is a part of a counter. It counts only where the base fragment is there too, under this physical key.
-    Part(Vec<u8>),
+    CounterFragment(Vec<u8>),
     /// In a slot of its logical key that is not its own. Requests look for it under this physical key.
-    Elsewhere(Vec<u8>),
+    Misplaced(Vec<u8>),
     /// Under a physical key, or in a form, that the record never writes: why.
     Foreign(String),
 }
 
-impl Ground {
+impl TableContext {
     /// Where an item lies that is found under `key`.
-    pub fn lies(&self, key: &[u8], item: &Attributes) -> Result<Lies, NoKey> {
+    pub fn locate(&self, key: &[u8], item: &Attributes) -> Result<ItemLocation, NoKey> {
         let table = &self.table;
         let (logical, slot) = table.decode(key);
         let whole = Layout::none();
         let layout = table.layouts().of(logical).map_or(&whole, |layout| layout);
         if let Some(slot) = slot.filter(|slot| !has_slot(layout, *slot)) {
             let logical = String::from_utf8_lossy(logical);
-            return Ok(Lies::Foreign(format!(
+            return Ok(ItemLocation::Foreign(format!(
                 "its key is written like {slot} of {logical:?}, and by the record {logical:?} has no such shard"
             )));
         }
@@ -38,17 +38,17 @@ impl Ground {
             let primary = self.primary_key(item);
             let other = item.keys().find(|name| !primary.contains_key(*name) && !counted.contains(*name));
             return Ok(match (other, table.physical(logical, layout, Slot::default())) {
-                (Some(name), _) => Lies::Foreign(format!(
+                (Some(name), _) => ItemLocation::Foreign(format!(
                     "its key is that of a part of a counter, which holds numbers of the counter alone, and it holds {name:?}"
                 )),
-                (None, Ok(base)) => Lies::Part(base),
-                (None, Err(unplaced)) => Lies::Foreign(unplaced.to_string()),
+                (None, Ok(base)) => ItemLocation::CounterFragment(base),
+                (None, Err(unplaced)) => ItemLocation::Foreign(unplaced.to_string()),
             });
         }
         Ok(match self.home(key, logical, item)? {
-            Ok(home) if home == key => Lies::AtItsPlace,
-            Ok(home) => Lies::Elsewhere(home),
-            Err(unplaced) => Lies::Foreign(unplaced.to_string()),
+            Ok(home) if home == key => ItemLocation::Expected,
+            Ok(home) => ItemLocation::Misplaced(home),
+            Err(unplaced) => ItemLocation::Foreign(unplaced.to_string()),
         })
     }
 }
@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    fn ground(strategy: Strategy) -> Ground {
+    fn context(strategy: Strategy) -> TableContext {
         let attribute = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };
         let schema = TableSchema {
             name: "T".to_owned(),
@@ -87,28 +87,28 @@ mod tests {
         };
         let layout = Layout { strategy, shards: 4, hash: Hash::JumpXxh3, version: 1 };
         let layouts = TableLayouts::new(vec![KeyLayout::new(Glob::new("game*"), layout)]);
-        Ground { table: Arc::new(Table::new(schema, Arc::new(layouts))) }
+        TableContext { table: Arc::new(Table::new(schema, Arc::new(layouts))) }
     }
 
-    fn lies(ground: &Ground, key: &str, sort: &str, more: &[&str]) -> Lies {
+    fn locate(context: &TableContext, key: &str, sort: &str, more: &[&str]) -> ItemLocation {
         let mut item = json!({ "pk": { "S": key }, "sk": { "S": sort } }).as_object().unwrap().clone();
         item.extend(more.iter().map(|name| ((*name).to_owned(), json!({ "N": "1" }))));
-        ground.lies(key.as_bytes(), &item).unwrap()
+        context.locate(key.as_bytes(), &item).unwrap()
     }
 
     #[test]
     fn every_item_of_a_sharded_key_lies_in_one_place() {
-        let ground = ground(Strategy::Calculated { by: By::SortKey });
-        let own = ground.table.layouts().of(b"game").unwrap().shard_of(Some(SortKey::S("a")));
+        let context = context(Strategy::Calculated { by: By::SortKey });
+        let own = context.table.layouts().of(b"game").unwrap().shard_of(Some(SortKey::S("a")));
         for shard in 0..4 {
             let key = if shard == 0 { "game".to_owned() } else { format!("game#~{shard}") };
-            match lies(&ground, &key, "a", &[]) {
-                Lies::AtItsPlace => assert_eq!(shard, own),
-                Lies::Elsewhere(place) => {
+            match locate(&context, &key, "a", &[]) {
+                ItemLocation::Expected => assert_eq!(shard, own),
+                ItemLocation::Misplaced(place) => {
                     assert_ne!(shard, own);
                     assert_eq!(
-                        lies(&ground, std::str::from_utf8(&place).unwrap(), "a", &[]),
-                        Lies::AtItsPlace
+                        locate(&context, std::str::from_utf8(&place).unwrap(), "a", &[]),
+                        ItemLocation::Expected
                     );
                 }
                 other => panic!("{other:?}"),
@@ -118,21 +118,24 @@ mod tests {
 
     #[test]
     fn keys_beyond_every_recorded_shard_are_foreign() {
-        let ground = ground(Strategy::Calculated { by: By::SortKey });
+        let context = context(Strategy::Calculated { by: By::SortKey });
         for key in ["game#~4", "game#~77", "other#~1"] {
-            assert!(matches!(lies(&ground, key, "a", &[]), Lies::Foreign(_)), "{key}");
+            assert!(matches!(locate(&context, key, "a", &[]), ItemLocation::Foreign(_)), "{key}");
         }
         // An unescaped key that a client could mean: its place is the escaped one.
-        assert_eq!(lies(&ground, "other#~0", "a", &[]), Lies::Elsewhere(b"other#~0#~0".to_vec()));
-        assert_eq!(lies(&ground, "other", "a", &[]), Lies::AtItsPlace);
+        assert_eq!(locate(&context, "other#~0", "a", &[]), ItemLocation::Misplaced(b"other#~0#~0".to_vec()));
+        assert_eq!(locate(&context, "other", "a", &[]), ItemLocation::Expected);
     }
 
     #[test]
     fn a_part_of_a_counter_holds_its_numbers_alone() {
-        let ground = ground(Strategy::Counter { attributes: vec!["votes".to_owned()] });
-        assert_eq!(lies(&ground, "game", "a", &["votes", "name"]), Lies::AtItsPlace);
-        assert_eq!(lies(&ground, "game#~3", "a", &["votes"]), Lies::Part(b"game".to_vec()));
-        assert!(matches!(lies(&ground, "game#~3", "a", &["votes", "name"]), Lies::Foreign(_)));
-        assert!(matches!(lies(&ground, "game#~4", "a", &["votes"]), Lies::Foreign(_)));
+        let context = context(Strategy::Counter { attributes: vec!["votes".to_owned()] });
+        assert_eq!(locate(&context, "game", "a", &["votes", "name"]), ItemLocation::Expected);
+        assert_eq!(
+            locate(&context, "game#~3", "a", &["votes"]),
+            ItemLocation::CounterFragment(b"game".to_vec())
+        );
+        assert!(matches!(locate(&context, "game#~3", "a", &["votes", "name"]), ItemLocation::Foreign(_)));
+        assert!(matches!(locate(&context, "game#~4", "a", &["votes"]), ItemLocation::Foreign(_)));
     }
 }

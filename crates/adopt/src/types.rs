@@ -31,7 +31,7 @@ pub enum Phase {
 }
 
 /// Is told how far it is. Called often: must be quick.
-pub trait Watch: Send + Sync {
+pub trait Progress: Send + Sync {
     /// A phase begins. `items` is how many it will pass by, where that is known.
     fn phase(&self, phase: Phase, items: Option<u64>);
     /// That many more items have been passed by.

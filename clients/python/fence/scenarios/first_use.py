@@ -79,4 +79,4 @@ def first_touch_of_what_expires(stage):
     if answer:
         stage.fault("accepted", "a counter in a table whose items expire")
     elif "ValidationException" not in refusal:
-        stage.notes.append(f"the first touch of what expires: {refusal[:90]}")
+        stage.notes.append(f"the first use of what expires: {refusal[:90]}")

@@ -1,13 +1,13 @@
 //! What an item holds as keys of spread indexes: each value as it is stored, and in the two forms that it can have.
 //!
-//! Not here: rewriting them (`turn`).
+//! Not here: rewriting them (`index_migration`).
 
 use heatsink_layout::{IndexKey, PrimaryKey};
 
-use crate::item::{Attributes, Ground, NoKey, Scalar, bytes};
+use crate::item::{Attributes, NoKey, Scalar, TableContext, bytes};
 
 /// A spread attribute of one item.
-pub(crate) struct Held<'a> {
+pub(crate) struct IndexValue<'a> {
     pub key: &'a IndexKey,
     pub stored: Vec<u8>,
     /// The stored value in the form that is being left, and in the one that is wanted.
@@ -15,9 +15,9 @@ pub(crate) struct Held<'a> {
     pub new: Result<Vec<u8>, String>,
 }
 
-impl Ground {
+impl TableContext {
     /// The spread attributes that an item has. `spread`: whether the spread form is the one that is wanted.
-    pub fn held(&self, item: &Attributes, spread: bool) -> Result<Vec<Held<'_>>, NoKey> {
+    pub fn index_values(&self, item: &Attributes, spread: bool) -> Result<Vec<IndexValue<'_>>, NoKey> {
         if self.table.index_keys().is_empty() {
             return Ok(Vec::new());
         }
@@ -28,7 +28,7 @@ impl Ground {
         let partition = scalar(&schema.partition.name)?;
         let sort = schema.sort.as_ref().map(|sort| scalar(&sort.name)).transpose()?;
         let primary = PrimaryKey { partition: partition.key(), sort: sort.as_ref().map(Scalar::key) };
-        let held = self.table.index_keys().iter().filter_map(|key| {
+        let values = self.table.index_keys().iter().filter_map(|key| {
             let attribute = key.attribute();
             let stored = bytes(item.get(&attribute.name)?, attribute.key_type).ok()?;
             let logical = key.logical(&stored).to_vec();
@@ -36,8 +36,8 @@ impl Ground {
             let new = form(spread);
             // Values too long to take a suffix are stored without one.
             let old = form(!spread).unwrap_or_default();
-            Some(Held { key, stored, old, new })
+            Some(IndexValue { key, stored, old, new })
         });
-        Ok(held.collect())
+        Ok(values.collect())
     }
 }

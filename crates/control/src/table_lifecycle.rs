@@ -6,12 +6,12 @@
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 
 use crate::describe::Described;
+use crate::in_progress::InProgressGuard;
 use crate::inner::Inner;
-use crate::known::not_found;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
-use crate::rules::Wish;
-use crate::under_way::Begun;
+use crate::rules::DesiredLayout;
+use crate::table_cache::not_found;
 use heatsink_layout::TableLayouts;
 
 /// A name that is reserved for a table about to be made.
@@ -19,7 +19,7 @@ use heatsink_layout::TableLayouts;
 pub struct Intent {
     entry: NameEntry,
     layouts: TableLayouts,
-    _begun: Begun,
+    _begun: InProgressGuard,
 }
 
 /// Reserves the name of a table that a client wants to make. Nothing where no gateway could take the table for another one.
@@ -27,8 +27,8 @@ pub struct Intent {
 /// # Errors
 /// Retryable, when layouts cannot change now.
 pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option<Intent>, Error> {
-    let layouts = match inner.rules.wish(schema) {
-        Wish::Sharded(layouts) => layouts,
+    let layouts = match inner.rules.desired_layout(schema) {
+        DesiredLayout::Sharded(layouts) => layouts,
         _ if inner.fence.sees_no_registry() => return Ok(None),
         _ => TableLayouts::default(),
     };
@@ -52,7 +52,7 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
     inner.registry.make_directory(&layouts).await?;
     let holder = Holder::Intent { layouts: layouts.clone(), by: Some(inner.fence.id().to_owned()) };
     let entry = inner.registry.entry_after(before.as_ref(), name, holder);
-    let begun = inner.under_way.begin(entry.version);
+    let begun = inner.in_progress.begin(entry.version);
     if !inner.registry.enter(before.as_ref(), &entry).await? {
         return Err(another());
     }
@@ -109,7 +109,7 @@ pub(crate) async fn made(
 pub struct Deletion {
     before: Record,
     deleting: Record,
-    _begun: Begun,
+    _begun: InProgressGuard,
 }
 
 /// Has every gateway keep away from a table before it is deleted: what was planned for it must not reach another table of its name.
@@ -134,7 +134,7 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         _ => return Ok(None),
     };
     inner.changer.begin().await?;
-    let begun = inner.under_way.begin(deleting.version);
+    let begun = inner.in_progress.begin(deleting.version);
     if deleting.version != before.version && !inner.registry.replace(&before, &deleting).await? {
         return Err(Error::unavailable(
             format!("Table {name} is being changed by another gateway"),
