@@ -6,7 +6,7 @@
 //!
 //! - [`Member`] is a gateway's side: what it has seen, and until when it may send.
 //! - [`Gate`] is what the requests of one table pass under one version of its record.
-//! - [`Roll`] tells which gateways have died.
+//! - [`Liveness`] tells which gateways have died.
 //! - [`Step`] is the side of whoever changes something: who has to be waited for, and until when.
 //!
 //! Everything here is a plain function of values and moments. `tests/model` searches all interleavings of these same types.
@@ -16,13 +16,13 @@
 mod bounds;
 mod gate;
 mod head;
+mod liveness;
 mod member;
-mod roll;
 mod step;
 
 pub use bounds::Bounds;
 pub use gate::{Admission, Gate};
 pub use head::{Change, Changes, Epoch, Head, KEPT_CHANGES};
-pub use member::{Beat, Member, Seen};
-pub use roll::Roll;
+pub use liveness::Liveness;
+pub use member::{Heartbeat, Member, Seen};
 pub use step::{Registration, Step, Wait};

@@ -1,4 +1,4 @@
-//! Who on the list of gateways still shows signs of life, as one observer has seen it.
+//! Which registered gateways still send heartbeats, as one observer sees it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -7,9 +7,9 @@ use heatsink_env::MonotonicInstant;
 
 use crate::Registration;
 
-/// The last beat of every gateway on the list, and when it was first seen.
+/// The last heartbeat of every registered gateway, and when this observer first saw it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Roll {
+pub struct Liveness {
     last: BTreeMap<String, Sign>,
 }
 
@@ -21,7 +21,7 @@ struct Sign {
     silence: Duration,
 }
 
-impl Roll {
+impl Liveness {
     /// Takes in a list that had been read at `now`.
     pub fn listed(&mut self, now: MonotonicInstant, list: &[Registration]) {
         self.last.retain(|gateway, _| list.iter().any(|one| one.gateway == *gateway));
@@ -61,16 +61,16 @@ mod tests {
             bounds: Bounds::DEFAULT,
         };
         let silence = Bounds::DEFAULT.silence().as_secs();
-        let mut roll = Roll::default();
-        roll.listed(at(10), &[gateway("a", 1), gateway("b", 1)]);
-        roll.listed(at(60), &[gateway("a", 1), gateway("b", 2), gateway("c", 1)]);
-        let silent = |roll: &Roll, now| {
-            roll.silent(at(now)).map(|(name, beat)| (name.to_owned(), beat)).collect::<Vec<_>>()
+        let mut liveness = Liveness::default();
+        liveness.listed(at(10), &[gateway("a", 1), gateway("b", 1)]);
+        liveness.listed(at(60), &[gateway("a", 1), gateway("b", 2), gateway("c", 1)]);
+        let silent = |liveness: &Liveness, now| {
+            liveness.silent(at(now)).map(|(name, beat)| (name.to_owned(), beat)).collect::<Vec<_>>()
         };
-        assert_eq!(silent(&roll, 10 + silence), []);
-        assert_eq!(silent(&roll, 11 + silence), [("a".to_owned(), 1)]);
-        roll.listed(at(11 + silence), &[gateway("b", 2), gateway("c", 1)]);
-        assert_eq!(silent(&roll, 60 + silence), []);
-        assert_eq!(silent(&roll, 61 + silence).len(), 2);
+        assert_eq!(silent(&liveness, 10 + silence), []);
+        assert_eq!(silent(&liveness, 11 + silence), [("a".to_owned(), 1)]);
+        liveness.listed(at(11 + silence), &[gateway("b", 2), gateway("c", 1)]);
+        assert_eq!(silent(&liveness, 60 + silence), []);
+        assert_eq!(silent(&liveness, 61 + silence).len(), 2);
     }
 }

@@ -13,7 +13,7 @@ pub struct Member {
     bounds: Bounds,
     /// Nobody else changes anything: there is no list to be on.
     exclusive: bool,
-    standing: Standing,
+    membership: Membership,
     /// Everything up to this epoch has been applied.
     epoch: Epoch,
     /// No request is sent from this moment on.
@@ -23,7 +23,7 @@ pub struct Member {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Standing {
+enum Membership {
     /// No registry has been seen: nothing is sharded, and nothing is written.
     Watching,
     /// The registry is there, and this gateway is not on its list, though it should be.
@@ -52,7 +52,7 @@ pub enum Seen {
 
 /// What a gateway writes into its registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Beat {
+pub struct Heartbeat {
     /// Grows each time, whether the one before was answered or not: a registration that does not change belongs to a gateway that does
     /// nothing.
     pub number: u64,
@@ -66,7 +66,7 @@ impl Member {
         Member {
             bounds,
             exclusive: false,
-            standing: Standing::Watching,
+            membership: Membership::Watching,
             epoch: 0,
             lease: MonotonicInstant(0),
             beats: 0,
@@ -100,39 +100,39 @@ impl Member {
 
     /// Whether no registry has been seen. Once one has been, its absence is an outage.
     pub fn is_watching(&self) -> bool {
-        self.standing == Standing::Watching
+        self.membership == Membership::Watching
     }
 
     /// Whether it has to register before it may read a head for a lease.
     pub fn is_unregistered(&self) -> bool {
-        self.standing == Standing::Unregistered
+        self.membership == Membership::Unregistered
     }
 
     /// A strong read that was sent at `sent` found no registry.
     pub fn found_none(&mut self, sent: MonotonicInstant) {
-        if self.standing == Standing::Watching {
+        if self.membership == Membership::Watching {
             self.lease = self.lease.max(sent + self.bounds.unregistered_lease());
         }
     }
 
     /// The registry is there. The gateway registers next; what lease it has from before runs on.
     pub fn found_registry(&mut self) {
-        if self.standing == Standing::Watching {
-            self.standing = if self.exclusive { Standing::Exclusive } else { Standing::Unregistered };
+        if self.membership == Membership::Watching {
+            self.membership = if self.exclusive { Membership::Exclusive } else { Membership::Unregistered };
         }
     }
 
     /// What to write to get on the list. What a read of the head that was sent before this is answered says is worth no lease: whoever
     /// lists the gateways meanwhile does not wait for this one.
-    pub fn registration(&mut self) -> Beat {
+    pub fn registration(&mut self) -> Heartbeat {
         self.beats += 1;
-        Beat { number: self.beats, epoch: self.epoch }
+        Heartbeat { number: self.beats, epoch: self.epoch }
     }
 
     /// The registration that was sent at `sent` is on the list.
     pub fn registered(&mut self, sent: MonotonicInstant) {
         if !self.exclusive {
-            self.standing = Standing::Registered { beaten: sent };
+            self.membership = Membership::Registered { beaten: sent };
         }
     }
 
@@ -163,17 +163,17 @@ impl Member {
 
     /// Whether it is on the list, as far as it knows.
     pub fn is_registered(&self) -> bool {
-        matches!(self.standing, Standing::Registered { .. })
+        matches!(self.membership, Membership::Registered { .. })
     }
 
     /// The next registration to write; nothing where there is no list, or the gateway is not on it.
-    pub fn beat(&mut self) -> Option<Beat> {
+    pub fn beat(&mut self) -> Option<Heartbeat> {
         self.is_registered().then(|| self.registration())
     }
 
     /// The store answered a registration that was sent at `sent`.
     pub fn beaten(&mut self, sent: MonotonicInstant) {
-        if let Standing::Registered { beaten } = &mut self.standing {
+        if let Membership::Registered { beaten } = &mut self.membership {
             *beaten = (*beaten).max(sent);
         }
     }
@@ -181,17 +181,17 @@ impl Member {
     /// The store says that the gateway is not on the list any more: it was taken for dead. It may send nothing until it has registered
     /// and read the head again.
     pub fn removed(&mut self) {
-        if matches!(self.standing, Standing::Registered { .. }) {
-            self.standing = Standing::Unregistered;
+        if matches!(self.membership, Membership::Registered { .. }) {
+            self.membership = Membership::Unregistered;
             self.lease = MonotonicInstant(0);
         }
     }
 
     fn prolong(&mut self, sent: MonotonicInstant) {
-        let strength = match self.standing {
-            Standing::Registered { beaten } => sent.min(beaten + self.bounds.heartbeat_patience()),
-            Standing::Exclusive => sent,
-            Standing::Watching | Standing::Unregistered => return,
+        let strength = match self.membership {
+            Membership::Registered { beaten } => sent.min(beaten + self.bounds.heartbeat_patience()),
+            Membership::Exclusive => sent,
+            Membership::Watching | Membership::Unregistered => return,
         };
         self.lease = self.lease.max(strength + self.bounds.lease);
     }

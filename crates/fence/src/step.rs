@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heatsink_env::MonotonicInstant;
 
-use crate::{Bounds, Epoch, Roll};
+use crate::{Bounds, Epoch, Liveness};
 
 /// A gateway as the registry lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +32,7 @@ pub struct Step {
     published: MonotonicInstant,
     /// Those of the first list; nothing before it.
     waits: Option<BTreeMap<String, Waiting>>,
-    roll: Roll,
+    liveness: Liveness,
     clean: bool,
 }
 
@@ -55,7 +55,7 @@ pub enum Wait {
 impl Step {
     /// A step whose publication of `epoch` had been answered at `published`.
     pub fn new(epoch: Epoch, published: MonotonicInstant) -> Self {
-        Step { epoch, published, waits: None, roll: Roll::default(), clean: true }
+        Step { epoch, published, waits: None, liveness: Liveness::default(), clean: true }
     }
 
     /// Takes in a list of the gateways that had been read at `now`, after the publication.
@@ -68,7 +68,7 @@ impl Step {
             };
             list.iter().map(waiting).collect::<BTreeMap<_, _>>()
         };
-        self.roll.listed(now, list);
+        self.liveness.listed(now, list);
         let waits = self.waits.get_or_insert_with(first);
         // One that is gone left with nothing on its way, or was silent for so long that nothing of it can be.
         waits.retain(|gateway, waiting| {
@@ -104,9 +104,9 @@ impl Step {
             .map(move |(gateway, waiting)| (gateway.as_str(), waiting.until.since(now)))
     }
 
-    /// The registrations of dead gateways, as [`Roll::silent`] has them.
+    /// The registrations of dead gateways, as [`Liveness::silent`] has them.
     pub fn silent(&self, now: MonotonicInstant) -> impl Iterator<Item = (&str, u64)> {
-        self.roll.silent(now)
+        self.liveness.silent(now)
     }
 }
 

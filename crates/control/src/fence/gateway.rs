@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::lock::Mutex as AsyncMutex;
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_fence::{Beat, Epoch, Gate, Member, Registration, Roll, Seen};
+use heatsink_fence::{Epoch, Gate, Heartbeat, Liveness, Member, Registration, Seen};
 
 use super::items::{Gateway, StoredHead};
 use super::settings::Fencing;
@@ -57,7 +57,7 @@ pub(crate) struct Fence {
     unsharded: Arc<Gate>,
     /// One look at the head at a time.
     looking: AsyncMutex<Looked>,
-    roll: AsyncMutex<(Roll, Option<MonotonicInstant>)>,
+    liveness: AsyncMutex<(Liveness, Option<MonotonicInstant>)>,
 }
 
 /// What the last looks left behind.
@@ -84,7 +84,7 @@ impl Fence {
             seen: AtomicU64::new(0),
             unsharded: Arc::default(),
             looking: AsyncMutex::default(),
-            roll: AsyncMutex::default(),
+            liveness: AsyncMutex::default(),
             settings,
         }
     }
@@ -267,7 +267,7 @@ impl Fence {
 
     async fn register(&self, registry: &Registry, looked: &Looked) -> Result<(), Error> {
         let sent = self.lease.now();
-        let Beat { number: beat, epoch } = self.change(Member::registration);
+        let Heartbeat { number: beat, epoch } = self.change(Member::registration);
         let registration = Registration {
             gateway: self.id.clone(),
             beat,
@@ -287,7 +287,7 @@ impl Fence {
     }
 
     async fn beat(&self, registry: &Registry, looked: &mut Looked) -> Result<(), Error> {
-        let next: Option<Beat> = self.change(Member::beat);
+        let next: Option<Heartbeat> = self.change(Member::beat);
         let Some(beat) = next else { return Ok(()) };
         let sent = self.lease.now();
         if registry.beat(&self.id, beat, looked.unclean.since(sent)).await? {
@@ -305,7 +305,7 @@ impl Fence {
     /// # Errors
     /// Those of the store.
     pub async fn sweep(&self, registry: &Registry) -> Result<(), Error> {
-        let (roll, swept) = &mut *self.roll.lock().await;
+        let (liveness, swept) = &mut *self.liveness.lock().await;
         let now = self.lease.now();
         if !self.member().is_registered()
             || swept.is_some_and(|at| now.since(at) < self.settings.bounds.lease)
@@ -315,8 +315,8 @@ impl Fence {
         *swept = Some(now);
         let list: Vec<_> = registry.gateways().await?.into_iter().map(|one| one.registration).collect();
         let now = self.lease.now();
-        roll.listed(now, &list);
-        for (gateway, beat) in roll.silent(now) {
+        liveness.listed(now, &list);
+        for (gateway, beat) in liveness.silent(now) {
             registry.remove_gateway(gateway, Some(beat)).await?;
         }
         Ok(())

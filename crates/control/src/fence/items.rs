@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_fence::{Beat, Bounds, Head, Registration};
+use heatsink_fence::{Bounds, Head, Heartbeat, Registration};
 use serde_json::{Value as Json, json};
 
 use crate::record::FORM;
@@ -185,7 +185,12 @@ impl Registry {
     }
 
     /// A sign of life, with what is acknowledged. `false` when the gateway is not on the list any more.
-    pub(crate) async fn beat(&self, gateway: &str, beat: Beat, unclean: Duration) -> Result<bool, Error> {
+    pub(crate) async fn beat(
+        &self,
+        gateway: &str,
+        beat: Heartbeat,
+        unclean: Duration,
+    ) -> Result<bool, Error> {
         let body = json!({
             "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } },
             "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u", "ConditionExpression": "attribute_exists(pk)",

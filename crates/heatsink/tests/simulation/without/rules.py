@@ -21,7 +21,7 @@ INDEX_MIGRATION = "crates/adopt/src/index_migration.rs"
 ADOPT = "crates/adopt/src/adoption.rs"
 INNER = "crates/control/src/inner.rs"
 MEMBER = "crates/fence/src/member.rs"
-ROLL = "crates/fence/src/roll.rs"
+LIVENESS = "crates/fence/src/liveness.rs"
 STEP = "crates/fence/src/step.rs"
 SERVICE = "crates/gateway/src/service.rs"
 
@@ -233,7 +233,7 @@ RULES = (
     Rule(
         "removed-only-when-silent",
         "a registration is removed only after its gateway's silence",
-        ((ROLL, "now.since(sign.seen) > sign.silence", "(LEFT_OUT || now.since(sign.seen) > sign.silence)"),),
+        ((LIVENESS, "now.since(sign.seen) > sign.silence", "(LEFT_OUT || now.since(sign.seen) > sign.silence)"),),
     ),
     Rule(
         "one-head-at-a-time",
