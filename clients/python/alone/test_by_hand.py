@@ -1,4 +1,4 @@
-"""Tables that code sharded by hand, and that code beside Heatsink: one writes past it into the store behind, the other through it, and each
+"""Tables that code sharded by hand, and that code beside Heatsink: one writes to the store directly, the other through Heatsink, and each
 reads what the other wrote. HEATSINK_BEHIND names the store: an endpoint on this machine, of its own for each run.
 
 The code below names its keys itself, as it is commonly written.

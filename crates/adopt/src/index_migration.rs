@@ -323,7 +323,7 @@ impl IndexMigrationRun<'_> {
         }
         let Some(first) = first else { return Ok(()) };
         Err(AdoptError::Failed(format!(
-            "{left} items of table {} hold a value in the old form, {first} first: somebody writes past the gateways. Stop that and run \
+            "{left} items of table {} hold a value in the old form, {first} first: another writer bypasses the gateways. Stop that and run \
              this again",
             self.table()
         )))

@@ -116,11 +116,7 @@ pub(crate) async fn survey(
                 Err(unplaced) => found.refuse(context, item, &unplaced.to_string()),
                 Ok(home) if direction != Direction::Adopt => {
                     if home != key {
-                        found.refuse(
-                            context,
-                            item,
-                            "it is not at its place: somebody wrote past the gateway",
-                        );
+                        found.refuse(context, item, "it is not at its place: a write bypassed the gateway");
                     }
                     if direction == Direction::Back {
                         found.to_move += u64::from(logical != key);

@@ -244,7 +244,7 @@ async fn a_late_repair_does_nothing() {
         let killed = repair(delaying.clone()).await;
         let (_, left) = repair(store.clone()).await.unwrap();
         assert_eq!(left.wrong(), 0, "{left:?}");
-        // Clients delete everything; then somebody writes past Heatsink what he wrote before.
+        // Clients delete everything; then a writer that bypasses Heatsink writes its items again.
         for text in items(&store, "Board").await {
             let item: Json = serde_json::from_str(&text).unwrap();
             let key = json!({ "pk": item["pk"], "sk": item["sk"] });

@@ -14,8 +14,8 @@ use heatsink_layout::Table;
 /// After this long one request looks again, while the others go on with what is known.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// After this long nobody goes on with what is known. It bounds how long a gateway can miss what somebody past all gateways did to a
-/// table: dropped it and made it again, say. What gateways do they tell each other sooner (`fence`).
+/// After this long nobody goes on with what is known. It bounds how long a gateway can miss what was done to a table without any
+/// gateway: dropped and made again, say. What gateways do they tell each other sooner (`fence`).
 pub const MAX_AGE: Duration = Duration::from_secs(10);
 
 /// When something was looked up, and whether to look again.

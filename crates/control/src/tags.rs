@@ -97,7 +97,7 @@ pub async fn release(registry: &Registry, arn: Option<&str>) -> Result<bool, Err
 pub(crate) fn refusal(table: &str, other: &str, ours: &str) -> String {
     format!(
         "Table {table} has the tag {TAG} = {other:?}: its layouts are recorded in the table {other}, and this registry is {ours}. Two registries for \
-         one table would lose items. Use that registry; or, if it is gone for good, take the tag off the table, past Heatsink"
+         one table would lose items. Use that registry; or, if it is gone for good, remove the tag from the table, bypassing Heatsink"
     )
 }
 

@@ -243,7 +243,7 @@ async fn the_registry_is_hidden_and_impossible_tables_are_not_made() {
         refused(Operation::CreateTable, table("Tab", "N")).message.unwrap(),
         "rule 1 (line 1) cannot hold for table Tab: its partition key pk is a number, and a number has no room for a shard"
     );
-    // Made past the gateway, it keeps the gateway from starting.
+    // Made by a request that bypasses the gateway, it keeps the gateway from starting.
     call(&store, Operation::CreateTable, table("Tab", "N")).await;
     let again = Control::start(Arc::clone(&store), Arc::new(env.clone()), calculated("Tab", "*", 4)).await;
     assert!(matches!(again, Err(StartError::Rules(_))));

@@ -71,7 +71,7 @@ fn items(store: &Arc<dyn Store>, table: &str) -> Vec<Json> {
         .clone()
 }
 
-/// A table that was written through a gateway, and a copy of it that was made past all gateways: under another name, or under its own after it
+/// A table that was written through a gateway, and a copy of it that was made without any gateway: under another name, or under its own after it
 /// was dropped past them too.
 fn copied(rules: &str, name: &str) -> Arc<dyn Store> {
     let store = store();

@@ -66,7 +66,7 @@ impl Place {
         serde_json::from_slice(&out.stdout).unwrap()
     }
 
-    /// Writes an item of a shard under the logical key, as a writer would that goes past Heatsink.
+    /// Writes an item of a shard under the logical key, as a writer does that bypasses Heatsink.
     fn misplace(&self, delete: bool) {
         let moved = self.items("Board").into_iter().find(|item| item["pk"]["S"] != "game").unwrap();
         let mut raw = moved.clone();

@@ -200,7 +200,7 @@ impl Stage {
         }
     }
 
-    /// One request past the gateway, as other code on the same table sends it.
+    /// One request that bypasses the gateway, as other code on the same table sends it.
     ///
     /// # Errors
     /// The store's.

@@ -63,11 +63,11 @@ impl Class {
                  touches them"
             }
             Class::Foreign => {
-                "somebody wrote past Heatsink. Find out what the item is for, put it again through Heatsink, and delete this one at the store \
+                "a write bypassed Heatsink. Find out what the item is for, put it again through Heatsink, and delete this one at the store \
                  itself. Repair never touches them"
             }
             Class::OrphanedPart => {
-                "the counter was deleted past Heatsink, or its deletion was cut short: delete it again through Heatsink, or put it again. Repair never \
+                "the counter was deleted by a request that bypassed Heatsink, or its deletion was cut short: delete it again through Heatsink, or put it again. Repair never \
                  touches them"
             }
             Class::IndexKey => "--repair --yes writes the form that the record says",

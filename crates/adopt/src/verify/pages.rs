@@ -144,7 +144,7 @@ fn projected(context: &TableContext) -> Option<Map<String, Json>> {
     Some(listed)
 }
 
-/// The physical keys that a logical key has, and the logical key as it is, where somebody could have written past Heatsink.
+/// The physical keys that a logical key has, and the logical key as it is, where a write that bypassed Heatsink can have put an item.
 async fn physical_keys(
     registry: &Registry,
     context: &TableContext,

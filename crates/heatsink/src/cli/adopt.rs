@@ -182,7 +182,7 @@ fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
         )
     } else if adoption.indexes().is_empty() {
         format!(
-            "{} table {} {back}: {}.\nNobody else may read or write the table until this is done, neither through Heatsink nor past it.",
+            "{} table {} {back}: {}.\nNobody else may read or write the table until this is done, neither through Heatsink nor bypassing it.",
             if adoption.is_resumed() { "Going on with" } else { "About to move the items of" },
             args.table,
             adoption.layouts(),

@@ -29,7 +29,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a request takes to the store, or an answer back, on a good day: up to this.
 const QUICK: Duration = Duration::from_millis(20);
 
-/// Who reaches the store past Heatsink, in any weather.
+/// Sends to the store directly, bypassing Heatsink, in any weather.
 pub const PAST: &str = "past";
 
 /// How bad the network and the store are. Of `n` requests one meets the mischief; 0 is never.

@@ -300,7 +300,7 @@ impl World {
         }
     }
 
-    /// A request to the store past Heatsink.
+    /// A request to the store that bypasses Heatsink.
     pub async fn past(&self, operation: Operation, body: &Json) -> Result<Json, Error> {
         let link = self.network.link(PAST);
         let answer = link.call(operation, Bytes::from(body.to_string())).await?;

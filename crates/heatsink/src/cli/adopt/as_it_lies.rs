@@ -30,7 +30,7 @@ pub async fn run(args: &Args, store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &
             args,
             &format!(
                 "About to put table {} on record{whose}: {}.\nEvery item is read and must lie at its place; none is moved. Nobody else may write the \
-                 table until this is done, neither through Heatsink nor past it.",
+                 table until this is done, neither through Heatsink nor bypassing it.",
                 args.table,
                 ready.layouts(),
             ),
