@@ -515,7 +515,7 @@ fn buckets_that_other_code_begins_are_found_and_entered() {
     assert_eq!(sorts(&page).len(), 7);
     let explained =
         block_on(one.explain(Operation::Query, &Bytes::from(query("user-1", json!({})).to_string())));
-    assert!(explained.why.contains("code past Heatsink may have begun"), "{}", explained.why);
+    assert!(explained.why.contains("code that bypasses Heatsink may have begun"), "{}", explained.why);
 }
 
 const DAY: &str = "strategy = \"bucket\"\nbucket = \"day\"";
