@@ -4,8 +4,8 @@
 //! or stays closed, is one step.
 
 use crate::demand::{Cause, Demand};
+use crate::key_position::{KeyPosition, KeyRange};
 use crate::partition::Run;
-use crate::place::{Place, Point};
 use crate::tables::Tables;
 
 /// `count` equal requests: the first at `first`, each next one `step` nanoseconds later.
@@ -67,7 +67,7 @@ impl Tables {
     /// Offers the same demands many times: the same counts, and the same state afterwards, as that many calls of
     /// [`Tables::offer`]. (Rates in a snapshot are told as of the last request of a run.)
     ///
-    /// Later calls must not go back before the last request of the batch. Demands that are not [`Place::At`], or that
+    /// Later calls must not go back before the last request of the batch. Demands that are not [`KeyRange::At`], or that
     /// share a table or index, are offered one by one.
     pub fn offer_batch(&mut self, batch: Batch, demands: &[Demand]) -> Tally {
         let mut tally = Tally::default();
@@ -99,7 +99,7 @@ impl Tables {
             count = count.min(before(resource.next, now, step));
         }
         for demand in demands {
-            let Place::At(point) = demand.place else { continue };
+            let KeyRange::At(point) = demand.place else { continue };
             let Some(resource) = self.get(demand.on) else { continue };
             let (at, verdict, alike) = resource.run(&run(now, step, count, demand), &point);
             // The verdict holds for one at least.
@@ -112,14 +112,14 @@ impl Tables {
             }
         }
         for demand in demands {
-            let Place::At(point) = demand.place else { continue };
+            let KeyRange::At(point) = demand.place else { continue };
             self.take_run(&run(now, step, count, demand), demand, point);
         }
         tally.admitted += count;
         count
     }
 
-    pub(crate) fn take_run(&mut self, run: &Run, demand: &Demand, point: Point) {
+    pub(crate) fn take_run(&mut self, run: &Run, demand: &Demand, point: KeyPosition) {
         let Some(resource) = self.get(demand.on) else { return };
         if let (_, Ok(passed), _) = resource.run(run, &point) {
             resource.take_each(passed, *run, point);
@@ -129,7 +129,7 @@ impl Tables {
 
 /// Whether every demand is at a point, on a table or index of its own.
 pub(crate) fn alone(demands: &[Demand]) -> bool {
-    let points = demands.iter().all(|demand| matches!(demand.place, Place::At(_)));
+    let points = demands.iter().all(|demand| matches!(demand.place, KeyRange::At(_)));
     let alone = |nth: usize| demands[nth + 1..].iter().all(|other| other.on != demands[nth].on);
     points && (0..demands.len()).all(alone)
 }

@@ -1,6 +1,6 @@
 //! What a request asks of one table or index, and why it is refused.
 
-use crate::place::Place;
+use crate::key_position::KeyRange;
 use crate::units::Units;
 
 /// A table or a global index. Never used again once its table or index is gone.
@@ -40,7 +40,7 @@ pub struct Demand {
     /// Read or write.
     pub access: Access,
     /// Which partitions.
-    pub place: Place,
+    pub place: KeyRange,
     /// Capacity units. Where the true cost is known only afterwards, a lower bound of it ([`crate::Tables::debit`]).
     pub units: Units,
 }

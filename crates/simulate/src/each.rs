@@ -4,7 +4,7 @@
 //! would be waited for; in a loop that does nothing else, many are under way at once. That is most of the time of a long run.
 
 use fastrand::Rng;
-use heatsink_physics::{Access, Demand, Point, SortKey};
+use heatsink_physics::{Access, Demand, KeyPosition, SortKey};
 
 use crate::compile::{Fill, spot};
 use crate::picker::Picker;
@@ -25,7 +25,7 @@ pub(crate) struct Alike {
     pub shared: Vec<Demand>,
     pub each: Demand,
     /// Where the requests drawn last fall.
-    pub points: Vec<Point>,
+    pub points: Vec<KeyPosition>,
 }
 
 /// Some requests. The lists are kept for their memory.
@@ -109,13 +109,16 @@ impl Each {
     }
 
     /// Draws the next `count` requests, of which only the last ask is told.
-    pub(crate) fn draw_points(&mut self, now: u64, rng: &mut Rng, count: u64, points: &mut Vec<Point>) {
+    pub(crate) fn draw_points(&mut self, now: u64, rng: &mut Rng, count: u64, points: &mut Vec<KeyPosition>) {
         self.draw(now, rng, count);
         let Batch { picks, positions, .. } = &self.batch;
         let last = positions.iter().skip(self.templates.len() - 1).step_by(self.templates.len());
         points.clear();
         points.extend(
-            picks.iter().zip(last).map(|(pick, position)| Point::new(*position, SortKey::ordinal(pick.sort))),
+            picks
+                .iter()
+                .zip(last)
+                .map(|(pick, position)| KeyPosition::new(*position, SortKey::ordinal(pick.sort))),
         );
     }
 

@@ -1,7 +1,7 @@
 //! Offers the requests of one stream to the partitions, many at a time.
 
 use fastrand::Rng;
-use heatsink_physics::{Demand, Place, SortKey};
+use heatsink_physics::{Demand, KeyRange, SortKey};
 
 use crate::compile::{Cache, Source, Stream};
 use crate::draw::multinomial;
@@ -184,7 +184,7 @@ pub(crate) fn admit(
 
 fn ascend(asks: &mut [Demand], now: u64) {
     for ask in asks {
-        if let Place::At(point) = &mut ask.place {
+        if let KeyRange::At(point) = &mut ask.place {
             point.sort = SortKey::ordinal(now);
         }
     }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
-use heatsink_physics::{Access, Demand, Place, Point, ResourceId, SortKey as SortPlace, Units, position};
+use heatsink_physics::{
+    Access, Demand, KeyPosition, KeyRange, ResourceId, SortKey as SortPosition, Units, position,
+};
 
 use super::resources::REMEDY_INDEX;
 use super::{Own, Source, Stream, access, item_bytes, scan_bytes, share, units};
@@ -268,15 +270,15 @@ impl Placement {
 }
 
 /// Where an ask falls, from a position.
-pub(crate) fn spot(ask: &Demand, fill: &Fill, position: u64, sort: u64) -> Place {
+pub(crate) fn spot(ask: &Demand, fill: &Fill, position: u64, sort: u64) -> KeyRange {
     match fill {
         Fill::Fixed => ask.place,
-        _ => Place::At(Point::new(position, SortPlace::ordinal(sort))),
+        _ => KeyRange::At(KeyPosition::new(position, SortPosition::ordinal(sort))),
     }
 }
 
 fn demand(on: ResourceId, access: Access, units: Units) -> Demand {
-    Demand { on, access, place: Place::Even, units }
+    Demand { on, access, place: KeyRange::All, units }
 }
 
 /// Positions of the physical keys of every key, `shards` for each. The codec's own keys, hashed like any.
@@ -336,8 +338,8 @@ pub(super) fn trace(loaded: &Loaded, nth: usize, workload: &Workload, own: Own<'
         let access = access(workload, request.operation);
         let position = position(request.key.as_bytes());
         let place = match request.operation {
-            Operation::Query => Place::collection(position),
-            _ => Place::At(Point::new(position, SortPlace::bytes(request.sort.as_bytes()))),
+            Operation::Query => KeyRange::collection(position),
+            _ => KeyRange::At(KeyPosition::new(position, SortPosition::bytes(request.sort.as_bytes()))),
         };
         (request.at, vec![Demand { on, access, place, units: units(access, request.bytes as u64) }])
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::executor::block_on;
 use heatsink_env::ManualEnv;
-use heatsink_physics::{PARTITION_BYTES, Point, Quotas, position};
+use heatsink_physics::{KeyPosition, PARTITION_BYTES, Quotas, position};
 use serde_json::{Value as Json, json};
 
 use super::*;
@@ -42,7 +42,7 @@ impl Bench {
         let on = bench.store.gate.table("big").unwrap().id;
         let stored = change::Stored {
             on,
-            point: Point::first(position(b"hot")),
+            point: KeyPosition::first(position(b"hot")),
             bytes: i64::try_from(PARTITION_BYTES - room).unwrap(),
         };
         bench.store.gate.weigh([change::Change { demands: Vec::new(), stored: vec![stored] }].into_iter());

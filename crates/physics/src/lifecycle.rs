@@ -1,10 +1,10 @@
-//! What happens to a table or index while time passes: windows end, hot partitions split, on-demand capacity grows.
+//! Advances a table or index to a point in time: measuring windows end, hot partitions split, on-demand capacity grows.
 
 use crate::ceilings::PARTITION_BYTES;
-use crate::event::{Events, Happening};
+use crate::event::{EventKind, Events};
 use crate::heat::WINDOW;
+use crate::key_position::KeyPosition;
 use crate::partition::Health;
-use crate::place::Point;
 use crate::resource::Resource;
 use crate::rules::{HOT, Rules, SUSTAINED_SECONDS};
 use crate::split::{Inside, Refusal, choose};
@@ -13,8 +13,8 @@ const SECOND: u64 = 1_000_000_000;
 const WINDOWS_PER_MINUTE: u64 = 60 * SECOND / WINDOW;
 
 impl Resource {
-    /// Everything that is due up to `now`, in order of time.
-    pub(crate) fn live(&mut self, now: u64, rules: &Rules, events: &mut Events) {
+    /// Carries out everything that is due up to `now`, in order of time.
+    pub(crate) fn advance(&mut self, now: u64, rules: &Rules, events: &mut Events) {
         while self.next <= now {
             let at = self.next;
             self.finish_splits(at, events);
@@ -42,7 +42,7 @@ impl Resource {
                 // Capacity may have been added in the meantime, and have cut it elsewhere.
                 if self.ranges.splits(at, point) && !self.ranges.full() {
                     let into = self.ranges.split(now, at, point);
-                    events.push(now, self.id, Happening::Split { partition: old, into, point });
+                    events.push(now, self.id, EventKind::Split { partition: old, into, point });
                     at += 1;
                 }
             }
@@ -50,7 +50,7 @@ impl Resource {
         }
     }
 
-    /// Ends a window; whether nothing was used in it and nothing is being waited for.
+    /// Ends a window. Returns whether it was idle: nothing was used in it and no event is pending.
     fn close_window(&mut self, now: u64, rules: &Rules, events: &mut Events) -> bool {
         let mut idle = true;
         for at in 0..self.ranges.all.len() {
@@ -80,12 +80,12 @@ impl Resource {
         }
         let hot = partition.heat.hot_for() >= SUSTAINED_SECONDS * SECOND;
         let verdict = if hot { choose(&partition.heat.samples(), inside) } else { None };
-        let useful = |point: &Point| self.ranges.splits(at, *point);
+        let useful = |point: &KeyPosition| self.ranges.splits(at, *point);
         match verdict {
             Some(Ok(point)) if useful(&point) => self.start_split(now, at, point, rules, events),
             Some(Err(why)) if health != Health::Stuck(why) => {
                 self.ranges.all[at].health = Health::Stuck(why);
-                events.push(now, self.id, Happening::SplitRefused { partition: id, why });
+                events.push(now, self.id, EventKind::SplitRefused { partition: id, why });
             }
             None if !hot => self.ranges.all[at].health = Health::Calm,
             _ => {}
@@ -96,27 +96,27 @@ impl Resource {
             // Where its bytes lie is not known: in the middle. An item collection with a local index stays whole.
             let whole = inside != Inside::Allowed;
             if let Some(point) =
-                self.ranges.middle(at).filter(|point| !whole || *point == Point::first(point.position))
+                self.ranges.middle(at).filter(|point| !whole || *point == KeyPosition::first(point.position))
             {
                 self.start_split(now, at, point, rules, events);
             }
         }
     }
 
-    fn start_split(&mut self, now: u64, at: usize, point: Point, rules: &Rules, events: &mut Events) {
+    fn start_split(&mut self, now: u64, at: usize, point: KeyPosition, rules: &Rules, events: &mut Events) {
         let (least, most) = rules.split_delay_seconds;
         let delay = self.random.between(least.saturating_mul(SECOND), most.saturating_mul(SECOND));
         let due = now.saturating_add(delay);
         let partition = &mut self.ranges.all[at];
         partition.health = Health::Splitting(due);
         partition.point = point;
-        events.push(now, self.id, Happening::SplitStarted { partition: partition.id, point, due });
+        events.push(now, self.id, EventKind::SplitStarted { partition: partition.id, point, due });
     }
 
     fn close_minute(&mut self, now: u64, events: &mut Events) {
         for (writes, registered) in [false, true].into_iter().zip(self.capacity.close_minute(now)) {
             if let Some((peak, limit)) = registered {
-                events.push(now, self.id, Happening::PeakRegistered { writes, peak, limit });
+                events.push(now, self.id, EventKind::PeakRegistered { writes, peak, limit });
             }
         }
         if !self.capacity.mode().provisioned() {
@@ -149,7 +149,7 @@ impl Resource {
     fn grown(&mut self, now: u64, from: usize, events: &mut Events) {
         let to = self.ranges.all.len();
         if to > from {
-            events.push(now, self.id, Happening::Grown { from, to });
+            events.push(now, self.id, EventKind::Grown { from, to });
         }
     }
 }

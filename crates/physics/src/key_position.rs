@@ -57,33 +57,33 @@ impl SortKey {
 
 /// A place on the line of all items of a table or index. Ordered by the hash, then by the sort key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct Point {
+pub struct KeyPosition {
     /// [`crate::position`] of the partition key.
     pub position: u64,
     /// The sort key.
     pub sort: SortKey,
 }
 
-impl Point {
+impl KeyPosition {
     /// Before all others.
-    pub const MIN: Point = Point { position: 0, sort: SortKey::MIN };
+    pub const MIN: KeyPosition = KeyPosition { position: 0, sort: SortKey::MIN };
 
     /// The first place of an item collection; the only one, in a table without sort key.
-    pub const fn first(position: u64) -> Point {
-        Point { position, sort: SortKey::MIN }
+    pub const fn first(position: u64) -> KeyPosition {
+        KeyPosition { position, sort: SortKey::MIN }
     }
 
     /// A place in an item collection.
-    pub const fn new(position: u64, sort: SortKey) -> Point {
-        Point { position, sort }
+    pub const fn new(position: u64, sort: SortKey) -> KeyPosition {
+        KeyPosition { position, sort }
     }
 }
 
 /// Which partitions a demand falls on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum KeyRange {
     /// The partition that holds this point: an item, or where a `Query` starts.
-    At(Point),
+    At(KeyPosition),
     /// All partitions that hold a part of this stretch of one item collection, in equal shares: a `Query`. It is refused
     /// when any one of them is at its ceiling.
     Stretch {
@@ -95,20 +95,20 @@ pub enum Place {
         to: SortKey,
     },
     /// All partitions in equal shares: a `Scan`. It is refused when any one of them is at its ceiling.
-    Even,
+    All,
     /// Not known: only the table's or index's own bucket is asked and charged.
     Unknown,
 }
 
-impl Place {
+impl KeyRange {
     /// At the first place of the item collection of this [`crate::position`]; for tables without sort key.
-    pub const fn key(position: u64) -> Place {
-        Place::At(Point::first(position))
+    pub const fn key(position: u64) -> KeyRange {
+        KeyRange::At(KeyPosition::first(position))
     }
 
     /// All of an item collection.
-    pub const fn collection(position: u64) -> Place {
-        Place::Stretch { position, from: SortKey::MIN, to: SortKey::MAX }
+    pub const fn collection(position: u64) -> KeyRange {
+        KeyRange::Stretch { position, from: SortKey::MIN, to: SortKey::MAX }
     }
 }
 

@@ -1,48 +1,48 @@
-//! Many requests at one moment that are alike but for the point at which one of their demands falls, counted as if they came one by one.
+//! Admits simultaneous requests that differ only by key position in one step. The counts are those of requests that come one by one.
 //!
-//! No time passes between them, so what one partition answers does not depend on what falls on others: as long as the gates that all of
-//! them share stay open, the requests of each partition are counted together. Only samples are taken in turn.
+//! No time passes between the requests, so the answer of one partition does not depend on the others. As long as the gates that all
+//! requests share stay open, the requests of each partition are counted together. Only heat samples are taken one by one.
 
 use crate::batch::{alone, run};
 use crate::demand::{Access, Demand};
 use crate::hit_counts::HitCounts;
+use crate::key_position::{KeyPosition, KeyRange};
 use crate::partition::Run;
-use crate::place::{Place, Point};
 use crate::resource::Resource;
 use crate::tables::Tables;
 use crate::units::Units;
 
 impl Tables {
     /// How many requests in a row, at most `count`, find room for all `demands` if they come now and each pays for them. Nothing is
-    /// paid. Demands that are not [`Place::At`] or share a table or index are not counted so: 1 if there is room for one.
+    /// paid. Demands that are not [`KeyRange::At`] or share a table or index are not counted so: 1 if there is room for one.
     pub fn room(&mut self, now: u64, demands: &[Demand], count: u64) -> u64 {
         let mut room = if alone(demands) { count } else { count.min(1) };
         for demand in demands {
             let (Some(resource), rules, events) = self.parts(demand.on) else { continue };
             resource.pass(now, rules, events);
-            let alike = match demand.place {
-                Place::At(point) => match resource.run(&run(now, 0, count, demand), &point) {
-                    (_, Ok(_), alike) => alike.max(1),
+            let same = match demand.place {
+                KeyRange::At(point) => match resource.run(&run(now, 0, count, demand), &point) {
+                    (_, Ok(_), same) => same.max(1),
                     (_, Err(_), _) => 0,
                 },
                 _ => u64::from(resource.closed(now, demand) == [None; 2]),
             };
-            room = room.min(alike);
+            room = room.min(same);
         }
         room
     }
 
     /// Offers one request for each of `points`, in their order and all of them now: `shared`, and `each` at that point. How many were
     /// admitted: the same counts, and the same state afterwards, as that many calls of [`Tables::offer`].
-    pub fn offer_each(&mut self, now: u64, shared: &[Demand], each: &Demand, points: &[Point]) -> u64 {
+    pub fn offer_each(&mut self, now: u64, shared: &[Demand], each: &Demand, points: &[KeyPosition]) -> u64 {
         let mut hits = std::mem::take(&mut self.hit_counts);
         let together = self.offer_together(now, shared, each, points, &mut hits);
         self.hit_counts = hits;
         together.unwrap_or_else(|| {
             let mut demands = [shared, &[*each]].concat();
-            let mut offer = |point: &Point| {
+            let mut offer = |point: &KeyPosition| {
                 if let Some(last) = demands.last_mut() {
-                    last.place = Place::At(*point);
+                    last.place = KeyRange::At(*point);
                 }
                 self.offer(now, &demands).is_ok()
             };
@@ -56,7 +56,7 @@ impl Tables {
         now: u64,
         shared: &[Demand],
         each: &Demand,
-        points: &[Point],
+        points: &[KeyPosition],
         hits: &mut HitCounts,
     ) -> Option<u64> {
         let count = points.len() as u64;
@@ -70,7 +70,7 @@ impl Tables {
         let whole = !shared.is_empty();
         let admitted = resource.take_points(&run(now, 0, count, each), points, hits, whole)?;
         for demand in shared {
-            if let Place::At(point) = demand.place {
+            if let KeyRange::At(point) = demand.place {
                 self.take_run(&run(now, 0, count, demand), demand, point);
             }
         }
@@ -81,7 +81,13 @@ impl Tables {
 impl Resource {
     /// Admits and pays what each point's partition has room for; `whole`: all or, with `None`, nothing. Also `None` where the table's own
     /// gate may close on the way.
-    fn take_points(&mut self, run: &Run, points: &[Point], hits: &mut HitCounts, whole: bool) -> Option<u64> {
+    fn take_points(
+        &mut self,
+        run: &Run,
+        points: &[KeyPosition],
+        hits: &mut HitCounts,
+        whole: bool,
+    ) -> Option<u64> {
         let Run { now, access, units, count, .. } = *run;
         if !self.capacity.open(now, access) || !self.capacity.bucket(access).covers(count, units) {
             return None;
@@ -107,7 +113,7 @@ impl Resource {
         Some(admitted)
     }
 
-    fn see_points(&mut self, access: Access, units: Units, points: &[Point], places: &[usize]) {
+    fn see_points(&mut self, access: Access, units: Units, points: &[KeyPosition], places: &[usize]) {
         let work = crate::heat::work(access, units, self.linear);
         for (point, at) in points.iter().zip(places) {
             self.ranges.all[*at].heat.see(*point, access.writes(), work, 1, &mut self.random);

@@ -1,14 +1,14 @@
-//! What was asked of a partition: what it took, and what it refused because it was at its own ceiling.
+//! The load on one partition: the units that it admitted, and those that it refused at its own ceiling.
 //!
-//! Not here: refusals by the table's or index's bucket. They say nothing of the partition that they were aimed at.
+//! Not here: refusals by the table's or index's bucket. They say nothing about the partition.
 
 use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};
 use crate::demand::Access;
 use crate::units::Units;
 
-/// Capacity units asked of one partition since the start, taken or refused at its own ceiling.
+/// Capacity units requested from one partition since the start, admitted or refused at its own ceiling.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Asked {
+pub struct PartitionLoad {
     /// By strongly consistent reads.
     pub strong: f64,
     /// By eventually consistent reads.
@@ -19,11 +19,11 @@ pub struct Asked {
     pub refused: u64,
 }
 
-impl Asked {
-    /// What came since `earlier`.
-    pub fn since(&self, earlier: &Asked) -> Asked {
+impl PartitionLoad {
+    /// The load since `earlier`.
+    pub fn since(&self, earlier: &PartitionLoad) -> PartitionLoad {
         let more = |now: f64, then: f64| (now - then).max(0.0);
-        Asked {
+        PartitionLoad {
             strong: more(self.strong, earlier.strong),
             eventual: more(self.eventual, earlier.eventual),
             writes: more(self.writes, earlier.writes),
@@ -40,14 +40,14 @@ impl Asked {
     }
 }
 
-/// The same in billionths of units, as it is counted.
+/// A partition load in billionths of units, as it is counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tallied {
+pub(crate) struct LoadCounter {
     billionths: [u64; 3],
     refused: u64,
 }
 
-impl Tallied {
+impl LoadCounter {
     #[inline]
     pub(crate) fn take(&mut self, access: Access, billionths: u64) {
         let sum = &mut self.billionths[access as usize];
@@ -64,9 +64,9 @@ impl Tallied {
         *sum = sum.saturating_sub(billionths);
     }
 
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn load(&self) -> PartitionLoad {
         let units = |access: Access| self.billionths[access as usize] as f64 / 1e9;
-        Asked {
+        PartitionLoad {
             strong: units(Access::Strong),
             eventual: units(Access::Eventual),
             writes: units(Access::Write),
@@ -81,7 +81,7 @@ mod tests {
 
     #[test]
     fn each_ceiling_is_one() {
-        let asked = |strong, eventual, writes| Asked { strong, eventual, writes, refused: 0 };
+        let asked = |strong, eventual, writes| PartitionLoad { strong, eventual, writes, refused: 0 };
         for full in [
             asked(30_000.0, 0.0, 0.0),
             asked(0.0, 45_000.0, 0.0),

@@ -1,14 +1,14 @@
-//! What has to outlive the process: which partitions a table has, and how far it has grown. Never merged, so never
+//! The state of a table that must outlive the process: its partitions and its growth. Partitions are never merged, so they are never
 //! forgotten (docs/partitions.md#split-for-heat).
 
 use serde::{Deserialize, Serialize};
 
-use crate::place::Point;
+use crate::key_position::KeyPosition;
 use crate::ranges::Ranges;
 use crate::tables::Tables;
 
-/// The partitions of one table and of its global indexes, to be kept with the table's data. Buckets, heat, splits
-/// under way and bytes are not kept: after a restart every partition has its full ceiling, and a hot one has to be found hot again.
+/// The partitions of one table and of its global indexes, to be stored with the table's data. Buckets, heat, splits
+/// under way and bytes are not stored: after a restart every partition has its full ceiling, and heat is measured anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedTable {
     /// The table's own.
@@ -30,10 +30,10 @@ pub struct SavedPartitions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct SavedPartition {
     id: u64,
-    from: Point,
+    from: KeyPosition,
 }
 
-/// A table cannot be restored: what was kept does not cut the line into ranges.
+/// A table cannot be restored: the stored partitions do not divide the key range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotPartitions;
 
@@ -46,7 +46,7 @@ impl std::fmt::Display for NotPartitions {
 impl std::error::Error for NotPartitions {}
 
 impl Tables {
-    /// What is to be kept of a table; `None` if there is no such table.
+    /// The state of a table to store; `None` if there is no such table.
     pub fn save(&self, table: &str) -> Option<SavedTable> {
         let named = self.names.get(table)?;
         let saved = |id: u32| Some(self.resources.get(id as usize)?.as_deref()?.save());
@@ -103,7 +103,7 @@ impl crate::resource::Resource {
 
 impl SavedPartitions {
     fn ranges(&self, now: u64, index: bool) -> Option<Ranges> {
-        let kept: Vec<(u64, Point)> = self.partitions.iter().map(|one| (one.id, one.from)).collect();
+        let kept: Vec<(u64, KeyPosition)> = self.partitions.iter().map(|one| (one.id, one.from)).collect();
         Ranges::kept(now, &kept, self.next_id, index)
     }
 }
