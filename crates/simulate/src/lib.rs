@@ -8,25 +8,25 @@
 mod compile;
 mod cost;
 mod diagnosis;
+mod dispatch;
+mod display;
 mod draw;
-mod each;
 mod engine;
+mod interleave;
+mod key_sampler;
 mod latency;
 mod model;
 pub mod numbers;
-mod offer;
-mod picker;
 mod picture;
 mod record;
 mod report;
 mod retries;
+mod sampled_requests;
 pub mod scenario;
 mod schedule;
 pub mod shipped;
 #[cfg(test)]
 mod tests;
 pub mod trace;
-mod turns;
-mod words;
 
 pub use report::{Load, Point, Report, Run, simulate};

@@ -42,24 +42,25 @@ impl Engine {
                     tally.count(now, asks, missed, accepted, 1, rng);
                 }
             }
-            Source::Each { each, alike: Some(alike), .. } => {
+            Source::Sampled { each, same_instant: Some(same_instant), .. } => {
                 let mut due = due;
                 while due > 0 {
                     let most = if *batches { AT_ONCE } else { 1 };
-                    let room = model.room(now, &alike.shared, due.min(most));
+                    let room = model.room(now, &same_instant.shared, due.min(most));
                     if room == 0 {
                         // No time passes, so there is none for all others either: where they would fall is not asked.
-                        let accepted = admit(model, now, &alike.shared, false, due, *batches);
-                        tally.count(now, &alike.shared, due, accepted, 1, rng);
+                        let accepted = admit(model, now, &same_instant.shared, false, due, *batches);
+                        tally.count(now, &same_instant.shared, due, accepted, 1, rng);
                         break;
                     }
-                    each.draw_points(now, rng, room, &mut alike.points);
-                    let accepted = model.admit_each(now, &alike.shared, &alike.each, &alike.points);
-                    tally.count(now, &alike.shared, room, accepted, 1, rng);
+                    each.draw_points(now, rng, room, &mut same_instant.points);
+                    let accepted =
+                        model.admit_each(now, &same_instant.shared, &same_instant.each, &same_instant.points);
+                    tally.count(now, &same_instant.shared, room, accepted, 1, rng);
                     due -= room;
                 }
             }
-            Source::Each { each, .. } => {
+            Source::Sampled { each, .. } => {
                 let mut due = due;
                 // Retries draw from the same numbers, so where there are any each request is drawn when its turn comes.
                 let at_once = if tally.retries.on { 1 } else { AT_ONCE };
@@ -118,7 +119,7 @@ impl Engine {
         }
         let Some(loader) = loader else { return };
         let mut draw: Draw<'_> = match source {
-            Source::Each { each, .. } => {
+            Source::Sampled { each, .. } => {
                 let draw = |rng: &mut Rng| {
                     each.draw(now, rng, 1);
                     each.asks(0, *operation).to_vec()

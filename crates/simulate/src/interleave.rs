@@ -37,7 +37,7 @@ pub(crate) enum What {
 }
 
 /// Who competes with whom, and the parts of the tick at hand.
-pub(crate) struct Turns {
+pub(crate) struct Interleaving {
     /// Streams that compete, directly or by others; in the order of their names.
     pub groups: Vec<Vec<usize>>,
     /// The place of each stream in the order of names.
@@ -45,8 +45,8 @@ pub(crate) struct Turns {
     parts: Vec<Part>,
 }
 
-impl Turns {
-    pub(crate) fn new(streams: &[Stream]) -> Turns {
+impl Interleaving {
+    pub(crate) fn new(streams: &[Stream]) -> Interleaving {
         let mut order: Vec<usize> = (0..streams.len()).collect();
         order.sort_by(|a, b| streams[*a].name.cmp(&streams[*b].name));
         let mut ranks = vec![0; streams.len()];
@@ -72,7 +72,7 @@ impl Turns {
             group.sort_by_key(|stream| ranks[*stream]);
         }
         groups.sort_by_key(|group| group.first().map(|stream| ranks[*stream]));
-        Turns { groups, ranks, parts: Vec::new() }
+        Interleaving { groups, ranks, parts: Vec::new() }
     }
 
     /// Adds all requests of a stream as one part.
@@ -98,7 +98,7 @@ impl Turns {
         self.parts.push(Part { at, rank: self.ranks[stream], nth, stream, what });
     }
 
-    /// The parts added since the last call, in order. Give them back to [`Turns::reuse`].
+    /// The parts added since the last call, in order. Give them back to [`Interleaving::reuse`].
     pub(crate) fn take(&mut self) -> Vec<Part> {
         self.parts.sort_unstable();
         std::mem::take(&mut self.parts)
@@ -119,7 +119,7 @@ fn buckets(stream: &Stream) -> Buckets {
     let bucket = |ask: &Demand| (ask.on, ask.access.writes());
     match &stream.source {
         Source::Cells { cells, .. } => cells.iter().flatten().map(bucket).collect(),
-        Source::Each { each, .. } => each.templates.iter().map(|(ask, _)| bucket(ask)).collect(),
+        Source::Sampled { each, .. } => each.templates.iter().map(|(ask, _)| bucket(ask)).collect(),
         Source::Trace { requests, .. } => requests.iter().flat_map(|(_, asks)| asks).map(bucket).collect(),
     }
 }

@@ -9,8 +9,8 @@ use heatsink_physics::{
 
 use super::resources::REMEDY_INDEX;
 use super::{Own, Source, Stream, access, item_bytes, scan_bytes, share, units};
-use crate::each::{Batch, Each};
-use crate::picker::{Chosen, Picker};
+use crate::key_sampler::{KeySampler, KeySet};
+use crate::sampled_requests::{Batch, SampledRequests};
 use crate::scenario::{Keys, Kind, Loaded, Operation, Remedy, Sort, Workload};
 
 /// How the place of an ask follows from what was drawn.
@@ -27,15 +27,15 @@ pub(crate) enum Fill {
     /// By key and a shard of its own draw: sort keys are many, and each is hashed.
     Drawn { positions: Arc<[u64]>, shards: usize },
     /// By a draw of its own.
-    Own(Box<Picker>, Arc<[u64]>),
+    Own(Box<KeySampler>, Arc<[u64]>),
 }
 
 /// A workload's physical requests.
 pub(super) struct Placement {
     pub operation: Operation,
     pub scatter: bool,
-    keys: Chosen,
-    parts: Option<Chosen>,
+    keys: KeySet,
+    parts: Option<KeySet>,
     templates: Vec<(Demand, Fill)>,
 }
 
@@ -50,8 +50,8 @@ impl Placement {
         let kind = remedy.map_or(Kind::Nothing, |remedy| remedy.kind);
         let items = workload.items.map_or(0, |items| items.0);
         let fallback = Keys::Constant("all".to_owned());
-        let mut keys = Chosen::new(workload.key.as_ref().unwrap_or(&fallback), loaded, items);
-        let parts = workload.part.as_ref().map(|part| Chosen::new(part, loaded, items));
+        let mut keys = KeySet::new(workload.key.as_ref().unwrap_or(&fallback), loaded, items);
+        let parts = workload.part.as_ref().map(|part| KeySet::new(part, loaded, items));
         let chosen =
             |name: &str| remedy.and_then(|remedy| remedy.key.as_deref()).is_none_or(|only| only == name);
         let picked: Vec<bool> = keys.names.iter().map(|name| chosen(name)).collect();
@@ -176,15 +176,15 @@ impl Placement {
                 (None, parts) => {
                     let of = parts.as_ref().unwrap_or(&self.keys);
                     own_draw(
-                        Chosen {
+                        KeySet {
                             names: of.names.clone(),
-                            picker: of.picker.clone(),
+                            sampler: of.sampler.clone(),
                             weights: of.weights.clone(),
                         },
                         shards,
                     )
                 }
-                (Some(keys), _) => own_draw(Chosen::new(keys, loaded, 0), shards),
+                (Some(keys), _) => own_draw(KeySet::new(keys, loaded, 0), shards),
             };
             self.templates.push((ask, fill));
         }
@@ -225,9 +225,9 @@ impl Placement {
                 Fill::Drawn { positions, shards } if single => {
                     positions.iter().take(*shards).map(|position| (1.0, *position)).collect()
                 }
-                Fill::Own(picker, positions) => match &**picker {
-                    Picker::One => vec![(1.0, positions[0])],
-                    Picker::Uniform(_) => positions.iter().map(|position| (1.0, *position)).collect(),
+                Fill::Own(sampler, positions) => match &**sampler {
+                    KeySampler::One => vec![(1.0, positions[0])],
+                    KeySampler::Uniform(_) => positions.iter().map(|position| (1.0, *position)).collect(),
                     _ => return None,
                 },
                 Fill::Sharded { .. } | Fill::Drawn { .. } => return None,
@@ -257,10 +257,10 @@ impl Placement {
         Some((weights, cells.collect()))
     }
 
-    pub(super) fn each(self, sort: Sort, sizes: Option<(u64, u64)>) -> Each {
-        Each {
-            keys: self.keys.picker,
-            parts: self.parts.map(|parts| parts.picker),
+    pub(super) fn each(self, sort: Sort, sizes: Option<(u64, u64)>) -> SampledRequests {
+        SampledRequests {
+            keys: self.keys.sampler,
+            parts: self.parts.map(|parts| parts.sampler),
             sort,
             sizes,
             templates: self.templates,
@@ -282,7 +282,7 @@ fn demand(on: ResourceId, access: Access, units: Units) -> Demand {
 }
 
 /// Positions of the physical keys of every key, `shards` for each. The codec's own keys, hashed like any.
-fn physical(keys: &Chosen, shards: u64, picked: &[bool]) -> Arc<[u64]> {
+fn physical(keys: &KeySet, shards: u64, picked: &[bool]) -> Arc<[u64]> {
     let mut positions = Vec::with_capacity(keys.names.len() * narrow(shards));
     for (nth, name) in keys.names.iter().enumerate() {
         for shard in 0..u16::try_from(shards).unwrap_or(u16::MAX) {
@@ -299,18 +299,18 @@ fn every(physical: &Arc<[u64]>, shards: u64) -> Arc<[u64]> {
     physical.iter().step_by(narrow(shards)).copied().collect()
 }
 
-fn positions(of: &Chosen) -> Arc<[u64]> {
+fn positions(of: &KeySet) -> Arc<[u64]> {
     of.names.iter().map(|name| position(name.as_bytes())).collect()
 }
 
 /// An index key of its own draw, over `shards`: by the hash of the item's primary key, which is as good as a draw.
-fn own_draw(of: Chosen, shards: u64) -> Fill {
+fn own_draw(of: KeySet, shards: u64) -> Fill {
     let positions = physical(&of, shards, &[]);
     match (of.names.len(), shards) {
-        (1, 1) => Fill::Own(Box::new(Picker::One), positions),
-        (1, _) => Fill::Own(Box::new(Picker::Uniform(shards)), positions),
-        (_, 1) => Fill::Own(Box::new(of.picker), positions),
-        (count, _) => Fill::Own(Box::new(Picker::Uniform(count as u64 * shards)), positions),
+        (1, 1) => Fill::Own(Box::new(KeySampler::One), positions),
+        (1, _) => Fill::Own(Box::new(KeySampler::Uniform(shards)), positions),
+        (_, 1) => Fill::Own(Box::new(of.sampler), positions),
+        (count, _) => Fill::Own(Box::new(KeySampler::Uniform(count as u64 * shards)), positions),
     }
 }
 

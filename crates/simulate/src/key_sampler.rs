@@ -8,7 +8,7 @@ use crate::scenario::{Drawn, Keys, Loaded, Order, Zipf};
 
 /// Picks key numbers. Keys are numbered from 0.
 #[derive(Clone, Debug)]
-pub(crate) enum Picker {
+pub(crate) enum KeySampler {
     /// Always the first.
     One,
     /// Each as likely.
@@ -23,19 +23,19 @@ pub(crate) enum Picker {
     Walk { order: Vec<u32>, next: usize },
 }
 
-impl Picker {
+impl KeySampler {
     pub(crate) fn pick(&mut self, now: u64, rng: &mut Rng) -> usize {
         match self {
-            Picker::One => 0,
-            Picker::Uniform(keys) => usize::try_from(rng.u64(..*keys)).unwrap_or(0),
-            Picker::Weighted(alias) => alias.draw(rng),
-            Picker::Rolling { keys, each } => usize::try_from(now / *each % *keys).unwrap_or(0),
-            Picker::Sequential { ends, next } => {
+            KeySampler::One => 0,
+            KeySampler::Uniform(keys) => usize::try_from(rng.u64(..*keys)).unwrap_or(0),
+            KeySampler::Weighted(alias) => alias.draw(rng),
+            KeySampler::Rolling { keys, each } => usize::try_from(now / *each % *keys).unwrap_or(0),
+            KeySampler::Sequential { ends, next } => {
                 let item = *next % ends.last().copied().unwrap_or(1).max(1);
                 *next += 1;
                 ends.partition_point(|end| *end <= item)
             }
-            Picker::Walk { order, next } => {
+            KeySampler::Walk { order, next } => {
                 let at = *next % order.len().max(1);
                 *next = at + 1;
                 order.get(at).map_or(0, |key| *key as usize)
@@ -46,19 +46,19 @@ impl Picker {
 
 /// A set of keys with the way one is picked.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct KeySet {
     pub names: Vec<String>,
-    pub picker: Picker,
+    pub sampler: KeySampler,
     /// How likely each is; empty where that is not all there is to it.
     pub weights: Vec<f64>,
 }
 
-impl Chosen {
+impl KeySet {
     /// `items`: how many a sequential load has. Keys of one prefix are equally popular wherever they are named.
-    pub(crate) fn new(keys: &Keys, loaded: &Loaded, items: u64) -> Chosen {
+    pub(crate) fn new(keys: &Keys, loaded: &Loaded, items: u64) -> KeySet {
         let drawn = match keys {
             Keys::Constant(name) => {
-                return Chosen { names: vec![name.clone()], picker: Picker::One, weights: vec![1.0] };
+                return KeySet { names: vec![name.clone()], sampler: KeySampler::One, weights: vec![1.0] };
             }
             Keys::Drawn(drawn) => drawn,
         };
@@ -72,18 +72,22 @@ impl Chosen {
         match drawn {
             Drawn::Uniform(uniform) => {
                 let names = names(&uniform.prefix, uniform.keys.0);
-                Chosen { weights: vec![1.0; names.len()], names, picker: Picker::Uniform(uniform.keys.0) }
+                KeySet {
+                    weights: vec![1.0; names.len()],
+                    names,
+                    sampler: KeySampler::Uniform(uniform.keys.0),
+                }
             }
             Drawn::Zipf(of) => {
                 // Names are shuffled, not weights: popular keys stay together in memory.
                 let mut names = names(&of.prefix, of.keys.0);
                 rng.shuffle(&mut names);
                 let weights = zipf(names.len(), of.exponent.map_or(1.0, |exponent| exponent.0));
-                Chosen { names, picker: Picker::Weighted(Alias::new(&weights)), weights }
+                KeySet { names, sampler: KeySampler::Weighted(Alias::new(&weights)), weights }
             }
-            Drawn::Rolling(rolling) => Chosen {
+            Drawn::Rolling(rolling) => KeySet {
                 names: names(&rolling.prefix, rolling.keys.0),
-                picker: Picker::Rolling { keys: rolling.keys.0, each: rolling.each.0 },
+                sampler: KeySampler::Rolling { keys: rolling.keys.0, each: rolling.each.0 },
                 weights: Vec::new(),
             },
             Drawn::Sequential(zipf) => {
@@ -97,8 +101,8 @@ impl Chosen {
                     end
                 };
                 let ends = weights.iter().map(end).collect();
-                let picker = Picker::Sequential { ends, next: 0 };
-                Chosen { names: names(&zipf.prefix, zipf.keys.0), picker, weights: Vec::new() }
+                let sampler = KeySampler::Sequential { ends, next: 0 };
+                KeySet { names: names(&zipf.prefix, zipf.keys.0), sampler, weights: Vec::new() }
             }
             Drawn::File(file) => {
                 let lines = loaded.lists.get(&file.path).cloned().unwrap_or_default();
@@ -116,7 +120,7 @@ impl Chosen {
                 if file.order == Order::Shuffled {
                     rng.shuffle(&mut order);
                 }
-                Chosen { names, picker: Picker::Walk { order, next: 0 }, weights: Vec::new() }
+                KeySet { names, sampler: KeySampler::Walk { order, next: 0 }, weights: Vec::new() }
             }
         }
     }

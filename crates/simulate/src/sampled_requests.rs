@@ -7,13 +7,13 @@ use fastrand::Rng;
 use heatsink_physics::{Access, Demand, KeyPosition, SortKey};
 
 use crate::compile::{Fill, spot};
-use crate::picker::Picker;
+use crate::key_sampler::KeySampler;
 use crate::scenario::{Operation, Sort};
 
 /// How the requests of a stream are drawn, and those drawn last.
-pub(crate) struct Each {
-    pub keys: Picker,
-    pub parts: Option<Picker>,
+pub(crate) struct SampledRequests {
+    pub keys: KeySampler,
+    pub parts: Option<KeySampler>,
     pub sort: Sort,
     pub sizes: Option<(u64, u64)>,
     pub templates: Vec<(Demand, Fill)>,
@@ -21,7 +21,7 @@ pub(crate) struct Each {
 }
 
 /// Requests that are alike but for one point.
-pub(crate) struct Alike {
+pub(crate) struct SameInstantBatch {
     pub shared: Vec<Demand>,
     pub each: Demand,
     /// Where the requests drawn last fall.
@@ -47,7 +47,7 @@ struct Pick {
     bytes: Option<u64>,
 }
 
-impl Each {
+impl SampledRequests {
     /// Draws the next `count` requests.
     pub(crate) fn draw(&mut self, now: u64, rng: &mut Rng, count: u64) {
         let Batch { picks, extras, positions, .. } = &mut self.batch;
@@ -67,7 +67,7 @@ impl Each {
             for (_, fill) in &mut self.templates {
                 match fill {
                     Fill::Drawn { shards, .. } => extras.push(rng.usize(..*shards)),
-                    Fill::Own(picker, _) => extras.push(picker.pick(now, rng)),
+                    Fill::Own(sampler, _) => extras.push(sampler.pick(now, rng)),
                     _ => {}
                 }
             }
@@ -93,7 +93,7 @@ impl Each {
 
     /// What the requests have in common, if they differ only in where the last of their asks falls. `flat`: all items of a key are at one
     /// place, as far as partitions go.
-    pub(crate) fn alike(&self, flat: bool) -> Option<Alike> {
+    pub(crate) fn same_instant(&self, flat: bool) -> Option<SameInstantBatch> {
         let ((each, last), others) = self.templates.split_last()?;
         let one = |(ask, fill): &(Demand, Fill)| {
             let position = match fill {
@@ -105,7 +105,7 @@ impl Each {
         };
         let shared: Option<Vec<Demand>> = others.iter().map(one).collect();
         let apart = self.sizes.is_none() && !matches!(last, Fill::Fixed);
-        apart.then_some(Alike { shared: shared?, each: *each, points: Vec::new() })
+        apart.then_some(SameInstantBatch { shared: shared?, each: *each, points: Vec::new() })
     }
 
     /// Draws the next `count` requests, of which only the last ask is told.
