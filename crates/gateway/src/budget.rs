@@ -3,7 +3,7 @@
 //! The further a request is, the more of the budget it may fill: a request that has begun gives back what it holds only at its end, so it must not
 //! wait for those that have not begun. Up to [`UNCOUNTED`] bytes of a request are not counted, and up to [`SMALL`] do not wait behind larger ones.
 //!
-//! Not here: how many bytes a call takes (`footprint`), what is answered where there is no room (whoever asks for it).
+//! Not here: how many bytes a call takes (`memory_estimate`), what is answered where there is no room (whoever asks for it).
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,17 +3,17 @@
 //!
 //! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
 
-mod absent;
-mod absent_statements;
+mod blocking;
 mod budget;
-mod drive;
-mod footprint;
-mod heavy;
+mod execute;
 pub mod http;
+mod item_size_monitor;
 mod limits;
+mod memory_estimate;
 mod metrics;
+mod missing_table;
+mod missing_table_statements;
 mod service;
-mod weight;
 
 pub use limits::{Cost, Limits};
 pub use service::{Partitions, Recorded, Service};

@@ -31,7 +31,7 @@ const SAMPLED: u32 = 16;
 const QUIET: Duration = Duration::from_secs(60);
 
 /// Counts such items, and warns of one of each kind a minute.
-pub(crate) struct Weight {
+pub(crate) struct ItemSizeMonitor {
     large: Counter,
     nearly_refused: Counter,
     just_over: Counter,
@@ -56,10 +56,10 @@ impl Warned {
     }
 }
 
-impl Weight {
+impl ItemSizeMonitor {
     pub(crate) fn new() -> Self {
         let of = |size: &'static str| counter!("heatsink_large_items_total", "size" => size);
-        Weight {
+        ItemSizeMonitor {
             large: of("over_100_kb"),
             nearly_refused: of("near_400_kb"),
             just_over: counter!("heatsink_items_just_over_a_kb_total"),
@@ -119,24 +119,24 @@ mod tests {
 
     #[test]
     fn one_warning_a_minute() {
-        let weight = Weight::new();
-        let warned = || *weight.warned_large.0.lock().unwrap();
-        weight.see(Operation::PutItem, &put(1000), false, MonotonicInstant(0));
-        weight.see(Operation::GetItem, &put(LARGE), false, MonotonicInstant(0));
+        let monitor = ItemSizeMonitor::new();
+        let warned = || *monitor.warned_large.0.lock().unwrap();
+        monitor.see(Operation::PutItem, &put(1000), false, MonotonicInstant(0));
+        monitor.see(Operation::GetItem, &put(LARGE), false, MonotonicInstant(0));
         assert_eq!(warned(), None);
-        weight.see(Operation::PutItem, &put(LARGE), false, MonotonicInstant(0));
-        weight.see(Operation::PutItem, &put(LARGE), false, MonotonicInstant(0) + QUIET / 2);
+        monitor.see(Operation::PutItem, &put(LARGE), false, MonotonicInstant(0));
+        monitor.see(Operation::PutItem, &put(LARGE), false, MonotonicInstant(0) + QUIET / 2);
         assert_eq!(warned(), Some(MonotonicInstant(0)));
-        weight.see(Operation::PutItem, &put(LARGE), false, MonotonicInstant(0) + QUIET);
+        monitor.see(Operation::PutItem, &put(LARGE), false, MonotonicInstant(0) + QUIET);
         assert_eq!(warned(), Some(MonotonicInstant(0) + QUIET));
     }
 
     #[test]
     fn just_over_a_kb_is_noticed_on_sharded_tables() {
         let noticed = |bytes: usize, sharded: bool| {
-            let weight = Weight::new();
-            weight.see(Operation::PutItem, &put(bytes), sharded, MonotonicInstant(0));
-            weight.warned_edge.0.lock().unwrap().is_some()
+            let monitor = ItemSizeMonitor::new();
+            monitor.see(Operation::PutItem, &put(bytes), sharded, MonotonicInstant(0));
+            monitor.warned_edge.0.lock().unwrap().is_some()
         };
         // With a suffix of 5 bytes 1,020 bytes are 1,025: one more than a unit pays for.
         for (bytes, expected) in [
@@ -151,11 +151,11 @@ mod tests {
             assert_eq!(noticed(bytes, true), expected, "{bytes}");
             assert!(!noticed(bytes, false));
         }
-        let weight = Weight::new();
+        let monitor = ItemSizeMonitor::new();
         for at in 0..SAMPLED {
-            weight.see(Operation::PutItem, &put(3_000), true, MonotonicInstant(0));
-            weight.see(Operation::PutItem, &put(1_030), at == 0, MonotonicInstant(0));
+            monitor.see(Operation::PutItem, &put(3_000), true, MonotonicInstant(0));
+            monitor.see(Operation::PutItem, &put(1_030), at == 0, MonotonicInstant(0));
         }
-        assert!(weight.warned_edge.0.lock().unwrap().is_none(), "one in {SAMPLED} is weighed");
+        assert!(monitor.warned_edge.0.lock().unwrap().is_none(), "one in {SAMPLED} is weighed");
     }
 }

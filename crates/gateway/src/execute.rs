@@ -15,10 +15,10 @@ use heatsink_env::{Env, MonotonicInstant};
 use heatsink_route::{Answer, Calls, PhysicalCall, Plan, Round, Take};
 use heatsink_store::Store;
 
+use crate::blocking;
 use crate::budget::{Held, Share, Stage, UNCOUNTED};
-use crate::footprint::footprint;
-use crate::heavy::{heavily, heavy, is_heavy};
 use crate::limits::Cost;
+use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
 
 /// The mean of the first pause before a throttled shard is asked again; it doubles with each further one. A partition
@@ -30,7 +30,7 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 const CONFLICTS: u32 = 10;
 
 /// Carries out the calls of one plan.
-pub(crate) struct Driver<'a> {
+pub(crate) struct Executor<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) pass: &'a Pass,
     pub(crate) env: &'a dyn Env,
@@ -43,18 +43,18 @@ pub(crate) struct Driver<'a> {
     pub(crate) beside_worker: bool,
 }
 
-impl Driver<'_> {
+impl Executor<'_> {
     /// Carries a plan out.
     pub(crate) async fn run(self, plan: Plan, share: Share) -> Result<Answer, Error> {
         let unread = AtomicUsize::new(0);
-        let mut driving = Driving { driver: self, spent: Spent::new(share), unread: &unread };
+        let mut execution = Execution { executor: self, spent: Spent::new(share), unread: &unread };
         let answer = {
-            let mut running = plan.run(&mut driving);
+            let mut running = plan.run(&mut execution);
             // What a round has read is what the plan works on next.
-            poll_fn(|cx| heavy(unread.swap(0, Ordering::Relaxed), || running.as_mut().poll(cx))).await
+            poll_fn(|cx| blocking::run(unread.swap(0, Ordering::Relaxed), || running.as_mut().poll(cx))).await
         };
-        let metrics = driving.driver.metrics;
-        metrics.sent(driving.spent.calls);
+        let metrics = execution.executor.metrics;
+        metrics.sent(execution.spent.calls);
         if answer.as_ref().is_ok_and(|answer| !answer.missing.is_empty()) {
             metrics.partial();
         }
@@ -86,7 +86,7 @@ impl Driver<'_> {
         if spent.bytes.saturating_add(expected) <= UNCOUNTED {
             return Ok(Room::default());
         }
-        let bodies: usize = calls.iter().map(|call| footprint(&call.body)).sum();
+        let bodies: usize = calls.iter().map(|call| memory_estimate(&call.body)).sum();
         let bytes = bodies.saturating_add(expected);
         let mut held =
             if written { spent.share.force(bytes) } else { spent.share.enter(stage, bytes).await? };
@@ -131,34 +131,34 @@ pub(crate) async fn send(
     body: Bytes,
 ) -> Result<Bytes, Error> {
     let sending = pass.send(!operation.only_reads());
-    let answer = heavily(body.len(), store.call_if(operation, body, &sending)).await;
+    let answer = blocking::run_future(body.len(), store.call_if(operation, body, &sending)).await;
     sending.answered(&answer);
     answer
 }
 
 /// A plan under way.
-struct Driving<'a> {
-    driver: Driver<'a>,
+struct Execution<'a> {
+    executor: Executor<'a>,
     spent: Spent,
     /// Bytes of answers that the plan has yet to work on.
     unread: &'a AtomicUsize,
 }
 
-impl Calls for Driving<'_> {
+impl Calls for Execution<'_> {
     fn round<'r>(&'r mut self, round: Round, take: &'r mut Take<'_>) -> BoxFuture<'r, Result<(), Error>> {
         Box::pin(self.carry_out(round, take))
     }
 }
 
-impl Driving<'_> {
+impl Execution<'_> {
     async fn carry_out(&mut self, round: Round, take: &mut Take<'_>) -> Result<(), Error> {
-        let Driving { driver, spent, unread } = self;
+        let Execution { executor, spent, unread } = self;
         let Round { mut calls, answers, bodies } = round;
         if calls.is_empty() {
             return Err(Error::internal("A plan asked for nothing and was not done"));
         }
-        driver.bound(&calls, bodies, spent)?;
-        let mut room = driver.room(&calls, answers, spent).await?;
+        executor.bound(&calls, bodies, spent)?;
+        let mut room = executor.room(&calls, answers, spent).await?;
         let before = spent.bytes;
         let mut taken = Ok(());
         // Most plans are one call.
@@ -166,24 +166,24 @@ impl Driving<'_> {
             && let Some(call) = calls.pop()
         {
             let id = call.id;
-            let answer = room.take_in(driver.send(call).await, spent);
-            taken = heavy(spent.bytes - before, || take(id, answer));
+            let answer = room.take_in(executor.send(call).await, spent);
+            taken = blocking::run(spent.bytes - before, || take(id, answer));
         } else {
-            let driver = &*driver;
-            let all = calls.into_iter().map(|call| async move { (call.id, driver.send(call).await) });
-            let mut answers = stream::iter(all).buffered(driver.cost.at_once.max(1));
+            let executor = &*executor;
+            let all = calls.into_iter().map(|call| async move { (call.id, executor.send(call).await) });
+            let mut answers = stream::iter(all).buffered(executor.cost.at_once.max(1));
             while let Some((id, answer)) = answers.next().await {
                 let answer = room.take_in(answer, spent);
-                if spent.bytes > driver.cost.bytes {
-                    return Err(driver.too_costly(too_large(driver.cost.bytes)));
+                if spent.bytes > executor.cost.bytes {
+                    return Err(executor.too_costly(too_large(executor.cost.bytes)));
                 }
                 let bytes = answer.as_ref().map_or(0, Bytes::len);
-                taken = taken.and(heavy(bytes, || take(id, answer)));
+                taken = taken.and(blocking::run(bytes, || take(id, answer)));
             }
         }
         unread.store(spent.bytes - before, Ordering::Relaxed);
-        if is_heavy(spent.bytes - before) {
-            // The plan goes on in a turn of its own, which is known to be heavy.
+        if blocking::blocks(spent.bytes - before) {
+            // The plan continues in a poll of its own, which is known to block.
             tokio::task::yield_now().await;
         }
         taken
@@ -297,14 +297,14 @@ mod tests {
     use crate::Limits;
     use crate::budget::Budget;
 
-    fn driver<'a>(
+    fn executor<'a>(
         store: &'a dyn Store,
         pass: &'a Pass,
         env: &'a dyn Env,
         metrics: &'a Metrics,
         deadline: MonotonicInstant,
-    ) -> Driver<'a> {
-        Driver { store, pass, env, metrics, deadline, cost: Cost::default(), beside_worker: false }
+    ) -> Executor<'a> {
+        Executor { store, pass, env, metrics, deadline, cost: Cost::default(), beside_worker: false }
     }
 
     /// Refuses each body as often as its first byte says, then echoes it.
@@ -385,8 +385,8 @@ mod tests {
         let metrics = Metrics::new();
         let deadline = env.now() + within;
         let pass = Pass::unfenced(Arc::new(env.clone()));
-        let driver = driver(store, &pass, &env, &metrics, deadline);
-        let answer = driver.run(Rounds::once(bodies, retry), share()).now_or_never().unwrap();
+        let executor = executor(store, &pass, &env, &metrics, deadline);
+        let answer = executor.run(Rounds::once(bodies, retry), share()).now_or_never().unwrap();
         answer.map(|answer| answer.body)
     }
 
@@ -454,9 +454,9 @@ mod tests {
         let metrics = Metrics::new();
         let deadline = env.now() + Duration::from_secs(30);
         let pass = Pass::unfenced(Arc::new(env.clone()));
-        let driver = Driver { cost, ..driver(&store, &pass, &env, &metrics, deadline) };
+        let executor = Executor { cost, ..executor(&store, &pass, &env, &metrics, deadline) };
         let plan = Rounds::once(&vec!["0a"; bodies], true);
-        let answer = futures::executor::block_on(driver.run(plan, share())).map(|answer| answer.body);
+        let answer = futures::executor::block_on(executor.run(plan, share())).map(|answer| answer.body);
         let most = store.waiting.lock().unwrap().1;
         (answer, most)
     }
@@ -496,10 +496,11 @@ mod tests {
         let metrics = Metrics::new();
         let deadline = env.now() + Duration::from_secs(30);
         let pass = Pass::unfenced(Arc::new(env.clone()));
-        let driver = driver(&store, &pass, &env, &metrics, deadline);
+        let executor = executor(&store, &pass, &env, &metrics, deadline);
         let bodies = vec![Bytes::from(vec![b' '; LARGE])];
         let plan = Plan::Scatter(Box::new(Rounds { operation, bodies, retry: false, rounds }));
-        let answer = futures::executor::block_on(driver.run(plan, budget.share())).map(|answer| answer.body);
+        let answer =
+            futures::executor::block_on(executor.run(plan, budget.share())).map(|answer| answer.body);
         (answer, store.calls.load(Ordering::Relaxed))
     }
 

@@ -7,28 +7,28 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 /// From this many bytes on, work on them may take a few milliseconds: the slowest pass over a body, the wire check, takes about 6 ms for a
 /// megabyte where nothing is optimised, and 1 ms otherwise.
-const HEAVY: usize = 512 * 1024;
+const BLOCKING: usize = 512 * 1024;
 
 /// Whether work on so many bytes may take long.
-pub(crate) fn is_heavy(bytes: usize) -> bool {
-    bytes >= HEAVY
+pub(crate) fn blocks(bytes: usize) -> bool {
+    bytes >= BLOCKING
 }
 
 /// Does work on so many bytes. Where they are many, other tasks of this worker go on meanwhile on another one. A runtime of one thread has no
 /// other, and neither has a caller without a runtime.
-pub(crate) fn heavy<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+pub(crate) fn run<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let movable =
         || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
-    if is_heavy(bytes) && movable() { tokio::task::block_in_place(work) } else { work() }
+    if blocks(bytes) && movable() { tokio::task::block_in_place(work) } else { work() }
 }
 
-/// Awaits what works on so many bytes, each of its turns as [`heavy`] work.
-pub(crate) async fn heavily<T>(bytes: usize, work: impl Future<Output = T>) -> T {
-    if !is_heavy(bytes) {
+/// Awaits what works on so many bytes, each of its turns as [`run`] work.
+pub(crate) async fn run_future<T>(bytes: usize, work: impl Future<Output = T>) -> T {
+    if !blocks(bytes) {
         return work.await;
     }
     let mut work = pin!(work);
-    std::future::poll_fn(|cx| heavy(bytes, || work.as_mut().poll(cx))).await
+    std::future::poll_fn(|cx| run(bytes, || work.as_mut().poll(cx))).await
 }
 
 #[cfg(test)]
@@ -45,7 +45,7 @@ mod tests {
             let busy = tokio::spawn(async {
                 let (sender, receiver) = mpsc::channel();
                 let other = tokio::spawn(async move { sender.send(()) });
-                let met = heavy(HEAVY, || receiver.recv_timeout(Duration::from_secs(20)).is_ok());
+                let met = run(BLOCKING, || receiver.recv_timeout(Duration::from_secs(20)).is_ok());
                 let _ = other.await;
                 met
             });
@@ -55,10 +55,10 @@ mod tests {
     }
 
     #[test]
-    fn each_turn_of_a_heavy_future_leaves_the_worker_to_others() {
+    fn each_poll_of_a_blocking_future_leaves_the_worker_to_others() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
         let met = runtime.block_on(async {
-            let busy = tokio::spawn(heavily(HEAVY, async {
+            let busy = tokio::spawn(run_future(BLOCKING, async {
                 let mut met = Vec::new();
                 for _ in 0..3 {
                     let (sender, receiver) = mpsc::channel();
@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn where_no_other_worker_is_the_work_is_done_all_the_same() {
-        assert_eq!(heavy(HEAVY, || 1), 1);
+        assert_eq!(run(BLOCKING, || 1), 1);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        assert_eq!(runtime.block_on(async { heavy(HEAVY, || 2) }), 2);
+        assert_eq!(runtime.block_on(async { run(BLOCKING, || 2) }), 2);
     }
 }
