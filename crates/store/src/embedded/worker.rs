@@ -49,10 +49,10 @@ impl Worker {
         let thread = std::thread::Builder::new()
             .name("embedded-store".to_owned())
             .stack_size(STACK)
-            .spawn(move || match Home::open(path, env) {
-                Ok((home, engine)) => {
+            .spawn(move || match DatabaseSource::open(path, env) {
+                Ok((source, engine)) => {
                     let _ = report.send(Ok(()));
-                    work(&home, engine, &todo);
+                    work(&source, engine, &todo);
                 }
                 Err(why) => {
                     let _ = report.send(Err(why));
@@ -130,12 +130,12 @@ fn gone() -> Error {
 }
 
 /// Where the database lives, so that it can be opened again.
-struct Home {
-    place: Place,
+struct DatabaseSource {
+    location: DatabaseLocation,
     env: Arc<dyn Env>,
 }
 
-enum Place {
+enum DatabaseLocation {
     /// A database in memory ends with its last connection: the keeper is one that is never used.
     Memory {
         name: String,
@@ -144,28 +144,28 @@ enum Place {
     File(DataFile),
 }
 
-impl Home {
-    fn open(path: Option<PathBuf>, env: Arc<dyn Env>) -> Result<(Home, Engine), Error> {
+impl DatabaseSource {
+    fn open(path: Option<PathBuf>, env: Arc<dyn Env>) -> Result<(DatabaseSource, Engine), Error> {
         static STORES: AtomicU64 = AtomicU64::new(0);
-        let place = match path {
+        let location = match path {
             None => {
                 // SQLite's name for a database in this process's memory that several connections can open.
                 let number = STORES.fetch_add(1, Ordering::Relaxed);
                 let name = format!("file:heatsink-{number}?mode=memory&cache=shared");
                 let keeper = Storage::new(&name).map_err(|why| unopened(&name, &why))?;
-                Place::Memory { name, _keeper: Box::new(keeper) }
+                DatabaseLocation::Memory { name, _keeper: Box::new(keeper) }
             }
-            Some(path) => Place::File(DataFile::hold(&path)?),
+            Some(path) => DatabaseLocation::File(DataFile::hold(&path)?),
         };
-        let home = Home { place, env };
-        let engine = home.connect()?;
-        Ok((home, engine))
+        let source = DatabaseSource { location, env };
+        let engine = source.connect()?;
+        Ok((source, engine))
     }
 
     fn connect(&self) -> Result<Engine, Error> {
-        let (name, exclusive) = match &self.place {
-            Place::Memory { name, .. } => (name.as_str(), false),
-            Place::File(file) => (file.name(), true),
+        let (name, exclusive) = match &self.location {
+            DatabaseLocation::Memory { name, .. } => (name.as_str(), false),
+            DatabaseLocation::File(file) => (file.name(), true),
         };
         Engine::open(name, exclusive, self.env.clone()).map_err(|why| unopened(name, &why))
     }
@@ -219,11 +219,11 @@ impl Iterator for Jobs<'_> {
     }
 }
 
-fn work(home: &Home, engine: Engine, todo: &mpsc::Receiver<Job>) {
+fn work(source: &DatabaseSource, engine: Engine, todo: &mpsc::Receiver<Job>) {
     let mut open = Some(engine);
     for job in Jobs::new(todo) {
         if open.is_none() {
-            open = home.connect().ok();
+            open = source.connect().ok();
         }
         // Without a database the job is dropped, and its caller told.
         let Some(engine) = &open else { continue };

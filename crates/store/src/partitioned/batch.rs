@@ -10,9 +10,9 @@ use heatsink_dynamo::json::{self, Object};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_physics::{Demand, Throttle};
 
-use super::capacity::Told;
+use super::capacity::CapacityDetail;
 use super::catalogue::TableInfo;
-use super::writing::{Asked, Ready, full};
+use super::writing::{ItemWrite, Ready, full};
 use super::{Partitioned, demands, locate};
 use crate::Store;
 
@@ -35,7 +35,7 @@ impl<S: Store> Partitioned<S> {
         };
         let read = || {
             let groups = groups(operation, json::member(&body, "RequestItems").ok()??)?;
-            Some((groups, Told::read(&body)?))
+            Some((groups, CapacityDetail::read(&body)?))
         };
         // What cannot be read, or is too much, the store refuses as a whole.
         let Some((groups, told)) = read() else { return self.inner.call(operation, body).await };
@@ -105,7 +105,7 @@ impl<S: Store> Partitioned<S> {
 /// What one entry of a batch asks for.
 enum Entry<'a> {
     Read(Demand),
-    Write(Asked<'a>),
+    Write(ItemWrite<'a>),
     /// The store answers for it.
     Unknown,
 }
@@ -122,7 +122,7 @@ impl<S: Store> Partitioned<S> {
     async fn admit_entries(&self, now: u64, entries: Vec<Entry<'_>>) -> Admitted<'_> {
         let first = |entry: &Entry<'_>| match entry {
             Entry::Read(demand) => vec![*demand],
-            Entry::Write(asked) => vec![asked.glance()],
+            Entry::Write(asked) => vec![asked.own_partition()],
             Entry::Unknown => Vec::new(),
         };
         let mut lists: Vec<Vec<Demand>> = entries.iter().map(first).collect();
@@ -173,8 +173,8 @@ fn of_entry<'a>(group: &Group<'a>, entry: &'a [u8], table: &Arc<TableInfo>) -> E
         return Entry::Unknown;
     };
     let asked = match (put, delete) {
-        (Some(put), _) => Asked::read("Put", put, Arc::clone(table), 1),
-        (None, Some(delete)) => Asked::read("Delete", delete, Arc::clone(table), 1),
+        (Some(put), _) => ItemWrite::read("Put", put, Arc::clone(table), 1),
+        (None, Some(delete)) => ItemWrite::read("Delete", delete, Arc::clone(table), 1),
         (None, None) => None,
     };
     asked.map_or(Entry::Unknown, Entry::Write)

@@ -12,21 +12,21 @@ const ANSWERED: &str = "ConsumedCapacity";
 
 /// What a client wants to be told of the capacity its request consumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum CapacityDetail {
     Nothing,
     Total,
     Indexes,
 }
 
-impl Told {
+impl CapacityDetail {
     /// What a request asks for; `None` for what DynamoDB does not know, which the store refuses.
-    pub(super) fn read(body: &[u8]) -> Option<Told> {
+    pub(super) fn read(body: &[u8]) -> Option<CapacityDetail> {
         match json::member(body, MEMBER).ok()? {
-            None | Some(b"null") => Some(Told::Nothing),
+            None | Some(b"null") => Some(CapacityDetail::Nothing),
             Some(asked) => match &*json::string(asked).ok()? {
-                "NONE" => Some(Told::Nothing),
-                "TOTAL" => Some(Told::Total),
-                "INDEXES" => Some(Told::Indexes),
+                "NONE" => Some(CapacityDetail::Nothing),
+                "TOTAL" => Some(CapacityDetail::Total),
+                "INDEXES" => Some(CapacityDetail::Indexes),
                 _ => None,
             },
         }
@@ -72,10 +72,10 @@ impl Consumed {
 ///
 /// # Errors
 /// `SerializationException` if the body is not a JSON object.
-pub(super) fn ask(body: &Bytes, told: Told, detailed: bool) -> Result<Bytes, Error> {
+pub(super) fn ask(body: &Bytes, told: CapacityDetail, detailed: bool) -> Result<Bytes, Error> {
     let value: &[u8] = match (told, detailed) {
-        (Told::Nothing | Told::Total, true) => b"\"INDEXES\"",
-        (Told::Nothing, false) => b"\"TOTAL\"",
+        (CapacityDetail::Nothing | CapacityDetail::Total, true) => b"\"INDEXES\"",
+        (CapacityDetail::Nothing, false) => b"\"TOTAL\"",
         _ => return Ok(body.clone()),
     };
     splice(body, MEMBER, Some(value))
@@ -85,7 +85,7 @@ pub(super) fn ask(body: &Bytes, told: Told, detailed: bool) -> Result<Bytes, Err
 ///
 /// # Errors
 /// `InternalServerError` if the answer is not a JSON object.
-pub(super) fn tell(answer: Bytes, told: Told) -> Result<(Bytes, Vec<Consumed>), Error> {
+pub(super) fn tell(answer: Bytes, told: CapacityDetail) -> Result<(Bytes, Vec<Consumed>), Error> {
     let raw = json::member(&answer, ANSWERED).map_err(|_| unreadable())?;
     let Some(raw) = raw else { return Ok((answer, Vec::new())) };
     let many = raw.starts_with(b"[");
@@ -95,9 +95,9 @@ pub(super) fn tell(answer: Bytes, told: Told) -> Result<(Bytes, Vec<Consumed>), 
         vec![serde_json::from_slice(raw).map_err(|_| unreadable())?]
     };
     let answer = match told {
-        Told::Indexes => answer,
-        Told::Nothing => splice(&answer, ANSWERED, None)?,
-        Told::Total => {
+        CapacityDetail::Indexes => answer,
+        CapacityDetail::Nothing => splice(&answer, ANSWERED, None)?,
+        CapacityDetail::Total => {
             let totals = if many {
                 let elements = json::elements(raw).map_err(|_| unreadable())?;
                 let totals: Result<Vec<_>, Error> = elements.into_iter().map(without_detail).collect();
@@ -132,7 +132,7 @@ mod tests {
 
     fn told(request: &str, detailed: bool, answer: &str) -> (String, String, Vec<Consumed>) {
         let request = Bytes::copy_from_slice(request.as_bytes());
-        let told = Told::read(&request).unwrap();
+        let told = CapacityDetail::read(&request).unwrap();
         let asked = ask(&request, told, detailed).unwrap();
         let (answer, consumed) = tell(Bytes::copy_from_slice(answer.as_bytes()), told).unwrap();
         (String::from_utf8(asked.into()).unwrap(), String::from_utf8(answer.into()).unwrap(), consumed)
@@ -164,6 +164,6 @@ mod tests {
         let (_, answer, consumed) = told(r#"{"ReturnConsumedCapacity":"TOTAL"}"#, true, batch);
         assert_eq!(answer, batch.replace(r#","Table":{}"#, ""));
         assert_eq!(consumed.len(), 2);
-        assert_eq!(Told::read(br#"{"ReturnConsumedCapacity":"SOME"}"#), None);
+        assert_eq!(CapacityDetail::read(br#"{"ReturnConsumedCapacity":"SOME"}"#), None);
     }
 }

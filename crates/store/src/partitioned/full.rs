@@ -45,7 +45,10 @@ impl Bench {
             point: KeyPosition::first(position(b"hot")),
             bytes: i64::try_from(PARTITION_BYTES - room).unwrap(),
         };
-        bench.store.gate.weigh([change::Change { demands: Vec::new(), stored: vec![stored] }].into_iter());
+        bench
+            .store
+            .gate
+            .add_stored([change::Change { demands: Vec::new(), stored: vec![stored] }].into_iter());
         bench
     }
 

@@ -11,7 +11,7 @@ use heatsink_physics::{Demand, Plan, Quotas, ResourceSnapshot, Rules, Tables, Th
 use super::capacity::Consumed;
 use super::catalogue::TableInfo;
 use super::change::{Change, Stored};
-use super::keep::{Found, Keeper, Kept};
+use super::persistence::{Found, PartitionFile, StoredPartitions};
 use super::{refusal, report, settle};
 
 pub(super) struct Gate {
@@ -19,7 +19,7 @@ pub(super) struct Gate {
     /// One lock for all: what is done under it takes a fraction of a microsecond (benches/gate.rs of the physics).
     tables: Mutex<Tables>,
     known: RwLock<HashMap<Arc<str>, Arc<TableInfo>>>,
-    kept: Option<Keeper>,
+    kept: Option<PartitionFile>,
     /// Partitions that were kept, of tables not yet learned of.
     found: Mutex<Found>,
 }
@@ -33,7 +33,7 @@ impl Gate {
 
     /// With the partitions in `file`, which are kept there from now on.
     pub(super) fn kept(env: Arc<dyn Env>, quotas: Quotas, file: &Path) -> Result<Self, Error> {
-        let (keeper, found) = Keeper::open(file)?;
+        let (keeper, found) = PartitionFile::open(file)?;
         Ok(Gate { kept: Some(keeper), found: Mutex::new(found), ..Gate::new(env, quotas) })
     }
 
@@ -107,7 +107,7 @@ impl Gate {
             let saved = |info: &Arc<TableInfo>| {
                 Some((info.name.to_string(), info.incarnation.clone(), tables.save(&info.name)?))
             };
-            keeper.keep(Kept::new(known.values().filter_map(saved)));
+            keeper.keep(StoredPartitions::new(known.values().filter_map(saved)));
         }
     }
 
@@ -165,7 +165,7 @@ impl Gate {
     }
 
     /// Says what is stored already.
-    pub(super) fn weigh(&self, changes: impl Iterator<Item = Change>) {
+    pub(super) fn add_stored(&self, changes: impl Iterator<Item = Change>) {
         let mut tables = self.tables();
         for Stored { on, point, bytes } in changes.flat_map(|change| change.stored) {
             tables.stored(on, point, bytes);

@@ -15,7 +15,7 @@ impl<S: Store> Partitioned<S> {
     ///
     /// # Errors
     /// The store's own.
-    pub(super) async fn weigh(&self, table: &str) -> Result<(), Error> {
+    pub(super) async fn read_initial_sizes(&self, table: &str) -> Result<(), Error> {
         let Some(info) = self.gate.table(table) else { return Ok(()) };
         let mut after: Option<Vec<u8>> = None;
         loop {
@@ -28,7 +28,7 @@ impl<S: Store> Partitioned<S> {
             let [items, last] =
                 json::attributes_of(&answer, ["Items", "LastEvaluatedKey"]).map_err(|_| broken())?;
             let items = json::elements(items.unwrap_or(b"[]")).map_err(|_| broken())?;
-            self.gate.weigh(items.into_iter().filter_map(|item| there(&info, item)));
+            self.gate.add_stored(items.into_iter().filter_map(|item| there(&info, item)));
             match last.filter(|last| *last != b"null") {
                 Some(last) => after = Some(last.to_vec()),
                 None => return Ok(()),

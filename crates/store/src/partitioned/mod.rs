@@ -15,14 +15,14 @@ mod demands;
 mod full;
 mod gate;
 mod image;
-mod keep;
+mod initial_sizes;
 mod locate;
+mod persistence;
 mod plan;
 mod refusal;
 mod report;
 mod settle;
 mod transact;
-mod weigh;
 mod writing;
 
 use std::path::Path;
@@ -37,16 +37,16 @@ use heatsink_env::Env;
 use heatsink_physics::{Demand, Quotas, ResourceSnapshot};
 
 use crate::Store;
-use capacity::Told;
+use capacity::CapacityDetail;
 use catalogue::TableInfo;
 use gate::Gate;
-use writing::{Asked, Turns};
+use writing::{ItemLocks, ItemWrite};
 
 /// A store behind partitions.
 pub struct Partitioned<S> {
     inner: S,
     gate: Gate,
-    turns: Turns,
+    item_locks: ItemLocks,
 }
 
 impl<S: Store> Partitioned<S> {
@@ -56,7 +56,7 @@ impl<S: Store> Partitioned<S> {
     /// # Errors
     /// The store's own, when it cannot list or describe its tables.
     pub async fn start(inner: S, env: Arc<dyn Env>, quotas: Quotas) -> Result<Self, Error> {
-        Partitioned { inner, gate: Gate::new(env, quotas), turns: Turns::new() }.learned().await
+        Partitioned { inner, gate: Gate::new(env, quotas), item_locks: ItemLocks::new() }.learned().await
     }
 
     /// As [`Partitioned::start`]; the partitions are those kept in `file`, and are kept there from now on.
@@ -64,7 +64,7 @@ impl<S: Store> Partitioned<S> {
     /// # Errors
     /// The store's own, and `InternalServerError` if the file cannot be read or is not what was written.
     pub async fn start_kept(inner: S, env: Arc<dyn Env>, quotas: Quotas, file: &Path) -> Result<Self, Error> {
-        Partitioned { inner, gate: Gate::kept(env, quotas, file)?, turns: Turns::new() }.learned().await
+        Partitioned { inner, gate: Gate::kept(env, quotas, file)?, item_locks: ItemLocks::new() }.learned().await
     }
 
     async fn learned(self) -> Result<Self, Error> {
@@ -81,7 +81,7 @@ impl<S: Store> Partitioned<S> {
             for name in json::elements(names.unwrap_or(b"[]")).map_err(|_| broken())? {
                 let name = json::string(name).map_err(|_| broken())?;
                 store.describe(&name).await?;
-                store.weigh(&name).await?;
+                store.read_initial_sizes(&name).await?;
             }
             let last =
                 last.filter(|last| *last != b"null").map(json::string).transpose().map_err(|_| broken())?;
@@ -107,7 +107,7 @@ impl<S: Store> Partitioned<S> {
         let now = self.gate.now();
         let read = || {
             let name = json::string(json::member(&body, "TableName").ok()??).ok()?;
-            Some((self.gate.table(&name)?, Told::read(&body)?))
+            Some((self.gate.table(&name)?, CapacityDetail::read(&body)?))
         };
         // An unknown table, or what cannot be read, the store refuses.
         let Some((table, told)) = read() else { return self.inner.call(operation, body).await };
@@ -121,7 +121,7 @@ impl<S: Store> Partitioned<S> {
                 return self.metered(operation, body, told, false, demands).await;
             }
         };
-        match Asked::read(action, &body, table, 1) {
+        match ItemWrite::read(action, &body, table, 1) {
             Some(asked) => self.write(now, operation, &body, told, asked).await,
             None => self.inner.call(operation, body).await,
         }
@@ -132,7 +132,7 @@ impl<S: Store> Partitioned<S> {
         &self,
         operation: Operation,
         body: Bytes,
-        told: Told,
+        told: CapacityDetail,
         detailed: bool,
         demands: Vec<Demand>,
     ) -> Result<Bytes, Error> {

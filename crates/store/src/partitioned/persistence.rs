@@ -23,13 +23,13 @@ const VERSION: u32 = 1;
 
 /// The file's content.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct StoredPartitions {
     version: u32,
-    tables: Vec<KeptTable>,
+    tables: Vec<StoredTable>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct KeptTable {
+struct StoredTable {
     name: String,
     /// A table dropped and made again has other partitions.
     incarnation: String,
@@ -37,10 +37,10 @@ struct KeptTable {
     partitions: SavedTable,
 }
 
-impl Kept {
+impl StoredPartitions {
     pub(super) fn new(tables: impl Iterator<Item = (String, String, SavedTable)>) -> Self {
-        let table = |(name, incarnation, partitions)| KeptTable { name, incarnation, partitions };
-        Kept { version: VERSION, tables: tables.map(table).collect() }
+        let table = |(name, incarnation, partitions)| StoredTable { name, incarnation, partitions };
+        StoredPartitions { version: VERSION, tables: tables.map(table).collect() }
     }
 }
 
@@ -48,27 +48,28 @@ impl Kept {
 pub(super) type Found = HashMap<(String, String), SavedTable>;
 
 /// Writes what is to be kept, on a thread of its own.
-pub(super) struct Keeper {
+pub(super) struct PartitionFile {
     /// The revision that was last handed over.
     revision: AtomicU64,
-    writer: Option<(Sender<Kept>, JoinHandle<()>)>,
+    writer: Option<(Sender<StoredPartitions>, JoinHandle<()>)>,
 }
 
-impl Keeper {
+impl PartitionFile {
     /// Reads what was kept in `path`; nothing if there is no such file.
     ///
     /// # Errors
     /// `InternalServerError` if the file cannot be read or is not what was written: partitions are not forgotten in silence.
-    pub(super) fn open(path: &Path) -> Result<(Keeper, Found), Error> {
+    pub(super) fn open(path: &Path) -> Result<(PartitionFile, Found), Error> {
         let refuse = |problem: String| {
             let way_out = "remove the file to start with the partitions that the tables' capacity gives them";
             Error::internal(format!("cannot read the partitions in {}: {problem}; {way_out}", path.display()))
         };
         let kept = match read(path) {
-            Ok(bytes) => {
-                serde_json::from_slice::<Kept>(&bytes).map_err(|problem| refuse(problem.to_string()))?
+            Ok(bytes) => serde_json::from_slice::<StoredPartitions>(&bytes)
+                .map_err(|problem| refuse(problem.to_string()))?,
+            Err(missing) if missing.kind() == ErrorKind::NotFound => {
+                StoredPartitions::new(std::iter::empty())
             }
-            Err(missing) if missing.kind() == ErrorKind::NotFound => Kept::new(std::iter::empty()),
             Err(problem) => return Err(refuse(problem.to_string())),
         };
         if kept.version != VERSION {
@@ -79,7 +80,7 @@ impl Keeper {
             .into_iter()
             .map(|table| ((table.name, table.incarnation), table.partitions))
             .collect();
-        let (sender, receiver) = channel::<Kept>();
+        let (sender, receiver) = channel::<StoredPartitions>();
         let path = path.to_path_buf();
         let thread = std::thread::spawn(move || {
             while let Ok(mut kept) = receiver.recv() {
@@ -92,7 +93,7 @@ impl Keeper {
                 }
             }
         });
-        Ok((Keeper { revision: AtomicU64::new(0), writer: Some((sender, thread)) }, found))
+        Ok((PartitionFile { revision: AtomicU64::new(0), writer: Some((sender, thread)) }, found))
     }
 
     /// Whether something changed since it was last handed over.
@@ -106,7 +107,7 @@ impl Keeper {
     }
 
     /// Has it written. Returns at once.
-    pub(super) fn keep(&self, kept: Kept) {
+    pub(super) fn keep(&self, kept: StoredPartitions) {
         if let Some((sender, _)) = &self.writer {
             // The thread lives as long as this does.
             let _ = sender.send(kept);
@@ -114,7 +115,7 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for PartitionFile {
     /// Waits until all is written.
     fn drop(&mut self) {
         if let Some((sender, thread)) = self.writer.take() {
@@ -130,7 +131,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn replace(path: &Path, kept: &Kept) -> std::io::Result<()> {
+fn replace(path: &Path, kept: &StoredPartitions) -> std::io::Result<()> {
     // Always the same name: what killed processes leave does not pile up.
     let mut beside = path.file_name().unwrap_or_default().to_owned();
     beside.push(".new");
@@ -161,7 +162,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("partitions");
         std::fs::create_dir(&path).unwrap();
-        assert!(replace(&path, &Kept::new(std::iter::empty())).is_err());
+        assert!(replace(&path, &StoredPartitions::new(std::iter::empty())).is_err());
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
     }
 
@@ -175,18 +176,18 @@ mod tests {
         tables.create(0, "t".into(), Mode::Provisioned { read: 1, write: 5_000 });
         let saved = tables.save("t").unwrap();
         {
-            let (keeper, found) = Keeper::open(&path).unwrap();
+            let (keeper, found) = PartitionFile::open(&path).unwrap();
             assert!(found.is_empty());
             assert!(keeper.changed(1) && !keeper.changed(1));
-            keeper.keep(Kept::new([("t".into(), "1".into(), saved.clone())].into_iter()));
+            keeper.keep(StoredPartitions::new([("t".into(), "1".into(), saved.clone())].into_iter()));
         }
-        let (_, found) = Keeper::open(&path).unwrap();
+        let (_, found) = PartitionFile::open(&path).unwrap();
         assert_eq!(found.get(&("t".into(), "1".into())), Some(&saved));
         let names: Vec<_> =
             std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["partitions"]);
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
         std::fs::write(&path, "{").unwrap();
-        assert!(Keeper::open(&path).err().unwrap().to_string().contains("remove the file"));
+        assert!(PartitionFile::open(&path).err().unwrap().to_string().contains("remove the file"));
     }
 }
