@@ -64,7 +64,9 @@ impl<S: Store> Partitioned<S> {
     /// # Errors
     /// The store's own, and `InternalServerError` if the file cannot be read or is not what was written.
     pub async fn start_kept(inner: S, env: Arc<dyn Env>, quotas: Quotas, file: &Path) -> Result<Self, Error> {
-        Partitioned { inner, gate: Gate::kept(env, quotas, file)?, item_locks: ItemLocks::new() }.learned().await
+        Partitioned { inner, gate: Gate::kept(env, quotas, file)?, item_locks: ItemLocks::new() }
+            .learned()
+            .await
     }
 
     async fn learned(self) -> Result<Self, Error> {

@@ -1,4 +1,4 @@
-//! Tail readers beside writers: who reads "everything after the last I saw" must not pass an item by.
+//! Tailing readers beside writers: a reader that asks for "everything after the last item I saw" must not miss an item.
 //!
 //! Writes form one causal chain: each is sent only after the one before it was acknowledged, so a reader that has seen a write has to
 //! see all that lead to it (the causal-order oracle). With one partition that holds by itself. Over shards it does not, and this shows
