@@ -1,18 +1,17 @@
-//! Adoption: brings a table that holds items under its rules, and back out again, while nobody else reads or writes it.
+//! Adoption: brings a table that holds items under its rules, or back to logical keys, while nobody else reads or writes it.
 //!
-//! Every item goes to its home in one transaction ([`item_move`]), which lands only while the run's claim holds ([`Claim`]). The
-//! registry's record says that it is under way, so gateways refuse the table meanwhile, and a run that was interrupted anywhere goes on
-//! where it stopped, in either direction.
+//! One transaction moves each item to the key that the layout assigns ([`item_move`]). The transaction succeeds only while the run's claim holds
+//! ([`Claim`]). The registry's record says that an adoption is in progress, so gateways refuse the table meanwhile. A run that was interrupted can be
+//! resumed, in either direction.
 //!
-//! **Passes.** A stored key in the reserved form could be a logical key that has yet to be escaped, or the shard of another key. The
-//! number of reserved suffixes that a key ends in, its depth, tells them apart: a logical key of depth d is stored at depth d
-//! before, and deeper after (at d too, for d = 0). So keys are brought in deepest first, one depth per pass: when the pass of depth d
-//! runs, what lies at depth d is exactly what has not been moved yet, and nothing lies where its items go. Coming back, the passes
-//! run the other way. Nearly every table has one pass.
+//! **Passes.** A stored key in the reserved form is either a logical key that has yet to be escaped, or a shard of another key. The depth of a key,
+//! the number of reserved suffixes that it ends in, tells them apart: a logical key of depth d is stored at depth d before, and deeper after (at d
+//! too, for d = 0). So the deepest keys are moved first, one depth per pass. When the pass of depth d runs, every item at depth d is one that has not
+//! been moved yet, and the target keys are free. The way back runs the passes in the opposite order. Nearly every table has one pass.
 //!
-//! Keys of indexes come after the table's own, and go back before them, while clients go on ([`crate::index_migration`]).
+//! The keys of indexes are adopted after the table's own keys and brought back before them, while clients use the table ([`crate::index_migration`]).
 //!
-//! Not here: moving a table's own keys while clients go on; the command line.
+//! Not here: moving a table's own keys while clients use it; the command line.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,8 +36,8 @@ use crate::walk::Walk;
 /// The buckets that a pass has entered in the directory.
 type Entered = Mutex<HashSet<(Vec<u8>, Bucket)>>;
 
-/// One adoption, made ready: the table is there, the rules can hold for it, and the registry does not speak against it. It is about the
-/// table's own keys, or about those of its indexes; where rules ask for both, another one comes after it.
+/// A prepared adoption: the table exists, the rules can hold for it, and the registry does not contradict them. It concerns either the table's own
+/// keys or the keys of its indexes. Where rules ask for both, a second adoption follows.
 pub struct Adoption {
     pub(crate) registry: Registry,
     pub(crate) changer: Changer,
@@ -48,26 +47,26 @@ pub struct Adoption {
     pub(crate) described: Described,
     pub(crate) direction: Direction,
     pub(crate) record: Option<Record>,
-    /// The attributes of index keys that it is about; none for the table's own keys.
+    /// The attributes of the index keys to adopt; empty for the table's own keys.
     pub(crate) indexes: Vec<String>,
-    /// Whether keys that are written like shards were declared to be clients' own.
+    /// Whether the operator declared keys that look like shards to be logical keys.
     pub(crate) keys_are_logical: bool,
 }
 
 impl Adoption {
-    /// The same, with every key taken as a logical one, though some of them are written like shards and lie just where the rule puts them.
+    /// The same adoption, with every key taken as a logical key, even one that equals what the rule writes for a shard.
     #[must_use]
     pub fn with_logical_keys(self) -> Self {
         Adoption { keys_are_logical: true, ..self }
     }
 
-    /// The attributes of index keys that it is about. Clients may go on meanwhile; not so where there are none, and it is about the
-    /// table's own keys.
+    /// The attributes of the index keys to adopt. Clients may use the table meanwhile. Empty for the table's own keys, whose adoption needs the
+    /// table alone.
     pub fn indexes(&self) -> &[String] {
         &self.indexes
     }
 
-    /// Whether this brings back keys of indexes and leaves the table's own, which are spread too.
+    /// Whether this brings back keys of indexes while the table's own keys stay spread.
     pub fn rest_of_the_way_back(&self) -> bool {
         self.direction == Direction::Back
             && !self.indexes.is_empty()
@@ -79,7 +78,7 @@ impl Adoption {
         self.record.as_ref()
     }
 
-    /// The layouts that the table is brought under, or comes from, in words.
+    /// The layouts that the table gets or leaves, as text.
     pub fn layouts(&self) -> String {
         self.context.table.layouts().to_string()
     }
@@ -91,13 +90,13 @@ impl Adoption {
             && self.record.as_ref().is_some_and(|record| record.state == State::Active)
     }
 
-    /// Whether an earlier run was interrupted, so that this one goes on from there.
+    /// Whether an earlier run was interrupted, so that this one resumes it.
     pub fn is_resumed(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.state != State::Active)
     }
 
-    /// Reads every item and says what would be moved and what cannot be. Changes nothing. Not for a resumed adoption, which finds
-    /// moved and unmoved items side by side.
+    /// Reads every item, and reports what would be moved and what cannot be. Changes nothing. Not for a resumed adoption, which finds moved and
+    /// unmoved items together.
     pub async fn survey(&self, progress: &dyn Progress) -> Result<Survey, AdoptError> {
         if !self.indexes.is_empty() {
             return self.index_migration().survey(progress).await;
@@ -123,11 +122,10 @@ impl Adoption {
         }
     }
 
-    /// Carries it out, verification included. Can be interrupted anywhere and run again.
+    /// Carries out the adoption, verification included. Can be interrupted anywhere and run again.
     ///
     /// # Errors
-    /// [`AdoptError::Failed`] before anything is changed when items cannot be moved, or when what is found at the end is not what was
-    /// there at the start.
+    /// [`AdoptError::Failed`] before anything is changed when items cannot be moved, or when the items found at the end are not those of the start.
     pub async fn run(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {
         if self.is_done() {
             let table = self.context.table.name.clone();
@@ -207,7 +205,7 @@ impl Adoption {
         }
     }
 
-    /// Takes a table off the record whose items stay where they are. One conditional delete, so that nothing is half done.
+    /// Removes the record of a table whose items stay where they are. One conditional delete, so no intermediate state exists.
     async fn release(&self, progress: &dyn Progress) -> Result<Report, AdoptError> {
         let table = &self.context.table.name;
         let survey = self.survey(progress).await?;
@@ -234,8 +232,8 @@ impl Adoption {
         })
     }
 
-    /// Puts on record that this run moves the table: anew, or where an interrupted run stopped, whichever way that one went. Also gives
-    /// what it has seen on the way, if it looked.
+    /// Records that this run moves the table: from the start, or from where a run in either direction was interrupted. Also returns what the survey
+    /// found, if there was one.
     async fn begin(&self, progress: &dyn Progress) -> Result<(Record, AdoptionCheckpoint, Said), AdoptError> {
         let run = self.registry.env().random();
         if let Some(record) = &self.record
@@ -280,7 +278,7 @@ impl Adoption {
         taken_over(&self.context.table.name)
     }
 
-    /// Moves every item that the pass is for. Returns how many.
+    /// Moves every item of the current pass. Returns the number of moved items.
     async fn pass(
         &self,
         claim: &Claim,
@@ -318,7 +316,7 @@ impl Adoption {
         Ok(moved.into_inner())
     }
 
-    /// Enters the bucket of an item in the directory, once for each key and bucket, before the item lies there.
+    /// Enters the bucket of an item in the directory, once for each key and bucket, before the item is written there.
     async fn enter(&self, entered: &Entered, key: &[u8], item: &Attributes) -> Result<(), AdoptError> {
         let table = &self.context.table;
         let logical = self.context.logical(key, self.direction);
@@ -332,7 +330,7 @@ impl Adoption {
         Ok(())
     }
 
-    /// Where the pass of that depth moves an item; `None` where it stays.
+    /// The key to which the pass of that depth moves an item; `None` if it stays.
     fn target(&self, key: &[u8], item: &Attributes, pass: usize) -> Result<Option<Vec<u8>>, AdoptError> {
         let table = &self.context.table;
         let logical = self.context.logical(key, self.direction);
@@ -347,7 +345,7 @@ impl Adoption {
             }
             Direction::Back if self.context.by_hand() => {
                 if !self.context.stands_alone(logical) {
-                    // There it would be taken for a shard of another key, and be brought to that one.
+                    // Under that key it would be taken for a shard of another key, and be moved to that one.
                     return Err(AdoptError::Failed(format!(
                         "The logical key {:?} would be read as a shard of another key. The item is {}",
                         String::from_utf8_lossy(logical),
@@ -362,7 +360,7 @@ impl Adoption {
         Ok((target != key).then_some(target))
     }
 
-    /// Counts every item at its place and compares with what was there at the start.
+    /// Counts every item at its key and compares with the counts of the start.
     async fn verify(
         &self,
         record: &Record,
@@ -381,7 +379,7 @@ impl Adoption {
         if (found.items, &found.checksum) == (checkpoint.items, &checkpoint.checksum) {
             return Ok(());
         }
-        // On record, so that the next run measures against what is there now: the operator has been told and may accept it.
+        // Recorded, so that the next run compares with the current items: the operator has been told of the difference and may accept it.
         let now =
             AdoptionCheckpoint { items: found.items, checksum: found.checksum.clone(), ..checkpoint.clone() };
         write(&self.registry, record, self.under_way(now)).await?;
@@ -393,7 +391,7 @@ impl Adoption {
     }
 }
 
-/// What a survey tells an operator besides.
+/// Survey results for the operator.
 #[derive(Default)]
 struct Said {
     tied: u64,

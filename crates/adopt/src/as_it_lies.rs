@@ -1,10 +1,10 @@
-//! Puts a table on record whose items lie where the layouts put them already: a copy of a sharded table, or one that was made again and
-//! filled from one. The layouts are those of the rules, or those that another table has on record. No item is written.
+//! Records a table whose items are already where the layouts put them: a copy of a sharded table, or a table that was created again and filled from
+//! one. The layouts are those of the rules, or those on another table's record. No item is written.
 //!
-//! Every item is read first, and each must be at its place. Buckets are entered in the directory on the way, because the directory knows them
-//! by the table's id, and this is another table.
+//! First every item is read, and each must be under the key that the layouts assign. The same pass enters buckets in the directory, which lists
+//! buckets by the id of the table, and this is another table.
 //!
-//! Not here: bringing items to their places (`adoption`).
+//! Not here: moving items (`adoption`).
 
 use std::sync::Arc;
 
@@ -24,16 +24,16 @@ use crate::survey::Survey;
 use crate::types::{AdoptError, Phase, Progress};
 use crate::walk::Walk;
 
-/// Where the layouts come from.
+/// The source of the layouts.
 #[derive(Clone, Copy, Debug)]
 pub enum Layouts<'a> {
     /// The rules.
     Of(&'a Rules),
-    /// What the registry has on record of the table with this name or id.
+    /// The registry's record of the table with this name or id.
     RecordedFor(&'a str),
 }
 
-/// Such a recording, made ready.
+/// A prepared recording.
 pub struct AsItLies {
     changer: Changer,
     registry: Registry,
@@ -42,7 +42,7 @@ pub struct AsItLies {
     from: Option<String>,
 }
 
-/// What was put on record.
+/// The result of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recorded {
     /// The table.
@@ -54,16 +54,16 @@ pub struct Recorded {
     pub from: Option<String>,
     /// The layouts, in words.
     pub layouts: String,
-    /// The attributes of index keys that hold plain values: they are not on record, and wait for `heatsink adopt`.
+    /// The attributes of index keys with plain values: they are not recorded, and wait for `heatsink adopt`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
-    /// Its items, each at its place. Parts of counters are not counted.
+    /// The number of items, each where the layouts put it. Counter fragments are not counted.
     pub items: u64,
-    /// Whether it is on record now; `false` after a dry run.
+    /// Whether the table is recorded now; `false` after a dry run.
     pub recorded: bool,
 }
 
-/// What was found of one index key.
+/// The forms found of one index key.
 #[derive(Default)]
 struct IndexKeys {
     name: String,
@@ -72,7 +72,7 @@ struct IndexKeys {
 }
 
 impl AsItLies {
-    /// Looks whether `table` can be put on record so. Changes nothing.
+    /// Checks whether `table` can be recorded as it is. Changes nothing.
     ///
     /// # Errors
     /// [`AdoptError::Usage`] with the reason why not.
@@ -122,10 +122,10 @@ impl AsItLies {
         self.from.as_deref()
     }
 
-    /// Reads every item, and puts the table on record if each is at its place; not where this is a dry run.
+    /// Reads every item, and records the table if each is where the layouts put it; a dry run records nothing.
     ///
     /// # Errors
-    /// [`AdoptError::Failed`] with the items that are not. The table is not on record then.
+    /// [`AdoptError::Failed`] with the items that are elsewhere. The table is not recorded then.
     pub async fn run(self, dry_run: bool, progress: &dyn Progress) -> Result<Recorded, AdoptError> {
         let schema = &self.described.schema;
         let context =
@@ -162,7 +162,7 @@ impl AsItLies {
         Ok(recorded)
     }
 
-    /// Reads every item: how many there are, and which attributes hold plain values alone.
+    /// Reads every item. Returns the number of items, and the attributes that hold only plain values.
     async fn read(
         &self,
         context: &TableContext,
@@ -213,7 +213,7 @@ impl AsItLies {
         Ok((found.items, plain.collect()))
     }
 
-    /// Enters the bucket of a physical key in the directory. Buckets of templates are looked for, since other code begins them too.
+    /// Enters the bucket of a physical key in the directory, also for templates, whose buckets other writers begin.
     async fn enter(&self, context: &TableContext, key: &[u8]) -> Result<(), AdoptError> {
         let (logical, slot) = context.table.decode(key);
         let Some(bucket) = slot.and_then(|slot| slot.bucket) else { return Ok(()) };
@@ -224,7 +224,7 @@ impl AsItLies {
     }
 }
 
-/// Takes in the forms of an item's index keys.
+/// Counts the forms of an item's index keys.
 fn see_index_keys(
     context: &TableContext,
     item: &Attributes,
@@ -240,7 +240,7 @@ fn see_index_keys(
         let Some(known) = keys.get_mut(at) else { continue };
         let is_new = index_value.new.as_ref() == Ok(&index_value.stored);
         match (is_new, index_value.stored == index_value.old) {
-            // Its shard is 0: it says nothing.
+            // Its shard is 0, so both forms are equal.
             (true, true) => {}
             (true, false) => known.spread += 1,
             (false, true) => known.plain += 1,
@@ -257,7 +257,7 @@ fn see_index_keys(
     Ok(())
 }
 
-/// The one record of that name or id.
+/// The only record with that name or id.
 async fn original(registry: &Registry, named: &str) -> Result<Record, AdoptError> {
     let mut records = registry.named(named).await?;
     let Some(record) = records.pop() else {

@@ -1,14 +1,14 @@
-//! The keys of indexes: brought under a rule, or back, while clients go on.
+//! Index-key migration: brings the keys of indexes under a rule, or back, while clients use the table.
 //!
-//! An index's partition key is an attribute of its items, so nothing moves in the table: each item's value is rewritten in place, from
-//! plain to spread, if it still is what was read. What a client writes meanwhile is in the right form already.
+//! An index's partition key is an attribute of the table's items, so no item moves. Each item's value is rewritten in place, from plain to spread, on
+//! condition that it is unchanged since it was read. Values that clients write meanwhile have the right form already.
 //!
-//! **Steps.** The record says how far it is, and before each step every gateway has acknowledged the one before. First every
-//! gateway reads both forms and writes the old one; then all write the new one and items are rewritten; then the record says that it is
-//! done. An interrupted run goes on where it stopped, in either direction.
+//! **Steps.** The record holds the current step, and before each step every gateway has acknowledged the previous one. First every gateway reads both
+//! forms and writes the old one. Then all gateways write the new form and items are rewritten. Then the record says that the migration is done. An
+//! interrupted run can be resumed, in either direction.
 //!
-//! A plain value in the reserved form would be read as a spread one. Such values are looked for before the first step and after it, and
-//! gateways refuse to write them until the end.
+//! A plain value in the reserved form would be read as a spread one. The run looks for such values before the first step and after it, and gateways
+//! refuse to write them until the end.
 //!
 //! Not here: a table's own keys, whose items have to move (`adoption`); how a gateway reads two forms (`route`).
 
@@ -33,7 +33,7 @@ use crate::survey::Survey;
 use crate::types::{AdoptError, Options, Phase, Progress, Report, shown};
 use crate::walk::Walk;
 
-/// One such adoption, made ready.
+/// One prepared index-key migration.
 pub(crate) struct IndexMigrationRun<'a> {
     pub registry: &'a Registry,
     pub changer: &'a Changer,
@@ -42,7 +42,7 @@ pub(crate) struct IndexMigrationRun<'a> {
     pub described: &'a Described,
     pub direction: Direction,
     pub record: Option<&'a Record>,
-    /// What is turned.
+    /// The attributes to migrate.
     pub attributes: &'a [String],
 }
 
@@ -62,7 +62,7 @@ impl IndexMigrationRun<'_> {
         }
     }
 
-    /// Carries it out.
+    /// Carries out the migration.
     pub async fn run(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {
         let spreads = self.spreads();
         let (mut record, mut migration) = self.begin(progress).await?;
@@ -101,14 +101,14 @@ impl IndexMigrationRun<'_> {
         })
     }
 
-    /// Waits until every gateway keeps to the record, and nothing is under way that was planned before.
+    /// Waits until every gateway follows the record, and no request planned before is in flight.
     async fn settle(&self, record: &Record, progress: &dyn Progress) -> Result<(), AdoptError> {
         progress.phase(Phase::Settling, None);
         self.changer.announce(&record.name, record.version).await?;
         Ok(())
     }
 
-    /// Puts the first step on record, or takes an interrupted run over and turns it round if it went the other way.
+    /// Records the first step, or takes over an interrupted run and reverses it if it went in the other direction.
     async fn begin(&self, progress: &dyn Progress) -> Result<(Record, IndexKeyMigration), AdoptError> {
         let run = self.registry.env().random();
         let spreads = self.spreads();
@@ -144,7 +144,7 @@ impl IndexMigrationRun<'_> {
         Ok((record, migration))
     }
 
-    /// Takes the turn off the record: what was spread stays on it, what was brought back goes.
+    /// Records the end of the migration: spread attributes stay on the record, attributes that were brought back leave it.
     async fn finish(&self, record: &Record) -> Result<(), AdoptError> {
         let layouts =
             if self.spreads() { record.layouts.clone() } else { record.layouts.without(self.attributes) };
@@ -163,7 +163,7 @@ impl IndexMigrationRun<'_> {
         taken_over(self.table())
     }
 
-    /// Rewrites every item whose value is in the old form. Returns how many.
+    /// Rewrites every item whose value is in the old form. Returns the number of rewritten items.
     async fn pass(
         &self,
         claim: &Claim,
@@ -198,7 +198,7 @@ impl IndexMigrationRun<'_> {
         Ok(rewritten.into_inner())
     }
 
-    /// Rewrites a value, unless somebody else wrote to the item meanwhile: then it is in the new form already, or gone.
+    /// Rewrites a value, unless another writer changed the item meanwhile: then it has the new form already, or is gone.
     async fn rewrite(
         &self,
         claim: &Claim,
@@ -234,14 +234,14 @@ impl IndexMigrationRun<'_> {
         }
     }
 
-    /// The turned attributes that an item has.
+    /// The migrated attributes that an item has.
     fn index_values(&self, item: &Attributes) -> Result<Vec<IndexValue<'_>>, NoKey> {
         let mut index_values = self.context.index_values(item, self.spreads())?;
         index_values.retain(|index_value| self.attributes.contains(&index_value.key.attribute().name));
         Ok(index_values)
     }
 
-    /// Reads every item of a table of which nothing is turned yet.
+    /// Reads every item of a table before its migration.
     pub async fn survey(&self, progress: &dyn Progress) -> Result<Survey, AdoptError> {
         progress.phase(Phase::Looking, None);
         let mut found = Survey::default();
@@ -263,7 +263,7 @@ impl IndexMigrationRun<'_> {
         Ok(found)
     }
 
-    /// Why a value cannot be turned.
+    /// The reason why a value cannot be migrated.
     fn in_the_way(&self, item: &Attributes, index_value: &IndexValue<'_>) -> Result<Option<String>, Error> {
         let name = &index_value.key.attribute().name;
         let plain = if self.spreads() {
@@ -294,7 +294,7 @@ impl IndexMigrationRun<'_> {
         }
         let longer = new.len().saturating_sub(index_value.stored.len());
         let text = Json::Object(item.clone()).to_string();
-        // An item's text is never shorter than its size, so most items need no exact count.
+        // The text of an item is never shorter than its size, so most items need no exact count.
         if text.len() + longer <= MAX_ITEM {
             return Ok(None);
         }
@@ -303,7 +303,7 @@ impl IndexMigrationRun<'_> {
             .then(|| format!("with its shard suffix it has {size} bytes of at most {MAX_ITEM}")))
     }
 
-    /// Reads every item again: each in its new form.
+    /// Reads every item again, and checks that each has the new form.
     async fn verify(&self, migration: &IndexKeyMigration, progress: &dyn Progress) -> Result<(), AdoptError> {
         progress.phase(Phase::Verifying, Some(migration.items));
         let (mut left, mut first) = (0_u64, None);
@@ -330,10 +330,10 @@ impl IndexMigrationRun<'_> {
     }
 }
 
-/// Puts another form of an index key value into an item, if the item still holds the one that was read.
+/// Writes another form of an index key value to an item, on condition that the item still holds the value that was read.
 ///
 /// # Errors
-/// The store's, and that another worker has taken over.
+/// The store's error, or that another worker has taken over.
 pub(crate) async fn rewrite(
     claim: &Claim,
     context: &TableContext,

@@ -1,4 +1,4 @@
-//! What an item holds as keys of spread indexes: each value as it is stored, and in the two forms that it can have.
+//! The values of an item's spread index keys: each as it is stored, and in the plain and the spread form.
 //!
 //! Not here: rewriting them (`index_migration`).
 
@@ -6,17 +6,17 @@ use heatsink_layout::{IndexKey, PrimaryKey};
 
 use crate::item::{Attributes, NoKey, Scalar, TableContext, bytes};
 
-/// A spread attribute of one item.
+/// One spread index key of one item.
 pub(crate) struct IndexValue<'a> {
     pub key: &'a IndexKey,
     pub stored: Vec<u8>,
-    /// The stored value in the form that is being left, and in the one that is wanted.
+    /// The stored value in the form before the migration, and in the form after it.
     pub old: Vec<u8>,
     pub new: Result<Vec<u8>, String>,
 }
 
 impl TableContext {
-    /// The spread attributes that an item has. `spread`: whether the spread form is the one that is wanted.
+    /// The spread index keys that an item has. `spread`: whether the spread form is the new one.
     pub fn index_values(&self, item: &Attributes, spread: bool) -> Result<Vec<IndexValue<'_>>, NoKey> {
         if self.table.index_keys().is_empty() {
             return Ok(Vec::new());

@@ -1,26 +1,27 @@
-//! Where one stored item lies by the record: at its place, at another place of its key, or where the record puts nothing.
+//! Compares where a stored item is with where the record puts it: at the expected key, at another key of its logical key, or at a key that the record
+//! never writes.
 //!
-//! Not here: what lies at its place meanwhile (`verify`); moving it (`item_move`).
+//! Not here: what is stored at the expected key (`verify`); moving the item (`item_move`).
 
 use heatsink_layout::{Layout, Slot};
 
 use crate::item::{Attributes, NoKey, TableContext};
 
-/// Where a stored item lies.
+/// The location of a stored item, compared with the record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ItemLocation {
-    /// Where requests for its key look for it.
+    /// Under the key where requests look for it.
     Expected,
-    /// It is a part of a counter. It counts only where the base fragment is there too, under this physical key.
+    /// A fragment of a counter. It counts only if the base fragment exists under this physical key.
     CounterFragment(Vec<u8>),
-    /// In a slot of its logical key that is not its own. Requests look for it under this physical key.
+    /// In a wrong slot of its logical key. Requests look for it under this physical key.
     Misplaced(Vec<u8>),
-    /// Under a physical key, or in a form, that the record never writes: why.
+    /// Under a physical key, or in a form, that the record never writes: the reason.
     Foreign(String),
 }
 
 impl TableContext {
-    /// Where an item lies that is found under `key`.
+    /// The location of an item that is stored under `key`.
     pub fn locate(&self, key: &[u8], item: &Attributes) -> Result<ItemLocation, NoKey> {
         let table = &self.table;
         let (logical, slot) = table.decode(key);
@@ -53,14 +54,14 @@ impl TableContext {
     }
 }
 
-/// Whether some item of a key that is laid out so can lie in that slot.
+/// Whether a layout can put an item into that slot.
 fn has_slot(layout: &Layout, slot: Slot) -> bool {
     match (layout.time(), slot.bucket) {
         (None, None) => slot.shard < layout.shards.max(1),
         (Some(time), Some(bucket)) => {
             bucket.granularity() == time.granularity && slot.shard < layout.shards.max(1)
         }
-        // Sort keys without a time lie outside all buckets.
+        // Items whose sort key has no time are stored outside all buckets.
         (Some(_), None) => slot.shard == 0,
         (None, Some(_)) => false,
     }
@@ -122,7 +123,7 @@ mod tests {
         for key in ["game#~4", "game#~77", "other#~1"] {
             assert!(matches!(locate(&context, key, "a", &[]), ItemLocation::Foreign(_)), "{key}");
         }
-        // An unescaped key that a client could mean: its place is the escaped one.
+        // An unescaped key that a client could mean: its key is the escaped one.
         assert_eq!(locate(&context, "other#~0", "a", &[]), ItemLocation::Misplaced(b"other#~0#~0".to_vec()));
         assert_eq!(locate(&context, "other", "a", &[]), ItemLocation::Expected);
     }

@@ -1,7 +1,8 @@
-//! Moves one item to another partition key, in one transaction: put there if nothing is there, deleted here if it is what was read.
+//! Moves one item to another partition key in one transaction: a put on condition that the target is free, and a delete on condition that the item is
+//! unchanged.
 //!
-//! A reader could see neither or both of them in the middle of the transaction, so this is for items that nobody reads: those of a table that is
-//! being adopted, and misplaced ones, which requests do not find (`verify`).
+//! A reader can see neither or both of the items while the transaction runs. So this is only for items that nobody reads: those of a table that is
+//! being adopted, and misplaced items, which requests do not find (`verify`).
 
 use heatsink_control::claim::{Claim, ClaimError, Written};
 use heatsink_control::registry::Registry;
@@ -11,34 +12,34 @@ use serde_json::{Map, Value as Json, json};
 use crate::item::{Attributes, TableContext, same};
 use crate::types::{AdoptError, shown};
 
-/// The most attributes that a delete's condition compares. DynamoDB takes 300 operators in an expression of 4 KB (AWS Developer Guide,
-/// "Constraints"); what is not compared there is compared with what is read just before.
+/// The largest number of attributes that a delete's condition compares. DynamoDB takes 300 operators in an expression of 4 KB (AWS Developer Guide,
+/// "Constraints"). The other attributes are compared by a read just before.
 const COMPARED: usize = 90;
 
-/// Which attributes a delete's condition compares.
+/// The attributes that a delete's condition compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compare {
-    /// All of them.
+    /// All attributes.
     All,
-    /// Those that are no documents and no sets: engines differ in how they compare these.
+    /// Attributes that are neither documents nor sets: engines differ in how they compare these.
     Scalars,
 }
 
-/// What became of a move.
+/// The result of a move.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Moved {
-    /// It lies there now, and not here any more.
+    /// The item is at its target, and not at its old key any more.
     Done,
-    /// Another item lies there: this one. Nothing was changed.
+    /// Another item is at the target: this one. Nothing was changed.
     Taken(Box<Attributes>),
-    /// The item is not what was read any more, or gone. Nothing was changed.
+    /// The item was changed or deleted since it was read. Nothing was changed.
     Changed,
 }
 
-/// Moves `item` from where it lies to `target`, for adoption.
+/// Moves `item` to `target`, for an adoption.
 ///
 /// # Errors
-/// [`AdoptError::Failed`] when somebody else writes to the table: another item lies at the target, or the item changed meanwhile.
+/// [`AdoptError::Failed`] when another writer uses the table: another item is at the target, or the item was changed meanwhile.
 pub(crate) async fn move_item(
     claim: &Claim,
     registry: &Registry,
@@ -62,10 +63,10 @@ pub(crate) async fn move_item(
     }
 }
 
-/// Moves `item` from where it lies to `target`. An equal item that lies there already counts as its copy.
+/// Moves `item` to `target`. An equal item at the target counts as its copy.
 ///
 /// # Errors
-/// The store's, and that another worker has taken over.
+/// The store's error, or that another worker has taken over.
 pub(crate) async fn try_move(
     claim: &Claim,
     registry: &Registry,
@@ -81,7 +82,7 @@ pub(crate) async fn try_move(
     write_then_delete(claim, registry, context, item, &copy, put).await
 }
 
-/// Deletes `item` where the equal item under `kept` is still there.
+/// Deletes `item` if the equal item under `kept` still exists.
 ///
 /// # Errors
 /// As [`try_move`].
@@ -96,7 +97,7 @@ pub(crate) async fn delete_copy(
     write_then_delete(claim, registry, context, item, &copy, is_there(context, &copy)).await
 }
 
-/// `first` is what the transaction does at the place of `copy`.
+/// `first` is the action of the transaction on the key of `copy`.
 async fn write_then_delete(
     claim: &Claim,
     registry: &Registry,
@@ -111,7 +112,7 @@ async fn write_then_delete(
     {
         return Ok(Moved::Changed);
     }
-    // At most once more for each of: an answer that was lost, a copy that is there, an engine that compares otherwise.
+    // At most one retry for each of: a lost answer, an existing copy, an engine that compares differently.
     for _ in 0..4 {
         match claim.write(vec![first.clone(), delete(context, item, compare)]).await {
             Ok(Written::Done) => return Ok(Moved::Done),
@@ -142,7 +143,7 @@ async fn write_then_delete(
     Ok(Moved::Changed)
 }
 
-/// The check that an item lies under the primary key of `copy`.
+/// The check that an item exists under the primary key of `copy`.
 fn is_there(context: &TableContext, copy: &Attributes) -> Json {
     json!({ "ConditionCheck": {
         "TableName": context.table.name, "Key": context.primary_key(copy), "ConditionExpression": "attribute_exists(#k)",
@@ -150,7 +151,7 @@ fn is_there(context: &TableContext, copy: &Attributes) -> Json {
     } })
 }
 
-/// The deletion of an item that still is what was read.
+/// The deletion of an item on condition that it is unchanged.
 fn delete(context: &TableContext, item: &Attributes, compare: Compare) -> Json {
     let (mut names, mut values, mut terms) = (Map::new(), Map::new(), Vec::new());
     let compared = others(context, item).filter(|(_, value)| compare == Compare::All || is_scalar(value));
@@ -180,7 +181,7 @@ fn others<'a>(
     item.iter().filter(move |(name, _)| !key.has(name))
 }
 
-/// The item under the primary key of `item`, read strongly.
+/// A strongly consistent read of the item under the primary key of `item`.
 pub(crate) async fn get(
     registry: &Registry,
     context: &TableContext,

@@ -1,7 +1,7 @@
-//! Adoption: brings a table that holds items under its rules, and back out; and verification, which says of every item of a recorded table
-//! whether it lies where the record puts it.
+//! Adoption brings a table that holds items under its rules, and back out. Verification checks that every item of a recorded table is where the
+//! record puts it.
 //!
-//! Both are workers: they read and write a table's items beside gateways, under a claim on its record. What they stand on is control's
+//! Both are workers: they read and write a table's items beside gateways, under a claim on its record. They build on `control`
 //! ([`heatsink_control::registry`], [`heatsink_control::claim`], [`heatsink_control::Changer`]).
 //!
 //! Not here: which layout is in force (`control`), how a layout places an item (`layout`), the command line.

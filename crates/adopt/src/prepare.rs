@@ -1,6 +1,6 @@
-//! Makes an adoption ready: what is there, what is on record and what the rules say, held against each other. Changes nothing.
+//! Prepares an adoption: compares the table, its record and the rules. Changes nothing.
 //!
-//! Not here: what the items say (`survey`), carrying it out (`adoption`).
+//! Not here: reading the items (`survey`), carrying the adoption out (`adoption`).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::item::TableContext;
 use crate::types::AdoptError;
 
 impl Adoption {
-    /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
+    /// Checks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
     ///
     /// # Errors
     /// [`AdoptError::Usage`] with the reason why not.
@@ -31,7 +31,7 @@ impl Adoption {
         Self::prepare_with(store, env, rules, table, direction, false).await
     }
 
-    /// The same for a table whose name is on record under another id, where that record says nothing of it: it is another table, whose items are
+    /// The same for a table whose name is recorded under another id, where that record does not apply: the table is another one, and its items are
     /// under their logical keys.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl Adoption {
                             record.layouts
                         ));
                     }
-                    // What is under way comes to its end first, as it is on record.
+                    // An interrupted adoption is finished first, with the layouts on its record.
                     Some(Record { state: State::MigratingIndexKeys(migration), layouts, .. }) => {
                         (layouts.clone(), migration.attributes.clone())
                     }
@@ -167,12 +167,12 @@ impl Adoption {
     }
 }
 
-/// Whether some keys hold counters with more than one row.
+/// Whether some keys have counters with more than one fragment.
 fn spread_counters(layouts: &TableLayouts) -> bool {
     layouts.iter().any(|one| one.layout().counted().is_some() && one.layout().shards > 1)
 }
 
-/// Whether a table's items can stay where they are when it goes off the record, or why not.
+/// Whether a table's items can stay where they are when its record is removed, or the reason why not.
 fn releasable(record: &Record) -> Result<(), String> {
     let Record { name, layouts, state, .. } = record;
     let own = layouts.own();

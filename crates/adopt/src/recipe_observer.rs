@@ -1,5 +1,5 @@
-//! A store in front of another one that looks at the items of a table as they pass by in Scans, and says whether shards that the table's record
-//! says are drawn at random follow from the sort key after all.
+//! A store wrapper that observes the items of a table as Scans return them, and reports whether shards that the record calls random follow from the
+//! sort key.
 //!
 //! Not here: which recipes are tried (`recipe`).
 
@@ -17,25 +17,25 @@ use serde_json::Value as Json;
 use crate::item::{Scalar, TableContext};
 use crate::recipe::Trial;
 
-/// Such a store. It passes everything on.
+/// The wrapper. It forwards all requests unchanged.
 pub struct RecipeObserver {
     store: Arc<dyn Store>,
     observed: Mutex<Option<Observed>>,
 }
 
-/// The table that is looked at, and what was found so far.
+/// The observed table, and the recipes that still match.
 struct Observed {
     context: TableContext,
     trial: Trial,
 }
 
 impl RecipeObserver {
-    /// In front of `store`, looking at nothing yet.
+    /// Wraps `store`, without observing a table yet.
     pub fn before(store: Arc<dyn Store>) -> Arc<Self> {
         Arc::new(RecipeObserver { store, observed: Mutex::new(None) })
     }
 
-    /// Looks at a table from now on, if some of its shards are on record as drawn.
+    /// Observes a table from now on, if its record says that some shards are random.
     ///
     /// # Errors
     /// As [`Control::resolve`].
@@ -48,12 +48,12 @@ impl RecipeObserver {
         Ok(())
     }
 
-    /// What an operator should know: a hash that fits all items that passed by. Nothing where none does, or where they were too few.
+    /// Advice for the operator: a recipe that matches all observed items. `None` if none does, or if there were too few items.
     pub fn advice(&self) -> Option<String> {
         self.observed.lock().unwrap_or_else(PoisonError::into_inner).as_ref()?.trial.advice()
     }
 
-    /// Looks at a page of a Scan. What cannot be read is for its reader to complain of.
+    /// Observes a page of a Scan. Unreadable pages are ignored; their reader reports them.
     fn see(&self, request: &[u8], page: &[u8]) {
         let mut observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Observed { context, trial }) = observed.as_mut() else { return };

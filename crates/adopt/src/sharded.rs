@@ -1,10 +1,10 @@
-//! Whether a table that is to be brought under its rules is sharded already: a copy of a sharded table, or one that was made again and filled
-//! from one. Its shards would become logical keys of their own, and requests would find the items of shard 0 alone.
+//! Detects that a table to be adopted is sharded already: a copy of a sharded table, or a table that was created again and filled from one. Adoption
+//! would turn its shards into logical keys of their own, and requests would find only the items of shard 0.
 //!
-//! The sign is values in the reserved form (`game#~3`), in partition keys or in keys of indexes, that are just what the rule writes. Of values
-//! that clients wrote by themselves one in N is so by chance.
+//! The sign is partition keys or index keys in the reserved form (`game#~3`) that equal what the rule writes. Of values that clients wrote by
+//! themselves, one in N equals it by chance.
 //!
-//! Not here: putting such a table on record (`as_it_lies`).
+//! Not here: recording such a table (`as_it_lies`).
 
 use std::collections::BTreeMap;
 
@@ -14,23 +14,23 @@ use heatsink_layout::codec::is_reserved;
 use crate::item::{Attributes, NoKey, TableContext};
 use crate::item_location::ItemLocation;
 
-/// What was seen of values in the reserved form, by attribute.
+/// Values in the reserved form, counted by attribute.
 #[derive(Debug, Default)]
 pub(crate) struct Sharded(BTreeMap<String, Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Values that are written like shards.
+    /// Values that look like shards.
     written_like: u64,
-    /// Those of them that are just what the rule writes.
+    /// Those that equal what the rule writes.
     by_the_rule: u64,
-    /// How many would be by chance, in thousandths.
+    /// How many would equal it by chance, in thousandths.
     by_chance: u64,
     first: Option<String>,
 }
 
 impl Sharded {
-    /// Takes in an item and where it lies. `context` has every layout of the rules.
+    /// Counts an item and its key. `context` has every layout of the rules.
     pub fn see(&mut self, context: &TableContext, key: &[u8], item: &Attributes) -> Result<(), NoKey> {
         if context.table.is_reserved(key) {
             let (logical, slot) = context.table.decode(key);
@@ -63,7 +63,7 @@ impl Sharded {
         }
     }
 
-    /// Why the table is not to be brought under its rules again, and what to do instead.
+    /// The reason not to adopt the table again, and what to do instead.
     pub fn verdict(&self, table: &str) -> Option<String> {
         self.0.iter().find_map(|(attribute, seen)| seen.verdict(table, attribute))
     }

@@ -1,4 +1,4 @@
-//! Full reads of a table that change nothing: what an adoption would do and cannot do, and whether everything is at its place.
+//! Full reads of a table that change nothing: what an adoption would move, what it cannot move, and whether every item is where it should be.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,7 @@ use crate::sharded::Sharded;
 use crate::types::{AdoptError, Progress, shown};
 use crate::walk::Walk;
 
-/// How many refused items are listed by key.
+/// The number of refused items that are listed by key.
 const LISTED: usize = 20;
 
 /// What an adoption would do.
@@ -30,13 +30,13 @@ pub struct Survey {
     pub deepest: usize,
     /// Items whose logical key ends in the reserved form and is stored escaped.
     pub escaped: u64,
-    /// Items whose shard was drawn and whose primary key another item has too, in another shard: Queries show them all, and requests that name
-    /// one by its key are refused.
+    /// Items that share their primary key with an item in another random shard: Queries return all of them, and requests that name one by its key
+    /// are refused.
     pub tied: u64,
-    /// Where shards are said to be drawn at random and follow from the sort key: by which recipe, and on how many items that was seen.
+    /// Where shards are said to be random but follow from the sort key: the recipe, and the number of items that match it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
-    /// Why the table seems to be sharded already, so that its keys are no logical keys: then it is not brought under its rules again.
+    /// The reason why the table seems to be sharded already; it is not adopted then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sharded_already: Option<String>,
     /// The checksum over all items under their logical keys.
@@ -48,7 +48,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Why nothing is moved, with the list.
+    /// The error with the list of refused items.
     pub fn refusal(&self, table: &str) -> String {
         let more = self.refused.saturating_sub(u64::try_from(self.refusals.len()).unwrap_or(u64::MAX));
         let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
@@ -67,7 +67,7 @@ impl Survey {
     }
 }
 
-/// Reads a table from which nothing has been moved yet. `rules` has every layout of the rules, `context` those that this adoption is about.
+/// Reads a table before its adoption. `rules` has every layout of the rules, `context` those of this adoption.
 pub(crate) async fn survey(
     registry: &Registry,
     context: &TableContext,
@@ -77,9 +77,9 @@ pub(crate) async fn survey(
 ) -> Result<Survey, AdoptError> {
     let mut found = Survey::default();
     let mut sum = Checksum::default();
-    // A hash of every key whose shard was drawn: some twenty bytes each.
+    // A hash of every key in a random shard: some twenty bytes each.
     let mut met = HashSet::new();
-    // Where items will lie. Only where a table was sharded by hand can two of them want one place.
+    // The target keys. Only in a table that was sharded by hand can two items have the same one.
     let mut places = HashSet::new();
     let mut trial = Trial::default();
     let mut sharded = Sharded::default();
@@ -131,7 +131,7 @@ pub(crate) async fn survey(
                     sum.add(&context.rekeyed(item, logical));
                 }
                 Ok(home) if home != key && logical != key => {
-                    // Only tables sharded by hand hold physical keys before.
+                    // Only tables sharded by hand hold physical keys before the adoption.
                     let reason = format!("by the rule it would lie under {}", String::from_utf8_lossy(&home));
                     found.refuse(context, item, &reason);
                 }
@@ -154,7 +154,7 @@ pub(crate) async fn survey(
     Ok(found)
 }
 
-/// Why an item cannot be stored under a key of `longer` bytes.
+/// The reason why an item cannot be stored under a key of `longer` bytes.
 fn no_room(
     context: &TableContext,
     item: &Attributes,
@@ -177,7 +177,7 @@ fn no_room(
     Ok((size > MAX_ITEM).then_some(reason))
 }
 
-/// What lies in a table, and whether it is at its place.
+/// The items of a table, and whether each is where it should be.
 #[derive(Debug)]
 pub(crate) struct Count {
     pub items: u64,
@@ -186,8 +186,8 @@ pub(crate) struct Count {
     pub misplaced_first: Option<String>,
 }
 
-/// Reads a table from which everything has been moved. An item's home follows from its logical key, and a store holds one item per
-/// primary key; so when every item is at home none can be there twice, and equal counts and checksums say that none is missing.
+/// Reads a table after its adoption. The key of an item follows from its logical key, and a store holds one item per primary key. So when every item
+/// is at its key none can exist twice, and equal counts and checksums prove that none is missing.
 pub(crate) async fn count(
     registry: &Registry,
     context: &TableContext,

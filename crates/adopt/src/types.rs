@@ -1,4 +1,4 @@
-//! The words of an adoption: how, how far, what came of it.
+//! The public types of an adoption: options, phases, progress, report, errors.
 
 use heatsink_control::claim::ClaimError;
 use heatsink_dynamo::Error;
@@ -8,21 +8,21 @@ use serde_json::Value as Json;
 use crate::direction::Direction;
 use crate::item::{Attributes, NoKey};
 
-/// How to run.
+/// The options of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How many items are moved at once; at least 1.
     pub concurrency: usize,
-    /// Whether this process is the only one that has the store, so that there are no gateways to wait for.
+    /// Whether no other process uses the store, so that there are no gateways to wait for.
     pub exclusive: bool,
 }
 
-/// What is being done, for a progress display.
+/// The phase of a run, for a progress display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// Reads every item, changes nothing.
     Looking,
-    /// Waits until every gateway has noticed.
+    /// Waits until every gateway has acknowledged the change.
     Settling,
     /// Moves items.
     Moving,
@@ -30,48 +30,48 @@ pub enum Phase {
     Verifying,
 }
 
-/// Is told how far it is. Called often: must be quick.
+/// Receives the progress of a run. Called often: must be fast.
 pub trait Progress: Send + Sync {
-    /// A phase begins. `items` is how many it will pass by, where that is known.
+    /// A phase begins. `items` is the number of items that it will process, if known.
     fn phase(&self, phase: Phase, items: Option<u64>);
-    /// That many more items have been passed by.
+    /// So many more items have been processed.
     fn passed(&self, items: u64);
 }
 
-/// What was done.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The table.
     pub table: String,
-    /// Which way.
+    /// The direction.
     pub direction: Direction,
-    /// The attributes that were turned, where it was about keys of indexes; empty where it was about the table's own.
+    /// The migrated attributes, if this was about keys of indexes; empty for the table's own keys.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub indexes: Vec<String>,
-    /// It was there already; nothing was looked at.
+    /// The table was in the wanted state already; nothing was read.
     pub already: bool,
-    /// Items in the table: each found exactly once at its place, before and after; for keys of indexes, those of the start.
+    /// Items in the table, each found exactly once before and after; for keys of indexes, the number at the start.
     pub items: u64,
     /// Items that this run moved, or rewrote.
     pub moved: u64,
-    /// Items whose primary key another item has too, in another shard that was drawn; as far as this run has looked.
+    /// Items that share their primary key with an item in another random shard, as far as this run has read.
     pub tied: u64,
-    /// Where shards are said to be drawn at random and follow from the sort key: by which recipe, and on how many items that was seen.
+    /// Where shards are said to be random but follow from the sort key: the recipe, and the number of items that match it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
-    /// The checksum over all items, equal before and after; none for keys of indexes, since clients go on.
+    /// The checksum over all items, equal before and after; empty for keys of indexes, because clients use the table meanwhile.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub checksum: String,
 }
 
-/// Why an adoption did not happen or did not finish.
+/// Why an adoption did not start or did not finish.
 #[derive(Debug)]
 pub enum AdoptError {
-    /// The command cannot be carried out as it is given; nothing was changed.
+    /// The command is not possible as given; nothing was changed.
     Usage(String),
-    /// It stopped. What it says tells whether to run it again.
+    /// The run stopped. The message says whether to run it again.
     Failed(String),
-    /// The store failed. Run it again: it goes on where it stopped.
+    /// The store failed. Run it again: it resumes where it stopped.
     Store(Error),
 }
 

@@ -1,4 +1,4 @@
-//! What the rules would mean for every table of a store, found out without changing anything.
+//! Checks what the rules would mean for every table of a store. Changes nothing.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,11 +1,12 @@
-//! A worker's claim on a table: while it holds, its writes land; once another worker has taken over, none of them does, however late.
+//! A worker's claim on a table. While the claim holds, the worker's writes succeed. Once another worker has taken over, none of them succeeds,
+//! however late it arrives.
 //!
-//! Each write is a transaction that also checks an item of the claim in the registry (a **permit**). Whoever takes over deletes the permits
-//! and puts its own there in one transaction, so a write that was sent before and arrives afterwards is refused by the store. A
-//! claim has several permits: two transactions that check one item at the same moment conflict.
+//! Each write is a transaction that also checks an item of the claim in the registry (a **permit**). A worker that takes over deletes the permits and
+//! writes its own in one transaction, so the store refuses a write that was sent before and arrives afterwards. A claim has several permits, because
+//! two transactions that check one item at the same time conflict.
 //!
-//! The table's **holder** item names the claim in force and says how many permits it has. A claim is taken under one version of
-//! the table's record, so that a worker that wakes late takes none.
+//! The table's **holder** item names the claim in force and its number of permits. A claim is taken under one version of the table's record, so a
+//! worker that resumes late cannot take one.
 //!
 //! Not here: what workers write (`adopt`); how gateways learn of a change.
 

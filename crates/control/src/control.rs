@@ -1,6 +1,6 @@
-//! What the gateway asks: is this table known, how is this key laid out, and what follows from a table operation.
+//! The gateway's interface: resolves tables, answers how a key is laid out, and follows table operations.
 //!
-//! Not here: how a table's status is found out (`resolve`), for how long it is trusted (`table_cache`, `fence`).
+//! Not here: how the status of a table is found (`resolve`), for how long it is valid (`table_cache`, `fence`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What the store says of a table: its schema, and whether it can be used yet.
+//! The store's description of a table: its schema, and whether it can be used yet.
 
 use heatsink_dynamo::{Error, TableSchema, json};
 

@@ -1,8 +1,7 @@
-//! First use: puts an empty table on record, so that no gateway takes it for a whole one when the first item comes.
+//! First use: records an empty table, so that no gateway treats it as unsharded when the first item arrives.
 //!
-//! Its record is PENDING first. While it is, no gateway sends requests to the table. When every gateway knows, and the table is seen to be
-//! empty still, the record becomes ACTIVE. Whoever meets a PENDING record that does not go on carries this on: every part of it can be done
-//! twice.
+//! The record is PENDING first. While it is, no gateway sends requests to the table. When every gateway knows, and a second look finds the table
+//! still empty, the record becomes ACTIVE. A gateway that finds a PENDING record without progress continues the work; every step can be repeated.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What gateways have begun and not finished: tables that are being made or deleted. Whoever finds such a table leaves it alone as long as its
-//! gateway may go on with it, and takes it over after that.
+//! Table operations that a gateway has begun and not finished: creations and deletions. Another gateway that finds such a table leaves it alone as
+//! long as its gateway may still continue, and then takes it over.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
-//! What the parts of one gateway's control share: the registry and the rules, what is known of tables, and how a change is made known.
+//! The shared state of one gateway's control: the registry, the rules, the table cache, and how a change is made known.
 //!
-//! Not here: what the gateway asks (`control`), how a table's status is found out (`resolve`).
+//! Not here: the gateway's interface (`control`), how the status of a table is found (`resolve`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
-//! The entry of a table's name in the registry: whose records hold for it.
+//! The entry of a table's name in the registry: the table whose record holds for the name.
 //!
-//! Requests name tables by name, and records stand under the store's ids. A description is eventually consistent: it may show the table
-//! that had the name before. The entry is read strongly, so it tells.
+//! Requests name tables by name, and records are stored under the store's table ids. A description is eventually consistent: it may show a former
+//! table of the same name. The entry is read with strong consistency, so it decides.
 
 use heatsink_dynamo::Error;
 use heatsink_layout::TableLayouts;

@@ -1,6 +1,5 @@
-//! The registry: one table in the store itself that says how stored data is laid out. One record per table, keyed by the
-//! store's own id of the table, so that a table dropped and made again has no record; and an entry per table name, which says whose
-//! records hold.
+//! The registry: one table in the store that says how stored data is laid out. It holds one record per table, keyed by the store's id of the table,
+//! so that a table that was dropped and created again has no record; and one entry per table name, which says whose record holds.
 //!
 //! Not here: when a table is recorded (`first_use`), how a change becomes known to every gateway (`fence`), what a record means for requests
 //! (`control`).

@@ -1,5 +1,5 @@
-//! Counts clients' keys that are written like physical ones, and warns of one a minute: code that shards by hand comes through the gateway,
-//! and its items are not where readers of the logical key look for them.
+//! Counts client keys that look like physical keys, and logs one warning a minute. They show that code which shards by hand uses the gateway, and
+//! readers of the logical key do not find its items.
 
 use std::sync::Mutex;
 use std::time::Duration;

@@ -1,6 +1,6 @@
-//! What a table is to this gateway: what the store describes, what the registry records and what the rules desired, brought together.
+//! Finds the status of a table: combines the store's description, the registry's record and the rules.
 //!
-//! Not here: putting an empty table on record (`first_use`), for how long what was found is trusted (`table_cache`, `fence`).
+//! Not here: recording an empty table (`first_use`), for how long the result is valid (`table_cache`, `fence`).
 
 use std::sync::Arc;
 

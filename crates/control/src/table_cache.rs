@@ -1,4 +1,4 @@
-//! What this gateway knows of the store's tables, for how long it may trust it, and how the hot path reads it without a lock.
+//! The gateway's cache of table statuses: what is known, for how long it may be used, and how the hot path reads it without a lock.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};

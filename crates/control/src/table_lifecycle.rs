@@ -1,7 +1,7 @@
-//! Tables that are made and deleted through this gateway.
+//! Tables that are created and deleted through this gateway.
 //!
-//! Before a table is made, its name is reserved and every gateway knows: from then on nothing that was planned for an earlier table of the
-//! name is under way, and nobody forwards requests for the name. The record stands before the first request can be planned.
+//! Before a table is created, its name is reserved and every gateway knows it. From then on no request that was planned for an earlier table of the
+//! name is in flight, and no gateway forwards requests for the name. The record is written before the first request can be planned.
 
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 

@@ -1,9 +1,9 @@
-//! The tag by which a recorded table names its registry. Two registries would record two layouts for one table, and neither would know.
+//! The tag by which a recorded table names its registry. Two registries would record two layouts for one table, and neither would know of the other.
 //!
-//! A table is tagged once it is recorded, and an empty or an unrecorded one is not recorded where another registry has tagged it. The tag is a second
-//! opinion, not the record: stores without tags go without it, and so does a table whose gateway was killed before it could be tagged.
+//! A table is tagged after it is recorded. An empty or unrecorded table is not recorded where another registry has tagged it. The tag is an
+//! additional safeguard, not the record: stores without tags do without, and so does a table whose gateway was killed before it could set the tag.
 //!
-//! Clients neither see the tag nor set it: `route` leaves it out of lists, and [`refuse`] is for what would change it.
+//! Clients neither see nor set the tag: `route` leaves it out of lists, and [`refuse`] rejects requests that would change it.
 //!
 //! Not here: what is recorded (`record`), when (`resolve`, `adopt`).
 

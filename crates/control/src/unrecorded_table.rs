@@ -1,9 +1,9 @@
-//! What an operator is told of a table that holds items and is not on record though a rule is for it.
+//! The error for a table that holds items and has a rule, but no record.
 //!
-//! Keys that are written like shards are a sign that the table is sharded already: restored from a backup, or made again and filled from
-//! one. To bring such a table under its rules once more would make its shards logical keys of their own.
+//! Keys that look like shards are a sign that the table is sharded already: restored from a backup, or created again and filled from one. Adopting
+//! such a table again would turn its shards into logical keys of their own.
 //!
-//! Not here: what else is wrong with it (`adopt`, which reads all of it).
+//! Not here: other problems of the table (`adopt`, which reads all of it).
 
 use std::sync::Arc;
 

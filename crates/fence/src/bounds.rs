@@ -1,4 +1,4 @@
-//! The durations that the fence rests on.
+//! The time bounds of the fence.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the requests of one table pass: open while what they were planned under holds, closed from the acknowledgement of a change on.
+//! The gate of one table's requests: open while the layout holds that they were planned under, closed from the acknowledgement of a change on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

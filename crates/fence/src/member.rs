@@ -1,4 +1,4 @@
-//! A gateway's side of the fence: what it has seen of the registry, and until when it may send requests on the strength of it.
+//! A gateway's side of the fence: what it has seen of the registry, and until when it may send requests.
 
 use heatsink_env::MonotonicInstant;
 

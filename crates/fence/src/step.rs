@@ -1,4 +1,4 @@
-//! The side of whoever changes something: who has to be waited for after a publication, and until when.
+//! The changer's side of the fence: which gateways have to acknowledge a publication, and until when to wait for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

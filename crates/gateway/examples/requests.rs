@@ -1,7 +1,6 @@
-//! So many requests through a gateway without HTTP, for `benches/instructions`, which counts what each costs.
+//! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what each costs.
 //!
-//! `requests forwarded|sharded GetItem|PutItem COUNT`. The store answers at once with what it answered first, so that all that is counted
-//! is the gateway's.
+//! `requests forwarded|sharded GetItem|PutItem COUNT`. The store repeats its first answer at once, so that only the gateway's work is counted.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Work that takes a worker of the runtime too long to leave other requests waiting behind it.
+//! Runs work that would block a worker thread of the runtime for too long.
 
 use std::future::Future;
 use std::pin::pin;

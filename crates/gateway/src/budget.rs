@@ -1,9 +1,9 @@
-//! One bound on the bytes that all requests hold together: their bodies, the calls to the store that they become, their answers.
+//! One limit on the bytes that all requests hold together: bodies, calls to the store, answers.
 //!
-//! The further a request is, the more of the budget it may fill: a request that has begun gives back what it holds only at its end, so it must not
-//! wait for those that have not begun. Up to [`UNCOUNTED`] bytes of a request are not counted, and up to [`SMALL`] do not wait behind larger ones.
+//! A request that has progressed further may fill more of the budget. It gives back what it holds only at its end, so it must not wait for requests
+//! that have not begun. Up to [`UNCOUNTED`] bytes of a request are not counted, and up to [`SMALL`] do not wait behind larger ones.
 //!
-//! Not here: how many bytes a call takes (`memory_estimate`), what is answered where there is no room (whoever asks for it).
+//! Not here: how many bytes a call takes (`memory_estimate`), the error when there is no room (the caller's).
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};

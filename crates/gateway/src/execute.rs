@@ -1,5 +1,5 @@
-//! Carries out the physical calls of a plan, so many at once and as memory allows. Sends throttled shards again, and
-//! writes that met a transaction of `heatsink adopt`.
+//! Executes the physical calls of a plan, with bounded concurrency and memory. Retries throttled shards, and writes that conflicted with a
+//! transaction of `heatsink adopt`.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};

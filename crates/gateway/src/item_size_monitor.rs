@@ -1,8 +1,8 @@
-//! Warnings of items that make a key hot early: large ones (a write costs a unit for each KB, and beyond 400 KB it is refused), and those a
-//! few bytes beyond a KB, of which every write costs one unit more than it had to.
+//! Warns of items whose size makes a key hot early: large items (a write costs a unit for each KB, and DynamoDB refuses more than 400 KB), and items
+//! a few bytes beyond a KB, of which every write costs one unit too many.
 //!
-//! Only PutItem is looked at. Small requests pay one comparison. The edge of a KB matters where a key is hot, so it is looked for on
-//! sharded tables, in one of [`SAMPLED`] requests.
+//! Only PutItem is examined. Small requests cost one comparison. The KB boundary matters where a key is hot, so it is examined on sharded tables, in
+//! one of [`SAMPLED`] requests.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,7 +1,6 @@
-//! HTTP in and out: the wire's headers, limits, deadlines, draining; and the life of a request between the wire and
-//! the store.
+//! HTTP in and out: headers, limits, deadlines, draining; and the processing of a request between the wire and the store.
 //!
-//! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
+//! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is executed (`store`).
 
 mod blocking;
 mod budget;

@@ -1,4 +1,4 @@
-//! How much a client may ask for, and how long it may take.
+//! Limits on what a client may request, and on how long it may take.
 
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
-//! How much memory a request body takes while it is read.
+//! Estimates how much memory a request body takes while it is parsed.
 //!
-//! An estimate, on the safe side where bodies are dense: the text itself, the copy of it that a reader makes, and for every value an allocation
-//! with its place in a list or map. docs/limits.md has what was measured.
+//! The estimate is high where bodies are dense. It counts the text, the copy that a reader makes, and for every value one allocation with its entry
+//! in a list or map. docs/limits.md has measurements.
 
 /// What a value takes beside its text, in bytes.
 const VALUE: usize = 128;

@@ -1,6 +1,6 @@
-//! What is counted: requests, plans, physical calls, retries. The handles are made once; a request only adds to them.
+//! Metrics: requests, plans, physical calls, retries. The handles are created once; a request only adds to them.
 //!
-//! Not here: where the figures go (whoever installs a recorder of the `metrics` crate).
+//! Not here: where the figures go (the installer of a recorder of the `metrics` crate decides).
 
 use heatsink_dynamo::{Error, Fault, Operation};
 use heatsink_route::Plan;

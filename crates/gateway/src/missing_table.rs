@@ -1,7 +1,7 @@
-//! Requests on items of a table that is not there, and those on the table that depend on its layouts.
+//! Answers requests for items of a table that does not exist, and table requests that depend on its layouts.
 //!
-//! They are answered here and never sent on as they are: by the time that one arrives, the table may be there, and sharded. What else is wrong
-//! with the request is told first, as DynamoDB does, so the store is asked in a way that can have no effect.
+//! Such a request is never sent to the store unchanged: by the time it arrives, the table may exist and be sharded. DynamoDB reports other errors of
+//! the request first, so the store is sent a variant that can have no effect.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! BatchExecuteStatement, some of whose statements name a table that is not there. Each statement has its own outcome, so the others are
-//! carried out without them.
+//! Handles a BatchExecuteStatement in which some statements name a table that does not exist. Each statement has its own result, so the others are
+//! executed without them.
 
 use bytes::Bytes;
 use heatsink_control::Control;

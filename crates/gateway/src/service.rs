@@ -1,5 +1,4 @@
-//! The life of a request, from its operation and body to its answer: which tables, which layouts, which plan, which
-//! physical calls.
+//! Processes a request from its operation and body to its answer: its tables, their layouts, the plan, the physical calls.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Classifies the items of a page: by the record alone where that is enough, otherwise by a strong read of the place where they should be.
+//! Classifies the items of a page: by the record alone where that is enough, otherwise by a strongly consistent read of the expected key.
 //!
 //! Not here: what is written (`repair`).
 
@@ -19,32 +19,32 @@ use crate::item_move;
 /// The most keys of one BatchGetItem.
 const BATCH: usize = 100;
 
-/// A finding, and what a repair needs to know of it.
+/// A finding, with what a repair needs.
 pub(super) struct Found {
     pub finding: Finding,
-    /// The whole item, where it is misplaced or doubled; otherwise what was read of it.
+    /// The whole item if it is misplaced or doubled, otherwise the attributes that were read.
     pub item: Attributes,
     pub action: RepairAction,
 }
 
-/// What a repair does with an item.
+/// The repair of an item.
 pub(super) enum RepairAction {
     Nothing,
-    /// Moves it under this physical key.
+    /// Move it to this physical key.
     Move(Vec<u8>),
-    /// Deletes it, since an equal one lies under this physical key.
+    /// Delete it, because an equal item exists under this physical key.
     Delete(Vec<u8>),
-    /// Rewrites this attribute.
+    /// Rewrite this attribute.
     Rewrite(String),
-    /// Enters this bucket of its logical key.
+    /// Enter this bucket of its logical key in the directory.
     Enter(Bucket),
 }
 
-/// Looks at pages of one table.
+/// Classifies pages of one table.
 pub(super) struct Classifier<'a> {
     registry: &'a Registry,
     context: &'a TableContext,
-    /// The physical key whose bucket was asked for last, and whether it is listed. Items of one key come one after the other.
+    /// The physical key whose bucket was looked up last, and whether the directory lists it. Items of one key follow each other.
     bucket: Option<(Vec<u8>, bool)>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Classifier<'a> {
         Classifier { registry, context, bucket: None }
     }
 
-    /// What is wrong with the items of a page. Those in order are counted.
+    /// The findings of a page. Items in order are counted.
     pub async fn page(
         &mut self,
         page: &[Attributes],
@@ -107,7 +107,7 @@ impl<'a> Classifier<'a> {
         Found { finding, item: item.clone(), action }
     }
 
-    /// The spread attributes of an item that are not in the form on record. Of one that is being turned both forms are.
+    /// The spread attributes of an item that are not in the recorded form. During a migration both forms are right.
     fn index_keys(&self, item: &Attributes) -> Result<Vec<Found>, VerifyError> {
         let mut wrong = Vec::new();
         for index_value in self.context.index_values(item, true)? {
@@ -147,7 +147,7 @@ impl<'a> Classifier<'a> {
         Ok(wrong)
     }
 
-    /// An item in a bucket that the directory does not list. Of templates other code begins buckets, which are looked for.
+    /// An item in a bucket that the directory does not list. Other writers may begin buckets of templates, which Queries search for.
     async fn unlisted(&mut self, key: &[u8], item: &Attributes) -> Result<Option<Found>, VerifyError> {
         let table = &self.context.table;
         let (logical, slot) = table.decode(key);
@@ -173,7 +173,7 @@ impl<'a> Classifier<'a> {
         }))
     }
 
-    /// Parts of counters whose base fragment is not there.
+    /// Counter fragments whose base fragment does not exist.
     async fn orphans(&self, parts: Vec<(&Attributes, Vec<u8>)>) -> Result<Vec<Found>, VerifyError> {
         let based: Vec<(String, &Attributes, Vec<u8>)> = parts
             .into_iter()
@@ -199,7 +199,7 @@ impl<'a> Classifier<'a> {
             .collect())
     }
 
-    /// Which of these primary keys have an item.
+    /// Returns which of these primary keys have an item.
     async fn there(&self, keys: &[&String]) -> Result<HashSet<String>, VerifyError> {
         let read = |key: &&String| serde_json::from_str::<Json>(key).unwrap_or_default();
         let mut left: Json = keys.iter().map(read).collect();
@@ -229,10 +229,10 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    /// Holds items that lie elsewhere against their places.
+    /// Compares misplaced items with the items at their expected keys.
     async fn misplaced(&self, elsewhere: Vec<(&Attributes, Vec<u8>)>) -> Result<Vec<Found>, VerifyError> {
         let asked = elsewhere.into_iter().map(|(item, place)| async move {
-            // Whole, and as it is now: a client may have written meanwhile.
+            // The whole item in its current state: a client may have written meanwhile.
             let Some(item) = item_move::get(self.registry, self.context, item).await? else {
                 return Ok(None);
             };

@@ -1,9 +1,9 @@
-//! Verification: reads the items of a recorded table, all or those of one key, and says of each whether it lies where the record puts it. What lies
-//! elsewhere is not found by requests; repair brings it to its place where that loses nothing.
+//! Verification: reads the items of a recorded table, or those of one key, and checks that each is where the record puts it. Requests do not find a
+//! misplaced item. Repair moves it where that loses nothing.
 //!
-//! Clients go on meanwhile. Memory does not grow with the table: findings are counted, and the first of each kind are listed.
+//! Clients use the table meanwhile. Memory does not grow with the table: findings are counted, and the first of each class are listed.
 //!
-//! Each page is classified ([`classify`]), and what is misplaced is held against its place; a repair carries out its writes under a claim
+//! Each page is classified ([`classify`]), and each misplaced item is compared with the item at its expected key. A repair writes under a claim
 //! ([`Claim`]), page by page, and reads everything once more at its end.
 //!
 //! Not here: tables without a record, and tables in the middle of an adoption (`adopt`); the command line.
@@ -33,27 +33,27 @@ pub use findings::{Class, Finding, Findings, Repaired};
 use pages::Pages;
 use repair::Repair;
 
-/// How many places are asked for, or items written, at once.
+/// The number of items that are read or written concurrently.
 const AT_ONCE: usize = 8;
 
-/// How often a repair goes over the table: an item that was moved can turn out to hold an index key in another form.
+/// The most rounds of a repair: an item that was moved can turn out to hold an index key in another form.
 const ROUNDS: usize = 3;
 
-/// A verification, made ready: the table is there and on record.
+/// A prepared verification: the table exists and is recorded.
 pub struct Verification {
     registry: Registry,
     context: TableContext,
     record: Record,
-    /// The logical key it is about; `None` for the whole table.
+    /// The logical key to verify; `None` for the whole table.
     key: Option<Vec<u8>>,
-    /// How many items the table holds, as far as the store counts them.
+    /// The number of items in the table, by the store's estimate.
     there: Option<u64>,
 }
 
-/// Why a verification did not happen or did not finish.
+/// Why a verification did not start or did not finish.
 #[derive(Debug)]
 pub enum VerifyError {
-    /// It cannot be carried out as it is asked for. Nothing was read or changed.
+    /// It is not possible as requested. Nothing was read or changed.
     Usage(String),
     /// It stopped: the table's record changed, or another worker took over.
     Stopped(String),
@@ -94,7 +94,7 @@ impl From<ClaimError> for VerifyError {
 }
 
 impl Verification {
-    /// Looks whether `table` can be verified. `key` is a logical partition key, in base64 where the table's are binary.
+    /// Checks whether `table` can be verified. `key` is a logical partition key, in base64 where the table's keys are binary.
     ///
     /// # Errors
     /// [`VerifyError::Usage`] with the reason why not.
@@ -156,10 +156,10 @@ impl Verification {
         self.record.layouts.to_string()
     }
 
-    /// Reads every item and says where it lies. Changes nothing. `rate`: at most so many items a second.
+    /// Reads every item and checks its location. Changes nothing. `rate`: the maximum number of items per second.
     ///
     /// # Errors
-    /// [`VerifyError::Stopped`] where the record changed meanwhile, so that what was found says nothing.
+    /// [`VerifyError::Stopped`] where the record changed meanwhile, so that the findings are void.
     pub async fn look(&self, rate: Option<u64>, progress: &dyn Progress) -> Result<Findings, VerifyError> {
         progress.phase(Phase::Verifying, self.there);
         let mut findings = self.nothing_yet();
@@ -177,10 +177,10 @@ impl Verification {
         Ok(findings)
     }
 
-    /// Repairs what can be repaired without a loss, and reads everything again. What was repaired, and what is left.
+    /// Repairs what can be repaired without a loss, and reads everything again. Returns the repairs, and the findings that are left.
     ///
     /// # Errors
-    /// [`VerifyError::Stopped`] where the record changed, or another worker took over. Every item is whole, at its old place or at the new one.
+    /// [`VerifyError::Stopped`] where the record changed, or another worker took over. Every item is whole, at its old key or at the new one.
     pub async fn repair(
         &self,
         rate: Option<u64>,

@@ -1,5 +1,5 @@
-//! Carries out what mends a finding without a loss, under a claim, each by one transaction whose conditions hold only while the item is what was
-//! read and its place is as it was seen. Whatever a client writes meanwhile wins.
+//! Repairs findings where that loses nothing. Each repair is one transaction under a claim. Its conditions hold only while the item and its target
+//! are as they were read, so a client's write in between wins.
 
 use std::collections::HashSet;
 
@@ -14,7 +14,7 @@ use crate::index_migration;
 use crate::item::TableContext;
 use crate::item_move::{self, Moved};
 
-/// A repair under way.
+/// A repair in progress.
 pub(super) struct Repair<'a> {
     registry: &'a Registry,
     context: &'a TableContext,
@@ -22,7 +22,7 @@ pub(super) struct Repair<'a> {
     done: Repaired,
 }
 
-/// What became of one finding.
+/// The result for one finding.
 enum Outcome {
     Moved,
     Deleted,
@@ -37,12 +37,12 @@ impl<'a> Repair<'a> {
         Repair { registry, context, claim, done: Repaired::default() }
     }
 
-    /// What was done so far.
+    /// The repairs so far.
     pub fn done(&self) -> Repaired {
         self.done
     }
 
-    /// Mends the findings of a page.
+    /// Repairs the findings of a page.
     pub async fn carry_out(&mut self, found: Vec<Found>) -> Result<(), VerifyError> {
         let mut buckets = HashSet::new();
         let mut found = found;
@@ -97,7 +97,7 @@ impl<'a> Repair<'a> {
                 }
             }
             RepairAction::Enter(bucket) => {
-                // A row too many costs a read and loses nothing, so it needs no claim.
+                // A superfluous entry costs a read and loses nothing, so it needs no claim.
                 let key = context.key(item)?;
                 registry.enter_bucket(&context.table, context.table.logical(&key), *bucket).await?;
                 Outcome::Entered

@@ -1,4 +1,4 @@
-//! A gateway's own side of the fence: looks at the head of the registry, applies what changed, and says so.
+//! A gateway's side of the fence: reads the head of the registry, applies changes, and acknowledges them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What one request carries through the fence.
+//! The right of one request to send calls and to return a result.
 
 use std::fmt;
 use std::sync::Arc;

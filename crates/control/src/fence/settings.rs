@@ -1,4 +1,4 @@
-//! How a gateway takes part.
+//! The settings of a gateway's part in the fence.
 
 use heatsink_fence::Bounds;
 

@@ -1,4 +1,4 @@
-//! Rules in words, for `heatsink config check` and for faults.
+//! Rules as text, for `heatsink config check` and for error messages.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! How the readers of a rules file say where something is wrong, without knowing the file.
+//! Lets the readers of a rules file report an error and its position without access to the file.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! The `[fence]` table of a rules file: how gateways of one store agree on changes of layouts.
+//! The `[fence]` table of a rules file: how the gateways of one store agree on layout changes.
 
 use std::time::Duration;
 

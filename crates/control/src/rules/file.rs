@@ -1,6 +1,6 @@
-//! `heatsink.toml` as it stands in the file: its fields, their types, their places. What the rules mean is in `mod.rs`.
+//! `heatsink.toml` as it is written: its fields, their types, their positions. `mod.rs` says what the rules mean.
 //!
-//! Read with `toml` and serde. `toml_edit` was weighed: it keeps comments for writing back, which nothing here does.
+//! Read with `toml` and serde. `toml_edit` was considered: it keeps comments for writing back, which nothing here does.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
-//! Which of many rules can name a table and a key, without looking at all of them.
+//! Finds the rules that can match a table and a key, without testing all rules.
 //!
-//! A glob matches only what begins and ends with the texts before its first and behind its last wildcard and holds those between, and it covers
-//! only globs that do. So each rule is held by one of these texts, of which few other rules are; of those whose text fits, the globs themselves
-//! decide.
+//! A glob matches only names that begin with the text before its first wildcard, end with the text after its last one, and contain the texts between;
+//! and it covers only globs that do. So each rule is indexed by one of these texts, the one that the fewest other rules share. The globs themselves
+//! are tested only for rules whose text fits.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};

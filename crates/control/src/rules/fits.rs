@@ -1,6 +1,6 @@
-//! Whether a rule can hold for a table: its key, its sort key, its indexes.
+//! Checks whether a rule can hold for a table: its key, its sort key, its indexes.
 //!
-//! Not here: the partition key of an index as such (`index`).
+//! Not here: the partition key of an index (`index`).
 
 use heatsink_dynamo::{KeyType, TableSchema};
 use heatsink_layout::{Hash, Layout};

@@ -1,4 +1,4 @@
-//! The hash that a rule for a table which was sharded by hand names.
+//! The hash of a rule for a table that was sharded by hand.
 
 use heatsink_layout::{Digest, Hash};
 use toml::Spanned;

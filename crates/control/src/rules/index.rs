@@ -1,4 +1,4 @@
-//! Whether a rule for the partition key of a global index can hold for a table.
+//! Checks whether a rule for the partition key of a global index can hold for a table.
 
 use heatsink_dynamo::{KeyType, TableSchema};
 use heatsink_layout::OfIndex;

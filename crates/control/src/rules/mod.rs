@@ -1,7 +1,7 @@
-//! Rules: what the operator asks for. Which keys of which tables are spread, and how.
+//! Rules: which keys of which tables the operator wants spread, and how.
 //!
-//! A rule is a desired; the registry says how stored data is really laid out. Here a wish is read, checked for sense, put into
-//! words, and turned into the layouts that a given table would have.
+//! A rule says what the operator wants; the registry says how stored data is laid out. This module reads rules, checks them, displays them, and
+//! computes the layouts that a given table would have.
 
 mod display;
 mod fault;

@@ -1,4 +1,4 @@
-//! One rule as it stands in the file, made a rule: every field is there that has to be, and none that has no meaning.
+//! Converts one rule of the file to a [`Rule`]: every required field is present, and no field without a meaning.
 
 use std::ops::Range;
 

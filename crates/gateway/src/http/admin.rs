@@ -1,4 +1,4 @@
-//! What the operator's tools ask on this machine: `GET /_heatsink/partitions?table=T`, and `GET /_heatsink/metrics`.
+//! Endpoints for the operator's tools on this machine: `GET /_heatsink/partitions?table=T`, and `GET /_heatsink/metrics`.
 //!
 //! Not part of DynamoDB's protocol, and only for loopback peers.
 

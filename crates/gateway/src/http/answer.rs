@@ -1,4 +1,4 @@
-//! The body of an answer, counted from when it is there until the client has taken its last byte.
+//! The body of an answer, counted in the budget until the client has taken its last byte.
 
 use bytes::{Buf, Bytes};
 use http_body_util::Full;

@@ -1,6 +1,6 @@
 //! One connection, from its first byte to its close.
 //!
-//! Not here: what a request is answered with (`front`).
+//! Not here: the answer to a request (`front`).
 
 use std::convert::Infallible;
 use std::pin::pin;

@@ -1,6 +1,6 @@
-//! What the parts of one connection tell each other: the socket, the request under way, and who watches for a client that hangs up.
+//! The state that the parts of one connection share: the socket, the request in progress, and the detection of a client that hangs up.
 //!
-//! All of them run in one task, one after the other; the atomics only make the whole `Send`.
+//! All parts run in one task, one after the other; the atomics only make the whole `Send`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

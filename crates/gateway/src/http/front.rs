@@ -1,5 +1,5 @@
-//! One HTTP request to one HTTP answer, in DynamoDB's order of checks: host, path and method, content type, body, target,
-//! signature, then the operation itself.
+//! Answers one HTTP request, with DynamoDB's order of checks: host, path and method, content type, body, target, signature, then the operation
+//! itself.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Bodies in gzip: requests that come so, and answers to clients that take them so.
+//! gzip: compressed request bodies, and compressed answers for clients that accept them.
 //!
-//! As DynamoDB does, small answers are sent as they are, and `x-amz-crc32` is that of the bytes on the wire (seen in the SDKs, which check it
+//! As in DynamoDB, small answers are not compressed, and `x-amz-crc32` is the checksum of the bytes on the wire (seen in the SDKs, which check it
 //! before they decompress).
 
 use std::io::{Read, Write};

@@ -1,7 +1,7 @@
-//! The names under which the endpoint may be asked.
+//! The host names that the endpoint accepts.
 //!
-//! A web page can let a name of its own resolve to this machine ("DNS rebinding"); the browser then takes the endpoint for the page's own
-//! server. It still sends the page's name as `Host`, and that is refused.
+//! A web page can let its own name resolve to this machine ("DNS rebinding"), so that the browser takes the endpoint for the page's server. The
+//! browser still sends the page's name as `Host`, and the endpoint refuses it.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The HTTP/1.1 server: accepts connections, bounds them, drains them.
+//! The HTTP/1.1 server: accepts connections, limits them, drains them.
 //!
-//! Not here: what a single request is answered with (`front`), TLS.
+//! Not here: the answer to a single request (`front`), TLS.
 
 mod admin;
 mod answer;

@@ -1,4 +1,4 @@
-//! Places for so many of a kind: connections, requests in flight.
+//! Counted slots with a limit: connections, requests in flight.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! A connection's socket as hyper reads and writes it: a write waits only so long for a client that takes nothing.
+//! A connection's socket for hyper. A write fails when the client takes no bytes for too long.
 
 use std::io::{self, IoSlice};
 use std::net::Shutdown;

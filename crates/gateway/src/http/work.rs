@@ -1,7 +1,7 @@
-//! The work on a request, and what becomes of it when nobody waits for it any more: a read ends, anything else goes on to its end.
+//! The processing of a request, and what happens when its client has gone: a read is cancelled, any other operation runs to its end.
 //!
-//! What a write does in several steps (the parts of a counter's transaction, the directory's row before the item, a look before a write) is
-//! thought through for a store that fails in between, not for one that is never asked again.
+//! Writes of several steps (the parts of a counter's transaction, the directory's row before the item, a read before a write) are safe when the store
+//! fails in between. They are not designed for a caller that stops in between.
 
 use std::future::Future;
 use std::pin::Pin;

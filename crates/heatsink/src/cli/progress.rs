@@ -1,4 +1,4 @@
-//! AdoptionCheckpoint on stderr: only where that is a terminal, and never under `--output json`, so that stderr holds nothing but log lines and the
+//! Progress on stderr: only if it is a terminal, and never under `--output json`, so that stderr holds nothing but log lines and the
 //! error there.
 
 use heatsink_adopt::{Phase, Progress};
