@@ -18,17 +18,17 @@ use heatsink_layout::{DIRECTORY, TableLayouts};
 /// What the rules mean for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its requests are forwarded. Holds why each glob rule that names it leaves it alone.
+    /// Its requests are forwarded. Holds the reasons why glob rules that name the table do not apply.
     Forwarded(Vec<String>),
-    /// It is on record, and the rules agree or are silent.
+    /// It is recorded, and the rules agree or do not mention it.
     Sharded(TableLayouts),
-    /// As the first field says it is on record; the rules for these indexes wait for their adoption.
+    /// It is recorded as the first field says; the rules for these indexes wait for their adoption.
     Waiting(TableLayouts, Vec<String>),
-    /// It is on record, which holds, though some of its rules could not be put on record any more: why. Includes what waits.
+    /// It is recorded, and the record holds, though some of its rules could not be recorded any more: the reasons. Includes what waits.
     Outlived(TableLayouts, Vec<String>),
-    /// It is empty, and will be put on record when it is first used.
+    /// It is empty, and will be recorded on first use.
     Empty(TableLayouts),
-    /// Its requests would be refused: why.
+    /// Its requests would be refused: the reason.
     Refused(String),
 }
 
@@ -69,10 +69,10 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What the rules and the tables of a store have to do with each other.
+/// The rules and the tables of a store, compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Each table, with what the rules mean for it.
+    /// Each table, with the effect of the rules.
     pub tables: Vec<(String, Verdict)>,
     /// Each rule, in order, with its tables.
     pub rules: Vec<Named>,
@@ -81,9 +81,9 @@ pub struct Checked {
 /// The tables of one rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// The tables that it names and fits.
+    /// Tables that it names and can hold for.
     pub tables: Vec<String>,
-    /// The tables that it names and does not fit.
+    /// Tables that it names and cannot hold for.
     pub left_alone: Vec<String>,
 }
 
@@ -121,7 +121,7 @@ pub async fn check(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &Rules) -> R
     }
 }
 
-/// `None` for a table that is not there any more.
+/// `None` for a table that does not exist any more.
 async fn verdict(
     registry: &Registry,
     rules: &Rules,

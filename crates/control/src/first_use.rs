@@ -14,10 +14,10 @@ use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use heatsink_layout::TableLayouts;
 
-/// How often a gateway looks whether another one has finished.
+/// How often a gateway checks whether another one has finished.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Puts an empty table on record.
+/// Records an empty table.
 pub(crate) async fn begin(
     inner: &Inner,
     described: &Described,
@@ -31,7 +31,7 @@ pub(crate) async fn begin(
     if record.state == State::Pending { go_on(inner, &record).await } else { Ok(()) }
 }
 
-/// Waits for another gateway to finish what it began; goes on in its place if it does not.
+/// Waits for another gateway to finish what it began, and continues it if it does not.
 pub(crate) async fn help(inner: &Inner, record: Record) -> Result<(), Error> {
     if let State::Deleting { by } = &record.state {
         return stay(inner, &record, by).await;
@@ -50,7 +50,7 @@ pub(crate) async fn help(inner: &Inner, record: Record) -> Result<(), Error> {
     go_on(inner, &record).await
 }
 
-/// A table that is there still, and whose deleter has gone, stays.
+/// Keeps a table that still exists and whose deleting gateway has gone.
 async fn stay(inner: &Inner, record: &Record, by: &str) -> Result<(), Error> {
     if inner.goes_on(by, &record.name, record.version).await? {
         return Err(Error::unavailable(format!("Table {} is being deleted", record.name), Outcome::NotDone));
@@ -63,10 +63,10 @@ async fn stay(inner: &Inner, record: &Record, by: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Puts a table on record that a gateway made, or was about to make, when it stopped.
+/// Records a table that a gateway created, or was about to create, when it stopped.
 pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: NameEntry) -> Result<(), Error> {
     let Holder::Intent { layouts, by } = &intent.holder else { return Ok(()) };
-    // Its maker may be about to bind the name, and what is described may be the table before it.
+    // Its creator may be about to bind the name, and the description may be of the table before it.
     if let Some(by) = by
         && inner.goes_on(by, &intent.name, intent.version).await?
     {
@@ -112,7 +112,7 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
     if !empty? {
         return drop_it(inner, record).await;
     }
-    // Nobody plans while it is pending, so there is nothing to make known.
+    // No request is planned while the record is PENDING, so there is nothing to publish.
     let active = Record { state: State::Active, version: record.version + 1, ..record.clone() };
     if inner.registry.replace(record, &active).await? {
         inner.untagged.add(&record.id);
@@ -120,8 +120,8 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
     Ok(())
 }
 
-/// Takes its name from a table on record that is no more, for an empty one that no rule is for. First every gateway forgets the former
-/// table: what is planned for that one would be written to this one.
+/// Takes the name from a recorded table that does not exist any more, for an empty table without a rule. First every gateway drops the former table:
+/// requests planned for it would be written to this one.
 pub(crate) async fn release(inner: &Inner, entry: &NameEntry) -> Result<(), Error> {
     inner.changer.begin().await?;
     inner.announce(&entry.name, entry.version).await?;
@@ -131,15 +131,15 @@ pub(crate) async fn release(inner: &Inner, entry: &NameEntry) -> Result<(), Erro
     Ok(())
 }
 
-/// Takes a table off the record that is not empty any more. If its name was that of a table on record, the name goes back to that one: what
-/// was written may have been meant for it, so nobody may take the items for whole ones.
+/// Removes the record of a table that is not empty any more. If its name was that of a recorded table, the name goes back to that table: the items
+/// may have been meant for it, so no gateway may treat them as unsharded.
 async fn drop_it(inner: &Inner, record: &Record) -> Result<(), Error> {
     let before = |one: &Record| one.name == record.name && one.id != record.id && one.state != State::Gone;
     let former = inner.registry.all().await?.into_iter().filter(before).max_by_key(|one| one.created);
     let entry = inner.registry.entry(&record.name).await?;
     let removed = match (former, entry) {
         (Some(former), Some(entry)) if entry.holder == (Holder::Bound { id: record.id.clone() }) => {
-            // At once: another gateway may find the table empty still, and put it on record for good.
+            // In one step: otherwise another gateway could find the table still empty, and record it for good.
             let given_back = entry.held(Holder::Bound { id: former.id });
             inner.registry.remove_with_name(record, &entry, &given_back).await?
         }

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use heatsink_env::MonotonicInstant;
 
-/// What this gateway has begun, and what it has seen others begin.
+/// The operations that this gateway has begun, and those of others that it has seen.
 #[derive(Debug, Default)]
 pub(crate) struct InProgress {
     /// The versions of entries and records that this gateway wrote and has requests for.
     own: Arc<Mutex<Vec<u64>>>,
-    /// Since when a name has been seen with the same version.
+    /// For each name, the version last seen and since when.
     others: Mutex<HashMap<String, (u64, MonotonicInstant)>>,
 }
 
-/// Something that this gateway has begun. Over when this is dropped, however it ended.
+/// An operation that this gateway has begun. It is over when this is dropped.
 #[derive(Debug)]
 pub(crate) struct InProgressGuard {
     own: Arc<Mutex<Vec<u64>>>,
@@ -28,7 +28,7 @@ impl InProgress {
         InProgressGuard { own: Arc::clone(&self.own), version }
     }
 
-    /// Whether this gateway wrote that version, and has a request for it still.
+    /// Whether this gateway wrote that version, and its request is still in progress.
     pub fn is_own(&self, version: u64) -> bool {
         self.own.lock().unwrap_or_else(PoisonError::into_inner).contains(&version)
     }

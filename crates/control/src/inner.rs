@@ -18,7 +18,7 @@ use crate::rules::Rules;
 use crate::table_cache::TableCache;
 use crate::tags::Untagged;
 
-/// What one gateway's control knows and works with. One per gateway.
+/// The shared state of one gateway's control.
 pub(crate) struct Inner {
     pub registry: Registry,
     pub rules: Rules,
@@ -27,21 +27,21 @@ pub(crate) struct Inner {
     pub changer: Changer,
     pub in_progress: InProgress,
     pub untagged: Untagged,
-    /// Look-ups under way, by the name that was asked for.
+    /// Look-ups in progress, by the requested name.
     pub looking: Mutex<HashMap<String, Look>>,
     /// The layout of keys that no rule names.
     pub whole: Arc<Layout>,
     pub reserved_keys: ReservedKeyMonitor,
 }
 
-/// A look-up under way, which every request that needs it shares.
+/// A look-up in progress, shared by all requests that need it.
 pub(crate) type Look = Shared<BoxFuture<'static, Result<(), Error>>>;
 
 impl Inner {
-    /// Makes a change known, to this gateway too.
+    /// Publishes a change, and applies it in this gateway.
     pub async fn publish(&self, table: &str, version: u64) -> Result<Step, Error> {
         let Published { step, head, sent } = self.changer.publish(table, version).await?;
-        // Should it fail, this gateway learns of it as the others do.
+        // If this fails, this gateway learns of the change as the others do.
         if let Err(error) = self.fence.wrote(&self.registry, &self.tables, sent, head).await {
             if self.fence.settings.exclusive {
                 // Nobody else waits for this gateway's requests.
@@ -52,15 +52,15 @@ impl Inner {
         Ok(step)
     }
 
-    /// Makes a change known and waits until every gateway knows it.
+    /// Publishes a change and waits until every gateway knows it.
     pub async fn announce(&self, table: &str, version: u64) -> Result<(), Error> {
         let step = self.publish(table, version).await?;
         self.changer.wait(step).await?;
         Ok(())
     }
 
-    /// Whether the gateway `by` may still go on with what it wrote of `name` with that version. A gateway that is alive may have lost its
-    /// request: after a lease and the straggler bound nothing of it can come.
+    /// Whether the gateway `by` may still continue what it wrote for `name` with that version. A live gateway may have lost its request: after a
+    /// lease and the straggler bound nothing of it can arrive.
     pub async fn goes_on(&self, by: &str, name: &str, version: u64) -> Result<bool, Error> {
         if by == self.fence.id() {
             return Ok(self.in_progress.is_own(version));

@@ -8,10 +8,10 @@ use heatsink_env::MonotonicInstant;
 use heatsink_layout::{PhysicalKeys, Table};
 use metrics::{Counter, counter};
 
-/// One warning in the log for so long.
+/// The shortest time between two warnings in the log.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// What was seen of such keys.
+/// Counts such keys.
 pub(crate) struct ReservedKeyMonitor {
     accepted: Counter,
     refused: Counter,
@@ -30,7 +30,7 @@ impl ReservedKeyMonitor {
         }
     }
 
-    /// Looks at a client's key, and says what becomes of it if it is one of them.
+    /// Counts a client's key if it looks like a physical key, and returns what becomes of it.
     pub fn see(&self, table: &Table, key: &[u8], now: MonotonicInstant) -> Option<PhysicalKeys> {
         let taken = table.written_as_physical(key)?;
         let (counter, what) = match taken {

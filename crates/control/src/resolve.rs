@@ -18,14 +18,14 @@ use crate::tags;
 use crate::unrecorded_table;
 use heatsink_layout::{OfIndex, Table, TableLayouts, Turn};
 
-/// How often a look-up is made again because the registry changed meanwhile.
+/// How often a look-up is repeated because the registry changed meanwhile.
 const TRIES: usize = 20;
 
-/// Looks a table up and remembers its status. A table that is not there is forgotten.
+/// Looks a table up and caches its status. The status of a table that does not exist is removed.
 pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
     for _ in 0..TRIES {
         let began = inner.fence.seen();
-        // From before the first request, so that the age of what is known is never understated.
+        // Taken before the first request, so that the age of the result is never understated.
         let checked = inner.registry.env().now();
         let Some(described) = inner.registry.describe(name).await? else {
             inner.tables.remove(name);
@@ -58,7 +58,7 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
         };
         log_once(inner, name, &described.schema, &status, &warnings);
         let before = inner.tables.get(name);
-        // A gate that is about to be closed is for nobody else.
+        // A gate that is about to be closed must not be reused.
         let same = before.filter(|before| {
             before.schema.id == described.schema.id && before.version == version && !before.fresh.is_expired()
         });
@@ -75,17 +75,17 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
     ))
 }
 
-/// How a table stands, as far as that can be told without changing anything.
+/// The status of a table, as far as it follows without changing anything.
 pub(crate) enum Judgement {
-    /// So, with what an operator should know of rules that what is on record has outlived, and the version of the record.
+    /// Known. With warnings about rules that the record has outlived, and the version of the record.
     Stands(TableStatus, Vec<String>, u64),
-    /// Empty and not on record: it takes these layouts as soon as they are.
+    /// Empty and not recorded: it gets these layouts as soon as they are recorded.
     Empty(TableLayouts, Option<NameEntry>),
-    /// It is being put on record, or deleted.
+    /// It is being recorded, or deleted.
     Pending(Record),
-    /// A gateway made it, or was about to, and has not put it on record.
+    /// A gateway created it, or was about to, and has not recorded it.
     Intended(NameEntry),
-    /// Empty, without a rule, and with a name that is another table's on record.
+    /// Empty, without a rule, and with a name that another table has on record.
     Reused(NameEntry),
 }
 
@@ -102,17 +102,17 @@ pub(crate) async fn judge(
             .as_ref()
             .is_some_and(|entry| matches!(entry.holder, Holder::Bound { .. }) && entry.holder != bound)
     };
-    // The two were not read at one moment: the record, and with it the name, may have been written between them.
+    // The two were not read at the same time: the record, and its name entry, may have been written in between.
     if record.is_none() && entry.as_ref().is_some_and(|entry| entry.holder == bound) {
         record = registry.read(&schema.id).await?;
     }
-    // One that is being put on record, or deleted, is carried on with whoever has its name.
+    // A table that is being recorded or deleted is handled by its record, whoever has its name.
     let holds =
         |record: &Record| !matches!(record.state, State::Pending | State::Deleting { .. } | State::Gone);
     if record.as_ref().is_some_and(holds) && another(&entry) {
         entry = registry.entry(&schema.name).await?;
         if another(&entry) {
-            // A record comes with its name. Who took the name later is there now.
+            // A record is written together with its name entry. So the entry read now shows a later holder.
             return Err(out_of_date(&schema.name));
         }
     }
@@ -130,7 +130,7 @@ pub(crate) async fn judge(
     }
     let stands = |status| Ok(Judgement::Stands(status, Vec::new(), 0));
     if described.status == "CREATING" {
-        // Whether it will hold items (a restore, an import) is not known yet. The store answers the same.
+        // Whether it will hold items (a restore, an import) is not known yet. The store gives the same answer.
         return match (rules.desired_layout(schema), &entry) {
             (DesiredLayout::Unsharded | DesiredLayout::Unmentioned { .. }, None) => {
                 stands(TableStatus::Forward)
@@ -166,7 +166,7 @@ pub(crate) async fn judge(
         DesiredLayout::Impossible(reason) => return stands(refused(reason, true)),
     };
     let empty = registry.is_empty(&schema.name).await?;
-    // An index waits for its adoption, which looks itself.
+    // An index waits for its adoption, which reads the items itself.
     let waits = |layouts: &TableLayouts| !empty && layouts.iter().all(|one| one.index().is_some());
     if layouts.as_ref().is_some_and(|layouts| !waits(layouts))
         && let Some(problem) = tags::foreign(registry, described).await?
@@ -177,7 +177,7 @@ pub(crate) async fn judge(
         (Some(layouts), _) if empty => Ok(Judgement::Empty(layouts, entry)),
         (None, Some(_)) if empty && let Some(entry) = entry => Ok(Judgement::Reused(entry)),
         (_, Some(original)) => stands(refused(restored(schema, &original), false)),
-        // Nothing lies elsewhere than it would without the rule, which holds once the index is brought in.
+        // Every item is where it would be without the rule, which holds once the index is adopted.
         (Some(layouts), _) if layouts.iter().all(|one| one.index().is_some()) => stands(TableStatus::Forward),
         (Some(layouts), _) => {
             let message = unrecorded_table::refusal(registry, schema, &layouts).await?;
@@ -187,7 +187,7 @@ pub(crate) async fn judge(
     }
 }
 
-/// The refusal of a table that took the name of a recorded one and holds items.
+/// The error for a table that took the name of a recorded one and holds items.
 fn restored(schema: &TableSchema, original: &Record) -> String {
     let (name, old, new) = (&schema.name, &original.id, &schema.id);
     format!(
@@ -197,15 +197,15 @@ fn restored(schema: &TableSchema, original: &Record) -> String {
     )
 }
 
-/// The error of a description that shows a table which is gone.
+/// The error for a description of a table that does not exist any more.
 fn out_of_date(name: &str) -> Error {
     let message =
         format!("The store's description of table {name} is out of date: it shows a table that was deleted");
     Error::unavailable(message, Outcome::NotDone)
 }
 
-/// What a record means for a gateway with that desired. Where no rule speaks of the table, or of an index, the record alone holds. A
-/// rule for an index that is not on record yet waits for its adoption.
+/// The status of a recorded table under those rules. If no rule mentions the table, or an index, the record alone holds. A rule for an index that is
+/// not recorded yet waits for its adoption.
 fn recorded(
     registry: &str,
     rules: &Rules,
@@ -255,7 +255,7 @@ fn recorded(
     TableStatus::Refused { error: Error::unavailable(message, Outcome::NotDone), fatal: false }
 }
 
-/// Whether rules and record say the same of the table's own keys, and of every index key that both speak of.
+/// Whether rules and record agree on the table's own keys, and on every index key that both mention.
 pub fn agree(desired: &TableLayouts, recorded: &TableLayouts) -> bool {
     desired.own() == recorded.own()
         && desired.attributes().iter().all(|name| {
@@ -276,7 +276,7 @@ fn refused(message: String, fatal: bool) -> TableStatus {
     TableStatus::Refused { error: Error::validation(message), fatal }
 }
 
-/// Says once per table what an operator should know of it.
+/// Logs once per table what an operator should know of it.
 fn log_once(inner: &Inner, name: &str, schema: &TableSchema, status: &TableStatus, warnings: &[String]) {
     let before = inner.tables.get(name).filter(|known| known.schema.id == schema.id);
     let same_table = before.is_some();

@@ -11,14 +11,14 @@ use heatsink_env::MonotonicInstant;
 use heatsink_fence::{Epoch, Gate};
 use heatsink_layout::Table;
 
-/// After this long one request looks again, while the others go on with what is known.
+/// At this age one request looks the table up again, while the others use the cached status.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
-/// After this long nobody goes on with what is known. It bounds how long a gateway can miss what was done to a table without any
-/// gateway: dropped and made again, say. What gateways do they tell each other sooner (`fence`).
+/// At this age no request uses the cached status. This bounds how long a gateway can miss a change that was made without any gateway, such as a
+/// table dropped and created again. Gateways tell each other of their changes sooner (`fence`).
 pub const MAX_AGE: Duration = Duration::from_secs(10);
 
-/// When something was looked up, and whether to look again.
+/// When a table was looked up, and whether to look again.
 #[derive(Debug)]
 pub(crate) struct Freshness {
     checked: MonotonicInstant,
@@ -26,14 +26,14 @@ pub(crate) struct Freshness {
     looking: AtomicBool,
 }
 
-/// What a reader does with something of a certain freshness.
+/// What a reader does with a cached status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CacheState {
     /// Use it.
     Use,
     /// This reader, and no other, looks again.
     LookAgain,
-    /// Nobody may use it any more.
+    /// No reader may use it any more.
     Expired,
 }
 
@@ -66,27 +66,27 @@ impl Freshness {
         self.expired.load(Ordering::Acquire)
     }
 
-    /// The reader that looked again failed: another may try.
+    /// The reader that looked again failed: another one may try.
     pub fn give_up(&self) {
         self.looking.store(false, Ordering::Release);
     }
 }
 
-/// What is known of one table.
+/// The cached status of one table.
 #[derive(Debug)]
 pub(crate) struct CachedTable {
     pub schema: Arc<TableSchema>,
     pub status: TableStatus,
-    /// What the log was told of rules that the record has outlived.
+    /// The warnings that were logged about rules that the record has outlived.
     pub warnings: Vec<String>,
     pub fresh: Freshness,
-    /// The version of its record; nought where it has none.
+    /// The version of its record; zero if it has none.
     pub version: u64,
-    /// What its requests pass.
+    /// The gate of its requests.
     pub gate: Arc<Gate>,
 }
 
-/// What requests on a table get.
+/// How requests on a table are handled.
 #[derive(Clone, Debug)]
 pub(crate) enum TableStatus {
     /// Forwarded: the table has no record and no rule shards it.
@@ -96,7 +96,7 @@ pub(crate) enum TableStatus {
     /// Refused.
     Refused {
         error: Error,
-        /// The rules cannot hold as long as the record or the table is what it is: a gateway does not start with them.
+        /// The rules cannot hold as long as the record or the table is unchanged: a gateway does not start with them.
         fatal: bool,
     },
 }
@@ -111,19 +111,19 @@ impl TableStatus {
     }
 }
 
-/// The store's words for a table that is not there.
+/// The store's error for a table that does not exist.
 pub(crate) fn not_found() -> Error {
     Error::new(Code::ResourceNotFoundException, "Requested resource not found")
 }
 
-/// Every table known. Readers take no lock; writers copy.
+/// All cached tables. Readers take no lock; writers copy.
 pub(crate) struct TableCache {
     now: ArcSwap<Snapshot>,
-    /// Held by whoever changes it. Holds the gates of what is not known any more, whose requests may still be under way.
+    /// Locked by writers. Holds the gates of replaced statuses, whose requests may still be in flight.
     retired: Mutex<Vec<Arc<Gate>>>,
 }
 
-/// Every table known at one moment.
+/// The cached tables at one point in time.
 #[derive(Clone, Default)]
 pub(crate) struct Snapshot {
     by_name: HashMap<String, Arc<CachedTable>>,
@@ -134,8 +134,7 @@ impl Snapshot {
         self.by_name.get(name)
     }
 
-    /// A sharded table. Whoever holds it keeps the layouts that belong to its schema, though the name may stand for another table
-    /// by then.
+    /// A sharded table. The returned table keeps the layouts that belong to its schema, even if the name belongs to another table by then.
     pub fn sharded(&self, name: &str) -> Option<Arc<Table>> {
         match &self.get(name)?.status {
             TableStatus::Sharded(table) => Some(Arc::clone(table)),
@@ -149,7 +148,7 @@ impl TableCache {
         TableCache { now: ArcSwap::from_pointee(Snapshot::default()), retired: Mutex::default() }
     }
 
-    /// What is known now.
+    /// The cached tables now.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.now.load_full()
     }
@@ -158,8 +157,8 @@ impl TableCache {
         self.now.load().get(name).cloned()
     }
 
-    /// Remembers what a look-up found that began when `seen` was the newest epoch seen. `false`, and nothing is remembered, if a newer one
-    /// was seen since.
+    /// Caches the result of a look-up that began when `seen` was the newest epoch seen. Returns `false`, and caches nothing, if a newer one was seen
+    /// since.
     pub fn insert(&self, name: &str, known: CachedTable, began: Epoch, seen: impl Fn() -> Epoch) -> bool {
         let known = Arc::new(known);
         self.change(|tables, retired| {
@@ -184,11 +183,10 @@ impl TableCache {
         }
     }
 
-    /// Has the tables with such names looked up again before their next request, and gives the gates of all requests that may have been
-    /// planned under what was known of them.
+    /// Expires the tables with such names, and returns the gates of all requests that may have been planned under their cached status.
     pub fn forget(&self, named: impl Fn(&str) -> bool) -> Vec<Arc<Gate>> {
         self.change(|tables, retired| {
-            // Of these it is not kept which table they were for; there are few.
+            // The tables of retired gates are not kept; there are few.
             let mut gates = std::mem::take(retired);
             for (asked, known) in &tables.by_name {
                 if named(asked) || named(&known.schema.name) {
@@ -200,7 +198,7 @@ impl TableCache {
         })
     }
 
-    /// Has the table looked up again before its next request, under every name it goes by.
+    /// Expires the table under every name it has.
     pub fn expire(&self, name: &str) {
         for (asked, known) in &self.now.load().by_name {
             if asked == name || known.schema.name == name {

@@ -14,7 +14,7 @@ use crate::rules::DesiredLayout;
 use crate::table_cache::not_found;
 use heatsink_layout::TableLayouts;
 
-/// A name that is reserved for a table about to be made.
+/// A reserved name of a table about to be created.
 #[derive(Debug)]
 pub struct Intent {
     entry: NameEntry,
@@ -22,7 +22,7 @@ pub struct Intent {
     _begun: InProgressGuard,
 }
 
-/// Reserves the name of a table that a client wants to make. Nothing where no gateway could take the table for another one.
+/// Reserves the name of a table that a client wants to create. `None` if no gateway could mistake the table for another one.
 ///
 /// # Errors
 /// Retryable, when layouts cannot change now.
@@ -60,7 +60,7 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
     Ok(Some(Intent { entry, layouts, _begun: begun }))
 }
 
-/// Follows the store's answer to the request that was intended.
+/// Follows the store's answer to the CreateTable.
 pub(crate) async fn made(
     inner: &Inner,
     intent: Intent,
@@ -70,13 +70,13 @@ pub(crate) async fn made(
     match made {
         Ok(described) if !layouts.is_empty() => {
             let record = inner.registry.first_record(described, layouts, false);
-            // Where another gateway took this one for dead, the name is still this table's: the store has just said so.
+            // If another gateway took this one for dead, the name still belongs to this table: the store has just said so.
             let mut entry = Some(entry);
             while let Some(held) = entry {
                 match inner.registry.create(Some(&held), &record).await {
                     Ok(created) => {
                         if created == record {
-                            // Nobody plans for a name that is reserved, so there is nothing to make known.
+                            // No request is planned for a reserved name, so there is nothing to publish.
                             inner.untagged.add(&record.id);
                         }
                         return Ok(());
@@ -90,7 +90,7 @@ pub(crate) async fn made(
                 }
             }
         }
-        // It may be there: whoever finds it puts it on record, and need not wait for this gateway.
+        // The table may exist: a gateway that finds it records it, and need not wait for this one.
         Err(error) if error.outcome == Outcome::Unknown => {
             inner.registry.enter(Some(&entry), &entry.held(Holder::Intent { layouts, by: None })).await?;
         }
@@ -104,7 +104,7 @@ pub(crate) async fn made(
     Ok(())
 }
 
-/// A table on record that is about to be deleted.
+/// A recorded table that is about to be deleted.
 #[derive(Debug)]
 pub struct Deletion {
     before: Record,
@@ -112,8 +112,8 @@ pub struct Deletion {
     _begun: InProgressGuard,
 }
 
-/// Has every gateway keep away from a table before it is deleted: what was planned for it must not reach another table of its name.
-/// Nothing for a table that is not on record.
+/// Makes every gateway stop sending to a table before it is deleted: requests that were planned for it must not reach another table of its name.
+/// `None` for a table that is not recorded.
 ///
 /// # Errors
 /// Retryable, when layouts cannot change now.
@@ -129,7 +129,7 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
             let by = inner.fence.id().to_owned();
             Record { state: State::Deleting { by }, version: found.version + 1, ..found }
         }
-        // Another request deletes it, or one did whose gateway has stopped: this one waits as long.
+        // Another request deletes it, or did so in a gateway that has stopped: this request waits as long.
         State::Deleting { .. } => found,
         _ => return Ok(None),
     };
@@ -142,7 +142,7 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         ));
     }
     inner.announce(name, deleting.version).await?;
-    // DeleteTable knows names alone. While this waited the table may have been deleted, and another one made under its name.
+    // DeleteTable takes only names. While this waited the table may have been deleted, and another one created under its name.
     let described = inner.registry.describe(name).await?;
     if described.is_none_or(|described| described.schema.id != deleting.id) {
         return Err(not_found());
@@ -150,7 +150,7 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
     Ok(Some(Deletion { before, deleting, _begun: begun }))
 }
 
-/// Follows the store's answer to a deletion: the record says so, for as long as descriptions may still show the table.
+/// Follows the store's answer to a deletion. The record says GONE while descriptions may still show the table.
 pub(crate) async fn deleted(
     inner: &Inner,
     deletion: Deletion,
@@ -159,7 +159,7 @@ pub(crate) async fn deleted(
     let Deletion { before, deleting, _begun } = deletion;
     let version = deleting.version + 1;
     match done {
-        // It may be gone, or go yet. Whoever finds it there takes it for a table that stayed.
+        // The table may be gone, or be deleted later. A gateway that finds it treats it as one that was not deleted.
         Err(error) if error.outcome == Outcome::Unknown => return Ok(()),
         Err(error) if error.code != Code::ResourceNotFoundException => {
             inner.registry.replace(&deleting, &Record { version, ..before }).await?;
@@ -168,7 +168,7 @@ pub(crate) async fn deleted(
         _ => {
             let gone = Record { state: State::Gone, version, ..before };
             if !inner.registry.replace(&deleting, &gone).await? {
-                // Somebody took this gateway for dead, and the table for one that stays.
+                // Another gateway took this one for dead, and kept the table.
                 return inner.announce(&deleting.name, version).await;
             }
             if let Some(entry) = inner.registry.entry(&gone.name).await?

@@ -13,10 +13,10 @@ use serde_json::json;
 
 use crate::registry::Registry;
 
-/// How many items are looked at.
+/// The number of items that are read.
 const LOOKED_AT: u32 = 100;
 
-/// Why the table is refused, and what to do.
+/// The reason why the table is refused, and what to do.
 ///
 /// # Errors
 /// The store's.
@@ -41,7 +41,7 @@ pub(crate) async fn refusal(
     })
 }
 
-/// A key among the first items that is written like a shard.
+/// A key among the first items that looks like a shard.
 async fn like_a_shard(
     registry: &Registry,
     schema: &TableSchema,

@@ -14,18 +14,18 @@ use super::settings::Fencing;
 use crate::registry::Registry;
 use crate::table_cache::TableCache;
 
-/// How long requests may go on that were planned under what has changed. After that their results are lost to their clients.
+/// How long requests may go on that were planned under a layout that has changed. After that their clients do not get the results.
 const DRAIN: Duration = Duration::from_secs(1);
-/// How often it is looked whether they are done.
+/// How often the gateway checks whether those requests are done.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
-/// For so long after a change the head is looked at more often: another step may follow.
+/// For this long after a change the head is read more often: another step may follow.
 const BUSY: Duration = Duration::from_secs(10);
 /// How many times more often.
 const BUSIER: u32 = 10;
-/// How many looks at the head a request waits for.
+/// How many reads of the head a request waits for.
 const LOOKS: usize = 4;
 
-/// Until when this gateway may send, as every request reads it.
+/// The end of this gateway's lease, as every request reads it.
 pub(crate) struct Lease {
     env: Arc<dyn Env>,
     until: AtomicU64,
@@ -45,28 +45,28 @@ impl Lease {
     }
 }
 
-/// A gateway's own side.
+/// A gateway's side of the fence.
 pub(crate) struct Fence {
     pub settings: Fencing,
     id: String,
     lease: Arc<Lease>,
     member: Mutex<Member>,
-    /// The newest epoch that was seen. A look-up that began before it was seen is made again.
+    /// The newest epoch seen. A look-up that began before this epoch was seen is repeated.
     seen: AtomicU64,
-    /// What requests pass that are forwarded because there is no registry.
+    /// The gate of requests that are forwarded because there is no registry.
     unsharded: Arc<Gate>,
-    /// One look at the head at a time.
+    /// Serializes reads of the head.
     looking: AsyncMutex<Looked>,
     liveness: AsyncMutex<(Liveness, Option<MonotonicInstant>)>,
 }
 
-/// What the last looks left behind.
+/// The state that the last reads of the head left behind.
 #[derive(Default)]
 struct Looked {
     /// When a change was last seen.
     busy: Option<MonotonicInstant>,
     beaten: Option<MonotonicInstant>,
-    /// From then on nothing can take effect any more that was acknowledged as unclean.
+    /// From this time on no request can take effect that was acknowledged as unclean.
     unclean: MonotonicInstant,
 }
 
@@ -93,12 +93,12 @@ impl Fence {
         &self.lease
     }
 
-    /// The id that it is registered under.
+    /// The id under which it is registered.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What requests pass that are forwarded because there is no registry.
+    /// The gate of requests that are forwarded because there is no registry.
     pub fn unsharded(&self) -> &Arc<Gate> {
         &self.unsharded
     }
@@ -113,15 +113,15 @@ impl Fence {
         self.seen.load(Ordering::SeqCst)
     }
 
-    /// Has a lease when it returns: the one that runs, or a new one.
+    /// Returns with a lease: the current one, or a new one.
     ///
     /// # Errors
-    /// Retryable, when the registry cannot be asked.
+    /// Retryable, when the registry cannot be reached.
     pub async fn ensure(&self, registry: &Registry, tables: &TableCache) -> Result<(), Error> {
         if !self.lease.is_over(self.lease.now()) {
             return Ok(());
         }
-        // Whoever was asleep catches up first, then shows a sign of life, or registers again; the look after that gives a lease.
+        // A gateway that was suspended first applies all changes, then sends a heartbeat or registers again; the next read gives a lease.
         for _ in 0..LOOKS {
             self.look(registry, tables).await?;
             if !self.lease.is_over(self.lease.now()) {
@@ -134,10 +134,10 @@ impl Fence {
         ))
     }
 
-    /// Looks at the head, applies what changed, and acknowledges it.
+    /// Reads the head, applies changes, and acknowledges them.
     ///
     /// # Errors
-    /// Those of the store; a registry that was there and is not.
+    /// The store's; a registry that existed and does not any more.
     pub async fn look(&self, registry: &Registry, tables: &TableCache) -> Result<(), Error> {
         let mut looked = self.looking.lock().await;
         let mut sent = self.lease.now();
@@ -145,7 +145,7 @@ impl Fence {
         if head.is_some() {
             if self.member().is_watching() {
                 self.change(Member::found_registry);
-                // Nothing was planned under a record yet, but what was planned under none is not to be sent any more.
+                // Nothing was planned under a record yet, but requests that were planned without a registry must not be sent any more.
                 self.shut(&mut looked, vec![Arc::clone(&self.unsharded)]).await;
             }
             if self.member().is_unregistered() {
@@ -157,8 +157,8 @@ impl Fence {
         self.follow(registry, tables, &mut looked, sent, head).await
     }
 
-    /// Applies and acknowledges a change that this gateway has made itself: the head that it has written at or after `sent` is as good as one
-    /// that it read then.
+    /// Applies and acknowledges a change that this gateway has made itself. The head that it has written at or after `sent` is as good as one that
+    /// it read then.
     ///
     /// # Errors
     /// As [`look`](Self::look).
@@ -175,13 +175,13 @@ impl Fence {
             return self.look(registry, tables).await;
         }
         if head.head.epoch <= self.seen() {
-            // A look has shown it, or a later one, already.
+            // A read has shown this head already, or a later one.
             return Ok(());
         }
         self.follow(registry, tables, &mut looked, sent, Some(head)).await
     }
 
-    /// Applies what a head shows that was read at or after `sent`, and acknowledges it.
+    /// Applies the changes of a head that was read at or after `sent`, and acknowledges them.
     async fn follow(
         &self,
         registry: &Registry,
@@ -227,11 +227,11 @@ impl Fence {
         Ok(())
     }
 
-    /// Lets requests that passed these gates finish for a while, and closes the gates.
+    /// Gives the requests inside these gates some time to finish, and closes the gates.
     async fn shut(&self, looked: &mut Looked, gates: Vec<Arc<Gate>>) {
         let env = &self.lease.env;
         let straggler = self.settings.bounds.straggler;
-        // Nobody else waits for an exclusive gateway's late calls, so it waits for them itself.
+        // Nobody else waits for an exclusive gateway's late calls, so the gateway waits itself.
         let patience = if self.settings.exclusive { straggler } else { DRAIN };
         let begun = env.now();
         while gates.iter().any(|gate| !gate.is_empty()) && env.now().since(begun) < patience {
@@ -258,7 +258,7 @@ impl Fence {
         looked.busy = Some(self.lease.now());
         self.shut(looked, gates).await;
         self.change(|member| member.applied(sent, epoch));
-        // Should it fail, the next look writes it.
+        // If it fails, the next read of the head writes it.
         if let Err(error) = self.beat(registry, looked).await {
             looked.beaten = None;
             tracing::debug!("a change could not be acknowledged: {error}");
@@ -300,7 +300,7 @@ impl Fence {
         Ok(())
     }
 
-    /// Takes gateways off the list that have died: each would be waited for at the next change. Looks at most once a lease.
+    /// Removes dead gateways from the list, because every change would wait for each. Runs at most once per lease.
     ///
     /// # Errors
     /// Those of the store.
@@ -322,7 +322,7 @@ impl Fence {
         Ok(())
     }
 
-    /// Takes the gateway off the list, if nothing of it can take effect any more.
+    /// Removes this gateway's registration, if none of its requests can take effect any more.
     pub async fn leave(&self, registry: &Registry, tables: &TableCache) {
         let looked = self.looking.lock().await;
         let now = self.lease.now();

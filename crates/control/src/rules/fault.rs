@@ -4,5 +4,5 @@ use std::ops::Range;
 
 use super::RulesError;
 
-/// Makes a fault of a place and what is wrong there.
+/// Creates an error from a position and a message.
 pub(super) type Fault<'a> = &'a dyn Fn(Range<usize>, String) -> RulesError;

@@ -7,7 +7,7 @@ use super::RulesError;
 use super::fault::Fault;
 use super::file::{HashName, HexDigits};
 
-/// The hash of that name, of so many digits.
+/// The hash of that name, with so many digits.
 pub(super) fn of(
     name: HashName,
     digits: Option<Spanned<HexDigits>>,

@@ -5,7 +5,7 @@ use heatsink_layout::OfIndex;
 
 use super::{Rule, Spread};
 
-/// The index that a rule is for, in a table that it fits.
+/// The index of a rule, in a table that it can hold for.
 pub(super) fn of(rule: &Rule, schema: &TableSchema) -> Option<OfIndex> {
     let Spread::Sharded { .. } = rule.spread else { return None };
     let index = schema.index(rule.index.as_ref()?)?;
