@@ -17,12 +17,12 @@ pub struct Liveness {
 struct Sign {
     beat: u64,
     seen: MonotonicInstant,
-    /// How long after it the gateway can still have an effect.
+    /// How long after its heartbeat the gateway can still have an effect.
     silence: Duration,
 }
 
 impl Liveness {
-    /// Takes in a list that had been read at `now`.
+    /// Adds a list of registrations that had been read at `now`.
     pub fn listed(&mut self, now: MonotonicInstant, list: &[Registration]) {
         self.last.retain(|gateway, _| list.iter().any(|one| one.gateway == *gateway));
         for one in list {
@@ -34,8 +34,8 @@ impl Liveness {
         }
     }
 
-    /// The registrations that have not changed for so long that their gateways are dead, each with the beat that it must still have
-    /// when it is removed.
+    /// Gateways that are dead, because their registrations have not changed for too long. Each with the heartbeat that its registration must still
+    /// have when it is removed.
     pub fn silent(&self, now: MonotonicInstant) -> impl Iterator<Item = (&str, u64)> {
         let silent = self.last.iter().filter(move |(_, sign)| now.since(sign.seen) > sign.silence);
         silent.map(|(gateway, sign)| (gateway.as_str(), sign.beat))

@@ -10,27 +10,27 @@ use crate::{Bounds, Epoch, Liveness};
 /// A gateway as the registry lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Registration {
-    /// Its id: drawn anew by each process.
+    /// Its id: random, and new in each process.
     pub gateway: String,
-    /// Grows with each sign of life.
+    /// Grows with each heartbeat.
     pub beat: u64,
     /// The epoch that it has acknowledged.
     pub epoch: Epoch,
-    /// How long after that acknowledgement was written calls that it covers may still take effect.
+    /// How long after that acknowledgement calls that it covers may still take effect.
     pub unclean: Duration,
     /// The bounds that the gateway keeps.
     pub bounds: Bounds,
 }
 
-/// One publication, and who has yet to acknowledge it.
+/// One publication, and the gateways that have yet to acknowledge it.
 ///
-/// The gateways are listed after the publication. One that registers later reads the head after that, and so knows of it.
+/// The gateways are listed after the publication. A gateway that registers later reads the head after that, and so knows of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     epoch: Epoch,
-    /// When the publication had been answered.
+    /// When the publication was answered.
     published: MonotonicInstant,
-    /// Those of the first list; nothing before it.
+    /// The gateways of the first list; `None` before it.
     waits: Option<BTreeMap<String, Waiting>>,
     liveness: Liveness,
     clean: bool,
@@ -38,27 +38,27 @@ pub struct Step {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Waiting {
-    /// From then on nothing of it can take effect that was planned before.
+    /// From this time on no call of the gateway can take effect that was planned before.
     until: MonotonicInstant,
     acknowledged: bool,
 }
 
-/// What is waited for.
+/// The result of an observation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// Nothing: what was planned before the publication is over.
+    /// The wait is over: nothing that was planned before the publication can take effect.
     Over,
-    /// Look again, at the latest at that moment.
+    /// Look again, at the latest at this time.
     Until(MonotonicInstant),
 }
 
 impl Step {
-    /// A step whose publication of `epoch` had been answered at `published`.
+    /// A step whose publication of `epoch` was answered at `published`.
     pub fn new(epoch: Epoch, published: MonotonicInstant) -> Self {
         Step { epoch, published, waits: None, liveness: Liveness::default(), clean: true }
     }
 
-    /// Takes in a list of the gateways that had been read at `now`, after the publication.
+    /// Adds a list of the gateways that was read at `now`, after the publication.
     pub fn listed(&mut self, now: MonotonicInstant, list: &[Registration]) -> Wait {
         let (epoch, published) = (self.epoch, self.published);
         let first = || {
@@ -70,7 +70,7 @@ impl Step {
         };
         self.liveness.listed(now, list);
         let waits = self.waits.get_or_insert_with(first);
-        // One that is gone left with nothing on its way, or was silent for so long that nothing of it can be.
+        // A gateway that is not listed any more has left with no calls in flight, or was silent for long enough.
         waits.retain(|gateway, waiting| {
             waiting.acknowledged || list.iter().any(|one| one.gateway == *gateway)
         });
@@ -96,7 +96,7 @@ impl Step {
         self.clean
     }
 
-    /// The gateways that have not acknowledged yet, with how long they may be waited for at most.
+    /// The gateways that have not acknowledged yet, each with the longest time to wait for it.
     pub fn missing(&self, now: MonotonicInstant) -> impl Iterator<Item = (&str, Duration)> {
         let waits = self.waits.iter().flatten();
         waits

@@ -5,24 +5,24 @@ use std::pin::pin;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// From this many bytes on, work on them may take a few milliseconds: the slowest pass over a body, the wire check, takes about 6 ms for a
-/// megabyte where nothing is optimised, and 1 ms otherwise.
+/// From this many bytes on, work may take a few milliseconds: the slowest pass over a body, the wire check, takes about 6 ms for a megabyte in
+/// unoptimised builds, and 1 ms otherwise.
 const BLOCKING: usize = 512 * 1024;
 
-/// Whether work on so many bytes may take long.
+/// Whether work on so many bytes may block for long.
 pub(crate) fn blocks(bytes: usize) -> bool {
     bytes >= BLOCKING
 }
 
-/// Does work on so many bytes. Where they are many, other tasks of this worker go on meanwhile on another one. A runtime of one thread has no
-/// other, and neither has a caller without a runtime.
+/// Does work on so many bytes. For large work, other tasks of this worker continue on another worker. A runtime of one thread has no other worker,
+/// and neither has a caller without a runtime.
 pub(crate) fn run<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let movable =
         || Handle::try_current().is_ok_and(|handle| handle.runtime_flavor() == RuntimeFlavor::MultiThread);
     if blocks(bytes) && movable() { tokio::task::block_in_place(work) } else { work() }
 }
 
-/// Awaits what works on so many bytes, each of its turns as [`run`] work.
+/// Awaits work on so many bytes, with each poll as in [`run`].
 pub(crate) async fn run_future<T>(bytes: usize, work: impl Future<Output = T>) -> T {
     if !blocks(bytes) {
         return work.await;

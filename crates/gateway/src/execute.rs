@@ -21,36 +21,36 @@ use crate::limits::Cost;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
 
-/// The mean of the first pause before a throttled shard is asked again; it doubles with each further one. A partition
-/// refills in a second, and half the shards' share of it is soon there.
+/// The mean of the first pause before a throttled shard is retried; it doubles with each further retry. A partition refills within a second, and
+/// half of a shard's share is available soon.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest mean pause.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
-/// How often a write is sent again that met another one's transaction: two seconds and a half, on average.
+/// How often a write is retried that conflicted with a transaction: two and a half seconds, on average.
 const CONFLICTS: u32 = 10;
 
-/// Carries out the calls of one plan.
+/// Executes the calls of one plan.
 pub(crate) struct Executor<'a> {
     pub(crate) store: &'a dyn Store,
     pub(crate) pass: &'a Pass,
     pub(crate) env: &'a dyn Env,
     pub(crate) metrics: &'a Metrics,
-    /// No retry begins after it.
+    /// No retry begins after this time.
     pub(crate) deadline: MonotonicInstant,
     pub(crate) cost: Cost,
-    /// A worker rewrites items of the request's tables in transactions. A write of a client that meets one is refused, which no client
-    /// expects that sends no transactions: it is sent again.
+    /// A worker rewrites items of the request's tables in transactions. A client's write that conflicts with one is refused. A client that sends no
+    /// transactions does not expect that, so the write is retried.
     pub(crate) beside_worker: bool,
 }
 
 impl Executor<'_> {
-    /// Carries a plan out.
+    /// Executes a plan.
     pub(crate) async fn run(self, plan: Plan, share: Share) -> Result<Answer, Error> {
         let unread = AtomicUsize::new(0);
         let mut execution = Execution { executor: self, spent: Spent::new(share), unread: &unread };
         let answer = {
             let mut running = plan.run(&mut execution);
-            // What a round has read is what the plan works on next.
+            // The answers of a round are what the plan processes next.
             poll_fn(|cx| blocking::run(unread.swap(0, Ordering::Relaxed), || running.as_mut().poll(cx))).await
         };
         let metrics = execution.executor.metrics;
@@ -61,8 +61,7 @@ impl Executor<'_> {
         answer
     }
 
-    /// Counts a round's calls against what a request may cost. At least `bodies` bytes of bodies are to be sent in this round and those
-    /// behind it.
+    /// Counts a round's calls against the cost limit of a request. At least `bodies` bytes of bodies are sent in this round and later ones.
     fn bound(&self, calls: &[PhysicalCall], bodies: usize, spent: &mut Spent) -> Result<(), Error> {
         spent.calls += calls.len();
         if spent.calls > self.cost.calls {
@@ -77,7 +76,7 @@ impl Executor<'_> {
         Ok(())
     }
 
-    /// Room for a round's calls and the answers that are expected to them. What may have written already does not wait.
+    /// Room for a round's calls and their expected answers. Calls of a request that may have written already do not wait.
     async fn room(&self, calls: &[PhysicalCall], expected: usize, spent: &mut Spent) -> Result<Room, Error> {
         let stage = if spent.begun { Stage::GoesOn } else { Stage::Begins };
         let written = spent.written;
@@ -108,7 +107,7 @@ impl Executor<'_> {
                         || conflicts > 0 && met_transaction(call.operation, &error) =>
                 {
                     conflicts = conflicts.saturating_sub(u32::from(!throttled(&error)));
-                    // Anywhere between nothing and twice the mean, so that shards throttled together do not return together.
+                    // Anywhere between zero and twice the mean, so that shards throttled together are not retried together.
                     let pause = Duration::from_nanos(self.env.random() % (2 * nanos(mean)));
                     if self.env.now() + pause > self.deadline {
                         return Err(error);
@@ -123,7 +122,7 @@ impl Executor<'_> {
     }
 }
 
-/// Sends one physical call, if the request's pass allows it, and takes note whether it was answered.
+/// Sends one physical call, if the request's pass allows it, and reports whether it was answered.
 pub(crate) async fn send(
     store: &dyn Store,
     pass: &Pass,
@@ -136,11 +135,11 @@ pub(crate) async fn send(
     answer
 }
 
-/// A plan under way.
+/// A plan in execution.
 struct Execution<'a> {
     executor: Executor<'a>,
     spent: Spent,
-    /// Bytes of answers that the plan has yet to work on.
+    /// Bytes of answers that the plan has yet to process.
     unread: &'a AtomicUsize,
 }
 
@@ -190,16 +189,16 @@ impl Execution<'_> {
     }
 }
 
-/// What a request has cost so far.
+/// The cost of a request so far.
 struct Spent {
     calls: usize,
     /// Bytes of calls.
     bodies: usize,
     /// Bytes of calls and answers.
     bytes: usize,
-    /// Whether a round has been asked for.
+    /// Whether a round has been executed.
     begun: bool,
-    /// Whether one had a call that may write.
+    /// Whether a round had a call that may write.
     written: bool,
     share: Share,
 }
@@ -210,17 +209,17 @@ impl Spent {
     }
 }
 
-/// What is held for a round; nothing where it is small.
+/// The bytes held for a round; none if the round is small.
 #[derive(Default)]
 struct Room {
     /// For the calls, until the round is over.
     _bodies: Option<Held>,
-    /// For answers that have not come yet.
+    /// For answers that have not arrived yet.
     answers: Option<Held>,
 }
 
 impl Room {
-    /// Counts an answer. A large one is counted until the plan lets go of it.
+    /// Counts an answer. A large answer is counted until the plan drops it.
     fn take_in(&mut self, answer: Result<Bytes, Error>, spent: &mut Spent) -> Result<Bytes, Error> {
         let answer = answer?;
         spent.bytes += answer.len();
@@ -235,7 +234,7 @@ impl Room {
     }
 }
 
-/// Only reads come here: a write is one call, or a few that look for its items.
+/// Only reads get here: a write is one call, or a few that locate its items.
 fn too_many_calls(most: usize) -> Error {
     Error::validation(format!(
         "The request needs more than {most} reads of the store, for the shards that the rules of its table spread its keys over. Ask for \
@@ -243,7 +242,7 @@ fn too_many_calls(most: usize) -> Error {
     ))
 }
 
-/// Not retryable: the next time it is the same.
+/// Not retryable: a retry would fail in the same way.
 fn too_large_bodies(most: usize) -> Error {
     Error::validation(format!(
         "The request's expressions and their values go to every shard of its key, which would take more than {} MB. Use smaller values, or \
@@ -252,7 +251,7 @@ fn too_large_bodies(most: usize) -> Error {
     ))
 }
 
-/// Retryable: by then the sizes of the items are learned, and less is asked for at once.
+/// Retryable: by then the item sizes are learned, and rounds are smaller.
 fn too_large(most: usize) -> Error {
     Error::unavailable(
         format!(
@@ -274,7 +273,7 @@ fn throttled(error: &Error) -> bool {
     )
 }
 
-/// Whether a write of one item was refused, and nothing of it done, because of a transaction that has the item.
+/// Whether a write of one item was refused, and had no effect, because a transaction has the item.
 fn met_transaction(operation: Operation, error: &Error) -> bool {
     let of_one_item = matches!(
         operation,
@@ -330,7 +329,7 @@ mod tests {
         }
     }
 
-    /// A plan of a test: rounds of calls that are like one another, whose answers are all kept and given in a row.
+    /// A test plan: rounds of similar calls, whose answers are kept and returned in a row.
     struct Rounds {
         operation: Operation,
         bodies: Vec<Bytes>,
@@ -485,7 +484,7 @@ mod tests {
     /// The body of a large call.
     const LARGE: usize = 2 << 20;
 
-    /// One large call after the other, with another request holding so much of a budget of 16 MB.
+    /// One large call after the other, while another request holds this much of a budget of 16 MB.
     fn run_beside(held: usize, operation: Operation, rounds: usize) -> (Result<Bytes, Error>, usize) {
         let env = HastyEnv(ManualEnv::seeded(3));
         let limits = Limits { memory: 16 << 20, ..Limits::default() };
@@ -511,7 +510,7 @@ mod tests {
             let error = answer.unwrap_err();
             assert_eq!((error.code, error.outcome, calls), (Code::ThrottlingException, Outcome::NotDone, 0));
         }
-        // Each of its rounds takes 4 MB while it lasts, and 2 MB after it.
+        // Each of its rounds takes 4 MB in progress, and 2 MB afterwards.
         let (answer, calls) = run_beside(8 << 20, Operation::Query, 4);
         assert_eq!((answer.unwrap_err().code, calls), (Code::ThrottlingException, 3));
         let (answer, calls) = run_beside(8 << 20, Operation::BatchWriteItem, 4);

@@ -15,19 +15,19 @@ use heatsink_dynamo::{Operation, json};
 use heatsink_env::MonotonicInstant;
 use metrics::{Counter, counter};
 
-/// From here on, in bytes, an item is worth a warning: one write of it takes a tenth of a partition's second.
+/// The smallest size, in bytes, of a large item: one write of it uses a tenth of a partition's second.
 const LARGE: usize = 100 * 1024;
-/// From here on it is likely to be refused soon.
+/// The smallest size of an item that will probably be refused soon.
 const NEARLY_REFUSED: usize = MAX_ITEM / 10 * 9;
-/// What a write unit pays for, in bytes.
+/// The bytes of one write unit.
 const UNIT: usize = 1024;
-/// So many bytes beyond a unit are few: a shorter attribute name saves them.
+/// The most bytes beyond a unit that count as few: a shorter attribute name would save them.
 const FEW: usize = 32;
-/// What a shard's suffix may add: `#~999`.
+/// The longest shard suffix: `#~999`.
 const SUFFIX: usize = 5;
-/// Of so many requests that could lie at the edge of a unit, one is weighed.
+/// One in this many requests that could be at a unit boundary is measured.
 const SAMPLED: u32 = 16;
-/// One warning in the log for so long.
+/// The shortest time between two warnings in the log.
 const QUIET: Duration = Duration::from_secs(60);
 
 /// Counts such items, and warns of one of each kind a minute.
@@ -40,12 +40,12 @@ pub(crate) struct ItemSizeMonitor {
     warned_edge: Warned,
 }
 
-/// When the last warning was.
+/// The time of the last warning.
 #[derive(Default)]
 struct Warned(Mutex<Option<MonotonicInstant>>);
 
 impl Warned {
-    /// Whether another one is due, which is then taken as given.
+    /// Whether another warning is due. If so, it counts as given.
     fn again(&self, now: MonotonicInstant) -> bool {
         let Ok(mut last) = self.0.lock() else { return false };
         let due = last.is_none_or(|last| now.since(last) >= QUIET);
@@ -69,7 +69,7 @@ impl ItemSizeMonitor {
         }
     }
 
-    /// Looks at a request. `sharded` says whether its table is.
+    /// Examines a request. `sharded`: whether its table is sharded.
     pub(crate) fn see(&self, operation: Operation, body: &Bytes, sharded: bool, now: MonotonicInstant) {
         if operation != Operation::PutItem || body.len() < UNIT {
             return;

@@ -3,12 +3,12 @@
 //! The estimate is high where bodies are dense. It counts the text, the copy that a reader makes, and for every value one allocation with its entry
 //! in a list or map. docs/limits.md has measurements.
 
-/// What a value takes beside its text, in bytes.
+/// The memory of a value beside its text, in bytes.
 const VALUE: usize = 128;
 
-/// The bytes that a body takes in memory while somebody reads it. Costs a fast pass over it.
+/// The bytes that a body takes in memory while it is parsed. Costs a fast pass over it.
 pub(crate) fn memory_estimate(body: &[u8]) -> usize {
-    // Every typed value stands in braces: {"N":"1"}.
+    // Every typed value is in braces: {"N":"1"}.
     let values = memchr::memchr_iter(b'{', body).count();
     body.len().saturating_mul(2).saturating_add(values.saturating_mul(VALUE))
 }

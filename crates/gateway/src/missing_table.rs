@@ -10,7 +10,7 @@ use heatsink_control::NOBODY;
 use heatsink_dynamo::{Code, Error, Operation, Outcome, json, wire};
 use heatsink_store::Store;
 
-/// How the request is refused.
+/// The error for the request.
 pub(crate) async fn refusal(store: &dyn Store, operation: Operation, body: &Bytes) -> Error {
     if let Err(error) = wire::check(operation, body) {
         return error;
@@ -20,13 +20,12 @@ pub(crate) async fn refusal(store: &dyn Store, operation: Operation, body: &Byte
     let Some(asked) = asked else { return not_found() };
     match store.call(operation, asked).await {
         Err(error) if error.outcome == Outcome::NotDone => of_its_table(error, body),
-        // The table appeared this very moment, or the store is out of order: nothing is known of a write, for its table is nobody's.
+        // A read succeeded because the table has just appeared, or the store is failing. Writes name a table that cannot exist, so nothing was written.
         _ => Error::unavailable("The table was not there when the request came", Outcome::NotDone),
     }
 }
 
-/// How the stream of a table is refused that was sharded and is gone. Its layouts went with it, so its records cannot be shown under logical
-/// keys.
+/// The error for the stream of a sharded table that was deleted. Its layouts are gone too, so its records cannot be shown under logical keys.
 pub(crate) fn stream(name: &str) -> Error {
     let message = format!(
         "Table {name} was sharded and is deleted: its stream cannot be read through Heatsink any more"
@@ -34,7 +33,7 @@ pub(crate) fn stream(name: &str) -> Error {
     Error::new(Code::ResourceNotFoundException, message)
 }
 
-/// An error that names the table which the request names.
+/// An error that names the request's table.
 fn of_its_table(error: Error, body: &[u8]) -> Error {
     match (&error.message, table_name(body)) {
         (Some(message), Some(name)) if message.contains(NOBODY) => {
@@ -54,7 +53,7 @@ fn names_nothing(body: &[u8]) -> bool {
     table_name(body).is_some_and(|name| name.len() < 3)
 }
 
-/// The request with another table's name, where it names one table.
+/// The request with another table name, if it names one table.
 fn renamed(body: &Bytes) -> Option<Bytes> {
     let name = json::member(body, "TableName").ok().flatten()?;
     let begin = name.as_ptr() as usize - body.as_ptr() as usize;

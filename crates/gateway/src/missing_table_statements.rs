@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 
 /// A batch, and which of its statements are left out.
 pub(crate) struct Split {
-    /// What is carried out; `None` where nothing is left.
+    /// The batch to execute; `None` if no statement is left.
     pub rest: Option<Bytes>,
     absent: Vec<bool>,
 }
@@ -22,7 +22,7 @@ struct Statement {
     text: String,
 }
 
-/// Splits a batch; `None` if no statement, or one that cannot be read, names a table that is not there.
+/// Splits a batch; `None` if no statement names a missing table, or one cannot be parsed.
 ///
 /// # Errors
 /// Those of [`Control::resolve`].
@@ -59,10 +59,10 @@ pub(crate) async fn split(control: &Control, body: &[u8]) -> Result<Option<Split
 }
 
 impl Split {
-    /// The answer to the whole batch, of the answer to what was carried out.
+    /// The answer to the whole batch, from the answer to the executed part.
     ///
     /// # Errors
-    /// `InternalServerError` when that answer is none to a batch.
+    /// `InternalServerError` when that answer is not one to a batch.
     pub fn merged(&self, answer: Option<&Bytes>) -> Result<Bytes, Error> {
         let unreadable = || Error::internal("The store's answer to BatchExecuteStatement cannot be read");
         let mut answer: Json = match answer {

@@ -20,7 +20,7 @@ use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
 use crate::{missing_table, missing_table_statements};
 
-/// Takes requests as clients send them and answers as one logical DynamoDB.
+/// Takes requests from clients and answers like one logical DynamoDB.
 pub struct Service {
     store: Arc<dyn Store>,
     control: Control,
@@ -35,10 +35,10 @@ pub struct Service {
     recorded: Option<Recorded>,
 }
 
-/// What the metrics count, in Prometheus' text format.
+/// Renders the metrics in Prometheus' text format.
 pub type Recorded = Box<dyn Fn() -> String + Send + Sync>;
 
-/// Tells the partitions of a table as JSON; nothing for a table that is not known.
+/// Renders the partitions of a table as JSON; `None` for an unknown table.
 pub type Partitions = Box<dyn Fn(&str) -> Option<serde_json::Value> + Send + Sync>;
 
 impl Service {

@@ -10,15 +10,15 @@ use std::task::{Context, Poll};
 use metrics::Counter;
 use tokio::runtime::Handle;
 
-/// What becomes of work that nobody waits for, and what counts that.
+/// What happens to work whose client has gone, and the gauge that counts it.
 pub(super) enum Alone {
-    /// It ends where it stands.
+    /// It is cancelled.
     Ends(Counter),
-    /// It goes on, in a task of its own.
+    /// It continues in a task of its own.
     GoesOn(Counter),
 }
 
-/// Work that is under way.
+/// Work in progress.
 pub(super) struct Work<F: Future + Send + 'static> {
     work: Option<Pin<Box<F>>>,
     begun: bool,
