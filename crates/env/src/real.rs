@@ -1,4 +1,4 @@
-//! The machine's own clock and randomness. The only file in Heatsink that may touch them.
+//! The machine's own clock and randomness. The only file in Heatsink that may use them.
 
 use std::cell::RefCell;
 use std::time::Duration;

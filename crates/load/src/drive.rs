@@ -1,4 +1,4 @@
-//! Offers load: at a constant rate (open loop), or as fast as answers come (closed loop).
+//! Generates load: at a constant rate (open loop), or as fast as answers arrive (closed loop).
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What the gate costs per request: admit and debit behind the mutex that the store keeps it in.
+//! The cost of the gate per request: admit and debit behind the mutex in which the store keeps it.
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};

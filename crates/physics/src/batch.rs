@@ -1,7 +1,7 @@
-//! Many equal requests at even distances, counted as if they came one by one.
+//! Admits many equal requests at even intervals in one step. The counts are those of requests that come one by one.
 //!
-//! The work is proportional to how often the verdict changes, not to the number of requests: a bucket that stays open,
-//! or stays closed, is one step.
+//! The work is proportional to the number of changes between open and closed, not to the number of requests: a bucket that stays open, or stays
+//! closed, is one step.
 
 use crate::demand::{Cause, Demand};
 use crate::key_position::{KeyPosition, KeyRange};

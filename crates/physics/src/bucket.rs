@@ -1,4 +1,4 @@
-//! A token bucket that may go into debt, for one request and for many at even distances.
+//! A token bucket that may go into debt, for one request and for many at even intervals.
 
 use crate::units::Units;
 

@@ -1,4 +1,4 @@
-//! The first gate: what a table or an index as a whole may take.
+//! The first gate: the capacity of a table or an index as a whole.
 
 use crate::bucket::Bucket;
 use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};

@@ -1,4 +1,4 @@
-//! What a request asks of one table or index, and why it is refused.
+//! The demand of a request on one table or index, and the reason of a throttle.
 
 use crate::key_position::KeyRange;
 use crate::units::Units;

@@ -1,4 +1,4 @@
-//! Where a partition key lies on the number line.
+//! The hash of a partition key: its position among all items.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

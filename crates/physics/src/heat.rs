@@ -1,4 +1,4 @@
-//! How hot a partition is, and a sample of the keys that make it so.
+//! Measures how hot a partition is, and samples the keys that cause it.
 
 use crate::demand::Access;
 use crate::key_position::KeyPosition;

@@ -1,4 +1,4 @@
-//! Where an item lies: the hash of its partition key, then its sort key. A split point is such a place too.
+//! Key positions: the hash of a partition key, then the sort key. A split point is a key position too.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! How a table's line is cut into partitions: who holds a place, and cutting it further.
+//! The key ranges of a table's partitions: finding the partition of a position, and splitting.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! Where a hot partition is split, and when not (docs/partitions.md#split-for-heat). A plain function of the traffic seen.
+//! Chooses where a hot partition is split, or why not (docs/partitions.md#split-for-heat). A plain function of the sampled traffic.
 
 use crate::heat::Sample;
 use crate::key_position::{KeyPosition, SortKey};

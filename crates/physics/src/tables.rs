@@ -1,4 +1,4 @@
-//! Every table and index with its buckets, and the gate before them.
+//! All tables and indexes, with their token buckets and admission.
 
 use std::collections::HashMap;
 use std::sync::Arc;

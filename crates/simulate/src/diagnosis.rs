@@ -1,4 +1,4 @@
-//! What the partitions show, in a sentence.
+//! A diagnosis of a run in one sentence, from its partitions.
 
 use heatsink_physics::KeyPosition;
 

@@ -1,4 +1,4 @@
-//! What remedies are called, and what breaks under them.
+//! Names of remedies and operations, and what each remedy breaks.
 
 use crate::cost::{MONTH_HOURS, READ_REQUEST};
 use crate::report::Load;

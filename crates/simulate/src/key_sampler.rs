@@ -1,4 +1,4 @@
-//! Keys by number: how the next one is picked, and what they are called.
+//! Samples key numbers by a distribution or an order, and names the keys.
 
 use fastrand::Rng;
 use heatsink_physics::position;

@@ -1,7 +1,7 @@
-//! Scenarios in virtual time.
+//! Simulates scenarios in virtual time.
 //!
-//! A scenario names tables, workloads and remedies; each remedy is one run of the same workloads against the partitions of
-//! [`heatsink_physics`], the very model that the embedded store runs in real time. Out come counts, costs, latencies and pictures.
+//! A scenario names tables, workloads and remedies. Each remedy is one run of the same workloads against the partitions of [`heatsink_physics`], the
+//! model that the embedded store runs in real time. The results are counts, costs, latencies and pictures.
 //!
 //! Sans-IO: text in, [`Report`] out. Not here: files, terminals, PNG (the command line has them); requests on the wire.
 

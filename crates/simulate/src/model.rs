@@ -1,4 +1,4 @@
-//! The partitions of one run: [`heatsink_physics`], set up as a scenario and a remedy have it.
+//! The partitions of one run: [`heatsink_physics`], configured by a scenario and a remedy.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What a run leaves: counts and partitions, step by step.
+//! The recorded counts and partitions of a run, step by step.
 
 use crate::compile::Stream;
 use crate::engine::Count;

@@ -1,4 +1,4 @@
-//! What a run comes to: sums, rates, percentiles, costs.
+//! The results of a run: sums, rates, percentiles, costs.
 
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
-//! Requests that are drawn one by one, some hundred ahead, and what those of one stream have in common.
+//! Requests that are sampled one by one, some hundred ahead, and what the requests of one stream share.
 //!
-//! Where a key lies is looked up in a table that is larger than a processor's caches, at a random place. One after another each look-up
-//! would be waited for; in a loop that does nothing else, many are under way at once. That is most of the time of a long run.
+//! The position of a key is looked up in a table larger than a processor's caches, at a random place. A loop that does nothing else keeps many such
+//! look-ups in flight; one by one, each would be waited for. That is most of the time of a long run.
 
 use fastrand::Rng;
 use heatsink_physics::{Access, Demand, KeyPosition, SortKey};

@@ -1,7 +1,7 @@
-//! Where physical requests go: an upstream endpoint, or the embedded engine behind its partitions.
+//! Executes physical requests: at an upstream endpoint, or in the embedded engine behind its partitions.
 //!
-//! A [`Store`] takes a request as DynamoDB would and answers as DynamoDB would. It knows nothing of shards: by the
-//! time a request gets here its keys are physical.
+//! A [`Store`] takes a request as DynamoDB would and answers as DynamoDB would. It knows nothing of shards: when a request gets here its keys are
+//! physical.
 
 pub mod embedded;
 pub mod partitioned;

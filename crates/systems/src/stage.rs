@@ -1,4 +1,4 @@
-//! A gateway in this process, over the embedded store behind its partitions, on a clock that moves with the load.
+//! A gateway in this process, over the embedded store behind its partitions, on a clock that advances with the load.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! `heatsink adopt TABLE`: brings a table with items under its rules, or back out: its own keys while nobody else uses it, those of its
-//! indexes while clients go on. Or puts it on record as it lies ([`as_it_lies`]).
+//! `heatsink adopt TABLE`: brings a table with items under its rules, or back: its own keys while nobody else uses it, the keys of its indexes while
+//! clients use it. Or records it as it is ([`as_it_lies`]).
 
 mod args;
 mod as_it_lies;

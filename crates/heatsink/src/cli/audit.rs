@@ -1,4 +1,4 @@
-//! `heatsink audit TABLE`: which keys of a table matter, by its items, and what to do about them.
+//! `heatsink audit TABLE`: which keys of a table need a rule, by its items, and what to do about them.
 
 use std::path::PathBuf;
 use std::sync::Arc;

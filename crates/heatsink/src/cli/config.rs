@@ -1,4 +1,4 @@
-//! `heatsink config check`: reads the rules and says in words what they mean.
+//! `heatsink config check`: reads the rules and explains what they mean.
 
 use std::path::PathBuf;
 use std::sync::Arc;

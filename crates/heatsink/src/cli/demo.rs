@@ -1,4 +1,4 @@
-//! `heatsink demo`: whole stories on sample data.
+//! `heatsink demo`: demonstrations with sample data.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `heatsink freeze`: no layout changes anywhere, until it is thawed. For bad days.
+//! `heatsink freeze`: stops layout changes in all gateways until they are thawed, during an incident.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `heatsink gateways`: who is registered at a store, what each has acknowledged, and what a change of a layout would wait for.
+//! `heatsink gateways`: the gateways registered at a store, what each has acknowledged, and what a layout change would wait for.
 
 use std::path::PathBuf;
 use std::sync::Arc;

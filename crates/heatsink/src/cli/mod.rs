@@ -1,4 +1,4 @@
-//! The command line: what can be said, one module per subcommand.
+//! The command line, one module per subcommand.
 
 mod address;
 mod adopt;

@@ -1,4 +1,4 @@
-//! Opens the store of a command that works on tables that are there already, and puts its failures in words.
+//! Opens the store of a command that works on existing tables, and explains failures.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `heatsink serve`: puts the rooms together and serves until told to stop.
+//! `heatsink serve`: assembles the gateway and serves until it is told to stop.
 
 mod banner;
 mod descriptors;

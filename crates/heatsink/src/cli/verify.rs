@@ -1,4 +1,4 @@
-//! `heatsink verify TABLE [KEY]`: whether every item of a recorded table lies where the record puts it, and with `--repair` brings it there.
+//! `heatsink verify TABLE [KEY]`: checks that every item of a recorded table is where the record puts it, and with `--repair` moves it there.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! `heatsink demo leaderboard`: a viral title burns one partition; the same load, sharded, does not.
+//! `heatsink demo leaderboard`: a viral title overloads one partition; the same load, sharded, does not.
 //!
-//! It runs in real time through the real HTTP front, with an open-loop load and no retries: first unsharded, then sharded, then
-//! sharded again for further titles, because where shards land is a matter of their names.
+//! It runs in real time through the real HTTP front, with an open-loop load and without retries: first unsharded, then sharded, then sharded again
+//! for further titles, because the partitions of shards depend on their names.
 //!
 //! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`).
 

@@ -1,4 +1,4 @@
-//! What a remedy does to keys: which physical keys the requests of a workload go to.
+//! The effect of a remedy on keys: the physical keys of a workload's requests.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! From a scenario and one remedy to what is run: resources, and streams of asks.
+//! Compiles a scenario and one remedy to a run: resources, and streams of demands.
 //!
-//! Here a remedy takes effect. What it does to capacity is in `resources`, what it does to keys in `place`.
+//! The remedy takes effect here. Its effect on capacity is in `resources`, its effect on keys in `key_placement`.
 
 mod key_placement;
 mod resources;

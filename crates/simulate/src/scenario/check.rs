@@ -1,4 +1,4 @@
-//! What a scenario's fields must be together. What each may be alone is in its type.
+//! Checks the fields of a scenario against each other. The limits of a single field are in its type.
 
 use super::file::{
     Changing, Consistency, Index, Kind, Load, ModeName, Operation, Remedy, Scenario, Size, Table, Workload,

@@ -1,4 +1,4 @@
-//! Which partition keys a workload asks for.
+//! The distribution of a workload's partition keys.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,6 +1,6 @@
-//! What a scenario says: its file, its bounds, its faults.
+//! Scenarios: their file, their limits, their errors.
 //!
-//! Sans-IO: text in, [`Scenario`] out. Files that it names are asked of the caller.
+//! Sans-IO: text in, [`Scenario`] out. The caller reads the files that a scenario names.
 
 mod bounds;
 mod check;

@@ -1,4 +1,4 @@
-//! The engine's refusals as DynamoDB's errors.
+//! Converts the engine's errors to DynamoDB's.
 
 use bytes::Bytes;
 use dynoxide::DynoxideError;

@@ -1,11 +1,10 @@
-//! `ClientRequestToken` of transactions: a repeated request is carried out once, also across a restart.
+//! `ClientRequestToken` of transactions: a repeated request is executed once, also across a restart.
 //!
-//! A token is recorded in the same SQLite transaction as the writes it stands for, so after a kill either both are there
-//! or neither. The engine library begins and ends a transaction of its own for each request; while one of ours is open,
-//! SQLite's authorizer turns those statements into no-ops.
+//! A token is recorded in the same SQLite transaction as its writes, so after a kill either both exist or neither. The engine library begins and ends
+//! a transaction of its own for each request; while one of ours is open, SQLite's authorizer turns those statements into no-ops.
 //!
-//! DynamoDB forgets a token ten minutes after the request that first used it; so does this. Time is the wall clock, the
-//! only one that goes on across a restart.
+//! DynamoDB forgets a token ten minutes after the request that first used it, and so does this. Time is the wall clock, because the monotonic clock
+//! does not continue across a restart.
 
 use std::collections::HashMap;
 

@@ -1,9 +1,9 @@
-//! The one thread that owns the database.
+//! The thread that owns the database.
 //!
-//! The engine is one lock around one SQLite connection, so more threads would only wait for each other; a pool of
-//! blocking threads would also cost a wake-up of a cold thread for every request.
+//! The engine is one lock around one SQLite connection, so more threads would only wait for each other; a pool of blocking threads would also cost a
+//! wake-up of a cold thread for every request.
 //!
-//! Long jobs let short ones pass: of what waits, requests of up to [`SHORT`] bytes come first, and a longer one after every [`PASSING`] of them.
+//! Short jobs pass long ones: of the waiting jobs, requests of up to [`SHORT`] bytes come first, and a longer one after every [`PASSING`] of them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

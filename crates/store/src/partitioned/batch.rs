@@ -1,5 +1,5 @@
-//! `BatchGetItem` and `BatchWriteItem`: items that their partitions refuse come back unprocessed, the others go on
-//! (AWS, "Error handling").
+//! `BatchGetItem` and `BatchWriteItem`: items that their partitions throttle are returned as unprocessed, and the others are executed (AWS, "Error
+//! handling").
 
 use std::borrow::Cow;
 use std::collections::HashSet;

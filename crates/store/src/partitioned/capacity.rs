@@ -1,4 +1,4 @@
-//! Asking the store what a request cost, without the client noticing.
+//! Reads the consumed capacity of a request from the store, without showing it to a client that did not ask for it.
 
 use std::collections::HashMap;
 

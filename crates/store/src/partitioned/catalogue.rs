@@ -1,4 +1,4 @@
-//! What the partition layer knows of each table: names, ARNs, keys, capacity. Learned from table descriptions.
+//! The partition layer's data of each table: names, ARNs, keys, capacity. Read from table descriptions.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! What a write of one item does: what it asks of the table's and the indexes' partitions, and the bytes it stores there.
+//! The effect of a write of one item: its demands on the partitions of the table and the indexes, and the bytes that it stores there.
 
 use heatsink_dynamo::capacity::write_units;
 use heatsink_physics::{Access, Demand, EntryWrite, KeyPosition, KeyRange, ResourceId, Units};

@@ -1,4 +1,4 @@
-//! What a read touches: the demands of single requests, and of the items of batches and transactions.
+//! The demands of reads: of single requests, and of the items of batches and transactions.
 
 use heatsink_dynamo::{Operation, json};
 use heatsink_physics::{Access, Demand, KeyRange, Units};

@@ -1,4 +1,4 @@
-//! Ten gigabytes, told to the model, and what the server then does with the next write.
+//! Tests of full item collections: 10 GB are reported to the model, and the next write is refused as by DynamoDB.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The gate itself: the physics of all tables behind one lock, and what is known of the tables.
+//! The admission gate: the physics of all tables behind one lock, and the data of the tables.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Items as a write finds them and leaves them: how large they are, and what of them an index holds.
+//! Items before and after a write: their sizes, and their entries in indexes.
 
 use std::cell::OnceCell;
 

@@ -1,4 +1,4 @@
-//! Learns how much a table that was there before holds in each partition, by reading all of it once.
+//! Reads a table that existed before once, to learn how many bytes each partition holds.
 
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Object};

@@ -1,4 +1,4 @@
-//! Which partition a key, an item or a key condition falls on.
+//! Finds the partition of a key, an item or a key condition.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,7 @@
 //! DynamoDB's partitions in front of a store that has none: the same throttles, with the same errors.
 //!
-//! Each request is admitted by the buckets of what it touches ([`heatsink_physics`]), carried out by the store behind,
-//! and then charged what the store says it cost. What is modelled and what is not: docs/partitions.md; why post-paid:
-//! docs/decisions/0002-admission.md.
+//! Each request is admitted by the token buckets that it touches ([`heatsink_physics`]), executed by the store behind, and then charged the cost that
+//! the store reports. docs/partitions.md says what is modelled and what is not; docs/decisions/0002-admission.md why requests pay afterwards.
 //!
 //! Not here: the buckets themselves, sharding. PartiQL requests pass unmetered.
 

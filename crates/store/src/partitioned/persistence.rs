@@ -1,8 +1,7 @@
-//! The partitions of a data file's tables, in a file beside it. Partitions are never merged, so they must outlive the
-//! process.
+//! Stores the partitions of a data file's tables in a file beside it. Partitions are never merged, so they must outlive the process.
 //!
-//! One JSON document, replaced as a whole: written to a temporary file, flushed, renamed. Written after the answer it
-//! belongs to: a crash in between forgets the last split, which then has to be found again.
+//! The file is one JSON document, replaced as a whole: written to a temporary file, flushed, renamed. It is written after the answer of its request:
+//! a crash in between forgets the last split, which will then happen again.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;

@@ -1,4 +1,4 @@
-//! What each admitted demand really cost, from what the store reports for the request as a whole.
+//! Distributes the cost that the store reports for a request over its admitted demands.
 
 use std::sync::Arc;
 

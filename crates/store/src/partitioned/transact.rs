@@ -1,4 +1,4 @@
-//! `TransactGetItems` and `TransactWriteItems`: one item refused is the whole request cancelled (AWS, "Error handling").
+//! `TransactGetItems` and `TransactWriteItems`: if one item is throttled the whole request is cancelled (AWS, "Error handling").
 
 use std::borrow::Cow;
 

@@ -1,9 +1,8 @@
-//! Writes: what they find is read first, so that what they cost in the table and in each index is known before they are
-//! admitted, and where it falls (docs/decisions/0002-admission.md).
+//! Writes: the items are read first, so that the cost in the table and in each index, and its partition, are known before the write is admitted
+//! (docs/decisions/0002-admission.md).
 //!
-//! The writes of one item are serialized from that read to their end, so that what was read stays true. Writes that do not come
-//! this way (PartiQL, time to live) can make it untrue; then the store's own figures are charged all the same, and the
-//! bytes of a partition are off by that item.
+//! The writes of one item are serialized from that read to their end, so that the read stays valid. Writes that do not pass here (PartiQL, time to
+//! live) can invalidate it; then the store's own figures are charged all the same, and the bytes of a partition are off by that item.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Keep-alive connections to one endpoint.
 //!
-//! A request drives its connection on its own task; no task stands between the two, which halves the cost of a
-//! forwarded request against a client that gives each connection a task of its own. Idle connections are looked at when
-//! they are wanted again. At most [`Bounds::connections`] are open at once; further requests wait for one.
+//! A request drives its connection on its own task, which halves the cost of a forwarded request against a client that gives each connection a task
+//! of its own. Idle connections are checked when they are used again. At most [`Bounds::connections`] are open at once; further requests wait for
+//! one.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};

@@ -1,8 +1,7 @@
-//! The upstream store: any endpoint that speaks DynamoDB's protocol, over HTTP or HTTPS, signed with the operator's
-//! own credentials.
+//! The upstream store: any endpoint that speaks DynamoDB's protocol, over HTTP or HTTPS, signed with the operator's own credentials.
 //!
-//! A request that reached the wire is never sent twice from here, reads on a connection that turned out to be closed
-//! excepted: only the client knows whether a second write is harmless.
+//! A request that reached the wire is never sent twice from here, except reads on a connection that turned out to be closed: only the client knows
+//! whether a second write is harmless.
 
 mod connections;
 mod credentials;

@@ -1,4 +1,4 @@
-//! What `adopt` takes.
+//! The arguments of `adopt`.
 
 use std::path::PathBuf;
 

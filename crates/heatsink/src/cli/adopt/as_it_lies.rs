@@ -1,4 +1,4 @@
-//! `heatsink adopt TABLE --as-it-lies` and `--records-from`: puts a table on record whose items lie already where the layouts put them.
+//! `heatsink adopt TABLE --as-it-lies` and `--records-from`: records a table whose items are already where the layouts put them.
 
 use std::sync::Arc;
 

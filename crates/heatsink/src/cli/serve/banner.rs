@@ -1,4 +1,4 @@
-//! What `serve` prints once it listens: the endpoint, lines to paste, where the data lies, and the rules in force.
+//! The output of `serve` once it listens: the endpoint, lines to paste, the location of the data, and the rules in force.
 
 use std::net::SocketAddr;
 

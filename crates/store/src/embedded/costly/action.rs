@@ -1,4 +1,4 @@
-//! One item that is written or checked, and the expressions that go with it: what they cost, and the same in cheap.
+//! One item that is written or checked, and its expressions: their cost, and equivalent cheap ones.
 //!
 //! Not here: requests and transactions ([`super::write`]).
 

@@ -1,5 +1,4 @@
-//! The thread on which costly expressions are evaluated, one after another: they wait for each other, and nobody else waits
-//! for them.
+//! The thread that evaluates costly expressions, one after another. They wait for each other, and no other request waits for them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;

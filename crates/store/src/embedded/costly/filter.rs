@@ -1,6 +1,6 @@
 //! Pages whose filters cost too much: the engine reads the page without the filter, and the rows are filtered here.
 //!
-//! How much a page evaluates is asked of the engine first, and most filters it may evaluate itself.
+//! First the engine is asked how much the page evaluates. It may evaluate most filters itself.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The parameters that expressions replaced: `AttributeUpdates` as an update and back, and conditions on binaries.
+//! Legacy parameters: converts `AttributeUpdates` to an update expression and back, and checks conditions on binaries.
 
 use heatsink_dynamo::expression::{Assigned, Path, Update};
 use heatsink_dynamo::{Error, Operation, Value, json};

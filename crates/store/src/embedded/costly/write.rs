@@ -1,5 +1,5 @@
-//! Writes whose conditions or updates cost too much: the items are read first, the expressions evaluated with them, and the
-//! write is carried out if the items are still the same.
+//! Writes whose conditions or updates cost too much. The items are read first and the expressions are evaluated on them. Then the write is executed
+//! if the items are unchanged.
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Extent;
