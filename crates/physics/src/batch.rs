@@ -30,7 +30,7 @@ impl Batch {
     }
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Requests admitted.
@@ -89,20 +89,20 @@ impl Tables {
         tally
     }
 
-    /// As many requests as fare alike, at most `left`; how many those were, at least one.
+    /// Offers up to `left` requests that have the same result. Returns their number, at least one.
     fn offer_run(&mut self, now: u64, step: u64, left: u64, demands: &[Demand], tally: &mut Tally) -> u64 {
         let mut count = left;
         for demand in demands {
             let (Some(resource), rules, events) = self.parts(demand.on) else { continue };
             resource.pass(now, rules, events);
-            // A run ends before anything happens to what it touches.
+            // A run ends before the next event of a table or index that it touches.
             count = count.min(before(resource.next, now, step));
         }
         for demand in demands {
             let KeyRange::At(point) = demand.place else { continue };
             let Some(resource) = self.get(demand.on) else { continue };
             let (at, verdict, alike) = resource.run(&run(now, step, count, demand), &point);
-            // The verdict holds for one at least.
+            // The result holds for at least one request.
             count = count.min(alike.max(1));
             if let Err(cause) = verdict {
                 let last = now.saturating_add(step.saturating_mul(count - 1));

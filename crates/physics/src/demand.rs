@@ -32,7 +32,7 @@ impl Access {
     }
 }
 
-/// What one request, or one item of a batch or transaction, asks of a table or of one of its global indexes.
+/// The demand of one request, or of one item of a batch or transaction, on a table or one of its global indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The table or the global index. Local indexes are their table.
@@ -45,7 +45,7 @@ pub struct Demand {
     pub units: Units,
 }
 
-/// What ran out.
+/// The capacity that ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The partition's ceiling.
@@ -78,14 +78,14 @@ pub struct Throttle {
     pub index: bool,
     /// Read or write.
     pub access: Access,
-    /// What ran out.
+    /// The capacity that ran out.
     pub cause: Cause,
     /// Whether that table or index is in provisioned mode.
     pub provisioned: bool,
 }
 
 impl Throttle {
-    /// The reason as it stands in `ThrottlingReasons`: one of 16 words (docs/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
+    /// The reason in `ThrottlingReasons`: one of 16 words (docs/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
     pub fn reason(&self) -> String {
         let resource = if self.index { "Index" } else { "Table" };
         let access = if self.access.writes() { "Write" } else { "Read" };

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A sort key as far as partitions care: its first 32 bytes, in an order that is the sort key's own. Keys that agree in
-/// their first 32 bytes stay in one partition.
+/// The part of a sort key that matters to partitions: its first 32 bytes, in the order of sort keys. Keys that agree in their first 32 bytes stay in
+/// one partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SortKey([u64; 4]);
 
@@ -55,7 +55,7 @@ impl SortKey {
     }
 }
 
-/// A place on the line of all items of a table or index. Ordered by the hash, then by the sort key.
+/// The position of a key among all items of a table or index. Ordered by the hash, then by the sort key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct KeyPosition {
     /// [`crate::position`] of the partition key.
@@ -68,24 +68,24 @@ impl KeyPosition {
     /// Before all others.
     pub const MIN: KeyPosition = KeyPosition { position: 0, sort: SortKey::MIN };
 
-    /// The first place of an item collection; the only one, in a table without sort key.
+    /// The first position of an item collection; the only one, in a table without sort key.
     pub const fn first(position: u64) -> KeyPosition {
         KeyPosition { position, sort: SortKey::MIN }
     }
 
-    /// A place in an item collection.
+    /// A position in an item collection.
     pub const fn new(position: u64, sort: SortKey) -> KeyPosition {
         KeyPosition { position, sort }
     }
 }
 
-/// Which partitions a demand falls on.
+/// The key range, and so the partitions, of a demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KeyRange {
     /// The partition that holds this point: an item, or where a `Query` starts.
     At(KeyPosition),
-    /// All partitions that hold a part of this stretch of one item collection, in equal shares: a `Query`. It is refused
-    /// when any one of them is at its ceiling.
+    /// A range of one item collection: a `Query`. All partitions that hold a part of it share the demand equally. It is throttled when any of them
+    /// is at its ceiling.
     Stretch {
         /// [`crate::position`] of the partition key.
         position: u64,
@@ -94,14 +94,14 @@ pub enum KeyRange {
         /// Last sort key, inclusive.
         to: SortKey,
     },
-    /// All partitions in equal shares: a `Scan`. It is refused when any one of them is at its ceiling.
+    /// All keys: a `Scan`. All partitions share the demand equally. It is throttled when any of them is at its ceiling.
     All,
-    /// Not known: only the table's or index's own bucket is asked and charged.
+    /// Unknown: only the table's or index's own bucket is checked and charged.
     Unknown,
 }
 
 impl KeyRange {
-    /// At the first place of the item collection of this [`crate::position`]; for tables without sort key.
+    /// The first position of the item collection with this [`crate::position`]; for tables without sort key.
     pub const fn key(position: u64) -> KeyRange {
         KeyRange::At(KeyPosition::first(position))
     }

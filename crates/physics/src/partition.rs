@@ -19,7 +19,7 @@ const CEILING_MILLISECONDS: u64 = 500;
 /// of a second (docs/partitions.md#indexes); how long the queue may get is not published: a guess.
 const QUEUE_MILLISECONDS: u64 = 1_000;
 
-/// Which bucket pays. With [`crate::Rules::legacy_linear`] the first one pays for everything.
+/// The bucket that pays. With [`crate::Rules::legacy_linear`] the first one pays for everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// Strongly consistent reads, and eventually consistent ones that the followers have no room for.
@@ -109,13 +109,13 @@ impl Partition {
         self.load.take(access, units.billionths());
     }
 
-    /// What a request cost beyond its lower bound, open or not.
+    /// Charges the cost of a request beyond its lower bound, even into debt.
     pub(crate) fn pay_late(&mut self, now: u64, access: Access, units: Units, linear: bool) {
         let lane = self.lane(now, access, linear).unwrap_or(home(access, linear));
         self.pay(now, lane, access, units, linear);
     }
 
-    /// Gives back what was paid too much.
+    /// Refunds an overpaid amount.
     pub(crate) fn refund(&mut self, now: u64, access: Access, units: Units, linear: bool) {
         self.buckets[home(access, linear) as usize].refund(load(access, units, linear));
         self.meter.take_back(now, counted(access), units.billionths());
@@ -269,7 +269,7 @@ fn counted(access: Access) -> usize {
     if access.writes() { WRITES } else { READS }
 }
 
-/// One partition at a moment, for display. Rates cover the last second, in steps of 100 ms.
+/// One partition at one time, for display. Rates cover the last second, in steps of 100 ms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartitionSnapshot {
     /// Unique within its table or index; never used again.
@@ -300,6 +300,6 @@ pub struct PartitionSnapshot {
     pub writes: f64,
     /// Refusals since the start of requests aimed at this partition, for whatever reason.
     pub throttles: u64,
-    /// What was asked of the partition since the start: taken, or refused at its own ceiling.
+    /// The load on the partition since the start: admitted, or refused at its own ceiling.
     pub load: PartitionLoad,
 }

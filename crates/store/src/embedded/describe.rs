@@ -31,7 +31,7 @@ pub(super) const fn answers(operation: Operation) -> bool {
     )
 }
 
-/// The answer. `address`: host and port where the store is served.
+/// The answer. `address`: host and port of the endpoint.
 ///
 /// # Errors
 /// `ValidationException` for a request that names no table, `ResourceNotFoundException` (of backups

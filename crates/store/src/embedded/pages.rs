@@ -10,9 +10,9 @@ use dynoxide::actions::scan::{self, ScanRequest, ScanResponse};
 
 use super::engine::{Engine, drive};
 
-/// How many rows are asked for first: at most 6.4 MB of them.
+/// The number of rows fetched first: at most 6.4 MB.
 const FIRST: usize = 16;
-/// By how much each further guess is larger.
+/// The factor of each further limit.
 const GROWTH: usize = 8;
 /// A page holds fewer rows than this: 1 MB of items of two bytes, the smallest there are.
 const MOST: usize = 1 << 19;

@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Checks, KeyCondition};
 use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, KeyType, KeyValue, json};
 
-/// Makes the engine's answer to a Query DynamoDB's in this.
+/// Corrects the engine's answer to a Query.
 pub(super) fn hold(
     body: Bytes,
     answer: BoxFuture<'_, Result<Bytes, Error>>,
@@ -57,7 +57,7 @@ fn has_no_sort_key(key: &[u8]) -> bool {
     json::members(key).is_ok_and(|members| members.len() == 1)
 }
 
-/// What a Query's conditions and direction are read from.
+/// The members of a Query that hold its conditions and direction.
 struct End<'a> {
     body: &'a [u8],
     descending: bool,

@@ -24,7 +24,7 @@ use super::file::DataFile;
 /// of text, and this holds that many levels many times over. Only what is touched is ever real memory.
 const STACK: usize = 256 << 20;
 
-/// Up to here, in bytes of the request, the engine is soon done with a job.
+/// The largest request, in bytes, that counts as a short job.
 const SHORT: usize = 64 * 1024;
 /// How many short jobs may pass a long one.
 const PASSING: usize = 8;
@@ -65,7 +65,7 @@ impl Worker {
         Ok(Worker { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs `job`, of a request of so many bytes, on the database. It runs to its end even if the caller stops waiting.
+    /// Runs `job`, of a request of so many bytes, on the database. It runs to its end even if its caller has gone.
     ///
     /// # Errors
     /// `InternalServerError`, its outcome unknown, when the engine panicked.
@@ -76,14 +76,14 @@ impl Worker {
     ) -> Result<A, Error> {
         let (answer, answered) = oneshot::channel();
         let act = Box::new(move |engine: &Engine| {
-            // Nobody waits for it any more: the work is done all the same.
+            // The caller has gone: the work is done all the same.
             let _ = answer.send(job(engine));
         });
         self.hand_over(Job { bytes, act })?;
         await_answer(answered).await
     }
 
-    /// Runs `job`, of a request of so many bytes, which changes nothing, on the database; not if the caller has stopped waiting before its turn comes.
+    /// Runs `job`, of a request of so many bytes that changes nothing, on the database, unless its caller has gone before it starts.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -119,7 +119,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A panic outside a job has nobody left to tell.
+            // A panic outside a job has no caller to report to.
             let _ = thread.join();
         }
     }
@@ -129,7 +129,7 @@ fn gone() -> Error {
     Error::internal("the embedded store's thread has ended")
 }
 
-/// Where the database lives, so that it can be opened again.
+/// The location of the database, so that it can be opened again.
 struct DatabaseSource {
     location: DatabaseLocation,
     env: Arc<dyn Env>,
@@ -175,7 +175,7 @@ fn unopened(name: &str, why: &dynoxide::DynoxideError) -> Error {
     Error::internal(format!("{name} could not be opened as a database: {why}"))
 }
 
-/// The jobs that wait, in the order of their turns.
+/// The waiting jobs, in the order of execution.
 struct Jobs<'a> {
     coming: &'a mpsc::Receiver<Job>,
     short: VecDeque<Job>,
@@ -194,7 +194,7 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// Ends once no job waits and nobody is left to bring one.
+/// Ends once no job waits and no sender is left.
 impl Iterator for Jobs<'_> {
     type Item = Job;
 

@@ -16,9 +16,9 @@ use super::writing::{ItemWrite, Ready, full};
 use super::{Partitioned, demands, locate};
 use crate::Store;
 
-/// What is asked of one table.
+/// The requests of a batch for one table.
 struct Group<'a> {
-    /// As the client wrote it: a name or an ARN.
+    /// As in the request: a name or an ARN.
     table: Cow<'a, str>,
     /// The whole object of a `BatchGetItem`, with its projection and consistency.
     around: Option<&'a [u8]>,
@@ -37,7 +37,7 @@ impl<S: Store> Partitioned<S> {
             let groups = groups(operation, json::member(&body, "RequestItems").ok()??)?;
             Some((groups, CapacityDetail::read(&body)?))
         };
-        // What cannot be read, or is too much, the store refuses as a whole.
+        // The store refuses a batch that cannot be parsed, or is too large, as a whole.
         let Some((groups, told)) = read() else { return self.inner.call(operation, body).await };
         if groups.iter().map(|group| group.entries.len()).sum::<usize>() > limit {
             return self.inner.call(operation, body).await;
@@ -102,7 +102,7 @@ impl<S: Store> Partitioned<S> {
     }
 }
 
-/// What one entry of a batch asks for.
+/// One entry of a batch.
 enum Entry<'a> {
     Read(Demand),
     Write(ItemWrite<'a>),
@@ -110,7 +110,7 @@ enum Entry<'a> {
     Unknown,
 }
 
-/// What became of the entries of a batch, in order, and the writes among those admitted.
+/// The results of a batch's entries, in order, and the writes among the admitted entries.
 struct Admitted<'a> {
     lists: Vec<Vec<Demand>>,
     verdicts: Vec<Result<(), Vec<Throttle>>>,
@@ -203,7 +203,7 @@ fn item_of(entry: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Parts the entries in two, leaving out tables that have none.
+/// Splits the entries in two, leaving out tables without entries.
 fn split<'a>(
     groups: Vec<Group<'a>>,
     mut second: impl FnMut(&[u8]) -> bool,

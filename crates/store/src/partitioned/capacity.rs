@@ -10,7 +10,7 @@ use serde::Deserialize;
 const MEMBER: &str = "ReturnConsumedCapacity";
 const ANSWERED: &str = "ConsumedCapacity";
 
-/// What a client wants to be told of the capacity its request consumed.
+/// The capacity detail that a client asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CapacityDetail {
     Nothing,
@@ -19,7 +19,7 @@ pub(super) enum CapacityDetail {
 }
 
 impl CapacityDetail {
-    /// What a request asks for; `None` for what DynamoDB does not know, which the store refuses.
+    /// The detail that a request asks for; `None` for an unknown value, which the store refuses.
     pub(super) fn read(body: &[u8]) -> Option<CapacityDetail> {
         match json::member(body, MEMBER).ok()? {
             None | Some(b"null") => Some(CapacityDetail::Nothing),
@@ -51,24 +51,23 @@ struct Detail {
 }
 
 impl Consumed {
-    /// All of it.
+    /// The total.
     pub(super) fn total(&self) -> Units {
         Units::from_f64(self.total)
     }
 
-    /// What falls on the table itself and its local indexes.
+    /// The part of the table itself and its local indexes.
     pub(super) fn own(&self) -> Units {
         Units::from_f64(self.total).less(self.indexes().map(|(_, units)| units).sum())
     }
 
-    /// What falls on each global index.
+    /// The part of each global index.
     pub(super) fn indexes(&self) -> impl Iterator<Item = (&str, Units)> {
         self.indexes.iter().map(|(name, detail)| (name.as_str(), Units::from_f64(detail.units)))
     }
 }
 
-/// The request with more of the capacity asked for, where what the client wants to be told is not enough. `detailed`:
-/// indexes are needed apart.
+/// The request with more capacity detail, if the client asked for too little. `detailed`: indexes are needed separately.
 ///
 /// # Errors
 /// `SerializationException` if the body is not a JSON object.
@@ -81,7 +80,7 @@ pub(super) fn ask(body: &Bytes, told: CapacityDetail, detailed: bool) -> Result<
     splice(body, MEMBER, Some(value))
 }
 
-/// Reads what was consumed off an answer, and leaves in it only what the client wants to be told.
+/// Reads the consumed capacity of an answer, and leaves in it only what the client asked for.
 ///
 /// # Errors
 /// `InternalServerError` if the answer is not a JSON object.

@@ -6,7 +6,7 @@ use heatsink_physics::{Access, Demand, EntryWrite, KeyPosition, KeyRange, Resour
 use super::catalogue::TableInfo;
 use super::image::Image;
 
-/// Bytes that a table or index gains in one place, or loses if negative.
+/// Bytes that a table or index gains at one key position, or loses if negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
     pub on: ResourceId,

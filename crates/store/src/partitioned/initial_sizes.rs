@@ -37,7 +37,7 @@ impl<S: Store> Partitioned<S> {
     }
 }
 
-/// What an item stores, as if it were put now.
+/// The bytes of an item, as if it were put now.
 fn there(table: &TableInfo, item: &[u8]) -> Option<Change> {
     let image = Image::read(item)?;
     let place = locate::primary_key(Some(item), &table.key);

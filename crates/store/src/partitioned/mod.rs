@@ -49,8 +49,8 @@ pub struct Partitioned<S> {
 }
 
 impl<S: Store> Partitioned<S> {
-    /// Puts partitions before a store, and learns of the tables it has: all of their items are read once, for what each
-    /// partition holds. Partitions are not kept on disk: every table starts with those its present capacity gives it.
+    /// Puts partitions in front of a store, and reads all items of its tables once, for the bytes of each partition. Partitions are not stored:
+    /// every table starts with those that its present capacity gives it.
     ///
     /// # Errors
     /// The store's own, when it cannot list or describe its tables.
@@ -110,7 +110,7 @@ impl<S: Store> Partitioned<S> {
             let name = json::string(json::member(&body, "TableName").ok()??).ok()?;
             Some((self.gate.table(&name)?, CapacityDetail::read(&body)?))
         };
-        // An unknown table, or what cannot be read, the store refuses.
+        // The store refuses an unknown table, or a request that cannot be parsed.
         let Some((table, told)) = read() else { return self.inner.call(operation, body).await };
         let action = match operation {
             Operation::PutItem => "Put",
@@ -128,7 +128,7 @@ impl<S: Store> Partitioned<S> {
         }
     }
 
-    /// Carries out an admitted request and charges what it cost. `detailed`: the cost of indexes is needed apart.
+    /// Executes an admitted request and charges its cost. `detailed`: the cost of indexes is needed separately.
     async fn metered(
         &self,
         operation: Operation,

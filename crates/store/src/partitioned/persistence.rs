@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::embedded::file::open;
 
-/// What the file's first member says.
+/// The version in the file's first member.
 const VERSION: u32 = 1;
 
 /// The file's content.
@@ -46,7 +46,7 @@ impl StoredPartitions {
 /// The tables' partitions by name and incarnation.
 pub(super) type Found = HashMap<(String, String), SavedTable>;
 
-/// Writes what is to be kept, on a thread of its own.
+/// Writes the file, on a thread of its own.
 pub(super) struct PartitionFile {
     /// The revision that was last handed over.
     revision: AtomicU64,
@@ -54,7 +54,7 @@ pub(super) struct PartitionFile {
 }
 
 impl PartitionFile {
-    /// Reads what was kept in `path`; nothing if there is no such file.
+    /// Reads the file at `path`; empty if it does not exist.
     ///
     /// # Errors
     /// `InternalServerError` if the file cannot be read or is not what was written: partitions are not forgotten in silence.

@@ -14,7 +14,7 @@ use crate::Store;
 /// Twice the units of the plain operations (AWS, "Read and write operations").
 const TWO: Units = Units::whole(2);
 
-/// What a transaction asks for, item by item, each with its number.
+/// The items of a transaction, each with its number.
 #[derive(Default)]
 struct Items<'a> {
     reads: Vec<(usize, Demand)>,
@@ -28,7 +28,7 @@ impl<S: Store> Partitioned<S> {
             let items = json::elements(json::member(&body, "TransactItems").ok()??).ok()?;
             Some((self.of_items(&items)?, items.len(), CapacityDetail::read(&body)?))
         };
-        // What cannot be read, the store refuses.
+        // The store refuses a request that cannot be parsed.
         let Some((Items { reads, writes }, count, told)) = read() else {
             return self.inner.call(operation, body).await;
         };

@@ -21,7 +21,7 @@ use super::image::Image;
 use super::{Partitioned, locate};
 use crate::Store;
 
-/// One item to be written, as a request or a part of one says.
+/// The write of one item, from a request or a part of one.
 pub(super) struct ItemWrite<'a> {
     pub table: Arc<TableInfo>,
     pub act: Act<'a>,
@@ -29,7 +29,7 @@ pub(super) struct ItemWrite<'a> {
     pub times: u64,
 }
 
-/// What is done to it.
+/// The kind of write.
 #[derive(Clone, Copy)]
 pub(super) enum Act<'a> {
     /// With the item.
@@ -88,7 +88,7 @@ impl<'a> ItemWrite<'a> {
         Some(request.finish())
     }
 
-    /// What is left of `before`.
+    /// The item after the write.
     fn after(&self, before: Option<&Image>) -> Option<Image> {
         match self.act {
             Act::Put(item) => Image::read(item),
@@ -96,7 +96,7 @@ impl<'a> ItemWrite<'a> {
             Act::Check(_) => before.map(|image| Image::of(image.item().clone())),
             Act::Update(key, request) => {
                 let item = before.map_or_else(|| read_item(key).ok(), |image| Some(image.item().clone()))?;
-                // One that cannot be carried out the store refuses. The legacy form is taken to change nothing here.
+                // The store refuses an update that cannot be applied. The legacy form is assumed to change nothing.
                 let updated = update(request).and_then(|update| update.apply(&item).ok());
                 Some(Image::of(updated.unwrap_or(item)))
             }
@@ -176,7 +176,7 @@ impl<S: Store> Partitioned<S> {
         write: ItemWrite<'_>,
     ) -> Result<Bytes, Error> {
         let refuse = |throttles: Vec<_>| self.gate.refuse(&throttles);
-        // A flood on a hot key is refused without reading anything.
+        // A flood on a hot key is throttled without reading anything.
         self.gate.admit(now, &[write.own_partition()]).map_err(refuse)?;
         let detailed = !write.table.indexes.is_empty();
         let ready = self.ready(std::slice::from_ref(&write)).await;
@@ -208,5 +208,5 @@ pub(super) fn full() -> Error {
     Error::new(Code::ItemCollectionSizeLimitExceededException, FULL)
 }
 
-/// As the Developer Guide has it ("Local secondary indexes").
+/// The wording of the Developer Guide ("Local secondary indexes").
 pub(super) const FULL: &str = "Collection size exceeded.";
