@@ -92,7 +92,7 @@ def through(past, tmp_path_factory):
     rules.write_text(RULES.replace("md5", "sha256"))
     wrong = adopt("user-events", rules)
     said = wrong.communicate()[1].decode()
-    assert wrong.returncode == 1 and "by the rule it would lie under user-1#" in said, said
+    assert wrong.returncode == 1 and "by the rule it would be under user-1#" in said, said
     rules.write_text(RULES)
     adoptions = [adopt(name, rules) for name in ("user-events", "user-days", "tenant-events")]
     for adoption in adoptions:

@@ -320,8 +320,8 @@ impl Adoption {
     async fn enter(&self, entered: &Entered, key: &[u8], item: &Attributes) -> Result<(), AdoptError> {
         let table = &self.context.table;
         let logical = self.context.logical(key, self.direction);
-        let Ok(home) = self.context.home(key, logical, item)? else { return Ok(()) };
-        let Some(bucket) = table.decode(&home).1.and_then(|slot| slot.bucket) else { return Ok(()) };
+        let Ok(assigned) = self.context.assigned_key(key, logical, item)? else { return Ok(()) };
+        let Some(bucket) = table.decode(&assigned).1.and_then(|slot| slot.bucket) else { return Ok(()) };
         let row = (logical.to_vec(), bucket);
         if !entered.lock().unwrap_or_else(PoisonError::into_inner).contains(&row) {
             self.registry.enter_bucket(table, logical, bucket).await?;
@@ -336,7 +336,7 @@ impl Adoption {
         let logical = self.context.logical(key, self.direction);
         let target = match self.direction {
             Direction::Adopt if depth(table, key) == pass => {
-                self.context.home(key, logical, item)?.map_err(|unplaced| {
+                self.context.assigned_key(key, logical, item)?.map_err(|unplaced| {
                     AdoptError::Failed(format!(
                         "{unplaced}. The item is {}",
                         shown(&self.context.primary_key(item))
@@ -372,7 +372,7 @@ impl Adoption {
         let table = &self.context.table.name;
         if let Some(first) = found.misplaced_first {
             return Err(AdoptError::Failed(format!(
-                "{} of {} items of table {table} are not at their place, {first} first. Somebody else wrote to it. Stop that and run this again",
+                "{} of {} items of table {table} are not where the layouts put them, {first} first. Another client wrote to it. Stop that client and run this again",
                 found.misplaced, found.items,
             )));
         }

@@ -89,7 +89,7 @@ impl AsItLies {
         let usage = |problem: String| Err(AdoptError::Usage(problem));
         if registry.read(&described.schema.id).await?.is_some() {
             return usage(format!(
-                "Table {table} is on record already. `heatsink verify {table}` says whether its items lie as the record says"
+                "Table {table} is on record already. `heatsink verify {table}` checks whether its items are where the record puts them"
             ));
         }
         let (layouts, from) = match layouts {
@@ -97,7 +97,7 @@ impl AsItLies {
                 DesiredLayout::Sharded(layouts) => (layouts, None),
                 DesiredLayout::Impossible(reason) => return usage(reason),
                 DesiredLayout::Unsharded => {
-                    return usage(format!("The rules keep every key of table {table} whole"));
+                    return usage(format!("The rules leave every key of table {table} unsharded"));
                 }
                 DesiredLayout::Unmentioned { skipped } if skipped.is_empty() => {
                     return usage(format!("No rule is for table {table}"));
@@ -182,7 +182,7 @@ impl AsItLies {
                     ItemLocation::CounterFragment(_) => {}
                     ItemLocation::Misplaced(place) => {
                         let place = String::from_utf8_lossy(&place);
-                        found.refuse(context, item, &format!("by the record it would lie under {place:?}"));
+                        found.refuse(context, item, &format!("by the record it would be under {place:?}"));
                     }
                     ItemLocation::Foreign(why) => found.refuse(context, item, &why),
                 }
@@ -204,7 +204,7 @@ impl AsItLies {
         if found.refused > 0 {
             let table = &context.table.name;
             return Err(AdoptError::Failed(format!(
-                "Table {table} was not put on record: not every item lies as {} says.\n{}",
+                "Table {table} was not recorded: not every item is where {} puts it.\n{}",
                 if self.from.is_some() { "the record" } else { "the rule" },
                 found.refusal(table)
             )));
@@ -277,7 +277,7 @@ async fn original(registry: &Registry, named: &str) -> Result<Record, AdoptError
     }
     if record.state != State::Active {
         return Err(AdoptError::Usage(format!(
-            "The record of table {} ({}) says that `heatsink adopt` is under way. A copy of it holds moved and unmoved items side by side; end that \
+            "The record of table {} ({}) says that `heatsink adopt` is under way. A copy of it holds both moved and unmoved items; end that \
              first, and copy the table then",
             record.name, record.id
         )));

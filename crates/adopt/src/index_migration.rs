@@ -75,7 +75,7 @@ impl IndexMigrationRun<'_> {
                     let survey = self.survey(progress).await?;
                     if survey.refused > 0 {
                         let refusal = survey.refusal(self.table());
-                        let way = format!("`heatsink adopt {} --back` takes it off the record", self.table());
+                        let way = format!("`heatsink adopt {} --back` removes its record", self.table());
                         return Err(AdoptError::Failed(format!("{refusal}\n{way}")));
                     }
                 }
@@ -208,7 +208,7 @@ impl IndexMigrationRun<'_> {
         let stop = |problem: &str| {
             let key = shown(&self.context.primary_key(item));
             AdoptError::Failed(format!(
-                "The item {key} of table {}: {problem}. Run this again once that is mended",
+                "The item {key} of table {}: {problem}. Run this again once that is fixed",
                 self.table()
             ))
         };

@@ -67,7 +67,7 @@ impl TableContext {
     }
 
     /// The physical key that the layout assigns to the item of that logical key, which is stored under `key`.
-    pub fn home(
+    pub fn assigned_key(
         &self,
         key: &[u8],
         logical: &[u8],

@@ -46,9 +46,9 @@ impl TableContext {
                 (None, Err(unplaced)) => ItemLocation::Foreign(unplaced.to_string()),
             });
         }
-        Ok(match self.home(key, logical, item)? {
-            Ok(home) if home == key => ItemLocation::Expected,
-            Ok(home) => ItemLocation::Misplaced(home),
+        Ok(match self.assigned_key(key, logical, item)? {
+            Ok(assigned) if assigned == key => ItemLocation::Expected,
+            Ok(assigned) => ItemLocation::Misplaced(assigned),
             Err(unplaced) => ItemLocation::Foreign(unplaced.to_string()),
         })
     }

@@ -99,7 +99,7 @@ impl Adoption {
                     DesiredLayout::Impossible(reason) => return usage(reason),
                     DesiredLayout::Unsharded => {
                         return usage(format!(
-                            "The rules keep every key of table {table} whole: there is nothing to adopt"
+                            "The rules leave every key of table {table} unsharded: there is nothing to adopt"
                         ));
                     }
                     DesiredLayout::Unmentioned { skipped } if skipped.is_empty() => {
@@ -139,7 +139,7 @@ impl Adoption {
         };
         if indexes.is_empty() && direction != Direction::Release && registry.expires(table).await? {
             return usage(format!(
-                "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
+                "Table {table} has time to live enabled, which would delete items while they are counted and moved. Turn it off until this is done"
             ));
         }
         if direction != Direction::Release && !claim::is_possible(&registry).await? {

@@ -53,7 +53,7 @@ impl Survey {
         let more = self.refused.saturating_sub(u64::try_from(self.refusals.len()).unwrap_or(u64::MAX));
         let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
         format!(
-            "{} items of table {table} stand in the way; nothing was moved:\n  {}{more}",
+            "{} items of table {table} cannot be moved; nothing was changed:\n  {}{more}",
             self.refused,
             self.refusals.join("\n  ")
         )
@@ -100,9 +100,9 @@ pub(crate) async fn survey(
             }
             found.deepest = found.deepest.max(depth(&context.table, logical));
             found.escaped += u64::from(context.table.is_reserved(logical));
-            let home = context.home(&key, logical, item)?;
-            if let (true, Ok(home)) = (context.by_hand(), &home) {
-                let place = if direction == Direction::Back { logical } else { home };
+            let assigned = context.assigned_key(&key, logical, item)?;
+            if let (true, Ok(assigned)) = (context.by_hand(), &assigned) {
+                let place = if direction == Direction::Back { logical } else { assigned };
                 if !places.insert(context.identity(item, place)) {
                     let place = String::from_utf8_lossy(place);
                     found.refuse(
@@ -112,10 +112,10 @@ pub(crate) async fn survey(
                     );
                 }
             }
-            match home {
+            match assigned {
                 Err(unplaced) => found.refuse(context, item, &unplaced.to_string()),
-                Ok(home) if direction != Direction::Adopt => {
-                    if home != key {
+                Ok(assigned) if direction != Direction::Adopt => {
+                    if assigned != key {
                         found.refuse(context, item, "it is not at its place: a write bypassed the gateway");
                     }
                     if direction == Direction::Back {
@@ -130,16 +130,17 @@ pub(crate) async fn survey(
                     }
                     sum.add(&context.rekeyed(item, logical));
                 }
-                Ok(home) if home != key && logical != key => {
+                Ok(assigned) if assigned != key && logical != key => {
                     // Only tables sharded by hand hold physical keys before the adoption.
-                    let reason = format!("by the rule it would lie under {}", String::from_utf8_lossy(&home));
+                    let reason =
+                        format!("by the rule it would be under {}", String::from_utf8_lossy(&assigned));
                     found.refuse(context, item, &reason);
                 }
-                Ok(home) => {
+                Ok(assigned) => {
                     sum.add(&context.rekeyed(item, logical));
-                    if home != key {
+                    if assigned != key {
                         found.to_move += 1;
-                        if let Some(reason) = no_room(context, item, key.len(), home.len())? {
+                        if let Some(reason) = no_room(context, item, key.len(), assigned.len())? {
                             found.refuse(context, item, &reason);
                         }
                     }
@@ -207,7 +208,7 @@ pub(crate) async fn count(
             } else {
                 let logical = context.table.logical(&key);
                 sum.add(&context.rekeyed(item, logical));
-                context.home(&key, logical, item)?.ok().as_deref() == Some(&key[..])
+                context.assigned_key(&key, logical, item)?.ok().as_deref() == Some(&key[..])
             };
             if !at_its_place {
                 found.misplaced += 1;

@@ -52,7 +52,7 @@ impl std::fmt::Display for StartError {
             StartError::Rules(problem) => f.write_str(problem),
             StartError::Store(error) => write!(
                 f,
-                "The store could not be asked for the registry, which says how stored data is laid out: {error}"
+                "The store could not be reached to read the registry, which says how stored data is laid out: {error}"
             ),
         }
     }
@@ -172,7 +172,7 @@ impl Control {
                 Err(error) if !failing => {
                     failing = true;
                     tracing::warn!(
-                        "the registry cannot be asked; what is known of it holds for a while: {error}"
+                        "the registry cannot be reached; what is known of it holds for a while: {error}"
                     );
                 }
                 Err(_) => {}

@@ -73,7 +73,7 @@ pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: Name
         inner.registry.env().sleep(LOOK).await;
         return match inner.registry.entry(&intent.name).await?.as_ref() == Some(&intent) {
             true => Err(Error::unavailable(
-                format!("Table {} is being made by another gateway", intent.name),
+                format!("Table {} is being created by another gateway", intent.name),
                 Outcome::NotDone,
             )),
             false => Ok(()),
@@ -97,14 +97,14 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
     let described = described?;
     if described.is_none_or(|described| described.schema.id != record.id) {
         return Err(Error::unavailable(
-            format!("Table {} was dropped, or made again, while it was put on record", record.name),
+            format!("Table {} was deleted, or created again, while it was being recorded", record.name),
             Outcome::NotDone,
         ));
     }
     if has_counters(&record.layouts) && inner.registry.expires(&record.name).await? {
         drop_it(inner, record).await?;
         return Err(Error::validation(format!(
-            "Table {} has time to live turned on, which deletes counters in parts, so the rules cannot hold for it. Turn it off, or take the \
+            "Table {} has time to live enabled, which deletes counters in parts, so the rules cannot hold for it. Turn it off, or take the \
              table out of the rules",
             record.name
         )));

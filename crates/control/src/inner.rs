@@ -47,7 +47,7 @@ impl Inner {
                 // Nobody else waits for this gateway's requests.
                 return Err(error);
             }
-            tracing::debug!(table, "the registry cannot be asked right after a change: {error}");
+            tracing::debug!(table, "the registry cannot be reached right after a change: {error}");
         }
         Ok(step)
     }

@@ -94,7 +94,7 @@ impl Registry {
         match self.met.load(Ordering::Relaxed) {
             false => Ok(none),
             true => Err(Error::unavailable(
-                format!("The registry {} was there and is not found any more", self.name),
+                format!("The registry {} existed before and is not found any more", self.name),
                 Outcome::NotDone,
             )),
         }
@@ -103,7 +103,7 @@ impl Registry {
     /// The error of a registry that cannot be reached. It names the registry, because the client asked for another table. Retryable, even if the
     /// store denies access: the client is not the one without permission.
     pub(crate) fn failed(&self, error: Error) -> Error {
-        let message = format!("The registry {} cannot be asked: {error}", self.name);
+        let message = format!("The registry {} cannot be reached: {error}", self.name);
         match error.retryable() {
             true => Error::unavailable(message, error.outcome),
             false => {

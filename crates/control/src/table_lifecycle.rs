@@ -42,7 +42,7 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
         return Ok(None);
     }
     let another =
-        || Error::unavailable(format!("A table of the name {name} is being made"), Outcome::NotDone);
+        || Error::unavailable(format!("A table with the name {name} is being created"), Outcome::NotDone);
     if let Some(NameEntry { holder: Holder::Intent { by: Some(by), .. }, version, .. }) = &before
         && inner.goes_on(by, name, *version).await?
     {

@@ -110,7 +110,7 @@ impl Budget {
     pub(crate) fn no_room(&self, what: &str) -> Error {
         let limit = self.limit / (1024 * 1024);
         let message =
-            format!("The requests under way hold up to {limit} MB, and there was no room for {what}");
+            format!("The requests in progress hold up to {limit} MB, and there was no room for {what}");
         Error::new(Code::ThrottlingException, message)
     }
 

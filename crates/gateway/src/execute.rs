@@ -154,7 +154,7 @@ impl Execution<'_> {
         let Execution { executor, spent, unread } = self;
         let Round { mut calls, answers, bodies } = round;
         if calls.is_empty() {
-            return Err(Error::internal("A plan asked for nothing and was not done"));
+            return Err(Error::internal("A plan requested no call and did not end"));
         }
         executor.bound(&calls, bodies, spent)?;
         let mut room = executor.room(&calls, answers, spent).await?;

@@ -21,7 +21,7 @@ pub(crate) async fn refusal(store: &dyn Store, operation: Operation, body: &Byte
     match store.call(operation, asked).await {
         Err(error) if error.outcome == Outcome::NotDone => of_its_table(error, body),
         // A read succeeded because the table has just appeared, or the store is failing. Writes name a table that cannot exist, so nothing was written.
-        _ => Error::unavailable("The table was not there when the request came", Outcome::NotDone),
+        _ => Error::unavailable("The table did not exist when the request arrived", Outcome::NotDone),
     }
 }
 

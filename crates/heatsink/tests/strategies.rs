@@ -251,7 +251,7 @@ fn a_rule_with_another_hash_than_the_data_is_not_adopted() {
     }
     let wrong = rules(&MD5.replace("md5", "sha256"));
     let Err(AdoptError::Failed(reason)) = adopt(&store, &wrong, Direction::Adopt) else { panic!("adopted") };
-    assert!(reason.contains("by the rule it would lie under user-1#"), "{reason}");
+    assert!(reason.contains("by the rule it would be under user-1#"), "{reason}");
     assert!(adopt(&store, &rules(MD5), Direction::Adopt).is_ok());
 }
 

@@ -118,7 +118,7 @@ fn what_is_misplaced_is_listed_and_repaired_once_that_is_confirmed() {
     assert_eq!(out.status.code(), Some(1), "{said}");
     assert!(
         said.contains("1 misplaced")
-            && said.contains("where nothing lies")
+            && said.contains("where no item exists")
             && said.contains("nothing was changed; --yes repairs 1"),
         "{said}"
     );

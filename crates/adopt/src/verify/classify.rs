@@ -193,7 +193,7 @@ impl<'a> Classifier<'a> {
         let orphans = based.iter().filter(|(key, ..)| !there.contains(key));
         Ok(orphans
             .map(|(_, part, base)| {
-                let detail = "no base fragment lies at its place".to_owned();
+                let detail = "its base fragment does not exist".to_owned();
                 self.found(Class::OrphanedPart, part, Some(base), detail, RepairAction::Nothing)
             })
             .collect())
@@ -240,7 +240,7 @@ impl<'a> Classifier<'a> {
             let shown = String::from_utf8_lossy(&place).into_owned();
             Ok::<_, VerifyError>(Some(match item_move::get(self.registry, self.context, &copy).await? {
                 None => {
-                    let detail = format!("requests look for it under {shown:?}, where nothing lies");
+                    let detail = format!("requests look for it under {shown:?}, where no item exists");
                     self.found(
                         Class::Misplaced,
                         &item,
@@ -250,7 +250,7 @@ impl<'a> Classifier<'a> {
                     )
                 }
                 Some(there) if same(&there, &copy) => {
-                    let detail = format!("an equal item lies at its place, under {shown:?}");
+                    let detail = format!("an equal item exists under {shown:?}");
                     self.found(
                         Class::DoubledEqual,
                         &item,

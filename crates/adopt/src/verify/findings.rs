@@ -39,11 +39,11 @@ impl Class {
     ];
 
     /// The meaning of the class, after a number of items.
-    pub const fn words(self) -> &'static str {
+    pub const fn meaning(self) -> &'static str {
         match self {
             Class::Misplaced => "misplaced: requests do not find them, and their place is free",
-            Class::DoubledEqual => "doubled: an equal item lies at their place",
-            Class::DoubledDifferent => "doubled: a different item lies at their place",
+            Class::DoubledEqual => "doubled: an equal item is at their place",
+            Class::DoubledDifferent => "doubled: a different item is at their place",
             Class::Foreign => "foreign: in a form that the record never writes",
             Class::OrphanedPart => "parts of a counter without its base fragment",
             Class::IndexKey => "with an index key in another form: Queries of the index do not find them",

@@ -115,7 +115,7 @@ impl Verification {
         };
         let Some(record) = registry.read(&described.schema.id).await? else {
             return usage(format!(
-                "Table {table} is not on record as sharded: every item lies where its client put it, and there is nothing to verify"
+                "Table {table} is not on record as sharded: every item is where its client put it, and there is nothing to verify"
             ));
         };
         let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone()));
@@ -127,13 +127,13 @@ impl Verification {
             }
             State::Adopting(_) | State::Returning(_) => {
                 return usage(format!(
-                    "Table {table} is in the middle of `heatsink adopt`, with moved and unmoved items side by side. Run `heatsink adopt {table}` \
+                    "Table {table} is in the middle of `heatsink adopt`, with both moved and unmoved items. Run `heatsink adopt {table}` \
                      again: it goes on where it stopped, and verifies every item at its end"
                 ));
             }
             State::Pending | State::Deleting { .. } | State::Gone => {
                 return usage(format!(
-                    "Table {table} is being put on record, or deleted: there is nothing to verify yet"
+                    "Table {table} is being recorded, or deleted: there is nothing to verify yet"
                 ));
             }
         };
@@ -240,7 +240,7 @@ impl Verification {
         match self.registry.read(&self.record.id).await? {
             Some(record) if record == self.record => Ok(()),
             _ => Err(VerifyError::Stopped(format!(
-                "The record of table {} changed while its items were read, so what was found says nothing. Run this again",
+                "The record of table {} changed while its items were read, so the findings are void. Run this again",
                 self.record.name
             ))),
         }

@@ -193,7 +193,7 @@ impl Fence {
         let Some(stored) = head else {
             if !self.member().is_watching() {
                 return Err(Error::unavailable(
-                    format!("The registry {} was there and is not found any more", registry.name()),
+                    format!("The registry {} existed before and is not found any more", registry.name()),
                     Outcome::NotDone,
                 ));
             }

@@ -89,7 +89,7 @@ impl Pass {
             ));
         }
         if !self.holds() {
-            return Err(unavailable("The layout of the table changed while the request was under way"));
+            return Err(unavailable("The layout of the table changed while the request was in progress"));
         }
         Ok(now)
     }
@@ -114,7 +114,7 @@ impl Pass {
             _ if self.holds() && !(self.leased && self.lease.is_over(self.lease.now())) => answer,
             Err(error) if error.code == Code::ServiceUnavailable => Err(error),
             _ => Err(Error::unavailable(
-                "The layout of the table changed while the request was under way; whether it was carried out is not known",
+                "The layout of the table changed while the request was in progress; whether it was carried out is not known",
                 Outcome::Unknown,
             )),
         }

@@ -1,4 +1,4 @@
-//! Converts one rule of the file to a [`Rule`]: every required field is present, and no field without a meaning.
+//! Converts one rule of the file to a `Rule`: every required field is present, and no field without a meaning.
 
 use std::ops::Range;
 

@@ -191,7 +191,7 @@ impl Front {
         };
         let Some(slot) = self.in_flight.take() else {
             self.counts.over_requests.increment(1);
-            let message = format!("More than {} requests are worked on", self.limits.requests);
+            let message = format!("More than {} requests are in progress", self.limits.requests);
             return Err(Error::new(Code::ThrottlingException, message));
         };
         let read_only = only_reads(operation, &body);

@@ -32,10 +32,10 @@ const LONGEST: Duration = Duration::from_secs(5);
 pub struct Args {
     /// The table
     table: String,
-    /// The table lies in this file
+    /// The table is in this file
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// The table lies at the DynamoDB endpoint at this URL; reading it costs half a unit for each 4 KB
+    /// The table is at the DynamoDB endpoint with this URL; reading it costs half a unit for each 4 KB
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// Stop when this many items are read, evenly in eight parts of the table

@@ -38,7 +38,7 @@ pub fn not_started(error: StartError) -> Exit {
     match &error {
         StartError::Rules(_) => Exit::usage(error.to_string()),
         StartError::Store(cause) => {
-            not_answered("The store could not be asked for its registry of sharded tables", cause)
+            not_answered("The store could not be reached to read its registry of sharded tables", cause)
         }
     }
 }
