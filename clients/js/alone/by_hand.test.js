@@ -1,4 +1,4 @@
-// Tables that code sharded by hand, and that code beside Heatsink: one writes past it into the store behind, the other through it, and
+// Tables that code sharded by hand, and that code beside Heatsink: one writes to the store directly, the other through Heatsink, and
 // each reads what the other wrote. HEATSINK_BEHIND names the store: an endpoint on this machine, of its own for each run.
 
 import assert from 'node:assert/strict';
@@ -117,7 +117,7 @@ const byHand = (client, candidate) => ({
   },
 });
 
-test('vote counters by hand: past Heatsink, through it, and moved into a counter', async () => {
+test('vote counters by hand: bypassing Heatsink, through it, and moved into a counter', async () => {
   const past = connect(behind);
   await table(past, 'VotesByHand', ['PK', 'SK'], { writes: 1_000 });
   const votes = (count, counter) => Promise.all(Array.from({ length: count }, counter.vote));

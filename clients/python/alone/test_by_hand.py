@@ -1,4 +1,4 @@
-"""Tables that code sharded by hand, and that code beside Heatsink: one writes past it into the store behind, the other through it, and each
+"""Tables that code sharded by hand, and that code beside Heatsink: one writes to the store directly, the other through Heatsink, and each
 reads what the other wrote. HEATSINK_BEHIND names the store: an endpoint on this machine, of its own for each run.
 
 The code below names its keys itself, as it is commonly written.
@@ -92,7 +92,7 @@ def through(past, tmp_path_factory):
     rules.write_text(RULES.replace("md5", "sha256"))
     wrong = adopt("user-events", rules)
     said = wrong.communicate()[1].decode()
-    assert wrong.returncode == 1 and "by the rule it would lie under user-1#" in said, said
+    assert wrong.returncode == 1 and "by the rule it would be under user-1#" in said, said
     rules.write_text(RULES)
     adoptions = [adopt(name, rules) for name in ("user-events", "user-days", "tenant-events")]
     for adoption in adoptions:

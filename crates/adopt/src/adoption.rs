@@ -1,18 +1,17 @@
-//! Adoption: brings a table that holds items under its rules, and back out again, while nobody else reads or writes it.
+//! Adoption: brings a table that holds items under its rules, or back to logical keys, while nobody else reads or writes it.
 //!
-//! Every item goes to its home in one transaction ([`mover`]), which lands only while the run's claim holds ([`Claim`]). The
-//! registry's record says that it is under way, so gateways refuse the table meanwhile, and a run that was interrupted anywhere goes on
-//! where it stopped, in either direction.
+//! One transaction moves each item to the key that the layout assigns ([`item_move`]). The transaction succeeds only while the run's claim holds
+//! ([`Claim`]). The registry's record says that an adoption is in progress, so gateways refuse the table meanwhile. A run that was interrupted can be
+//! resumed, in either direction.
 //!
-//! **Passes.** A stored key in the reserved form could be a logical key that has yet to be escaped, or the shard of another key. The
-//! number of reserved suffixes that a key ends in, its depth, tells them apart: a logical key of depth d is stored at depth d
-//! before, and deeper after (at d too, for d = 0). So keys are brought in deepest first, one depth per pass: when the pass of depth d
-//! runs, what lies at depth d is exactly what has not been moved yet, and nothing lies where its items go. Coming back, the passes
-//! run the other way. Nearly every table has one pass.
+//! **Passes.** A stored key in the reserved form is either a logical key that has yet to be escaped, or a shard of another key. The depth of a key,
+//! the number of reserved suffixes that it ends in, tells them apart: a logical key of depth d is stored at depth d before, and deeper after (at d
+//! too, for d = 0). So the deepest keys are moved first, one depth per pass. When the pass of depth d runs, every item at depth d is one that has not
+//! been moved yet, and the target keys are free. The way back runs the passes in the opposite order. Nearly every table has one pass.
 //!
-//! Keys of indexes come after the table's own, and go back before them, while clients go on ([`crate::turn`]).
+//! The keys of indexes are adopted after the table's own keys and brought back before them, while clients use the table ([`crate::index_migration`]).
 //!
-//! Not here: moving a table's own keys while clients go on; the command line.
+//! Not here: moving a table's own keys while clients use it; the command line.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,56 +21,56 @@ use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::claim::Claim;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
-use heatsink_control::{Changer, Progress, Record, State};
+use heatsink_control::{AdoptionCheckpoint, Changer, Record, State};
 use heatsink_layout::Bucket;
 
 use crate::direction::Direction;
-use crate::item::{Attributes, Ground, depth};
-use crate::mover;
+use crate::index_migration::IndexMigrationRun;
+use crate::item::{Attributes, TableContext, depth};
+use crate::item_move;
 use crate::on_record::{self, tag, taken_over, untag, write};
 use crate::survey::{self, Survey};
-use crate::terms::{AdoptError, Options, Phase, Report, Watch, shown};
-use crate::turn::Turnover;
+use crate::types::{AdoptError, Options, Phase, Progress, Report, shown};
 use crate::walk::Walk;
 
 /// The buckets that a pass has entered in the directory.
 type Entered = Mutex<HashSet<(Vec<u8>, Bucket)>>;
 
-/// One adoption, made ready: the table is there, the rules can hold for it, and the registry does not speak against it. It is about the
-/// table's own keys, or about those of its indexes; where rules ask for both, another one comes after it.
+/// A prepared adoption: the table exists, the rules can hold for it, and the registry does not contradict them. It concerns either the table's own
+/// keys or the keys of its indexes. Where rules ask for both, a second adoption follows.
 pub struct Adoption {
     pub(crate) registry: Registry,
     pub(crate) changer: Changer,
-    pub(crate) ground: Ground,
+    pub(crate) context: TableContext,
     /// The table with every layout of the rules.
-    pub(crate) rules: Ground,
+    pub(crate) rules: TableContext,
     pub(crate) described: Described,
     pub(crate) direction: Direction,
     pub(crate) record: Option<Record>,
-    /// The attributes of index keys that it is about; none for the table's own keys.
+    /// The attributes of the index keys to adopt; empty for the table's own keys.
     pub(crate) indexes: Vec<String>,
-    /// Whether keys that are written like shards were declared to be clients' own.
+    /// Whether the operator declared keys that look like shards to be logical keys.
     pub(crate) keys_are_logical: bool,
 }
 
 impl Adoption {
-    /// The same, with every key taken as a logical one, though some of them are written like shards and lie just where the rule puts them.
+    /// The same adoption, with every key taken as a logical key, even one that equals what the rule writes for a shard.
     #[must_use]
     pub fn with_logical_keys(self) -> Self {
         Adoption { keys_are_logical: true, ..self }
     }
 
-    /// The attributes of index keys that it is about. Clients may go on meanwhile; not so where there are none, and it is about the
-    /// table's own keys.
+    /// The attributes of the index keys to adopt. Clients may use the table meanwhile. Empty for the table's own keys, whose adoption needs the
+    /// table alone.
     pub fn indexes(&self) -> &[String] {
         &self.indexes
     }
 
-    /// Whether this brings back keys of indexes and leaves the table's own, which are spread too.
+    /// Whether this brings back keys of indexes while the table's own keys stay spread.
     pub fn rest_of_the_way_back(&self) -> bool {
         self.direction == Direction::Back
             && !self.indexes.is_empty()
-            && !self.ground.table.layouts().own().is_empty()
+            && !self.context.table.layouts().own().is_empty()
     }
 
     /// The record that the registry has of the table, if any.
@@ -79,9 +78,9 @@ impl Adoption {
         self.record.as_ref()
     }
 
-    /// The layouts that the table is brought under, or comes from, in words.
+    /// The layouts that the table gets or leaves, as text.
     pub fn layouts(&self) -> String {
-        self.ground.table.layouts().to_string()
+        self.context.table.layouts().to_string()
     }
 
     /// Whether there is nothing to do.
@@ -91,31 +90,31 @@ impl Adoption {
             && self.record.as_ref().is_some_and(|record| record.state == State::Active)
     }
 
-    /// Whether an earlier run was interrupted, so that this one goes on from there.
+    /// Whether an earlier run was interrupted, so that this one resumes it.
     pub fn is_resumed(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.state != State::Active)
     }
 
-    /// Reads every item and says what would be moved and what cannot be. Changes nothing. Not for a resumed adoption, which finds
-    /// moved and unmoved items side by side.
-    pub async fn survey(&self, watch: &dyn Watch) -> Result<Survey, AdoptError> {
+    /// Reads every item, and reports what would be moved and what cannot be. Changes nothing. Not for a resumed adoption, which finds moved and
+    /// unmoved items together.
+    pub async fn survey(&self, progress: &dyn Progress) -> Result<Survey, AdoptError> {
         if !self.indexes.is_empty() {
-            return self.turnover().survey(watch).await;
+            return self.index_migration().survey(progress).await;
         }
-        watch.phase(Phase::Looking, None);
+        progress.phase(Phase::Looking, None);
         let mut found =
-            survey::survey(&self.registry, &self.ground, &self.rules, self.direction, watch).await?;
+            survey::survey(&self.registry, &self.context, &self.rules, self.direction, progress).await?;
         if self.keys_are_logical {
             found.sharded_already = None;
         }
         Ok(found)
     }
 
-    fn turnover(&self) -> Turnover<'_> {
-        Turnover {
+    fn index_migration(&self) -> IndexMigrationRun<'_> {
+        IndexMigrationRun {
             registry: &self.registry,
             changer: &self.changer,
-            ground: &self.ground,
+            context: &self.context,
             described: &self.described,
             direction: self.direction,
             record: self.record.as_ref(),
@@ -123,14 +122,13 @@ impl Adoption {
         }
     }
 
-    /// Carries it out, verification included. Can be interrupted anywhere and run again.
+    /// Carries out the adoption, verification included. Can be interrupted anywhere and run again.
     ///
     /// # Errors
-    /// [`AdoptError::Failed`] before anything is changed when items cannot be moved, or when what is found at the end is not what was
-    /// there at the start.
-    pub async fn run(self, options: Options, watch: &dyn Watch) -> Result<Report, AdoptError> {
+    /// [`AdoptError::Failed`] before anything is changed when items cannot be moved, or when the items found at the end are not those of the start.
+    pub async fn run(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {
         if self.is_done() {
-            let table = self.ground.table.name.clone();
+            let table = self.context.table.name.clone();
             return Ok(Report {
                 table,
                 direction: self.direction,
@@ -145,35 +143,35 @@ impl Adoption {
         }
         let this = Adoption { changer: self.changer.exclusively(options.exclusive), ..self };
         if this.changer.begin().await.is_err() {
-            watch.phase(Phase::Settling, None);
+            progress.phase(Phase::Settling, None);
             this.changer.begin_patiently().await?;
         }
-        this.run_begun(options, watch).await
+        this.run_begun(options, progress).await
     }
 
-    async fn run_begun(self, options: Options, watch: &dyn Watch) -> Result<Report, AdoptError> {
+    async fn run_begun(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {
         if !self.indexes.is_empty() {
-            return self.turnover().run(options, watch).await;
+            return self.index_migration().run(options, progress).await;
         }
         if self.direction == Direction::Release {
-            return self.release(watch).await;
+            return self.release(progress).await;
         }
-        let (mut record, mut progress, said) = self.begin(watch).await?;
+        let (mut record, mut checkpoint, said) = self.begin(progress).await?;
         let claim = Claim::take(&self.registry, &record, options.concurrency).await?;
-        watch.phase(Phase::Settling, None);
+        progress.phase(Phase::Settling, None);
         self.changer.announce(&record.name, record.version).await?;
         let mut moved = 0;
         loop {
-            moved += self.pass(&claim, &record, &progress, options.concurrency, watch).await?;
+            moved += self.pass(&claim, &record, &checkpoint, options.concurrency, progress).await?;
             let next = match self.direction {
-                Direction::Adopt => progress.depth.checked_sub(1),
-                _ => Some(progress.depth + 1).filter(|depth| *depth <= progress.deepest),
+                Direction::Adopt => checkpoint.depth.checked_sub(1),
+                _ => Some(checkpoint.depth + 1).filter(|depth| *depth <= checkpoint.deepest),
             };
             let Some(next) = next else { break };
-            progress.depth = next;
-            record = write(&self.registry, &record, self.under_way(progress.clone())).await?;
+            checkpoint.depth = next;
+            record = write(&self.registry, &record, self.under_way(checkpoint.clone())).await?;
         }
-        self.verify(&record, &progress, watch).await?;
+        self.verify(&record, &checkpoint, progress).await?;
         claim.end().await?;
         match self.direction {
             Direction::Adopt => {
@@ -188,29 +186,29 @@ impl Adoption {
         }
         self.changer.make_known(&record.name, record.version).await?;
         Ok(Report {
-            table: self.ground.table.name.clone(),
+            table: self.context.table.name.clone(),
             direction: self.direction,
             indexes: Vec::new(),
             already: false,
-            items: progress.items,
+            items: checkpoint.items,
             moved,
             tied: said.tied,
             recipe: said.recipe,
-            checksum: progress.checksum,
+            checksum: checkpoint.checksum,
         })
     }
 
-    fn under_way(&self, progress: Progress) -> State {
+    fn under_way(&self, checkpoint: AdoptionCheckpoint) -> State {
         match self.direction {
-            Direction::Adopt => State::Adopting(progress),
-            _ => State::Returning(progress),
+            Direction::Adopt => State::Adopting(checkpoint),
+            _ => State::Returning(checkpoint),
         }
     }
 
-    /// Takes a table off the record whose items stay where they are. One conditional delete, so that nothing is half done.
-    async fn release(&self, watch: &dyn Watch) -> Result<Report, AdoptError> {
-        let table = &self.ground.table.name;
-        let survey = self.survey(watch).await?;
+    /// Removes the record of a table whose items stay where they are. One conditional delete, so no intermediate state exists.
+    async fn release(&self, progress: &dyn Progress) -> Result<Report, AdoptError> {
+        let table = &self.context.table.name;
+        let survey = self.survey(progress).await?;
         if survey.refused > 0 {
             return Err(AdoptError::Failed(survey.refusal(table)));
         }
@@ -234,60 +232,65 @@ impl Adoption {
         })
     }
 
-    /// Puts on record that this run moves the table: anew, or where an interrupted run stopped, whichever way that one went. Also gives
-    /// what it has seen on the way, if it looked.
-    async fn begin(&self, watch: &dyn Watch) -> Result<(Record, Progress, Said), AdoptError> {
+    /// Records that this run moves the table: from the start, or from where a run in either direction was interrupted. Also returns what the survey
+    /// found, if there was one.
+    async fn begin(&self, progress: &dyn Progress) -> Result<(Record, AdoptionCheckpoint, Said), AdoptError> {
         let run = self.registry.env().random();
         if let Some(record) = &self.record
-            && let State::Adopting(progress) | State::Returning(progress) = &record.state
+            && let State::Adopting(checkpoint) | State::Returning(checkpoint) = &record.state
         {
-            let progress = Progress { run, ..progress.clone() };
+            let checkpoint = AdoptionCheckpoint { run, ..checkpoint.clone() };
             return Ok((
-                write(&self.registry, record, self.under_way(progress.clone())).await?,
-                progress,
+                write(&self.registry, record, self.under_way(checkpoint.clone())).await?,
+                checkpoint,
                 Said::default(),
             ));
         }
-        let survey = self.survey(watch).await?;
+        let survey = self.survey(progress).await?;
         if let Some(why) = survey.sharded_already {
             return Err(AdoptError::Usage(why));
         }
         if survey.refused > 0 {
-            return Err(AdoptError::Failed(survey.refusal(&self.ground.table.name)));
+            return Err(AdoptError::Failed(survey.refusal(&self.context.table.name)));
         }
         let depth = if self.direction == Direction::Adopt { survey.deepest } else { 0 };
-        let progress =
-            Progress { depth, deepest: survey.deepest, items: survey.items, checksum: survey.checksum, run };
+        let checkpoint = AdoptionCheckpoint {
+            depth,
+            deepest: survey.deepest,
+            items: survey.items,
+            checksum: survey.checksum,
+            run,
+        };
         let said = Said { tied: survey.tied, recipe: survey.recipe };
-        let state = self.under_way(progress.clone());
+        let state = self.under_way(checkpoint.clone());
         if let Some(record) = &self.record {
-            return Ok((write(&self.registry, record, state).await?, progress, said));
+            return Ok((write(&self.registry, record, state).await?, checkpoint, said));
         }
-        let layouts = &**self.ground.table.layouts();
+        let layouts = &**self.context.table.layouts();
         self.registry.make_directory(layouts).await?;
         let record = Record { state, ..self.registry.first_record(&self.described, layouts.clone(), true) };
         on_record::begin(&self.registry, &record).await?;
         tag(&self.registry, &self.described).await;
-        Ok((record, progress, said))
+        Ok((record, checkpoint, said))
     }
 
     fn taken_over(&self) -> AdoptError {
-        taken_over(&self.ground.table.name)
+        taken_over(&self.context.table.name)
     }
 
-    /// Moves every item that the pass is for. Returns how many.
+    /// Moves every item of the current pass. Returns the number of moved items.
     async fn pass(
         &self,
         claim: &Claim,
         record: &Record,
-        progress: &Progress,
+        checkpoint: &AdoptionCheckpoint,
         concurrency: usize,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<u64, AdoptError> {
-        watch.phase(Phase::Moving, Some(progress.items));
+        progress.phase(Phase::Moving, Some(checkpoint.items));
         let moved = AtomicU64::new(0);
         let entered = Mutex::new(HashSet::new());
-        let mut walk = Walk::new(&self.registry, &self.ground.table.name);
+        let mut walk = Walk::new(&self.registry, &self.context.table.name);
         while let Some(page) = walk.page().await? {
             if self.registry.read(&record.id).await?.as_ref() != Some(record) {
                 return Err(self.taken_over());
@@ -297,13 +300,14 @@ impl Adoption {
                 .try_for_each_concurrent(concurrency.max(1), |item| {
                     let (moved, entered) = (&moved, &entered);
                     async move {
-                        let key = self.ground.key(&item)?;
+                        let key = self.context.key(&item)?;
                         self.enter(entered, &key, &item).await?;
-                        if let Some(target) = self.target(&key, &item, progress.depth)? {
-                            mover::move_item(claim, &self.registry, &self.ground, &item, &target).await?;
+                        if let Some(target) = self.target(&key, &item, checkpoint.depth)? {
+                            item_move::move_item(claim, &self.registry, &self.context, &item, &target)
+                                .await?;
                             moved.fetch_add(1, Ordering::Relaxed);
                         }
-                        watch.passed(1);
+                        progress.passed(1);
                         Ok(())
                     }
                 })
@@ -312,12 +316,12 @@ impl Adoption {
         Ok(moved.into_inner())
     }
 
-    /// Enters the bucket of an item in the directory, once for each key and bucket, before the item lies there.
+    /// Enters the bucket of an item in the directory, once for each key and bucket, before the item is written there.
     async fn enter(&self, entered: &Entered, key: &[u8], item: &Attributes) -> Result<(), AdoptError> {
-        let table = &self.ground.table;
-        let logical = self.ground.logical(key, self.direction);
-        let Ok(home) = self.ground.home(key, logical, item)? else { return Ok(()) };
-        let Some(bucket) = table.decode(&home).1.and_then(|slot| slot.bucket) else { return Ok(()) };
+        let table = &self.context.table;
+        let logical = self.context.logical(key, self.direction);
+        let Ok(assigned) = self.context.assigned_key(key, logical, item)? else { return Ok(()) };
+        let Some(bucket) = table.decode(&assigned).1.and_then(|slot| slot.bucket) else { return Ok(()) };
         let row = (logical.to_vec(), bucket);
         if !entered.lock().unwrap_or_else(PoisonError::into_inner).contains(&row) {
             self.registry.enter_bucket(table, logical, bucket).await?;
@@ -326,26 +330,26 @@ impl Adoption {
         Ok(())
     }
 
-    /// Where the pass of that depth moves an item; `None` where it stays.
+    /// The key to which the pass of that depth moves an item; `None` if it stays.
     fn target(&self, key: &[u8], item: &Attributes, pass: usize) -> Result<Option<Vec<u8>>, AdoptError> {
-        let table = &self.ground.table;
-        let logical = self.ground.logical(key, self.direction);
+        let table = &self.context.table;
+        let logical = self.context.logical(key, self.direction);
         let target = match self.direction {
             Direction::Adopt if depth(table, key) == pass => {
-                self.ground.home(key, logical, item)?.map_err(|unplaced| {
+                self.context.assigned_key(key, logical, item)?.map_err(|unplaced| {
                     AdoptError::Failed(format!(
                         "{unplaced}. The item is {}",
-                        shown(&self.ground.primary_key(item))
+                        shown(&self.context.primary_key(item))
                     ))
                 })?
             }
-            Direction::Back if self.ground.by_hand() => {
-                if !self.ground.stands_alone(logical) {
-                    // There it would be taken for a shard of another key, and be brought to that one.
+            Direction::Back if self.context.by_hand() => {
+                if !self.context.stands_alone(logical) {
+                    // Under that key it would be taken for a shard of another key, and be moved to that one.
                     return Err(AdoptError::Failed(format!(
                         "The logical key {:?} would be read as a shard of another key. The item is {}",
                         String::from_utf8_lossy(logical),
-                        shown(&self.ground.primary_key(item))
+                        shown(&self.context.primary_key(item))
                     )));
                 }
                 logical.to_vec()
@@ -356,37 +360,38 @@ impl Adoption {
         Ok((target != key).then_some(target))
     }
 
-    /// Counts every item at its place and compares with what was there at the start.
+    /// Counts every item at its key and compares with the counts of the start.
     async fn verify(
         &self,
         record: &Record,
-        progress: &Progress,
-        watch: &dyn Watch,
+        checkpoint: &AdoptionCheckpoint,
+        progress: &dyn Progress,
     ) -> Result<(), AdoptError> {
-        watch.phase(Phase::Verifying, Some(progress.items));
-        let found = survey::count(&self.registry, &self.ground, self.direction, watch).await?;
-        let table = &self.ground.table.name;
+        progress.phase(Phase::Verifying, Some(checkpoint.items));
+        let found = survey::count(&self.registry, &self.context, self.direction, progress).await?;
+        let table = &self.context.table.name;
         if let Some(first) = found.misplaced_first {
             return Err(AdoptError::Failed(format!(
-                "{} of {} items of table {table} are not at their place, {first} first. Somebody else wrote to it. Stop that and run this again",
+                "{} of {} items of table {table} are not where the layouts put them, {first} first. Another client wrote to it. Stop that client and run this again",
                 found.misplaced, found.items,
             )));
         }
-        if (found.items, &found.checksum) == (progress.items, &progress.checksum) {
+        if (found.items, &found.checksum) == (checkpoint.items, &checkpoint.checksum) {
             return Ok(());
         }
-        // On record, so that the next run measures against what is there now: the operator has been told and may accept it.
-        let now = Progress { items: found.items, checksum: found.checksum.clone(), ..progress.clone() };
+        // Recorded, so that the next run compares with the current items: the operator has been told of the difference and may accept it.
+        let now =
+            AdoptionCheckpoint { items: found.items, checksum: found.checksum.clone(), ..checkpoint.clone() };
         write(&self.registry, record, self.under_way(now)).await?;
         Err(AdoptError::Failed(format!(
             "Every item of table {table} is at its place, but they are not the items of the start: {} with checksum {} then, {} with checksum {} now. \
              Somebody else wrote to the table meanwhile. If that is as it should be, run this again to accept it",
-            progress.items, progress.checksum, found.items, found.checksum,
+            checkpoint.items, checkpoint.checksum, found.items, found.checksum,
         )))
     }
 }
 
-/// What a survey tells an operator besides.
+/// Survey results for the operator.
 #[derive(Default)]
 struct Said {
     tied: u64,

@@ -1,39 +1,39 @@
-//! Puts a table on record whose items lie where the layouts put them already: a copy of a sharded table, or one that was made again and
-//! filled from one. The layouts are those of the rules, or those that another table has on record. No item is written.
+//! Records a table whose items are already where the layouts put them: a copy of a sharded table, or a table that was created again and filled from
+//! one. The layouts are those of the rules, or those on another table's record. No item is written.
 //!
-//! Every item is read first, and each must be at its place. Buckets are entered in the directory on the way, because the directory knows them
-//! by the table's id, and this is another table.
+//! First every item is read, and each must be under the key that the layouts assign. The same pass enters buckets in the directory, which lists
+//! buckets by the id of the table, and this is another table.
 //!
-//! Not here: bringing items to their places (`adoption`).
+//! Not here: moving items (`adoption`).
 
 use std::sync::Arc;
 
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
-use heatsink_control::{Changer, Fencing, Record, Rules, State, Wish};
+use heatsink_control::{Changer, DesiredLayout, Fencing, Record, Rules, State};
 use heatsink_env::Env;
 use heatsink_layout::{Strategy, Table, TableLayouts};
 use heatsink_store::Store;
 use serde::Serialize;
 
 use crate::eligible;
-use crate::item::{Attributes, Ground};
+use crate::item::{Attributes, TableContext};
+use crate::item_location::ItemLocation;
 use crate::on_record::{self, tag};
-use crate::place::Lies;
 use crate::survey::Survey;
-use crate::terms::{AdoptError, Phase, Watch};
+use crate::types::{AdoptError, Phase, Progress};
 use crate::walk::Walk;
 
-/// Where the layouts come from.
+/// The source of the layouts.
 #[derive(Clone, Copy, Debug)]
 pub enum Layouts<'a> {
     /// The rules.
     Of(&'a Rules),
-    /// What the registry has on record of the table with this name or id.
+    /// The registry's record of the table with this name or id.
     RecordedFor(&'a str),
 }
 
-/// Such a recording, made ready.
+/// A prepared recording.
 pub struct AsItLies {
     changer: Changer,
     registry: Registry,
@@ -42,7 +42,7 @@ pub struct AsItLies {
     from: Option<String>,
 }
 
-/// What was put on record.
+/// The result of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Recorded {
     /// The table.
@@ -54,16 +54,16 @@ pub struct Recorded {
     pub from: Option<String>,
     /// The layouts, in words.
     pub layouts: String,
-    /// The attributes of index keys that hold plain values: they are not on record, and wait for `heatsink adopt`.
+    /// The attributes of index keys with plain values: they are not recorded, and wait for `heatsink adopt`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<String>,
-    /// Its items, each at its place. Parts of counters are not counted.
+    /// The number of items, each where the layouts put it. Counter fragments are not counted.
     pub items: u64,
-    /// Whether it is on record now; `false` after a dry run.
+    /// Whether the table is recorded now; `false` after a dry run.
     pub recorded: bool,
 }
 
-/// What was found of one index key.
+/// The forms found of one index key.
 #[derive(Default)]
 struct IndexKeys {
     name: String,
@@ -72,7 +72,7 @@ struct IndexKeys {
 }
 
 impl AsItLies {
-    /// Looks whether `table` can be put on record so. Changes nothing.
+    /// Checks whether `table` can be recorded as it is. Changes nothing.
     ///
     /// # Errors
     /// [`AdoptError::Usage`] with the reason why not.
@@ -89,18 +89,20 @@ impl AsItLies {
         let usage = |problem: String| Err(AdoptError::Usage(problem));
         if registry.read(&described.schema.id).await?.is_some() {
             return usage(format!(
-                "Table {table} is on record already. `heatsink verify {table}` says whether its items lie as the record says"
+                "Table {table} is on record already. `heatsink verify {table}` checks whether its items are where the record puts them"
             ));
         }
         let (layouts, from) = match layouts {
-            Layouts::Of(rules) => match rules.wish(&described.schema) {
-                Wish::Sharded(layouts) => (layouts, None),
-                Wish::Impossible(reason) => return usage(reason),
-                Wish::Whole => return usage(format!("The rules keep every key of table {table} whole")),
-                Wish::Unmentioned { skipped } if skipped.is_empty() => {
+            Layouts::Of(rules) => match rules.desired_layout(&described.schema) {
+                DesiredLayout::Sharded(layouts) => (layouts, None),
+                DesiredLayout::Impossible(reason) => return usage(reason),
+                DesiredLayout::Unsharded => {
+                    return usage(format!("The rules leave every key of table {table} unsharded"));
+                }
+                DesiredLayout::Unmentioned { skipped } if skipped.is_empty() => {
                     return usage(format!("No rule is for table {table}"));
                 }
-                Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
+                DesiredLayout::Unmentioned { skipped } => return usage(skipped.join("; ")),
             },
             Layouts::RecordedFor(named) => {
                 let record = original(&registry, named).await?;
@@ -120,18 +122,19 @@ impl AsItLies {
         self.from.as_deref()
     }
 
-    /// Reads every item, and puts the table on record if each is at its place; not where this is a dry run.
+    /// Reads every item, and records the table if each is where the layouts put it; a dry run records nothing.
     ///
     /// # Errors
-    /// [`AdoptError::Failed`] with the items that are not. The table is not on record then.
-    pub async fn run(self, dry_run: bool, watch: &dyn Watch) -> Result<Recorded, AdoptError> {
+    /// [`AdoptError::Failed`] with the items that are elsewhere. The table is not recorded then.
+    pub async fn run(self, dry_run: bool, progress: &dyn Progress) -> Result<Recorded, AdoptError> {
         let schema = &self.described.schema;
-        let ground = Ground { table: Arc::new(Table::new(schema.clone(), Arc::new(self.layouts.clone()))) };
+        let context =
+            TableContext { table: Arc::new(Table::new(schema.clone(), Arc::new(self.layouts.clone()))) };
         if !dry_run {
             self.changer.begin_patiently().await?;
             self.registry.make_directory(&self.layouts).await?;
         }
-        let waiting = self.read(&ground, dry_run, watch).await?;
+        let waiting = self.read(&context, dry_run, progress).await?;
         let (items, waiting) = waiting;
         let layouts = self.layouts.without(&waiting);
         if layouts.is_empty() {
@@ -159,36 +162,36 @@ impl AsItLies {
         Ok(recorded)
     }
 
-    /// Reads every item: how many there are, and which attributes hold plain values alone.
+    /// Reads every item. Returns the number of items, and the attributes that hold only plain values.
     async fn read(
         &self,
-        ground: &Ground,
+        context: &TableContext,
         dry_run: bool,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(u64, Vec<String>), AdoptError> {
-        watch.phase(Phase::Looking, None);
+        progress.phase(Phase::Looking, None);
         let mut found = Survey::default();
         let mut keys: Vec<IndexKeys> = Vec::new();
         let mut entered = Vec::new();
-        let mut walk = Walk::new(&self.registry, &ground.table.name);
+        let mut walk = Walk::new(&self.registry, &context.table.name);
         while let Some(page) = walk.page().await? {
             for item in &page {
-                let key = ground.key(item)?;
-                match ground.lies(&key, item)? {
-                    Lies::AtItsPlace => found.items += 1,
-                    Lies::Part(_) => {}
-                    Lies::Elsewhere(place) => {
+                let key = context.key(item)?;
+                match context.locate(&key, item)? {
+                    ItemLocation::Expected => found.items += 1,
+                    ItemLocation::CounterFragment(_) => {}
+                    ItemLocation::Misplaced(place) => {
                         let place = String::from_utf8_lossy(&place);
-                        found.refuse(ground, item, &format!("by the record it would lie under {place:?}"));
+                        found.refuse(context, item, &format!("by the record it would be under {place:?}"));
                     }
-                    Lies::Foreign(why) => found.refuse(ground, item, &why),
+                    ItemLocation::Foreign(why) => found.refuse(context, item, &why),
                 }
-                see_index_keys(ground, item, &mut keys, &mut found)?;
+                see_index_keys(context, item, &mut keys, &mut found)?;
                 if !dry_run && key != entered {
-                    self.enter(ground, &key).await?;
+                    self.enter(context, &key).await?;
                     entered = key;
                 }
-                watch.passed(1);
+                progress.passed(1);
             }
         }
         for mixed in keys.iter().filter(|key| key.spread > 0 && key.plain > 0) {
@@ -199,9 +202,9 @@ impl AsItLies {
             ));
         }
         if found.refused > 0 {
-            let table = &ground.table.name;
+            let table = &context.table.name;
             return Err(AdoptError::Failed(format!(
-                "Table {table} was not put on record: not every item lies as {} says.\n{}",
+                "Table {table} was not recorded: not every item is where {} puts it.\n{}",
                 if self.from.is_some() { "the record" } else { "the rule" },
                 found.refusal(table)
             )));
@@ -210,47 +213,51 @@ impl AsItLies {
         Ok((found.items, plain.collect()))
     }
 
-    /// Enters the bucket of a physical key in the directory. Buckets of templates are looked for, since other code begins them too.
-    async fn enter(&self, ground: &Ground, key: &[u8]) -> Result<(), AdoptError> {
-        let (logical, slot) = ground.table.decode(key);
+    /// Enters the bucket of a physical key in the directory, also for templates, whose buckets other writers begin.
+    async fn enter(&self, context: &TableContext, key: &[u8]) -> Result<(), AdoptError> {
+        let (logical, slot) = context.table.decode(key);
         let Some(bucket) = slot.and_then(|slot| slot.bucket) else { return Ok(()) };
-        if ground.table.layouts().of(logical).is_some_and(|layout| layout.strategy != Strategy::None) {
-            self.registry.enter_bucket(&ground.table, logical, bucket).await?;
+        if context.table.layouts().of(logical).is_some_and(|layout| layout.strategy != Strategy::None) {
+            self.registry.enter_bucket(&context.table, logical, bucket).await?;
         }
         Ok(())
     }
 }
 
-/// Takes in the forms of an item's index keys.
+/// Counts the forms of an item's index keys.
 fn see_index_keys(
-    ground: &Ground,
+    context: &TableContext,
     item: &Attributes,
     keys: &mut Vec<IndexKeys>,
     found: &mut Survey,
 ) -> Result<(), AdoptError> {
-    for held in ground.held(item, true)? {
-        let name = &held.key.attribute().name;
+    for index_value in context.index_values(item, true)? {
+        let name = &index_value.key.attribute().name;
         let at = keys.iter().position(|known| known.name == *name).unwrap_or_else(|| {
             keys.push(IndexKeys { name: name.clone(), ..IndexKeys::default() });
             keys.len() - 1
         });
         let Some(known) = keys.get_mut(at) else { continue };
-        let is_new = held.new.as_ref() == Ok(&held.stored);
-        match (is_new, held.stored == held.old) {
-            // Its shard is 0: it says nothing.
+        let is_new = index_value.new.as_ref() == Ok(&index_value.stored);
+        match (is_new, index_value.stored == index_value.old) {
+            // Its shard is 0, so both forms are equal.
             (true, true) => {}
             (true, false) => known.spread += 1,
             (false, true) => known.plain += 1,
             (false, false) => {
-                let stored = String::from_utf8_lossy(&held.stored);
-                found.refuse(ground, item, &format!("its {name} is {stored:?}, which the rule never writes"));
+                let stored = String::from_utf8_lossy(&index_value.stored);
+                found.refuse(
+                    context,
+                    item,
+                    &format!("its {name} is {stored:?}, which the rule never writes"),
+                );
             }
         }
     }
     Ok(())
 }
 
-/// The one record of that name or id.
+/// The only record with that name or id.
 async fn original(registry: &Registry, named: &str) -> Result<Record, AdoptError> {
     let mut records = registry.named(named).await?;
     let Some(record) = records.pop() else {
@@ -270,7 +277,7 @@ async fn original(registry: &Registry, named: &str) -> Result<Record, AdoptError
     }
     if record.state != State::Active {
         return Err(AdoptError::Usage(format!(
-            "The record of table {} ({}) says that `heatsink adopt` is under way. A copy of it holds moved and unmoved items side by side; end that \
+            "The record of table {} ({}) says that `heatsink adopt` is under way. A copy of it holds both moved and unmoved items; end that \
              first, and copy the table then",
             record.name, record.id
         )));

@@ -1,15 +1,15 @@
-//! Which way an adoption goes.
+//! The direction of an adoption.
 
 use serde::Serialize;
 
-/// Which way.
+/// The direction of an adoption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// From logical keys to homes.
+    /// From logical keys to the keys that the layout assigns.
     Adopt,
-    /// From homes to logical keys.
+    /// Back to logical keys.
     Back,
-    /// Off the record, every item where it lies: for a table that its own code goes on to shard by hand. Only with templates.
+    /// Removes the record and leaves every item where it is, for a table whose own code continues to shard it by hand. Only with templates.
     Release,
 }

@@ -1,16 +1,16 @@
-//! Which tables can be put on record at all, whatever rules or records say of their keys.
+//! Checks whether a table can be recorded at all, whatever the rules or records say about its keys.
 
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::tags;
 use heatsink_layout::DIRECTORY;
 
-use crate::terms::AdoptError;
+use crate::types::AdoptError;
 
-/// A table of clients that is there and can be used.
+/// Describes a client table that exists and can be used.
 ///
 /// # Errors
-/// [`AdoptError::Usage`] for any other, and for one that another registry has on record.
+/// [`AdoptError::Usage`] for any other table, and for one that another registry has recorded.
 pub(crate) async fn usable(registry: &Registry, table: &str) -> Result<Described, AdoptError> {
     let usage = |problem: String| Err(AdoptError::Usage(problem));
     if [registry.name(), DIRECTORY].contains(&table) {
@@ -28,7 +28,7 @@ pub(crate) async fn usable(registry: &Registry, table: &str) -> Result<Described
     }
 }
 
-/// Why a table is not adopted whose name is on record under another id; `None` where it is not.
+/// The reason not to adopt a table whose name is recorded under another id; `None` if it is not.
 pub(crate) async fn named_before(
     registry: &Registry,
     name: &str,

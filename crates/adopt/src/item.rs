@@ -1,4 +1,4 @@
-//! One stored item as adoption sees it: its key, its place, its size, its share of the checksum.
+//! One stored item as adoption sees it: its key, its target key, its size, its part of the checksum.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ use crate::direction::Direction;
 /// An item's attributes as the store gave them.
 pub(crate) type Attributes = Map<String, Json>;
 
-/// What of a table's schema and layouts an item's place follows from.
+/// A table's schema and layouts, from which the key of an item follows.
 #[derive(Debug)]
-pub(crate) struct Ground {
+pub(crate) struct TableContext {
     pub table: Arc<Table>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Ground {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NoKey;
 
-impl Ground {
+impl TableContext {
     /// The bytes of an item's partition key.
     pub fn key(&self, item: &Attributes) -> Result<Vec<u8>, NoKey> {
         let partition = &self.table.key.partition;
@@ -43,7 +43,7 @@ impl Ground {
         xxh3_64(Json::Object(self.primary_key(&self.rekeyed(item, logical))).to_string().as_bytes())
     }
 
-    /// The same item under another partition key.
+    /// The same item with another partition key.
     pub fn rekeyed(&self, item: &Attributes, key: &[u8]) -> Attributes {
         let partition = &self.table.key.partition;
         let mut item = item.clone();
@@ -51,23 +51,23 @@ impl Ground {
         item
     }
 
-    /// Whether the table was sharded by hand: its items lie under physical keys before it is adopted, and stay there.
+    /// Whether the table was sharded by hand: its items have physical keys before the adoption, and keep them.
     pub fn by_hand(&self) -> bool {
         self.table.layouts().iter().any(|one| one.layout().template().is_some())
     }
 
-    /// Whether no key of another item can be read as this logical key's shard, and it as no other key's.
+    /// Whether this logical key cannot be read as a shard of another key.
     pub fn stands_alone(&self, logical: &[u8]) -> bool {
         !self.by_hand() || self.table.decode(logical).1.is_none()
     }
 
-    /// The logical key of an item that is found under `key` before an adoption, or after it.
+    /// The logical key of an item that is stored under `key`, before or after an adoption.
     pub fn logical<'a>(&self, key: &'a [u8], direction: Direction) -> &'a [u8] {
         if direction == Direction::Adopt && !self.by_hand() { key } else { self.table.logical(key) }
     }
 
-    /// The physical key at which the item of that logical key, which is found under `key`, has its home.
-    pub fn home(
+    /// The physical key that the layout assigns to the item of that logical key, which is stored under `key`.
+    pub fn assigned_key(
         &self,
         key: &[u8],
         logical: &[u8],
@@ -79,7 +79,7 @@ impl Ground {
         let sort = sort.as_ref().map(Scalar::key);
         let attribute = layout.attribute().and_then(|name| Scalar::of(item.get(name)?));
         let slot = match self.table.decode(key).1 {
-            // Others drew its shard.
+            // Other writers choose the shard at random, so the item is right in any slot.
             Some(slot)
                 if layout.hash == Hash::Random
                     && layout.slots_of(sort).is_ok_and(|slots| slots.contains(&slot)) =>
@@ -130,7 +130,7 @@ pub(crate) fn bytes(value: &Json, key_type: KeyType) -> Result<Vec<u8>, NoKey> {
     }
 }
 
-/// A value that a shard can be taken from.
+/// A value from which a shard can be computed.
 pub(crate) enum Scalar {
     S(String),
     N(String),
@@ -157,7 +157,7 @@ impl Scalar {
     }
 }
 
-/// How many reserved suffixes a key ends in: 0 for `game`, 1 for `game#~1`, 2 for `game#~1#~0`.
+/// The number of reserved suffixes that a key ends in: 0 for `game`, 1 for `game#~1`, 2 for `game#~1#~0`.
 pub(crate) fn depth(table: &Table, mut key: &[u8]) -> usize {
     let mut depth = 0;
     while table.is_reserved(key) {
@@ -173,7 +173,7 @@ pub(crate) fn depth(table: &Table, mut key: &[u8]) -> usize {
 pub(crate) struct Checksum(u128);
 
 impl Checksum {
-    /// Takes an item in, under its logical key.
+    /// Adds an item, under its logical key.
     pub fn add(&mut self, item: &Attributes) {
         // serde_json keeps members sorted by name, so equal items have equal text once their sets are sorted.
         let text =

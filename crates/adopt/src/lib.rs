@@ -1,7 +1,7 @@
-//! Adoption: brings a table that holds items under its rules, and back out; and verification, which says of every item of a recorded table
-//! whether it lies where the record puts it.
+//! Adoption brings a table that holds items under its rules, and back out. Verification checks that every item of a recorded table is where the
+//! record puts it.
 //!
-//! Both are workers: they read and write a table's items beside gateways, under a claim on its record. What they stand on is control's
+//! Both are workers: they read and write a table's items beside gateways, under a claim on its record. They build on `control`
 //! ([`heatsink_control::registry`], [`heatsink_control::claim`], [`heatsink_control::Changer`]).
 //!
 //! Not here: which layout is in force (`control`), how a layout places an item (`layout`), the command line.
@@ -9,25 +9,25 @@
 mod adoption;
 mod as_it_lies;
 mod direction;
-mod drawn;
 mod eligible;
-mod held;
+mod index_migration;
+mod index_value;
 mod item;
-mod mover;
+mod item_location;
+mod item_move;
 mod on_record;
-mod place;
 mod prepare;
 mod recipe;
+mod recipe_observer;
 mod sharded;
 mod survey;
-mod terms;
-mod turn;
+mod types;
 pub mod verify;
 mod walk;
 
 pub use adoption::Adoption;
 pub use as_it_lies::{AsItLies, Layouts, Recorded};
 pub use direction::Direction;
-pub use drawn::DrawnWatch;
+pub use recipe_observer::RecipeObserver;
 pub use survey::Survey;
-pub use terms::{AdoptError, Options, Phase, Report, Watch};
+pub use types::{AdoptError, Options, Phase, Progress, Report};

@@ -1,15 +1,15 @@
-//! How an adoption changes what is on record of its table: its state, and the tag that names the registry.
+//! Changes the record of a table on behalf of an adoption: its state, and the tag that names the registry.
 
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::{Record, State, tags};
 
-use crate::terms::AdoptError;
+use crate::types::AdoptError;
 
-/// Puts a table on record for the first time.
+/// Writes the first record of a table.
 ///
 /// # Errors
-/// The store's own, and that somebody else was first.
+/// The store's, or that another process was first.
 pub(crate) async fn begin(registry: &Registry, record: &Record) -> Result<(), AdoptError> {
     let entry = registry.entry(&record.name).await?;
     if registry.create(entry.as_ref(), record).await? == *record {
@@ -19,23 +19,23 @@ pub(crate) async fn begin(registry: &Registry, record: &Record) -> Result<(), Ad
     }
 }
 
-/// Puts the next state on record.
+/// Writes the next state of a record.
 ///
 /// # Errors
-/// The store's own, and that another run has taken over: the record is not `from` any more.
+/// The store's, or that another run has taken over: the record is not `from` any more.
 pub(crate) async fn write(registry: &Registry, from: &Record, state: State) -> Result<Record, AdoptError> {
     let to = Record { state, version: from.version + 1, ..from.clone() };
     if registry.replace(from, &to).await? { Ok(to) } else { Err(taken_over(&from.name)) }
 }
 
-/// The error of a run that finds another record than the one it wrote.
+/// The error of a run whose record was changed by another process.
 pub(crate) fn taken_over(table: &str) -> AdoptError {
     AdoptError::Failed(format!(
         "Another run of `heatsink adopt {table}`, or a gateway, changed the registry's record of table {table} meanwhile"
     ))
 }
 
-/// Tags a table that went on record. It holds without the tag too.
+/// Tags a recorded table. The record holds without the tag too.
 pub(crate) async fn tag(registry: &Registry, described: &Described) {
     if let Err(error) = tags::claim(registry, described.arn.as_deref(), registry.name()).await {
         tracing::warn!(
@@ -45,7 +45,7 @@ pub(crate) async fn tag(registry: &Registry, described: &Described) {
     }
 }
 
-/// Takes the tag off a table that is not on record any more.
+/// Removes the tag of a table that is not recorded any more.
 pub(crate) async fn untag(registry: &Registry, described: &Described) {
     if let Err(error) = tags::release(registry, described.arn.as_deref()).await {
         tracing::warn!(

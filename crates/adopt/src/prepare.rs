@@ -1,11 +1,11 @@
-//! Makes an adoption ready: what is there, what is on record and what the rules say, held against each other. Changes nothing.
+//! Prepares an adoption: compares the table, its record and the rules. Changes nothing.
 //!
-//! Not here: what the items say (`survey`), carrying it out (`adoption`).
+//! Not here: reading the items (`survey`), carrying the adoption out (`adoption`).
 
 use std::sync::Arc;
 
 use heatsink_control::registry::Registry;
-use heatsink_control::{Changer, Fencing, Record, Rules, State, Wish, agree, claim};
+use heatsink_control::{Changer, DesiredLayout, Fencing, Record, Rules, State, agree, claim};
 use heatsink_env::Env;
 use heatsink_layout::{KeyLayout, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
@@ -13,11 +13,11 @@ use heatsink_store::Store;
 use crate::adoption::Adoption;
 use crate::direction::Direction;
 use crate::eligible;
-use crate::item::Ground;
-use crate::terms::AdoptError;
+use crate::item::TableContext;
+use crate::types::AdoptError;
 
 impl Adoption {
-    /// Looks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
+    /// Checks whether `table` can be adopted under `rules`, or brought back. Changes nothing.
     ///
     /// # Errors
     /// [`AdoptError::Usage`] with the reason why not.
@@ -31,7 +31,7 @@ impl Adoption {
         Self::prepare_with(store, env, rules, table, direction, false).await
     }
 
-    /// The same for a table whose name is on record under another id, where that record says nothing of it: it is another table, whose items are
+    /// The same for a table whose name is recorded under another id, where that record does not apply: the table is another one, and its items are
     /// under their logical keys.
     ///
     /// # Errors
@@ -77,7 +77,7 @@ impl Adoption {
             }
             (Direction::Back, Some(record)) => {
                 let indexes = match &record.state {
-                    State::Turning(turning) => turning.attributes.clone(),
+                    State::MigratingIndexKeys(migration) => migration.attributes.clone(),
                     _ => record.layouts.attributes(),
                 };
                 if indexes.is_empty() && spread_counters(&record.layouts) {
@@ -90,56 +90,56 @@ impl Adoption {
                 (record.layouts.clone(), indexes)
             }
             (Direction::Adopt, record) => {
-                let wish = match record {
-                    Some(record) => rules.wish_recorded(&described.schema, &record.layouts).0,
-                    None => rules.wish(&described.schema),
+                let desired = match record {
+                    Some(record) => rules.desired_layout_recorded(&described.schema, &record.layouts).0,
+                    None => rules.desired_layout(&described.schema),
                 };
-                let wished = match wish {
-                    Wish::Sharded(layouts) => layouts,
-                    Wish::Impossible(reason) => return usage(reason),
-                    Wish::Whole => {
+                let desired = match desired {
+                    DesiredLayout::Sharded(layouts) => layouts,
+                    DesiredLayout::Impossible(reason) => return usage(reason),
+                    DesiredLayout::Unsharded => {
                         return usage(format!(
-                            "The rules keep every key of table {table} whole: there is nothing to adopt"
+                            "The rules leave every key of table {table} unsharded: there is nothing to adopt"
                         ));
                     }
-                    Wish::Unmentioned { skipped } if skipped.is_empty() => {
+                    DesiredLayout::Unmentioned { skipped } if skipped.is_empty() => {
                         return usage(format!("No rule is for table {table}"));
                     }
-                    Wish::Unmentioned { skipped } => return usage(skipped.join("; ")),
+                    DesiredLayout::Unmentioned { skipped } => return usage(skipped.join("; ")),
                 };
                 match record {
-                    Some(record) if !agree(&wished, &record.layouts) => {
+                    Some(record) if !agree(&desired, &record.layouts) => {
                         return usage(format!(
-                            "The rules say {wished}; the registry's record of table {table} says {}. Bring it back first with --back",
+                            "The rules say {desired}; the registry's record of table {table} says {}. Bring it back first with --back",
                             record.layouts
                         ));
                     }
-                    // What is under way comes to its end first, as it is on record.
-                    Some(Record { state: State::Turning(turning), layouts, .. }) => {
-                        (layouts.clone(), turning.attributes.clone())
+                    // An interrupted adoption is finished first, with the layouts on its record.
+                    Some(Record { state: State::MigratingIndexKeys(migration), layouts, .. }) => {
+                        (layouts.clone(), migration.attributes.clone())
                     }
                     Some(Record { state: State::Adopting(_) | State::Returning(_), layouts, .. }) => {
                         (layouts.clone(), Vec::new())
                     }
                     Some(Record { layouts: recorded, .. }) => {
-                        let (layouts, new) = recorded.with_indexes(&wished);
+                        let (layouts, new) = recorded.with_indexes(&desired);
                         (layouts, new)
                     }
-                    None if !wished.own().is_empty() => {
-                        let own = wished.own();
-                        ruled = Some(wished);
+                    None if !desired.own().is_empty() => {
+                        let own = desired.own();
+                        ruled = Some(desired);
                         (own, Vec::new())
                     }
                     None => {
-                        let indexes = wished.attributes();
-                        (wished, indexes)
+                        let indexes = desired.attributes();
+                        (desired, indexes)
                     }
                 }
             }
         };
         if indexes.is_empty() && direction != Direction::Release && registry.expires(table).await? {
             return usage(format!(
-                "Table {table} has time to live turned on, which would delete items while they are counted and moved. Turn it off until this is done"
+                "Table {table} has time to live enabled, which would delete items while they are counted and moved. Turn it off until this is done"
             ));
         }
         if direction != Direction::Release && !claim::is_possible(&registry).await? {
@@ -148,14 +148,15 @@ impl Adoption {
                  run again"
             ));
         }
-        let ground =
-            |layouts| Ground { table: Arc::new(Table::new(described.schema.clone(), Arc::new(layouts))) };
-        let by_rules = ground(ruled.unwrap_or_else(|| layouts.clone()));
+        let context = |layouts| TableContext {
+            table: Arc::new(Table::new(described.schema.clone(), Arc::new(layouts))),
+        };
+        let by_rules = context(ruled.unwrap_or_else(|| layouts.clone()));
         let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "adopt"));
         Ok(Adoption {
             registry,
             changer,
-            ground: ground(layouts),
+            context: context(layouts),
             rules: by_rules,
             described,
             direction,
@@ -166,12 +167,12 @@ impl Adoption {
     }
 }
 
-/// Whether some keys hold counters with more than one row.
+/// Whether some keys have counters with more than one fragment.
 fn spread_counters(layouts: &TableLayouts) -> bool {
     layouts.iter().any(|one| one.layout().counted().is_some() && one.layout().shards > 1)
 }
 
-/// Whether a table's items can stay where they are when it goes off the record, or why not.
+/// Whether a table's items can stay where they are when its record is removed, or the reason why not.
 fn releasable(record: &Record) -> Result<(), String> {
     let Record { name, layouts, state, .. } = record;
     let own = layouts.own();

@@ -1,15 +1,15 @@
-//! Whether shards that are said to be drawn at random follow from the sort key after all: then a rule with that hash reads and writes each item
-//! by one request, and looks nothing up.
+//! Detects whether shards that the rule calls random follow from the sort key by a known recipe. A rule with that recipe reads and writes each item
+//! with one request and needs no search.
 //!
-//! Every recipe that rules know is tried on every item, and dropped at the first that it would put elsewhere.
+//! Every recipe that rules can name is tried on every item, and is dropped at the first item that contradicts it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use heatsink_layout::{By, Digest, Hash, Layout, Slot, SortKey, Strategy, Table};
 
-/// So many different sort keys in one recipe's shards are no accident. Some 600 recipes are tried: of two shards that are really drawn one of them
-/// fits so many by chance in one table of two million, of more shards in fewer.
+/// This many different sort keys that match one recipe are no accident. Some 600 recipes are tried: with two random shards, one recipe matches that
+/// many by chance in one table of two million; with more shards, in fewer.
 const ENOUGH: usize = 30;
 
 /// The recipes: those of whole sort keys, and those of a part that ends at one of the usual separators.
@@ -43,29 +43,29 @@ fn recipes(layout: &Layout) -> Vec<Layout> {
     bys.iter().flat_map(|by| hashes.iter().map(|hash| of(by, *hash)).collect::<Vec<_>>()).collect()
 }
 
-/// What was found of one layout whose shards are said to be drawn.
+/// The recipes that still match one layout with random shards.
 struct Drawn {
     layout: Arc<Layout>,
     left: Vec<Layout>,
     items: u64,
     shards: BTreeSet<u16>,
-    /// Different sort keys, as far as they matter.
+    /// The number of different sort keys that distinguish recipes.
     sorts: BTreeSet<String>,
 }
 
-/// Recipes under trial.
+/// Recipes under test.
 #[derive(Default)]
 pub(crate) struct Trial(Vec<Drawn>);
 
 impl Trial {
-    /// Takes in the physical key under which an item lies, if its shard is said to be drawn.
+    /// Tests the recipes on the physical key of an item, if its layout has random shards.
     pub fn see_stored(&mut self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) {
         if let (Some(slot), Some(layout)) = (table.drawn(key), table.layouts().of(table.logical(key))) {
             self.see(layout, sort, slot);
         }
     }
 
-    /// Takes in where an item lies.
+    /// Tests the recipes on one item.
     fn see(&mut self, layout: &Arc<Layout>, sort: Option<SortKey<'_>>, slot: Slot) {
         let at = self.0.iter().position(|drawn| Arc::ptr_eq(&drawn.layout, layout));
         let at = at.unwrap_or_else(|| {
@@ -83,10 +83,10 @@ impl Trial {
         drawn.left.retain(|recipe| recipe.slot_of(sort) == Ok(slot));
     }
 
-    /// What an operator should know, if a recipe fits.
+    /// Advice for the operator, if a recipe matches.
     pub fn advice(&self) -> Option<String> {
         let found = |drawn: &Drawn| {
-            // Where several fit, as all do for sort keys without separators, the plainest is first.
+            // Where several match, as all do for sort keys without separators, the simplest is first.
             let recipe = drawn.left.first()?;
             let by = match &recipe.strategy {
                 Strategy::Template { by: By::Part { separator, part }, .. } => {

@@ -1,50 +1,53 @@
-//! Whether a table that is to be brought under its rules is sharded already: a copy of a sharded table, or one that was made again and filled
-//! from one. Its shards would become logical keys of their own, and requests would find the items of shard 0 alone.
+//! Detects that a table to be adopted is sharded already: a copy of a sharded table, or a table that was created again and filled from one. Adoption
+//! would turn its shards into logical keys of their own, and requests would find only the items of shard 0.
 //!
-//! The sign is values in the reserved form (`game#~3`), in partition keys or in keys of indexes, that are just what the rule writes. Of values
-//! that clients wrote by themselves one in N is so by chance.
+//! The sign is partition keys or index keys in the reserved form (`game#~3`) that equal what the rule writes. Of values that clients wrote by
+//! themselves, one in N equals it by chance.
 //!
-//! Not here: putting such a table on record (`as_it_lies`).
+//! Not here: recording such a table (`as_it_lies`).
 
 use std::collections::BTreeMap;
 
 use heatsink_layout::Slot;
 use heatsink_layout::codec::is_reserved;
 
-use crate::item::{Attributes, Ground, NoKey};
-use crate::place::Lies;
+use crate::item::{Attributes, NoKey, TableContext};
+use crate::item_location::ItemLocation;
 
-/// What was seen of values in the reserved form, by attribute.
+/// Values in the reserved form, counted by attribute.
 #[derive(Debug, Default)]
 pub(crate) struct Sharded(BTreeMap<String, Seen>);
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// Values that are written like shards.
+    /// Values that look like shards.
     written_like: u64,
-    /// Those of them that are just what the rule writes.
+    /// Those that equal what the rule writes.
     by_the_rule: u64,
-    /// How many would be by chance, in thousandths.
+    /// How many would equal it by chance, in thousandths.
     by_chance: u64,
     first: Option<String>,
 }
 
 impl Sharded {
-    /// Takes in an item and where it lies. `ground` has every layout of the rules.
-    pub fn see(&mut self, ground: &Ground, key: &[u8], item: &Attributes) -> Result<(), NoKey> {
-        if ground.table.is_reserved(key) {
-            let (logical, slot) = ground.table.decode(key);
+    /// Counts an item and its key. `context` has every layout of the rules.
+    pub fn see(&mut self, context: &TableContext, key: &[u8], item: &Attributes) -> Result<(), NoKey> {
+        if context.table.is_reserved(key) {
+            let (logical, slot) = context.table.decode(key);
             if slot.is_some_and(|slot| slot != Slot::default()) {
-                let shards = ground.table.layouts().of(logical).map_or(1, |layout| layout.shards);
-                let by_the_rule = matches!(ground.lies(key, item)?, Lies::AtItsPlace | Lies::Part(_));
-                self.add(&ground.table.key.partition.name, key, shards, by_the_rule);
+                let shards = context.table.layouts().of(logical).map_or(1, |layout| layout.shards);
+                let by_the_rule = matches!(
+                    context.locate(key, item)?,
+                    ItemLocation::Expected | ItemLocation::CounterFragment(_)
+                );
+                self.add(&context.table.key.partition.name, key, shards, by_the_rule);
             }
         }
-        for held in ground.held(item, true)? {
-            if is_reserved(&held.stored) {
-                let by_the_rule = held.new.as_ref() == Ok(&held.stored);
-                let shards = held.key.shards(held.key.logical(&held.stored));
-                self.add(&held.key.attribute().name, &held.stored, shards, by_the_rule);
+        for index_value in context.index_values(item, true)? {
+            if is_reserved(&index_value.stored) {
+                let by_the_rule = index_value.new.as_ref() == Ok(&index_value.stored);
+                let shards = index_value.key.shards(index_value.key.logical(&index_value.stored));
+                self.add(&index_value.key.attribute().name, &index_value.stored, shards, by_the_rule);
             }
         }
         Ok(())
@@ -60,7 +63,7 @@ impl Sharded {
         }
     }
 
-    /// Why the table is not to be brought under its rules again, and what to do instead.
+    /// The reason not to adopt the table again, and what to do instead.
     pub fn verdict(&self, table: &str) -> Option<String> {
         self.0.iter().find_map(|(attribute, seen)| seen.verdict(table, attribute))
     }

@@ -1,4 +1,4 @@
-//! Full reads of a table that change nothing: what an adoption would do and cannot do, and whether everything is at its place.
+//! Full reads of a table that change nothing: what an adoption would move, what it cannot move, and whether every item is where it should be.
 
 use std::collections::HashSet;
 
@@ -10,13 +10,13 @@ use serde::Serialize;
 use serde_json::Value as Json;
 
 use crate::direction::Direction;
-use crate::item::{Attributes, Checksum, Ground, Scalar, depth};
+use crate::item::{Attributes, Checksum, Scalar, TableContext, depth};
 use crate::recipe::Trial;
 use crate::sharded::Sharded;
-use crate::terms::{AdoptError, Watch, shown};
+use crate::types::{AdoptError, Progress, shown};
 use crate::walk::Walk;
 
-/// How many refused items are listed by key.
+/// The number of refused items that are listed by key.
 const LISTED: usize = 20;
 
 /// What an adoption would do.
@@ -30,13 +30,13 @@ pub struct Survey {
     pub deepest: usize,
     /// Items whose logical key ends in the reserved form and is stored escaped.
     pub escaped: u64,
-    /// Items whose shard was drawn and whose primary key another item has too, in another shard: Queries show them all, and requests that name
-    /// one by its key are refused.
+    /// Items that share their primary key with an item in another random shard: Queries return all of them, and requests that name one by its key
+    /// are refused.
     pub tied: u64,
-    /// Where shards are said to be drawn at random and follow from the sort key: by which recipe, and on how many items that was seen.
+    /// Where shards are said to be random but follow from the sort key: the recipe, and the number of items that match it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipe: Option<String>,
-    /// Why the table seems to be sharded already, so that its keys are no logical keys: then it is not brought under its rules again.
+    /// The reason why the table seems to be sharded already; it is not adopted then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sharded_already: Option<String>,
     /// The checksum over all items under their logical keys.
@@ -48,118 +48,124 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Why nothing is moved, with the list.
+    /// The error with the list of refused items.
     pub fn refusal(&self, table: &str) -> String {
         let more = self.refused.saturating_sub(u64::try_from(self.refusals.len()).unwrap_or(u64::MAX));
         let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
         format!(
-            "{} items of table {table} stand in the way; nothing was moved:\n  {}{more}",
+            "{} items of table {table} cannot be moved; nothing was changed:\n  {}{more}",
             self.refused,
             self.refusals.join("\n  ")
         )
     }
 
-    pub(crate) fn refuse(&mut self, ground: &Ground, item: &Attributes, reason: &str) {
+    pub(crate) fn refuse(&mut self, context: &TableContext, item: &Attributes, reason: &str) {
         self.refused += 1;
         if self.refusals.len() < LISTED {
-            self.refusals.push(format!("{}: {reason}", shown(&ground.primary_key(item))));
+            self.refusals.push(format!("{}: {reason}", shown(&context.primary_key(item))));
         }
     }
 }
 
-/// Reads a table from which nothing has been moved yet. `rules` has every layout of the rules, `ground` those that this adoption is about.
+/// Reads a table before its adoption. `rules` has every layout of the rules, `context` those of this adoption.
 pub(crate) async fn survey(
     registry: &Registry,
-    ground: &Ground,
-    rules: &Ground,
+    context: &TableContext,
+    rules: &TableContext,
     direction: Direction,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Survey, AdoptError> {
     let mut found = Survey::default();
     let mut sum = Checksum::default();
-    // A hash of every key whose shard was drawn: some twenty bytes each.
+    // A hash of every key in a random shard: some twenty bytes each.
     let mut met = HashSet::new();
-    // Where items will lie. Only where a table was sharded by hand can two of them want one place.
+    // The target keys. Only in a table that was sharded by hand can two items have the same one.
     let mut places = HashSet::new();
     let mut trial = Trial::default();
     let mut sharded = Sharded::default();
-    let mut walk = Walk::new(registry, &ground.table.name);
+    let mut walk = Walk::new(registry, &context.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
-            let key = ground.key(item)?;
-            let logical = ground.logical(&key, direction);
+            let key = context.key(item)?;
+            let logical = context.logical(&key, direction);
             found.items += 1;
-            if ground.table.has_drawn() {
-                trial.see_stored(&ground.table, &key, ground.sort(item)?.as_ref().map(Scalar::key));
+            if context.table.has_drawn() {
+                trial.see_stored(&context.table, &key, context.sort(item)?.as_ref().map(Scalar::key));
             }
-            if ground.table.drawn(&key).is_some() && !met.insert(ground.identity(item, logical)) {
+            if context.table.drawn(&key).is_some() && !met.insert(context.identity(item, logical)) {
                 found.tied += 1;
             }
             if direction == Direction::Adopt {
                 sharded.see(rules, &key, item)?;
             }
-            found.deepest = found.deepest.max(depth(&ground.table, logical));
-            found.escaped += u64::from(ground.table.is_reserved(logical));
-            let home = ground.home(&key, logical, item)?;
-            if let (true, Ok(home)) = (ground.by_hand(), &home) {
-                let place = if direction == Direction::Back { logical } else { home };
-                if !places.insert(ground.identity(item, place)) {
+            found.deepest = found.deepest.max(depth(&context.table, logical));
+            found.escaped += u64::from(context.table.is_reserved(logical));
+            let assigned = context.assigned_key(&key, logical, item)?;
+            if let (true, Ok(assigned)) = (context.by_hand(), &assigned) {
+                let place = if direction == Direction::Back { logical } else { assigned };
+                if !places.insert(context.identity(item, place)) {
                     let place = String::from_utf8_lossy(place);
                     found.refuse(
-                        ground,
+                        context,
                         item,
                         &format!("another item with its sort key goes to {place:?} too"),
                     );
                 }
             }
-            match home {
-                Err(unplaced) => found.refuse(ground, item, &unplaced.to_string()),
-                Ok(home) if direction != Direction::Adopt => {
-                    if home != key {
-                        found.refuse(ground, item, "it is not at its place: somebody wrote past the gateway");
+            match assigned {
+                Err(unplaced) => found.refuse(context, item, &unplaced.to_string()),
+                Ok(assigned) if direction != Direction::Adopt => {
+                    if assigned != key {
+                        found.refuse(context, item, "it is not at its place: a write bypassed the gateway");
                     }
                     if direction == Direction::Back {
                         found.to_move += u64::from(logical != key);
-                        if !ground.stands_alone(logical) {
+                        if !context.stands_alone(logical) {
                             let logical = String::from_utf8_lossy(logical);
                             let reason = format!(
                                 "its logical key {logical:?} would be read as a shard of another key on the way"
                             );
-                            found.refuse(ground, item, &reason);
+                            found.refuse(context, item, &reason);
                         }
                     }
-                    sum.add(&ground.rekeyed(item, logical));
+                    sum.add(&context.rekeyed(item, logical));
                 }
-                Ok(home) if home != key && logical != key => {
-                    // Only tables sharded by hand hold physical keys before.
-                    let reason = format!("by the rule it would lie under {}", String::from_utf8_lossy(&home));
-                    found.refuse(ground, item, &reason);
+                Ok(assigned) if assigned != key && logical != key => {
+                    // Only tables sharded by hand hold physical keys before the adoption.
+                    let reason =
+                        format!("by the rule it would be under {}", String::from_utf8_lossy(&assigned));
+                    found.refuse(context, item, &reason);
                 }
-                Ok(home) => {
-                    sum.add(&ground.rekeyed(item, logical));
-                    if home != key {
+                Ok(assigned) => {
+                    sum.add(&context.rekeyed(item, logical));
+                    if assigned != key {
                         found.to_move += 1;
-                        if let Some(reason) = no_room(ground, item, key.len(), home.len())? {
-                            found.refuse(ground, item, &reason);
+                        if let Some(reason) = no_room(context, item, key.len(), assigned.len())? {
+                            found.refuse(context, item, &reason);
                         }
                     }
                 }
             }
-            watch.passed(1);
+            progress.passed(1);
         }
     }
     found.checksum = sum.text();
     found.recipe = trial.advice();
-    found.sharded_already = sharded.verdict(&ground.table.name);
+    found.sharded_already = sharded.verdict(&context.table.name);
     Ok(found)
 }
 
-/// Why an item cannot be stored under a key of `longer` bytes.
-fn no_room(ground: &Ground, item: &Attributes, key: usize, longer: usize) -> Result<Option<String>, Error> {
-    if longer > ground.longest_key() {
+/// The reason why an item cannot be stored under a key of `longer` bytes.
+fn no_room(
+    context: &TableContext,
+    item: &Attributes,
+    key: usize,
+    longer: usize,
+) -> Result<Option<String>, Error> {
+    if longer > context.longest_key() {
         return Ok(Some(format!(
             "with its shard suffix the key has {longer} bytes, and as the sort key of an index it may have {}",
-            ground.longest_key()
+            context.longest_key()
         )));
     }
     let text = Json::Object(item.clone()).to_string();
@@ -172,7 +178,7 @@ fn no_room(ground: &Ground, item: &Attributes, key: usize, longer: usize) -> Res
     Ok((size > MAX_ITEM).then_some(reason))
 }
 
-/// What lies in a table, and whether it is at its place.
+/// The items of a table, and whether each is where it should be.
 #[derive(Debug)]
 pub(crate) struct Count {
     pub items: u64,
@@ -181,34 +187,34 @@ pub(crate) struct Count {
     pub misplaced_first: Option<String>,
 }
 
-/// Reads a table from which everything has been moved. An item's home follows from its logical key, and a store holds one item per
-/// primary key; so when every item is at home none can be there twice, and equal counts and checksums say that none is missing.
+/// Reads a table after its adoption. The key of an item follows from its logical key, and a store holds one item per primary key. So when every item
+/// is at its key none can exist twice, and equal counts and checksums prove that none is missing.
 pub(crate) async fn count(
     registry: &Registry,
-    ground: &Ground,
+    context: &TableContext,
     direction: Direction,
-    watch: &dyn Watch,
+    progress: &dyn Progress,
 ) -> Result<Count, AdoptError> {
     let mut found = Count { items: 0, checksum: String::new(), misplaced: 0, misplaced_first: None };
     let mut sum = Checksum::default();
-    let mut walk = Walk::new(registry, &ground.table.name);
+    let mut walk = Walk::new(registry, &context.table.name);
     while let Some(page) = walk.page().await? {
         for item in &page {
             found.items += 1;
-            let key = ground.key(item)?;
+            let key = context.key(item)?;
             let at_its_place = if direction == Direction::Back {
                 sum.add(item);
-                ground.stands_alone(&key)
+                context.stands_alone(&key)
             } else {
-                let logical = ground.table.logical(&key);
-                sum.add(&ground.rekeyed(item, logical));
-                ground.home(&key, logical, item)?.ok().as_deref() == Some(&key[..])
+                let logical = context.table.logical(&key);
+                sum.add(&context.rekeyed(item, logical));
+                context.assigned_key(&key, logical, item)?.ok().as_deref() == Some(&key[..])
             };
             if !at_its_place {
                 found.misplaced += 1;
-                found.misplaced_first.get_or_insert_with(|| shown(&ground.primary_key(item)));
+                found.misplaced_first.get_or_insert_with(|| shown(&context.primary_key(item)));
             }
-            watch.passed(1);
+            progress.passed(1);
         }
     }
     found.checksum = sum.text();

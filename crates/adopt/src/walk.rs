@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::item::Attributes;
 
-/// A full read of a table under way.
+/// A full read of a table in progress.
 pub(crate) struct Walk<'a> {
     registry: &'a Registry,
     table: &'a str,
@@ -18,8 +18,8 @@ impl<'a> Walk<'a> {
         Walk { registry, table, start: Some(Json::Null) }
     }
 
-    /// The next page; `None` after the last. Items that are added behind the reader, as adoption does, may show up; items that stay
-    /// where they are show up exactly once.
+    /// The next page; `None` after the last. Items that are added behind the reader, as adoption does, may appear; items that are not moved appear
+    /// exactly once.
     pub async fn page(&mut self) -> Result<Option<Vec<Attributes>>, Error> {
         let Some(start) = self.start.take() else { return Ok(None) };
         let mut body = json!({ "TableName": self.table, "ConsistentRead": true });

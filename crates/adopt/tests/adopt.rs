@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{Control, MAX_AGE, Rules};
 use heatsink_dynamo::{Code, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
@@ -19,7 +19,7 @@ use support::{Adopting, Mortal, calculated, call, items, killed_everywhere, memo
 #[derive(Default)]
 struct Phases(Mutex<Vec<Phase>>);
 
-impl Watch for Phases {
+impl Progress for Phases {
     fn phase(&self, phase: Phase, _: Option<u64>) {
         self.0.lock().unwrap().push(phase);
     }
@@ -183,15 +183,15 @@ async fn what_cannot_move_is_found_before_anything_moves() {
         Adoption::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules(), TABLE, Direction::Adopt)
             .await
             .unwrap();
-    let watch = Phases::default();
-    let error = adoption.run(OPTIONS, &watch).await.unwrap_err().to_string();
+    let progress = Phases::default();
+    let error = adoption.run(OPTIONS, &progress).await.unwrap_err().to_string();
     assert!(
-        error.contains("stand in the way; nothing was moved")
+        error.contains("cannot be moved; nothing was changed")
             && error.contains("2048 bytes")
             && error.contains("of at most 409600"),
         "{error}"
     );
-    assert_eq!(*watch.0.lock().unwrap(), [Phase::Looking]);
+    assert_eq!(*progress.0.lock().unwrap(), [Phase::Looking]);
     assert!(
         matches!(adopt(&store, Direction::Back).await, Err(AdoptError::Usage(_))),
         "nothing is on record"

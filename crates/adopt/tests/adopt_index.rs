@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::Arc;
 
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{Control, MAX_AGE, Rules};
 use heatsink_control::{Verdict, check};
 use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};
@@ -17,7 +17,7 @@ use support::{Adopting, Mortal, call, items, killed_everywhere, memory};
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }
@@ -261,7 +261,7 @@ fn a_turning_key_is_written_in_one_form_and_held_in_two() {
             "GlobalSecondaryIndexes":[{"IndexName":"by-status","KeySchema":[{"AttributeName":"status","KeyType":"HASH"}],"Projection":{"ProjectionType":"ALL"}}]}"#,
     )
     .unwrap();
-    let heatsink_control::Wish::Sharded(layouts) = rules(false).wish(&schema) else {
+    let heatsink_control::DesiredLayout::Sharded(layouts) = rules(false).desired_layout(&schema) else {
         panic!("the rule fits")
     };
     let table = |turn: Option<(bool, bool)>| {

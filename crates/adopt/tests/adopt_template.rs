@@ -6,8 +6,8 @@ mod support;
 
 use std::sync::Arc;
 
-use heatsink_adopt::DrawnWatch;
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::RecipeObserver;
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};
@@ -17,7 +17,7 @@ use support::{Adopting, call, items, killed_everywhere, memory, table};
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }
@@ -192,17 +192,17 @@ async fn shards_that_are_not_drawn_are_found_out_in_scans() {
         }
         let env: Arc<dyn Env> = Arc::new(RealEnv);
         let control = Control::start(store.clone(), env, Rules::default()).await.unwrap();
-        let watch = DrawnWatch::before(store);
-        watch.watch(&control, TABLE).await.unwrap();
-        assert_eq!(watch.advice(), None);
+        let observer = RecipeObserver::before(store);
+        observer.observe(&control, TABLE).await.unwrap();
+        assert_eq!(observer.advice(), None);
         let scan = json!({ "TableName": scanned, "Limit": 20 });
-        let page = call(&(watch.clone() as Arc<dyn Store>), Operation::Scan, scan.clone()).await;
+        let page = call(&(observer.clone() as Arc<dyn Store>), Operation::Scan, scan.clone()).await;
         if let Some(last) = page.get("LastEvaluatedKey") {
             let mut rest = scan;
             rest["ExclusiveStartKey"] = last.clone();
-            call(&(watch.clone() as Arc<dyn Store>), Operation::Scan, rest).await;
+            call(&(observer.clone() as Arc<dyn Store>), Operation::Scan, rest).await;
         }
-        let said = watch.advice();
+        let said = observer.advice();
         assert_eq!(said.is_some(), found, "{scanned}, {contradicts}: {said:?}");
         if let Some(said) = said {
             assert!(said.contains("hash = \"crc32\"") && said.contains("each of 34 items"), "{said}");

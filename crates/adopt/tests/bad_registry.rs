@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress};
 use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};
@@ -256,7 +256,7 @@ async fn a_registry_that_throttles_is_an_outage() {
     touched(&control, "Tab").await;
 }
 
-/// First touch and adoption in virtual time.
+/// First use and adoption in virtual time.
 #[tokio::test]
 async fn after_five_minutes_of_throttling_everything_goes_on() {
     let store = memory();
@@ -317,7 +317,7 @@ async fn after_five_minutes_of_throttling_everything_goes_on() {
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_adopt::verify::{Verification, VerifyError};
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{REGISTRY, Rules};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::RealEnv;
@@ -23,7 +23,7 @@ const OPTIONS: Options = Options { concurrency: 1, exclusive: true };
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }
@@ -244,7 +244,7 @@ async fn a_late_repair_does_nothing() {
         let killed = repair(delaying.clone()).await;
         let (_, left) = repair(store.clone()).await.unwrap();
         assert_eq!(left.wrong(), 0, "{left:?}");
-        // Clients delete everything; then somebody writes past Heatsink what he wrote before.
+        // Clients delete everything; then a writer that bypasses Heatsink writes its items again.
         for text in items(&store, "Board").await {
             let item: Json = serde_json::from_str(&text).unwrap();
             let key = json!({ "pk": item["pk"], "sk": item["sk"] });

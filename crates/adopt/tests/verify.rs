@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress};
 use heatsink_control::{Control, REGISTRY, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};
@@ -22,7 +22,7 @@ const TABLE: &str = "Board";
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }
@@ -198,7 +198,7 @@ async fn index_keys_in_another_form_are_rewritten() {
     }
     let before = items(&store, TABLE).await;
     assert_eq!(counts(&look(&store, None).await), []);
-    // Written past Heatsink: one at its place, one elsewhere, both with plain values; and a shard that there is not.
+    // Written by a client that bypasses Heatsink: one at its place, one elsewhere, both with plain values; and a shard that there is not.
     let all: Vec<Json> = before.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
     let spread: Vec<&Json> =
         all.iter().filter(|item| item["kind"]["S"] != "open" && item["pk"]["S"] != "game").take(3).collect();

@@ -1,4 +1,4 @@
-//! What the rules would mean for every table of a store, found out without changing anything.
+//! Checks what the rules would mean for every table of a store. Changes nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::describe::Described;
-use crate::known::Standing;
 use crate::registry::Registry;
 use crate::resolve::{Judgement, judge, waiting};
-use crate::rules::{Rules, Wish};
+use crate::rules::{DesiredLayout, Rules};
+use crate::table_cache::TableStatus;
 use heatsink_layout::{DIRECTORY, TableLayouts};
 
 /// What the rules mean for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its requests are forwarded. Holds why each glob rule that names it leaves it alone.
+    /// Its requests are forwarded. Holds the reasons why glob rules that name the table do not apply.
     Forwarded(Vec<String>),
-    /// It is on record, and the rules agree or are silent.
+    /// It is recorded, and the rules agree or do not mention it.
     Sharded(TableLayouts),
-    /// As the first field says it is on record; the rules for these indexes wait for their adoption.
+    /// It is recorded as the first field says; the rules for these indexes wait for their adoption.
     Waiting(TableLayouts, Vec<String>),
-    /// It is on record, which holds, though some of its rules could not be put on record any more: why. Includes what waits.
+    /// It is recorded, and the record holds, though some of its rules could not be recorded any more: the reasons. Includes what waits.
     Outlived(TableLayouts, Vec<String>),
-    /// It is empty, and will be put on record when it is first touched.
+    /// It is empty, and will be recorded on first use.
     Empty(TableLayouts),
-    /// Its requests would be refused: why.
+    /// Its requests would be refused: the reason.
     Refused(String),
 }
 
@@ -69,10 +69,10 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What the rules and the tables of a store have to do with each other.
+/// The rules and the tables of a store, compared.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Checked {
-    /// Each table, with what the rules mean for it.
+    /// Each table, with the effect of the rules.
     pub tables: Vec<(String, Verdict)>,
     /// Each rule, in order, with its tables.
     pub rules: Vec<Named>,
@@ -81,9 +81,9 @@ pub struct Checked {
 /// The tables of one rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Named {
-    /// The tables that it names and fits.
+    /// Tables that it names and can hold for.
     pub tables: Vec<String>,
-    /// The tables that it names and does not fit.
+    /// Tables that it names and cannot hold for.
     pub left_alone: Vec<String>,
 }
 
@@ -121,19 +121,19 @@ pub async fn check(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &Rules) -> R
     }
 }
 
-/// `None` for a table that is not there any more.
+/// `None` for a table that does not exist any more.
 async fn verdict(
     registry: &Registry,
     rules: &Rules,
     described: &Described,
 ) -> Result<Option<Verdict>, Error> {
     let waits = |recorded: Option<&TableLayouts>| {
-        let wish = match recorded {
-            Some(recorded) => rules.wish_recorded(&described.schema, recorded).0,
-            None => rules.wish(&described.schema),
+        let desired = match recorded {
+            Some(recorded) => rules.desired_layout_recorded(&described.schema, recorded).0,
+            None => rules.desired_layout(&described.schema),
         };
-        match wish {
-            Wish::Sharded(wished) => waiting(&wished, recorded),
+        match desired {
+            DesiredLayout::Sharded(desired) => waiting(&desired, recorded),
             _ => Vec::new(),
         }
     };
@@ -141,7 +141,7 @@ async fn verdict(
         Ok(Judgement::Empty(layouts, _)) => Verdict::Empty(layouts),
         Ok(Judgement::Pending(record)) => Verdict::Empty(record.layouts),
         Ok(Judgement::Intended(_)) => return Ok(None),
-        Ok(Judgement::Stands(Standing::Sharded(table), mut warnings, _)) => {
+        Ok(Judgement::Stands(TableStatus::Sharded(table), mut warnings, _)) => {
             let layouts = TableLayouts::clone(table.layouts());
             match waits(Some(&layouts)) {
                 indexes if !warnings.is_empty() => {
@@ -154,13 +154,15 @@ async fn verdict(
                 indexes => Verdict::Waiting(layouts, indexes),
             }
         }
-        Ok(Judgement::Stands(Standing::Refused { error, .. }, ..)) => {
+        Ok(Judgement::Stands(TableStatus::Refused { error, .. }, ..)) => {
             Verdict::Refused(error.message.unwrap_or_default())
         }
-        Ok(Judgement::Stands(Standing::Forward, ..) | Judgement::Reused(_)) => {
-            Verdict::Forwarded(match rules.wish(&described.schema) {
-                Wish::Unmentioned { skipped } => skipped,
-                Wish::Sharded(_) => return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None)))),
+        Ok(Judgement::Stands(TableStatus::Forward, ..) | Judgement::Reused(_)) => {
+            Verdict::Forwarded(match rules.desired_layout(&described.schema) {
+                DesiredLayout::Unmentioned { skipped } => skipped,
+                DesiredLayout::Sharded(_) => {
+                    return Ok(Some(Verdict::Waiting(TableLayouts::default(), waits(None))));
+                }
                 _ => vec!["the rules keep its keys whole".to_owned()],
             })
         }

@@ -1,11 +1,12 @@
-//! A worker's claim on a table: while it holds, its writes land; once another worker has taken over, none of them does, however late.
+//! A worker's claim on a table. While the claim holds, the worker's writes succeed. Once another worker has taken over, none of them succeeds,
+//! however late it arrives.
 //!
-//! Each write is a transaction that also checks an item of the claim in the registry (a **permit**). Whoever takes over deletes the permits
-//! and puts its own there in one transaction, so a write that was sent before and arrives afterwards is refused by the store. A
-//! claim has several permits: two transactions that check one item at the same moment conflict.
+//! Each write is a transaction that also checks an item of the claim in the registry (a **permit**). A worker that takes over deletes the permits and
+//! writes its own in one transaction, so the store refuses a write that was sent before and arrives afterwards. A claim has several permits, because
+//! two transactions that check one item at the same time conflict.
 //!
-//! The table's **holder** item names the claim in force and says how many permits it has. A claim is taken under one version of
-//! the table's record, so that a worker that wakes late takes none.
+//! The table's **holder** item names the claim in force and its number of permits. A claim is taken under one version of the table's record, so a
+//! worker that resumes late cannot take one.
 //!
 //! Not here: what workers write (`adopt`); how gateways learn of a change.
 
@@ -19,19 +20,19 @@ use serde_json::{Value as Json, json};
 use crate::record::{Record, SORT};
 use crate::registry::Registry;
 
-/// The most permits of one claim. Taking over deletes as many and makes as many, and two more items are checked and written: 24 actions, within
-/// the 25 that stores of before 2022 take in one transaction.
+/// The most permits of one claim. A takeover deletes and creates that many, and checks and writes two more items: 24 actions, within the 25 that
+/// stores before 2022 take in one transaction.
 const MOST_PERMITS: usize = 11;
-/// The same for stores that take 10, as DynamoDB did at first and older DynamoDB Local does.
+/// The same for stores that take 10, as DynamoDB did at first and older DynamoDB Local versions do.
 const FEW_PERMITS: usize = 4;
 
 /// The sort key of a permit, and that of the holder.
 const PERMIT: &str = "worker";
 const HOLDER: &str = "claim";
 
-/// How often a transaction that met another one, or was throttled, is sent again: some two minutes.
+/// How often a transaction that conflicted or was throttled is retried: some two minutes.
 const ATTEMPTS: u32 = 80;
-/// The longest pause between two of them.
+/// The longest pause between two retries.
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// The right to write items of one table.
@@ -44,19 +45,19 @@ pub struct Claim {
     next: AtomicUsize,
 }
 
-/// What became of a write.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// All of it was carried out.
+    /// All actions were carried out.
     Done,
-    /// Nothing was: the conditions of the actions at these positions did not hold.
+    /// No action was carried out: the conditions of the actions at these positions did not hold.
     Refused(Vec<usize>),
 }
 
-/// Why a claim cannot be used.
+/// Why a claim does not hold.
 #[derive(Debug)]
 pub enum ClaimError {
-    /// Another worker has the table, or its record changed: in words.
+    /// Another worker has the table, or its record changed: the message.
     TakenOver(String),
     /// The store failed.
     Store(Error),
@@ -68,7 +69,7 @@ impl From<Error> for ClaimError {
     }
 }
 
-/// Whether the store has transactions. Without them nothing can be claimed.
+/// Whether the store has transactions. Without them no table can be claimed.
 ///
 /// # Errors
 /// The store's.
@@ -78,7 +79,7 @@ pub async fn is_possible(registry: &Registry) -> Result<bool, Error> {
     let body = json!({ "TransactItems": [{ "ConditionCheck": check }] });
     match registry.call(Operation::TransactWriteItems, body).await {
         Err(error) if error.code == Code::UnknownOperationException => Ok(false),
-        // There is no registry yet; or the check failed, which is an answer too.
+        // There is no registry yet; or the check failed, which shows that transactions exist.
         Err(error)
             if [Code::ResourceNotFoundException, Code::TransactionCanceledException]
                 .contains(&error.code) =>
@@ -90,10 +91,10 @@ pub async fn is_possible(registry: &Registry) -> Result<bool, Error> {
 }
 
 impl Claim {
-    /// Claims a table whose record is `record`, with so many writes at once, at most 11. Whoever had it before loses it.
+    /// Claims a table whose record is `record`, with so many concurrent writes, at most 11. The previous holder loses its claim.
     ///
     /// # Errors
-    /// [`ClaimError::TakenOver`] where the record has changed, or another worker claims the table at the same moment.
+    /// [`ClaimError::TakenOver`] where the record has changed, or another worker claims the table at the same time.
     pub async fn take(registry: &Registry, record: &Record, writes: usize) -> Result<Self, ClaimError> {
         let permits = writes.clamp(1, MOST_PERMITS);
         match Self::take_with(registry, record, permits).await {
@@ -150,17 +151,18 @@ impl Claim {
             next: AtomicUsize::new(0),
             run,
         };
-        // With a token, so that a copy of this request which arrives after the end of the claim does not bring it back.
+        // With a token, so that a copy of this request that arrives after the end of the claim does not restore it.
         match transact(registry, actions, Some(&claim.run)).await? {
             Written::Done => Ok(claim),
             Written::Refused(_) => Err(claim.lost()),
         }
     }
 
-    /// Carries out actions of a transaction, all or none, if the claim still holds.
+    /// Carries out the actions of a transaction, all or none, if the claim still holds.
     ///
     /// # Errors
-    /// [`ClaimError::TakenOver`] where it does not hold any more: nothing was written. `ValidationException` for what the store refuses.
+    /// [`ClaimError::TakenOver`] where the claim does not hold any more: nothing was written. `ValidationException` for actions that the store
+    /// refuses.
     pub async fn write(&self, actions: Vec<Json>) -> Result<Written, ClaimError> {
         let at = self.next.fetch_add(1, Ordering::Relaxed) % self.permits.len().max(1);
         let _alone = match self.permits.get(at) {
@@ -179,7 +181,7 @@ impl Claim {
         }
     }
 
-    /// Gives the claim up: nothing that was sent under it lands from now on.
+    /// Ends the claim: no write that was sent under it succeeds from now on.
     ///
     /// # Errors
     /// [`ClaimError::TakenOver`] where another worker has the table already.
@@ -215,7 +217,7 @@ fn permit(run: &str, at: usize) -> Json {
     json!({ "pk": { "S": format!("worker:{run}.{at}") }, "sk": { "S": PERMIT } })
 }
 
-/// One transaction, sent again with jittered backoff while others are in its way or the store throttles it.
+/// One transaction, retried with jittered backoff while it conflicts or is throttled.
 async fn transact(registry: &Registry, actions: Vec<Json>, token: Option<&str>) -> Result<Written, Error> {
     let mut body = json!({ "TransactItems": actions });
     if let Some(token) = token {
@@ -250,9 +252,9 @@ async fn transact(registry: &Registry, actions: Vec<Json>, token: Option<&str>) 
 enum Meaning {
     /// The conditions of these actions did not hold.
     Refused(Vec<usize>),
-    /// Another transaction, or throttling.
+    /// A conflict with another transaction, or throttling.
     InTheWay,
-    /// An action is one that the store does not take.
+    /// The store does not accept an action.
     Invalid(String),
     Other,
 }

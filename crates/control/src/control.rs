@@ -1,6 +1,6 @@
-//! What the gateway asks: is this table known, how is this key laid out, and what follows from a table operation.
+//! The gateway's interface: resolves tables, answers how a key is laid out, and follows table operations.
 //!
-//! Not here: how a table's standing is found out (`resolve`), for how long it is trusted (`known`, `fence`).
+//! Not here: how the status of a table is found (`resolve`), for how long it is valid (`table_cache`, `fence`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,15 +14,15 @@ use heatsink_store::Store;
 
 use crate::describe::{self, Described};
 use crate::fence::{Changer, Fence, Fencing, Pass};
+use crate::in_progress::InProgress;
 use crate::inner::{Inner, Look};
-use crate::known::{Snapshot, Standing, Tables, Trust, not_found};
-use crate::made::{self, Deletion, Intent};
 use crate::registry::{NOBODY, Registry};
+use crate::reserved_keys::ReservedKeyMonitor;
 use crate::resolve;
-use crate::rules::{Rules, Wish};
-use crate::suspect::Suspects;
+use crate::rules::{DesiredLayout, Rules};
+use crate::table_cache::{CacheState, Snapshot, TableCache, TableStatus, not_found};
+use crate::table_lifecycle::{self, Deletion, Intent};
 use crate::tags::{self, Untagged};
-use crate::under_way::UnderWay;
 
 /// Knows which layout is in force for every key. One per gateway; clones share it.
 #[derive(Clone)]
@@ -30,19 +30,19 @@ pub struct Control {
     inner: Arc<Inner>,
 }
 
-/// How many of one request's tables are looked up at once.
+/// How many tables of one request are looked up concurrently.
 const LOOKS_AT_ONCE: usize = 8;
 
-/// With more tables named by rules and records than this, the store is asked first which of them it has: a page of `ListTables`
-/// holds 100 names, so that costs no more than the look at one page of them.
+/// If rules and records name more tables than this, the store is first asked to list its tables: a page of `ListTables` holds 100 names, so that
+/// costs no more than one page of look-ups.
 const ASKED_ONE_BY_ONE: usize = 100;
 
 /// Why a gateway does not start.
 #[derive(Debug)]
 pub enum StartError {
-    /// The rules contradict the registry or cannot hold for a table that they name. The operator has to change one of them.
+    /// The rules contradict the registry, or cannot hold for a table that they name. The operator has to change one of them.
     Rules(String),
-    /// The store could not be asked.
+    /// The store could not be reached.
     Store(Error),
 }
 
@@ -52,7 +52,7 @@ impl std::fmt::Display for StartError {
             StartError::Rules(problem) => f.write_str(problem),
             StartError::Store(error) => write!(
                 f,
-                "The store could not be asked for the registry, which says how stored data is laid out: {error}"
+                "The store could not be reached to read the registry, which says how stored data is laid out: {error}"
             ),
         }
     }
@@ -61,17 +61,17 @@ impl std::fmt::Display for StartError {
 impl std::error::Error for StartError {}
 
 impl Control {
-    /// The only gateway of its store: reads what the store has on record and compares it with the rules.
+    /// The only gateway of its store: reads the records and compares them with the rules.
     ///
     /// # Errors
-    /// [`StartError::Rules`] when a rule contradicts the record of a table that is there, or names a table that it cannot hold for;
-    /// [`StartError::Store`] when the store cannot be asked.
+    /// [`StartError::Rules`] when a rule contradicts the record of an existing table, or names a table that it cannot hold for;
+    /// [`StartError::Store`] when the store cannot be reached.
     pub async fn start(store: Arc<dyn Store>, env: Arc<dyn Env>, rules: Rules) -> Result<Self, StartError> {
         let fencing = Fencing::exclusive(rules.fence());
         Control::join(store, env, rules, fencing).await
     }
 
-    /// One of several gateways, which agree on changes as `fencing` says. [`keep`](Self::keep) has to run as long as the gateway serves.
+    /// One of several gateways, which agree on changes by `fencing`. [`keep`](Self::keep) has to run as long as the gateway serves.
     ///
     /// # Errors
     /// As [`start`](Self::start).
@@ -88,25 +88,25 @@ impl Control {
                 fence: Fence::new(&env, fencing),
                 registry,
                 rules,
-                tables: Tables::new(),
-                under_way: UnderWay::default(),
+                tables: TableCache::new(),
+                in_progress: InProgress::default(),
                 untagged: Untagged::default(),
                 looking: Mutex::new(HashMap::new()),
                 whole: Arc::new(Layout::none()),
-                suspects: Suspects::new(),
+                reserved_keys: ReservedKeyMonitor::new(),
             }),
         };
         control.check().await?;
         Ok(control)
     }
 
-    /// Looks at every table that the rules or the registry name.
+    /// Looks up every table that the rules or the registry name.
     async fn check(&self) -> Result<(), StartError> {
         let Inner { registry, rules, fence, tables, changer, .. } = &*self.inner;
         let recorded = registry.exists().await.map_err(StartError::Store)?;
         let settings = &fence.settings;
-        // A registry without a head is of a build before the fence. Without any, one is made as early as can be: until every gateway has
-        // noticed it, no table comes under its rules.
+        // A registry without a head was written by a build without the fence. Where there is no registry, one is created as early as possible: until
+        // every gateway has noticed it, no table comes under its rules.
         if !settings.observes && (recorded || !rules.is_empty() && !settings.exclusive) {
             changer.found().await.map_err(StartError::Store)?;
         }
@@ -138,15 +138,15 @@ impl Control {
             }
             match self.resolve_one(&name).await {
                 Ok(()) => {}
-                Err(error) => match tables.get(&name).map(|known| known.standing.clone()) {
-                    Some(Standing::Refused { error, fatal: true }) => {
+                Err(error) => match tables.get(&name).map(|known| known.status.clone()) {
+                    Some(TableStatus::Refused { error, fatal: true }) => {
                         return Err(StartError::Rules(error.message.unwrap_or_default()));
                     }
-                    Some(Standing::Refused { error, fatal: false }) => {
+                    Some(TableStatus::Refused { error, fatal: false }) => {
                         tracing::warn!(table = name, "{error}")
                     }
                     _ if error.code == Code::ResourceNotFoundException => {}
-                    // Its layout is being changed, or cannot be yet: its first request looks again.
+                    // Its layout is being changed, or cannot be changed yet: its first request looks again.
                     _ if error.code == Code::ServiceUnavailable && error.outcome == Outcome::NotDone => {
                         tracing::warn!(table = name, "{error}");
                     }
@@ -157,7 +157,7 @@ impl Control {
         Ok(())
     }
 
-    /// Keeps this gateway's lease and acknowledges changes, for as long as it serves. Never ends.
+    /// Renews this gateway's lease and acknowledges changes while it serves. Never returns.
     pub async fn keep(&self) {
         let Inner { registry, tables, fence, .. } = &*self.inner;
         let mut failing = false;
@@ -172,7 +172,7 @@ impl Control {
                 Err(error) if !failing => {
                     failing = true;
                     tracing::warn!(
-                        "the registry cannot be asked; what is known of it holds for a while: {error}"
+                        "the registry cannot be reached; what is known of it holds for a while: {error}"
                     );
                 }
                 Err(_) => {}
@@ -180,7 +180,7 @@ impl Control {
         }
     }
 
-    /// Takes this gateway off the list, once it serves no more.
+    /// Removes this gateway's registration after it has stopped serving.
     pub async fn leave(&self) {
         let Inner { registry, tables, fence, .. } = &*self.inner;
         fence.leave(registry, tables).await;
@@ -196,25 +196,24 @@ impl Control {
         &self.inner.rules
     }
 
-    /// Whether `name` is a table of Heatsink's own, which clients never see, by its name or by an ARN.
+    /// Whether `name` is one of Heatsink's own tables, which clients never see, by its name or by an ARN.
     pub fn is_hidden(&self, name: &str) -> bool {
         [self.inner.registry.name(), DIRECTORY, NOBODY].into_iter().any(|own| is(name, own))
     }
 
-    /// The names of those tables, whether they exist yet or not.
+    /// The names of those tables, whether they exist or not.
     pub fn hidden_tables(&self) -> Arc<[String]> {
         [self.inner.registry.name(), DIRECTORY, NOBODY].map(str::to_owned).into()
     }
 
-    /// Makes the tables that a data request names known; after that [`LayoutSource`] answers for them, and the request may go on for as long
-    /// as the [`Pass`] holds. Call it before planning a request that reads or writes items, with the names as the request gives them; not
-    /// for table operations, which stay possible on refused tables. A hash look-up when the table is known; otherwise a few requests to
-    /// the store, which all callers share.
+    /// Resolves the tables of a data request. After that [`LayoutSource`] answers for them, and the request may run as long as the [`Pass`] holds.
+    /// Call it before planning a request that reads or writes items, with the names as the request gives them; not for table operations, which stay
+    /// possible on refused tables. Costs a hash look-up when the table is known; otherwise a few requests to the store, which all callers share.
     ///
     /// # Errors
-    /// `ValidationException` for a table that is refused: with items and unrecorded, or recorded against the rules. A retryable error
-    /// while the table's layout is being changed, and while the registry cannot be asked. `ResourceNotFoundException` for the registry. The
-    /// store's error if it cannot be asked; that is not remembered.
+    /// `ValidationException` for a table that is refused: with items and unrecorded, or recorded against the rules. A retryable error while the
+    /// table's layout is being changed, and while the registry cannot be reached. `ResourceNotFoundException` for the registry. The store's error if
+    /// it fails; that is not cached.
     pub async fn resolve<S: AsRef<str>>(&self, names: &[S]) -> Result<Pass, Error> {
         self.admitted(names).await.map_err(not_sent)
     }
@@ -250,21 +249,20 @@ impl Control {
         }
     }
 
-    /// Makes sure that each of these tables is known, or known not to be there.
+    /// Makes sure that the cache knows each of these tables, or knows that it does not exist.
     async fn resolve_all<S: AsRef<str>>(&self, names: &[S]) -> Result<(), Error> {
-        // In their order: the first that cannot be used is the one that is told.
+        // In their order: the error is that of the first table that cannot be used.
         let looks: Vec<_> = names.iter().map(|name| self.resolve_one(name.as_ref())).collect();
         stream::iter(looks).buffered(LOOKS_AT_ONCE).try_collect().await
     }
 
-    /// Lets a request through the gates of its tables, as they are known. `false` when one is closed: what was known of the table has
-    /// changed.
+    /// Admits a request through the gates of its tables. `false` when a gate is closed: the status of the table has changed.
     fn admit<S: AsRef<str>>(&self, names: &[S], seen: Arc<Snapshot>, pass: &mut Pass) -> Result<bool, Error> {
         for name in names {
             match seen.get(name.as_ref()) {
                 None => pass.misses(),
                 Some(known) => {
-                    known.standing.answer()?;
+                    known.status.answer()?;
                     match known.gate.admit() {
                         Some(admission) => pass.add(admission),
                         None => return Ok(false),
@@ -276,7 +274,7 @@ impl Control {
         Ok(true)
     }
 
-    /// Whether a table of that name was on record once, though there is none now: what its stream still holds lies under physical keys.
+    /// Whether a table of that name was recorded once, though none is now: the rest of its stream holds physical keys.
     ///
     /// # Errors
     /// The store's.
@@ -284,32 +282,32 @@ impl Control {
         Ok(self.inner.registry.entry(name).await?.is_some())
     }
 
-    /// What a request with that pass is planned by.
+    /// The layouts by which a request with that pass is planned.
     pub fn view(&self, pass: &Pass) -> View {
         View { control: self.clone(), seen: pass.seen() }
     }
 
     async fn resolve_one(&self, name: &str) -> Result<(), Error> {
         if let Some(known) = self.inner.tables.get(name) {
-            match known.fresh.trust(self.inner.registry.env().now()) {
-                Trust::Use => return known.standing.answer(),
-                Trust::LookAgain => {
-                    // This request pays for the look; should it fail, what is known still holds until it expires.
+            match known.fresh.state(self.inner.registry.env().now()) {
+                CacheState::Use => return known.status.answer(),
+                CacheState::LookAgain => {
+                    // This request pays for the look-up. If it fails, the cached status holds until it expires.
                     if let Err(error) = self.look(name).await {
                         known.fresh.give_up();
                         tracing::debug!(table = name, "looking again failed: {error}");
-                        return known.standing.answer();
+                        return known.status.answer();
                     }
                 }
-                Trust::Expired => self.look(name).await?,
+                CacheState::Expired => self.look(name).await?,
             }
         } else {
             self.look(name).await?;
         }
-        self.inner.tables.get(name).map_or(Ok(()), |known| known.standing.answer())
+        self.inner.tables.get(name).map_or(Ok(()), |known| known.status.answer())
     }
 
-    /// Looks a table up in the store, or joins whoever does.
+    /// Looks a table up in the store, or joins a look-up in progress.
     fn look(&self, name: &str) -> Look {
         let mut looking = self.looking();
         if let Some(look) = looking.get(name) {
@@ -324,8 +322,8 @@ impl Control {
         };
         let look = look.boxed().shared();
         looking.insert(name.to_owned(), look.clone());
-        // Whoever waits for it may go away: without a task of its own it would stand still until the next one asks, and then answer
-        // with what was true before. Where there is no runtime, whoever waits drives it.
+        // A waiting request may be cancelled. Without a task of its own the look-up would then stop until the next request polls it, and return an
+        // outdated result. Without a runtime the waiting requests drive it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(look.clone());
         }
@@ -336,13 +334,13 @@ impl Control {
         self.inner.looking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prepares a table operation before it goes to the store: checks it, and reserves the name of a table that is to be made.
-    /// [`after`](Self::after) takes what it gives.
+    /// Prepares a table operation before it goes to the store: checks it, and reserves the name of a table that is to be created. Pass the result to
+    /// [`after`](Self::after).
     ///
     /// # Errors
-    /// `ValidationException` for a `CreateTable` of the registry's name, or of a table that a rule names but cannot hold for, and for whatever
-    /// sets Heatsink's own tag or takes it off;
-    /// `ResourceNotFoundException` for any other operation on the registry. Retryable errors while layouts cannot change.
+    /// `ValidationException` for a `CreateTable` of the registry's name, or of a table that a rule names but cannot hold for, and for a request that
+    /// would set or remove Heatsink's own tag; `ResourceNotFoundException` for any other operation on the registry. Retryable errors while layouts
+    /// cannot change.
     pub async fn before<S: AsRef<str>>(
         &self,
         operation: Operation,
@@ -374,12 +372,12 @@ impl Control {
         let mut prepared = Prepared::default();
         if operation == Operation::CreateTable {
             if let Ok(schema) = TableSchema::from_create(request) {
-                if let Wish::Impossible(reason) = self.inner.rules.wish(&schema) {
+                if let DesiredLayout::Impossible(reason) = self.inner.rules.desired_layout(&schema) {
                     return Err(Error::validation(reason));
                 }
                 if heatsink_dynamo::wire::check(operation, request).is_ok() {
                     self.ensure().await?;
-                    prepared.intent = made::intend(&self.inner, &schema).await?.map(Box::new);
+                    prepared.intent = table_lifecycle::intend(&self.inner, &schema).await?.map(Box::new);
                 }
             }
         } else if operation == Operation::DeleteTable {
@@ -387,9 +385,9 @@ impl Control {
                 && heatsink_dynamo::wire::check(operation, request).is_ok()
             {
                 self.ensure().await?;
-                prepared.deletion = made::intend_deletion(&self.inner, name).await?.map(Box::new);
+                prepared.deletion = table_lifecycle::intend_deletion(&self.inner, name).await?.map(Box::new);
             }
-        } else if made::needs_layouts(operation) {
+        } else if table_lifecycle::needs_layouts(operation) {
             match self.resolve(names).await {
                 Ok(pass) => prepared.pass = Some(pass),
                 // Such operations stay possible on refused tables.
@@ -405,8 +403,8 @@ impl Control {
         fence.ensure(registry, tables).await
     }
 
-    /// Follows an operation that the store has answered: records a table that was made, drops what is known of one that was changed or
-    /// is gone. Cheap for operations on items that succeeded; call it for those that failed too, with the tables that they named.
+    /// Follows an operation that the store has answered: records a table that was created, and expires the cached status of one that was changed or
+    /// deleted. Cheap for operations on items that succeeded; call it for those that failed too, with the tables that they named.
     pub async fn after<S: AsRef<str>>(
         &self,
         operation: Operation,
@@ -447,19 +445,21 @@ impl Control {
         described: Result<&Described, &Error>,
     ) {
         let done = match (intent, deletion) {
-            (Some(intent), _) => made::made(&self.inner, *intent, described).await,
-            (None, Some(deletion)) => made::deleted(&self.inner, *deletion, described.map(drop)).await,
+            (Some(intent), _) => table_lifecycle::made(&self.inner, *intent, described).await,
+            (None, Some(deletion)) => {
+                table_lifecycle::deleted(&self.inner, *deletion, described.map(drop)).await
+            }
             (None, None) => Ok(()),
         };
         if let Err(error) = done {
-            // Nothing is lost: a table with an intent is put on record by whoever finds it, and the record of a table that is gone
-            // is never found again, for its id is not given twice.
+            // Nothing is lost: a gateway that finds a table with an intent records it, and the record of a deleted table is never found again,
+            // because ids are not reused.
             tracing::warn!("{} was answered, but the registry could not follow: {error}", operation.name());
         }
     }
 }
 
-/// What [`Control::before`] prepared of one table operation. Most requests have nothing to prepare, and carry this.
+/// The result of [`Control::before`] for one table operation. Most requests need no preparation, and carry this anyway.
 #[derive(Debug, Default)]
 pub struct Prepared {
     intent: Option<Box<Intent>>,
@@ -468,8 +468,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The pass that the operation goes with. Operations that depend on no layout have one that always holds; what was begun goes on only for
-    /// as long as nobody can take this gateway for dead.
+    /// The pass of the operation. Operations that depend on no layout have one that always holds. An operation with a reserved name may go on only
+    /// while no other gateway can take this one for dead.
     pub fn pass(&mut self, control: &Control) -> Pass {
         let lease = control.inner.fence.lease();
         let begun = self.intent.is_some() || self.deletion.is_some();
@@ -478,7 +478,7 @@ impl Prepared {
     }
 }
 
-/// The layouts as they were when one request passed: it is planned under these and no others, whatever changes meanwhile.
+/// The layouts at the time when one request passed: it is planned under these and no others, whatever changes meanwhile.
 #[derive(Clone)]
 pub struct View {
     control: Control,
@@ -510,7 +510,7 @@ impl LayoutSource for Control {
 
     fn placement(&self, table: &Table, key: &[u8]) -> Placement {
         let inner = &self.inner;
-        if inner.suspects.see(table, key, inner.registry.env().now()) == Some(PhysicalKeys::AsShard) {
+        if inner.reserved_keys.see(table, key, inner.registry.env().now()) == Some(PhysicalKeys::AsShard) {
             return Placement::Stable(Arc::clone(&inner.whole));
         }
         Placement::Stable(Arc::clone(table.layouts().of(key).unwrap_or(&inner.whole)))
@@ -530,7 +530,7 @@ fn is(name: &str, table: &str) -> bool {
     name == table || (name.starts_with("arn:") && name.rsplit('/').next() == Some(table))
 }
 
-/// An error from before a request was sent: whatever it is, nothing of the request was done.
+/// An error from before a request was sent: nothing of the request was done.
 fn not_sent(mut error: Error) -> Error {
     error.outcome = Outcome::NotDone;
     error

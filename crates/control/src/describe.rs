@@ -1,24 +1,24 @@
-//! What the store says of a table: its schema, and whether it can be used yet.
+//! The store's description of a table: its schema, and whether it can be used yet.
 
 use heatsink_dynamo::{Error, TableSchema, json};
 
-/// A table as the store described it.
+/// A table as the store describes it.
 #[derive(Clone, Debug)]
 pub struct Described {
     /// Its name, id and keys.
     pub schema: TableSchema,
-    /// `ACTIVE`, `CREATING`, `DELETING`, …; empty where the store does not say.
+    /// `ACTIVE`, `CREATING`, `DELETING`, …; empty if the store does not say.
     pub status: String,
-    /// How AWS names it; `None` where the store does not say.
+    /// Its ARN; `None` if the store does not say.
     pub arn: Option<String>,
-    /// When the table was made, by the store's clock: milliseconds since 1970, where the store says.
+    /// When the table was created, by the store's clock: milliseconds since 1970, if the store says.
     pub made: Option<u64>,
 }
 
 /// Reads an answer of `DescribeTable`, or of `CreateTable`, `UpdateTable`, `DeleteTable`.
 ///
 /// # Errors
-/// `InternalServerError` when the store's answer is not such a description, or gives the table neither id nor creation time.
+/// `InternalServerError` when the store's answer is not a description, or gives the table neither id nor creation time.
 pub(crate) fn answer(body: &[u8]) -> Result<Described, Error> {
     let schema = TableSchema::from_description(body)?;
     if schema.id.is_empty() {

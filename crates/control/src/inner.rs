@@ -1,6 +1,6 @@
-//! What the parts of one gateway's control share: the registry and the rules, what is known of tables, and how a change is made known.
+//! The shared state of one gateway's control: the registry, the rules, the table cache, and how a change is made known.
 //!
-//! Not here: what the gateway asks (`control`), how a table's standing is found out (`resolve`).
+//! Not here: the gateway's interface (`control`), how the status of a table is found (`resolve`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,66 +11,66 @@ use heatsink_fence::Step;
 use heatsink_layout::Layout;
 
 use crate::fence::{Changer, Fence, Published};
-use crate::known::Tables;
+use crate::in_progress::InProgress;
 use crate::registry::Registry;
+use crate::reserved_keys::ReservedKeyMonitor;
 use crate::rules::Rules;
-use crate::suspect::Suspects;
+use crate::table_cache::TableCache;
 use crate::tags::Untagged;
-use crate::under_way::UnderWay;
 
-/// What one gateway's control knows and works with. One per gateway.
+/// The shared state of one gateway's control.
 pub(crate) struct Inner {
     pub registry: Registry,
     pub rules: Rules,
-    pub tables: Tables,
+    pub tables: TableCache,
     pub fence: Fence,
     pub changer: Changer,
-    pub under_way: UnderWay,
+    pub in_progress: InProgress,
     pub untagged: Untagged,
-    /// Look-ups under way, by the name that was asked for.
+    /// Look-ups in progress, by the requested name.
     pub looking: Mutex<HashMap<String, Look>>,
     /// The layout of keys that no rule names.
     pub whole: Arc<Layout>,
-    pub suspects: Suspects,
+    pub reserved_keys: ReservedKeyMonitor,
 }
 
-/// A look-up under way, which every request that needs it shares.
+/// A look-up in progress, shared by all requests that need it.
 pub(crate) type Look = Shared<BoxFuture<'static, Result<(), Error>>>;
 
 impl Inner {
-    /// Makes a change known, to this gateway too.
+    /// Publishes a change, and applies it in this gateway.
     pub async fn publish(&self, table: &str, version: u64) -> Result<Step, Error> {
         let Published { step, head, sent } = self.changer.publish(table, version).await?;
-        // Should it fail, this gateway learns of it as the others do.
+        // If this fails, this gateway learns of the change as the others do.
         if let Err(error) = self.fence.wrote(&self.registry, &self.tables, sent, head).await {
             if self.fence.settings.exclusive {
                 // Nobody else waits for this gateway's requests.
                 return Err(error);
             }
-            tracing::debug!(table, "the registry cannot be asked right after a change: {error}");
+            tracing::debug!(table, "the registry cannot be reached right after a change: {error}");
         }
         Ok(step)
     }
 
-    /// Makes a change known and waits until every gateway knows it.
+    /// Publishes a change and waits until every gateway knows it.
     pub async fn announce(&self, table: &str, version: u64) -> Result<(), Error> {
         let step = self.publish(table, version).await?;
         self.changer.wait(step).await?;
         Ok(())
     }
 
-    /// Whether the gateway `by` may still go on with what it wrote of `name` with that version. A gateway that is alive may have lost its
-    /// request: after a lease and the straggler bound nothing of it can come.
+    /// Whether the gateway `by` may still continue what it wrote for `name` with that version. A live gateway may have lost its request: after a
+    /// lease and the straggler bound nothing of it can arrive.
     pub async fn goes_on(&self, by: &str, name: &str, version: u64) -> Result<bool, Error> {
         if by == self.fence.id() {
-            return Ok(self.under_way.is_own(version));
+            return Ok(self.in_progress.is_own(version));
         }
         if self.fence.settings.exclusive {
             return Ok(false);
         }
         let now = self.registry.env().now();
         let bounds = self.fence.settings.bounds;
-        if now.since(self.under_way.seen(name, version, now)) > bounds.lease + bounds.straggler {
+        if now.since(self.in_progress.seen(name, version, now)) > bounds.lease + bounds.straggler {
             return Ok(false);
         }
         let list = self.registry.gateways().await?;

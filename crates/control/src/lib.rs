@@ -1,7 +1,7 @@
-//! Which layout is in force: rules from configuration, and the registry that records them.
+//! Which layout is in force: rules from the configuration, and the registry that records layouts.
 //!
-//! Gateways ask [`Control`]. Workers, which change a table's record and items beside gateways (`adopt`), stand on [`registry`], [`claim`],
-//! [`describe`], [`tags`] and [`Changer`]; nothing else is public for them.
+//! Gateways use [`Control`]. Workers, which change a table's record and items beside gateways (`adopt`), use [`registry`], [`claim`], [`describe`],
+//! [`tags`] and [`Changer`]; nothing else is public for them.
 //!
 //! Not here: moving items (`adopt`), how a layout places an item (`layout`), what a request becomes under it (`route`), HTTP (`gateway`).
 
@@ -10,27 +10,27 @@ pub mod claim;
 mod control;
 pub mod describe;
 pub mod fence;
+mod first_use;
+mod in_progress;
 mod inner;
-mod known;
-mod made;
 mod name;
 mod record;
 pub mod registry;
+mod reserved_keys;
 mod resolve;
 pub mod rules;
-mod suspect;
+mod table_cache;
+mod table_lifecycle;
 pub mod tags;
-mod touch;
-mod under_way;
-mod unrecorded;
+mod unrecorded_table;
 
 pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, Prepared, StartError, View};
 pub use fence::{Changer, Fencing, Gateway, Pass, Sending};
 pub use heatsink_fence::Bounds;
 pub use heatsink_layout::{KeyLayout, TableLayouts};
-pub use known::MAX_AGE;
-pub use record::{Progress, Record, State, Turning};
+pub use record::{AdoptionCheckpoint, IndexKeyMigration, Record, State};
 pub use registry::{NOBODY, REGISTRY};
 pub use resolve::agree;
-pub use rules::{Rules, RulesError, Wish};
+pub use rules::{DesiredLayout, Rules, RulesError};
+pub use table_cache::MAX_AGE;

@@ -1,7 +1,7 @@
-//! The entry of a table's name in the registry: whose records hold for it.
+//! The entry of a table's name in the registry: the table whose record holds for the name.
 //!
-//! Requests name tables by name, and records stand under the store's ids. A description is eventually consistent: it may show the table
-//! that had the name before. The entry is read strongly, so it tells.
+//! Requests name tables by name, and records are stored under the store's table ids. A description is eventually consistent: it may show a former
+//! table of the same name. The entry is read with strong consistency, so it decides.
 
 use heatsink_dynamo::Error;
 use heatsink_layout::TableLayouts;
@@ -13,7 +13,7 @@ use crate::record::FORM;
 /// The sort key of an entry.
 const SORT: &str = "name";
 
-/// What the registry says of a table's name.
+/// The registry's entry of a table's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameEntry {
     pub(crate) name: String,
@@ -22,21 +22,21 @@ pub struct NameEntry {
     pub(crate) version: u64,
 }
 
-/// Who has a name.
+/// The holder of a name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holder", rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum Holder {
-    /// A gateway is about to make a table of that name, with these layouts. `by`: that gateway, until it has given up without knowing
-    /// whether the table was made.
+    /// A gateway is about to create a table of that name, with these layouts. `by`: that gateway, until it has given up without knowing whether the
+    /// table was created.
     Intent { layouts: TableLayouts, by: Option<String> },
-    /// The table with this id, which is on record.
+    /// The recorded table with this id.
     Bound { id: String },
-    /// Nobody: the table that had it was deleted through Heatsink.
+    /// Nobody: the table of that name was deleted through Heatsink.
     Free,
 }
 
 impl NameEntry {
-    /// The entry after this one, with another holder.
+    /// The next entry, with another holder.
     #[must_use]
     pub(crate) fn held(&self, holder: Holder) -> Self {
         NameEntry { name: self.name.clone(), holder, version: self.version + 1 }

@@ -9,9 +9,8 @@ use heatsink_layout::TableLayouts;
 /// The sort key of a table's record. Later records of single keys have others.
 pub(crate) const SORT: &str = "table";
 
-/// The form of records that this version writes. It reads those of the form before too, which only an exclusive gateway may meet: gateways
-/// of that form trust what they know by their own clock, and read no record of this one. A record of another form is refused, never
-/// guessed at.
+/// The record form that this version writes. It also reads the previous form, which only an exclusive gateway may meet: gateways of the previous
+/// form do not follow the fence, and do not read records of this form. A record of any other form is refused.
 pub(crate) const FORM: u64 = 2;
 const OLD_FORM: u64 = 1;
 
@@ -30,10 +29,10 @@ pub struct Record {
     pub version: u64,
     /// When it was first written: milliseconds since 1970-01-01T00:00:00Z.
     pub created: u64,
-    /// When the table was made, by the store's clock, where the store says. Of two tables of one name it tells which came later.
+    /// When the table was created, by the store's clock, if the store says. It orders tables of one name.
     pub made: Option<u64>,
-    /// Whether it may have held items before it was laid out so: cursors may be about that were given out then. Records of builds that
-    /// did not say may have.
+    /// Whether the table may have held items before it was laid out so: then cursors of that time may still be in use. Records of older builds,
+    /// without this field, count as `true`.
     pub adopted: bool,
 }
 
@@ -41,29 +40,30 @@ pub struct Record {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum State {
-    /// It was empty when it was looked at. Nobody may write to it until every gateway knows, and it is seen to be empty still.
+    /// The table was empty at first sight. No request may write to it until every gateway knows, and a second look finds it empty.
     Pending,
-    /// It is about to be deleted through Heatsink: nobody sends requests to it any more.
+    /// The table is about to be deleted through Heatsink: no gateway sends requests to it any more.
     Deleting {
         /// The gateway that deletes it.
         by: String,
     },
     /// The table was deleted through Heatsink. A description that still shows it is out of date.
     Gone,
-    /// Every item is at its home.
+    /// Every item is under the key that the layout assigns.
     Active,
-    /// Items are being moved to their homes. Nobody else may read or write.
-    Adopting(Progress),
+    /// Items are being moved to the keys that the layout assigns. Nobody else may read or write.
+    Adopting(AdoptionCheckpoint),
     /// Items are being moved back to their logical keys. Nobody else may read or write.
-    Returning(Progress),
-    /// The keys of indexes are being spread, or brought back, while clients go on.
-    Turning(Turning),
+    Returning(AdoptionCheckpoint),
+    /// Keys of indexes are being spread, or brought back, while clients use the table. Stored as `TURNING`.
+    #[serde(rename = "TURNING")]
+    MigratingIndexKeys(IndexKeyMigration),
 }
 
-/// How far keys of indexes have been turned. Every gateway reads both forms of their values.
+/// The migration of index keys between plain and spread values. Every gateway reads both forms meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Turning {
+pub struct IndexKeyMigration {
     /// The attributes.
     pub attributes: Vec<String>,
     /// From plain values to spread ones; otherwise back.
@@ -74,15 +74,15 @@ pub struct Turning {
     pub touched: bool,
     /// How many items the table held at the start, for progress.
     pub items: u64,
-    /// Who rewrites: drawn anew by each run, so that a run notices when another has taken over.
+    /// The run that rewrites: random, so that a run notices when another has taken over.
     pub run: u64,
 }
 
-/// How far an adoption has come, and what it must find again at its end.
+/// Where an interrupted adoption goes on, and the item count and checksum that it must find at its end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
-    /// The pass under way: it moves the keys that end in this many reserved suffixes. See `adopt`.
+pub struct AdoptionCheckpoint {
+    /// The current pass: it moves the keys that end in this many reserved suffixes. See `adopt`.
     pub depth: usize,
     /// The most reserved suffixes that a logical key of the table ends in.
     pub deepest: usize,
@@ -90,7 +90,7 @@ pub struct Progress {
     pub items: u64,
     /// Their checksum, over logical keys, in hexadecimal; their order does not matter.
     pub checksum: String,
-    /// Who moves: drawn anew by each run, so that a run notices when another has taken over.
+    /// The run that moves: random, so that a run notices when another has taken over.
     pub run: u64,
 }
 

@@ -1,8 +1,7 @@
-//! The registry: one table in the store itself that says how stored data is laid out. One record per table, keyed by the
-//! store's own id of the table, so that a table dropped and made again has no record; and an entry per table name, which says whose
-//! records hold.
+//! The registry: one table in the store that says how stored data is laid out. It holds one record per table, keyed by the store's id of the table,
+//! so that a table that was dropped and created again has no record; and one entry per table name, which says whose record holds.
 //!
-//! Not here: when a table is recorded (`touch`), how a change becomes known to every gateway (`fence`), what a record means for requests
+//! Not here: when a table is recorded (`first_use`), how a change becomes known to every gateway (`fence`), what a record means for requests
 //! (`control`).
 
 use std::collections::HashSet;
@@ -22,17 +21,17 @@ use crate::name::Holder;
 pub use crate::name::NameEntry;
 use crate::record::{Record, SORT, State};
 
-/// The registry's table name where nothing else is configured. Clients never see it.
+/// The default name of the registry's table. Clients never see it.
 pub const REGISTRY: &str = "heatsink.registry";
 
-/// A name that clients can give to no table, and that Heatsink gives to none.
+/// A name that no client can give to a table, and that Heatsink gives to none.
 pub const NOBODY: &str = "heatsink.nobody";
 
 /// How long to wait for the registry's table to become active, in steps of [`POLL`].
 const PATIENCE: u32 = 300;
 const POLL: Duration = Duration::from_millis(200);
 
-/// How often a throttled request of adoption is sent again: some three minutes.
+/// How often a throttled request of an adoption is retried: some three minutes.
 const THROTTLES: u32 = 100;
 
 /// The store, as the registry and adoption use it.
@@ -41,24 +40,24 @@ pub struct Registry {
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     name: Arc<str>,
-    /// Whether the store has said that it knows no tags.
+    /// Whether the store has reported that it has no tags.
     without_tags: Arc<AtomicBool>,
-    /// Whether it has been there.
+    /// Whether the registry has been seen.
     met: Arc<AtomicBool>,
 }
 
 impl Registry {
-    /// Over that store, in the table of that name.
+    /// A registry in that store, in the table of that name.
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Self {
         Registry { store, env, name: Arc::from(name), without_tags: Arc::default(), met: Arc::default() }
     }
 
-    /// The version of a first record or entry. Drawn, so that one which is removed and made again does not pass for the one it was.
+    /// The version of a first record or entry: random, so that a record that is removed and created again differs from the former one.
     pub(crate) fn first_version(&self) -> u64 {
         self.env.random() >> 16
     }
 
-    /// The first record of a table, in force as it is. `adopted`: whether the table may hold items.
+    /// The first record of a table, ACTIVE. `adopted`: whether the table may hold items.
     pub fn first_record(&self, described: &Described, layouts: TableLayouts, adopted: bool) -> Record {
         Record {
             id: described.schema.id.clone(),
@@ -82,29 +81,29 @@ impl Registry {
         &self.env
     }
 
-    /// Takes note that the registry is there.
+    /// Notes that the registry exists.
     pub(crate) fn meet(&self) {
         self.met.store(true, Ordering::Relaxed);
     }
 
-    /// What it means that the registry is not found: there is none yet, which `none` stands for.
+    /// The meaning of a registry that is not found: there is none yet, and `none` is the result.
     ///
     /// # Errors
-    /// Retryable, where it has been there: that is an outage.
+    /// Retryable, if it existed before: that is an outage.
     pub(crate) fn absent<T>(&self, none: T) -> Result<T, Error> {
         match self.met.load(Ordering::Relaxed) {
             false => Ok(none),
             true => Err(Error::unavailable(
-                format!("The registry {} was there and is not found any more", self.name),
+                format!("The registry {} existed before and is not found any more", self.name),
                 Outcome::NotDone,
             )),
         }
     }
 
-    /// The error of a registry that cannot be asked, by name: to a client it is not one of the table that it asked for. Retryable, even where the
-    /// store denies access: it is not the client that may not.
+    /// The error of a registry that cannot be reached. It names the registry, because the client asked for another table. Retryable, even if the
+    /// store denies access: the client is not the one without permission.
     pub(crate) fn failed(&self, error: Error) -> Error {
-        let message = format!("The registry {} cannot be asked: {error}", self.name);
+        let message = format!("The registry {} cannot be reached: {error}", self.name);
         match error.retryable() {
             true => Error::unavailable(message, error.outcome),
             false => {
@@ -120,7 +119,7 @@ impl Registry {
         !self.without_tags.load(Ordering::Relaxed)
     }
 
-    /// Takes note that the store has no tags.
+    /// Notes that the store has no tags.
     pub(crate) fn without_tags(&self) {
         self.without_tags.store(true, Ordering::Relaxed);
     }
@@ -133,7 +132,7 @@ impl Registry {
         })
     }
 
-    /// One request to the store, sent again with jittered backoff while the store throttles it.
+    /// One request to the store, retried with jittered backoff while the store throttles it.
     pub async fn call_patiently(&self, operation: Operation, body: Json) -> Result<Json, Error> {
         let mut pause = Duration::from_millis(50);
         for _ in 0..THROTTLES {
@@ -156,7 +155,7 @@ impl Registry {
         self.call(operation, body).await
     }
 
-    /// Describes a table; `None` if there is none of that name, or can be none.
+    /// Describes a table; `None` if none of that name exists, or can exist.
     pub async fn describe(&self, table: &str) -> Result<Option<Described>, Error> {
         match self
             .store
@@ -239,8 +238,8 @@ impl Registry {
         Ok(found)
     }
 
-    /// What the registry has on a table: the entry of its name, and the record under its id. One strongly consistent request. Both are
-    /// missing where there is no registry yet.
+    /// The registry's data of a table: the entry of its name, and the record under its id. One strongly consistent request. Both are missing if
+    /// there is no registry yet.
     pub(crate) async fn look_up(
         &self,
         name: &str,
@@ -269,8 +268,8 @@ impl Registry {
         Ok((entry, record))
     }
 
-    /// Writes a table's first record and binds its name to it, if the name's entry still is as `entry`; makes the registry's table if need
-    /// be. Returns the record in force: this one, or the one that another writer put there first.
+    /// Writes a table's first record and binds its name to it, if the name's entry still equals `entry`; creates the registry's table if necessary.
+    /// Returns the record in force: this one, or the one that another process wrote first.
     pub async fn create(&self, entry: Option<&NameEntry>, record: &Record) -> Result<Record, Error> {
         let holder = Holder::Bound { id: record.id.clone() };
         let next = self.entry_after(entry, &record.name, holder);
@@ -290,7 +289,7 @@ impl Registry {
         };
         match put {
             Ok(_) => Ok(record.clone()),
-            // Somebody was first; or it was us, and the answer was lost. The record itself tells.
+            // Another process was first; or this one was, and the answer was lost. The record itself tells.
             Err(error)
                 if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
             {
@@ -317,7 +316,7 @@ impl Registry {
         }
     }
 
-    /// The entry of a name after `before`, with another holder; nothing stands for a name without one.
+    /// The next entry of a name after `before`, with another holder; `None` for a name without an entry.
     pub(crate) fn entry_after(&self, before: Option<&NameEntry>, name: &str, holder: Holder) -> NameEntry {
         match before {
             Some(before) => before.held(holder),
@@ -325,7 +324,7 @@ impl Registry {
         }
     }
 
-    /// Writes the entry of a name, if it still is as `from`; nothing stands for a name without one. `false` when it is not.
+    /// Writes the entry of a name, if it still equals `from` (`None`: if there is none). `false` when it does not.
     pub(crate) async fn enter(&self, from: Option<&NameEntry>, to: &NameEntry) -> Result<bool, Error> {
         let mut body = json!({ "TableName": &*self.name, "Item": to.item() });
         unchanged(&mut body, from);
@@ -341,7 +340,7 @@ impl Registry {
         }
     }
 
-    /// Rewrites records of the form before, so that builds that know nothing of the fence read them no more.
+    /// Rewrites records of the previous form, so that builds without the fence cannot read them any more.
     pub(crate) async fn upgrade(&self) -> Result<(), Error> {
         for record in self.all().await? {
             let next = Record { version: record.version + 1, ..record.clone() };
@@ -350,7 +349,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Replaces a record, if it still is as `from`. `false` when it is not.
+    /// Replaces a record, if it still equals `from`. `false` when it does not.
     pub async fn replace(&self, from: &Record, to: &Record) -> Result<bool, Error> {
         let body = json!({
             "TableName": &*self.name, "Item": to.item(), "ConditionExpression": "#v = :v",
@@ -371,7 +370,7 @@ impl Registry {
         }
     }
 
-    /// Removes a record, if it still is as `record`. `false` when it changed meanwhile; a record that is gone is removed.
+    /// Removes a record, if it still equals `record`. `false` when it changed meanwhile; a missing record counts as removed.
     pub async fn remove(&self, record: &Record) -> Result<bool, Error> {
         let body = json!({
             "TableName": &*self.name, "Key": key(&record.id), "ConditionExpression": "attribute_not_exists(pk) OR #v = :v",
@@ -384,8 +383,8 @@ impl Registry {
         }
     }
 
-    /// Removes a record, if it still is as `record`, and with it writes the entry of its name, if that still is as `from`. `false` when either
-    /// changed meanwhile: then neither was done.
+    /// Removes a record, if it still equals `record`, and writes the entry of its name, if that still equals `from`, in one transaction. `false`
+    /// when either changed meanwhile: then neither was done.
     pub async fn remove_with_name(
         &self,
         record: &Record,
@@ -401,7 +400,7 @@ impl Registry {
         let body = json!({ "TransactItems": [{ "Delete": delete }, { "Put": named }] });
         match self.call_patiently(Operation::TransactWriteItems, body).await {
             Ok(_) => Ok(true),
-            // Or it was us, and the answer was lost.
+            // Or this process did it, and the answer was lost.
             Err(error)
                 if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
             {
@@ -411,7 +410,7 @@ impl Registry {
         }
     }
 
-    /// Whether a table holds no item, by a strongly consistent look.
+    /// Whether a table holds no item, by a strongly consistent read.
     pub(crate) async fn is_empty(&self, table: &str) -> Result<bool, Error> {
         let mut start = Json::Null;
         loop {
@@ -443,7 +442,7 @@ impl Registry {
         }
     }
 
-    /// Makes the directory of buckets, if any of those layouts has buckets and it is not there yet.
+    /// Creates the directory of buckets, if any of those layouts has buckets and the directory does not exist.
     pub async fn make_directory(&self, layouts: &TableLayouts) -> Result<(), Error> {
         let needed = layouts.iter().any(|one| one.layout().time().is_some());
         if needed && self.describe(DIRECTORY).await?.is_none_or(|described| described.status != "ACTIVE") {
@@ -452,14 +451,14 @@ impl Registry {
         Ok(())
     }
 
-    /// Enters a bucket of a logical key in the directory. Patient with throttles.
+    /// Enters a bucket of a logical key in the directory. Retries throttles.
     pub async fn enter_bucket(&self, table: &Table, logical: &[u8], bucket: Bucket) -> Result<(), Error> {
         let item = json!({ "pk": { "S": directory_key(table, logical) }, "sk": { "S": bucket.to_string() } });
         self.call_patiently(Operation::PutItem, json!({ "TableName": DIRECTORY, "Item": item })).await?;
         Ok(())
     }
 
-    /// Makes a table of Heatsink's own and waits until it can be used.
+    /// Creates one of Heatsink's own tables and waits until it can be used.
     pub(crate) async fn make(&self, table: &str) -> Result<(), Error> {
         let body = json!({
             "TableName": table, "BillingMode": "PAY_PER_REQUEST",
@@ -486,7 +485,7 @@ impl Registry {
     }
 }
 
-/// Makes a put conditional on an entry that still is what was read; nothing stands for none.
+/// Makes a put conditional on an entry that is unchanged since it was read; `None` for no entry.
 fn unchanged(put: &mut Json, entry: Option<&NameEntry>) {
     put["ConditionExpression"] = json!("attribute_not_exists(pk)");
     if let Some(entry) = entry {

@@ -1,70 +1,70 @@
-//! What a table is to this gateway: what the store describes, what the registry records and what the rules wish, brought together.
+//! Finds the status of a table: combines the store's description, the registry's record and the rules.
 //!
-//! Not here: putting an empty table on record (`touch`), for how long what was found is trusted (`known`, `fence`).
+//! Not here: recording an empty table (`first_use`), for how long the result is valid (`table_cache`, `fence`).
 
 use std::sync::Arc;
 
 use heatsink_dynamo::{Error, Outcome, TableSchema};
 
 use crate::describe::Described;
+use crate::first_use;
 use crate::inner::Inner;
-use crate::known::{Freshness, Known, Standing, not_found};
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::registry::Registry;
-use crate::rules::{Rules, Wish};
+use crate::rules::{DesiredLayout, Rules};
+use crate::table_cache::{CachedTable, Freshness, TableStatus, not_found};
 use crate::tags;
-use crate::touch;
-use crate::unrecorded;
+use crate::unrecorded_table;
 use heatsink_layout::{OfIndex, Table, TableLayouts, Turn};
 
-/// How often a look-up is made again because the registry changed meanwhile.
+/// How often a look-up is repeated because the registry changed meanwhile.
 const TRIES: usize = 20;
 
-/// Looks a table up and remembers its standing. A table that is not there is forgotten.
+/// Looks a table up and caches its status. The status of a table that does not exist is removed.
 pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
     for _ in 0..TRIES {
         let began = inner.fence.seen();
-        // From before the first request, so that the age of what is known is never understated.
+        // Taken before the first request, so that the age of the result is never understated.
         let checked = inner.registry.env().now();
         let Some(described) = inner.registry.describe(name).await? else {
             inner.tables.remove(name);
             return Ok(());
         };
-        let (standing, warnings, version) = match judge(&inner.registry, &inner.rules, &described).await? {
-            Judgement::Stands(Standing::Sharded(table), warnings, version) => {
+        let (status, warnings, version) = match judge(&inner.registry, &inner.rules, &described).await? {
+            Judgement::Stands(TableStatus::Sharded(table), warnings, version) => {
                 match inner.untagged.settle(&inner.registry, &described).await {
-                    None => (Standing::Sharded(table), warnings, version),
+                    None => (TableStatus::Sharded(table), warnings, version),
                     Some(problem) => (refused(problem, true), warnings, version),
                 }
             }
-            Judgement::Stands(standing, warnings, version) => (standing, warnings, version),
+            Judgement::Stands(status, warnings, version) => (status, warnings, version),
             Judgement::Empty(layouts, entry) => {
-                touch::begin(inner, &described, layouts, entry.as_ref()).await?;
+                first_use::begin(inner, &described, layouts, entry.as_ref()).await?;
                 continue;
             }
             Judgement::Pending(record) => {
-                touch::help(inner, record).await?;
+                first_use::help(inner, record).await?;
                 continue;
             }
             Judgement::Intended(entry) => {
-                touch::take_over(inner, &described, entry).await?;
+                first_use::take_over(inner, &described, entry).await?;
                 continue;
             }
             Judgement::Reused(entry) => {
-                touch::release(inner, &entry).await?;
+                first_use::release(inner, &entry).await?;
                 continue;
             }
         };
-        log_once(inner, name, &described.schema, &standing, &warnings);
+        log_once(inner, name, &described.schema, &status, &warnings);
         let before = inner.tables.get(name);
-        // A gate that is about to be closed is for nobody else.
+        // A gate that is about to be closed must not be reused.
         let same = before.filter(|before| {
             before.schema.id == described.schema.id && before.version == version && !before.fresh.is_expired()
         });
         let gate = same.map(|before| Arc::clone(&before.gate)).unwrap_or_default();
         let schema = Arc::new(described.schema);
-        let known = Known { schema, standing, warnings, fresh: Freshness::new(checked), version, gate };
+        let known = CachedTable { schema, status, warnings, fresh: Freshness::new(checked), version, gate };
         if inner.tables.insert(name, known, began, || inner.fence.seen()) {
             return Ok(());
         }
@@ -75,17 +75,17 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
     ))
 }
 
-/// How a table stands, as far as that can be told without changing anything.
+/// The status of a table, as far as it follows without changing anything.
 pub(crate) enum Judgement {
-    /// So, with what an operator should know of rules that what is on record has outlived, and the version of the record.
-    Stands(Standing, Vec<String>, u64),
-    /// Empty and not on record: it takes these layouts as soon as they are.
+    /// Known. With warnings about rules that the record has outlived, and the version of the record.
+    Stands(TableStatus, Vec<String>, u64),
+    /// Empty and not recorded: it gets these layouts as soon as they are recorded.
     Empty(TableLayouts, Option<NameEntry>),
-    /// It is being put on record, or deleted.
+    /// It is being recorded, or deleted.
     Pending(Record),
-    /// A gateway made it, or was about to, and has not put it on record.
+    /// A gateway created it, or was about to, and has not recorded it.
     Intended(NameEntry),
-    /// Empty, without a rule, and with a name that is another table's on record.
+    /// Empty, without a rule, and with a name that another table has on record.
     Reused(NameEntry),
 }
 
@@ -102,17 +102,17 @@ pub(crate) async fn judge(
             .as_ref()
             .is_some_and(|entry| matches!(entry.holder, Holder::Bound { .. }) && entry.holder != bound)
     };
-    // The two were not read at one moment: the record, and with it the name, may have been written between them.
+    // The two were not read at the same time: the record, and its name entry, may have been written in between.
     if record.is_none() && entry.as_ref().is_some_and(|entry| entry.holder == bound) {
         record = registry.read(&schema.id).await?;
     }
-    // One that is being put on record, or deleted, is carried on with whoever has its name.
+    // A table that is being recorded or deleted is handled by its record, whoever has its name.
     let holds =
         |record: &Record| !matches!(record.state, State::Pending | State::Deleting { .. } | State::Gone);
     if record.as_ref().is_some_and(holds) && another(&entry) {
         entry = registry.entry(&schema.name).await?;
         if another(&entry) {
-            // A record comes with its name. Who took the name later is there now.
+            // A record is written together with its name entry. So the entry read now shows a later holder.
             return Err(out_of_date(&schema.name));
         }
     }
@@ -122,18 +122,20 @@ pub(crate) async fn judge(
             return Ok(Judgement::Pending(record));
         }
         Some(record) => {
-            let (wish, warnings) = rules.wish_recorded(schema, &record.layouts);
-            let standing = recorded(registry.name(), rules, schema, &record, &wish);
-            return Ok(Judgement::Stands(standing, warnings, record.version));
+            let (desired, warnings) = rules.desired_layout_recorded(schema, &record.layouts);
+            let status = recorded(registry.name(), rules, schema, &record, &desired);
+            return Ok(Judgement::Stands(status, warnings, record.version));
         }
         None => {}
     }
-    let stands = |standing| Ok(Judgement::Stands(standing, Vec::new(), 0));
+    let stands = |status| Ok(Judgement::Stands(status, Vec::new(), 0));
     if described.status == "CREATING" {
-        // Whether it will hold items (a restore, an import) is not known yet. The store answers the same.
-        return match (rules.wish(schema), &entry) {
-            (Wish::Whole | Wish::Unmentioned { .. }, None) => stands(Standing::Forward),
-            (Wish::Impossible(reason), _) => stands(refused(reason, true)),
+        // Whether it will hold items (a restore, an import) is not known yet. The store gives the same answer.
+        return match (rules.desired_layout(schema), &entry) {
+            (DesiredLayout::Unsharded | DesiredLayout::Unmentioned { .. }, None) => {
+                stands(TableStatus::Forward)
+            }
+            (DesiredLayout::Impossible(reason), _) => stands(refused(reason, true)),
             _ => Err(not_found()),
         };
     }
@@ -155,14 +157,16 @@ pub(crate) async fn judge(
         }
         _ => {}
     }
-    let layouts = match rules.wish(schema) {
-        Wish::Sharded(layouts) => Some(layouts),
-        Wish::Whole | Wish::Unmentioned { .. } if copy_of.is_none() => return stands(Standing::Forward),
-        Wish::Whole | Wish::Unmentioned { .. } => None,
-        Wish::Impossible(reason) => return stands(refused(reason, true)),
+    let layouts = match rules.desired_layout(schema) {
+        DesiredLayout::Sharded(layouts) => Some(layouts),
+        DesiredLayout::Unsharded | DesiredLayout::Unmentioned { .. } if copy_of.is_none() => {
+            return stands(TableStatus::Forward);
+        }
+        DesiredLayout::Unsharded | DesiredLayout::Unmentioned { .. } => None,
+        DesiredLayout::Impossible(reason) => return stands(refused(reason, true)),
     };
     let empty = registry.is_empty(&schema.name).await?;
-    // An index waits for its adoption, which looks itself.
+    // An index waits for its adoption, which reads the items itself.
     let waits = |layouts: &TableLayouts| !empty && layouts.iter().all(|one| one.index().is_some());
     if layouts.as_ref().is_some_and(|layouts| !waits(layouts))
         && let Some(problem) = tags::foreign(registry, described).await?
@@ -173,17 +177,17 @@ pub(crate) async fn judge(
         (Some(layouts), _) if empty => Ok(Judgement::Empty(layouts, entry)),
         (None, Some(_)) if empty && let Some(entry) = entry => Ok(Judgement::Reused(entry)),
         (_, Some(original)) => stands(refused(restored(schema, &original), false)),
-        // Nothing lies elsewhere than it would without the rule, which holds once the index is brought in.
-        (Some(layouts), _) if layouts.iter().all(|one| one.index().is_some()) => stands(Standing::Forward),
+        // Every item is where it would be without the rule, which holds once the index is adopted.
+        (Some(layouts), _) if layouts.iter().all(|one| one.index().is_some()) => stands(TableStatus::Forward),
         (Some(layouts), _) => {
-            let message = unrecorded::refusal(registry, schema, &layouts).await?;
+            let message = unrecorded_table::refusal(registry, schema, &layouts).await?;
             stands(refused(message, false))
         }
-        (None, None) => stands(Standing::Forward),
+        (None, None) => stands(TableStatus::Forward),
     }
 }
 
-/// The refusal of a table that took the name of a recorded one and holds items.
+/// The error for a table that took the name of a recorded one and holds items.
 fn restored(schema: &TableSchema, original: &Record) -> String {
     let (name, old, new) = (&schema.name, &original.id, &schema.id);
     format!(
@@ -193,31 +197,37 @@ fn restored(schema: &TableSchema, original: &Record) -> String {
     )
 }
 
-/// The error of a description that shows a table which is gone.
+/// The error for a description of a table that does not exist any more.
 fn out_of_date(name: &str) -> Error {
     let message =
         format!("The store's description of table {name} is out of date: it shows a table that was deleted");
     Error::unavailable(message, Outcome::NotDone)
 }
 
-/// What a record means for a gateway with that wish. Where no rule speaks of the table, or of an index, the record alone holds. A
-/// rule for an index that is not on record yet waits for its adoption.
-fn recorded(registry: &str, rules: &Rules, schema: &TableSchema, record: &Record, wish: &Wish) -> Standing {
-    let contradiction = |wished: &dyn std::fmt::Display| {
+/// The status of a recorded table under those rules. If no rule mentions the table, or an index, the record alone holds. A rule for an index that is
+/// not recorded yet waits for its adoption.
+fn recorded(
+    registry: &str,
+    rules: &Rules,
+    schema: &TableSchema,
+    record: &Record,
+    desired: &DesiredLayout,
+) -> TableStatus {
+    let contradiction = |desired: &dyn std::fmt::Display| {
         refused(
             format!(
-                "The rules contradict the registry for table {}: the rules say {wished}, the record in {registry} says {}. \
+                "The rules contradict the registry for table {}: the rules say {desired}, the record in {registry} says {}. \
                  Stored items lie as the record says: change the rules back, or bring the table out with `heatsink adopt {} --back` first",
                 record.name, record.layouts, record.name
             ),
             true,
         )
     };
-    match wish {
-        Wish::Impossible(reason) => return refused(reason.clone(), true),
-        Wish::Whole => return contradiction(&"that its keys stay whole"),
-        Wish::Sharded(wished) if !agree(wished, &record.layouts) => return contradiction(wished),
-        Wish::Sharded(_) | Wish::Unmentioned { .. } => {}
+    match desired {
+        DesiredLayout::Impossible(reason) => return refused(reason.clone(), true),
+        DesiredLayout::Unsharded => return contradiction(&"that its keys stay whole"),
+        DesiredLayout::Sharded(desired) if !agree(desired, &record.layouts) => return contradiction(desired),
+        DesiredLayout::Sharded(_) | DesiredLayout::Unmentioned { .. } => {}
     }
     let table = || {
         let taken = rules.physical_keys(&schema.name, &record.layouts);
@@ -226,13 +236,13 @@ fn recorded(registry: &str, rules: &Rules, schema: &TableSchema, record: &Record
             .adopted(record.adopted)
     };
     let under_way = match &record.state {
-        State::Active => return Standing::Sharded(Arc::new(table())),
-        State::Turning(turning) => {
-            let turn = Turn { spreads: turning.spreads, writes_new: turning.writes_new };
-            return Standing::Sharded(Arc::new(table().turning(&turning.attributes, turn)));
+        State::Active => return TableStatus::Sharded(Arc::new(table())),
+        State::MigratingIndexKeys(migration) => {
+            let turn = Turn { spreads: migration.spreads, writes_new: migration.writes_new };
+            return TableStatus::Sharded(Arc::new(table().turning(&migration.attributes, turn)));
         }
         State::Pending | State::Deleting { .. } | State::Gone => {
-            return Standing::Refused { error: not_found(), fatal: false };
+            return TableStatus::Refused { error: not_found(), fatal: false };
         }
         State::Adopting(_) => "brought under its rules",
         State::Returning(_) => "brought back out of its rules",
@@ -242,55 +252,57 @@ fn recorded(registry: &str, rules: &Rules, schema: &TableSchema, record: &Record
          If it was interrupted, run it again: it goes on where it stopped",
         record.name
     );
-    Standing::Refused { error: Error::unavailable(message, Outcome::NotDone), fatal: false }
+    TableStatus::Refused { error: Error::unavailable(message, Outcome::NotDone), fatal: false }
 }
 
-/// Whether rules and record say the same of the table's own keys, and of every index key that both speak of.
-pub fn agree(wished: &TableLayouts, recorded: &TableLayouts) -> bool {
-    wished.own() == recorded.own()
-        && wished.attributes().iter().all(|name| {
+/// Whether rules and record agree on the table's own keys, and on every index key that both mention.
+pub fn agree(desired: &TableLayouts, recorded: &TableLayouts) -> bool {
+    desired.own() == recorded.own()
+        && desired.attributes().iter().all(|name| {
             let held = recorded.of_attribute(name);
-            held.is_empty() || held == wished.of_attribute(name)
+            held.is_empty() || held == desired.of_attribute(name)
         })
 }
 
 /// The indexes that rules would spread and a record does not.
-pub(crate) fn waiting(wished: &TableLayouts, recorded: Option<&TableLayouts>) -> Vec<String> {
+pub(crate) fn waiting(desired: &TableLayouts, recorded: Option<&TableLayouts>) -> Vec<String> {
     let unrecorded = |name: &&OfIndex| {
         recorded.is_none_or(|recorded| recorded.of_attribute(&name.attribute.name).is_empty())
     };
-    wished.iter().filter_map(|one| one.index()).filter(unrecorded).map(|index| index.name.clone()).collect()
+    desired.iter().filter_map(|one| one.index()).filter(unrecorded).map(|index| index.name.clone()).collect()
 }
 
-fn refused(message: String, fatal: bool) -> Standing {
-    Standing::Refused { error: Error::validation(message), fatal }
+fn refused(message: String, fatal: bool) -> TableStatus {
+    TableStatus::Refused { error: Error::validation(message), fatal }
 }
 
-/// Says once per table what an operator should know of it.
-fn log_once(inner: &Inner, name: &str, schema: &TableSchema, standing: &Standing, warnings: &[String]) {
+/// Logs once per table what an operator should know of it.
+fn log_once(inner: &Inner, name: &str, schema: &TableSchema, status: &TableStatus, warnings: &[String]) {
     let before = inner.tables.get(name).filter(|known| known.schema.id == schema.id);
     let same_table = before.is_some();
     let said = before.as_ref().map_or(&[][..], |known| &known.warnings);
     for warning in warnings.iter().filter(|warning| !said.contains(warning)) {
         tracing::warn!(table = schema.name, "{warning}");
     }
-    let refused_before = before.is_some_and(|known| matches!(known.standing, Standing::Refused { .. }));
-    let wish = || match standing {
-        Standing::Sharded(table) => inner.rules.wish_recorded(schema, table.layouts()).0,
-        _ => inner.rules.wish(schema),
+    let refused_before = before.is_some_and(|known| matches!(known.status, TableStatus::Refused { .. }));
+    let desired = || match status {
+        TableStatus::Sharded(table) => inner.rules.desired_layout_recorded(schema, table.layouts()).0,
+        _ => inner.rules.desired_layout(schema),
     };
-    match standing {
-        Standing::Refused { error, .. } if !refused_before => tracing::error!(table = schema.name, "{error}"),
-        Standing::Forward | Standing::Sharded(_) if !same_table => match wish() {
-            Wish::Unmentioned { skipped } if matches!(standing, Standing::Forward) => {
+    match status {
+        TableStatus::Refused { error, .. } if !refused_before => {
+            tracing::error!(table = schema.name, "{error}")
+        }
+        TableStatus::Forward | TableStatus::Sharded(_) if !same_table => match desired() {
+            DesiredLayout::Unmentioned { skipped } if matches!(status, TableStatus::Forward) => {
                 skipped.iter().for_each(|reason| tracing::info!(table = schema.name, "{reason}"));
             }
-            Wish::Sharded(wished) => {
-                let recorded = match standing {
-                    Standing::Sharded(table) => Some(&**table.layouts()),
+            DesiredLayout::Sharded(desired) => {
+                let recorded = match status {
+                    TableStatus::Sharded(table) => Some(&**table.layouts()),
                     _ => None,
                 };
-                for index in waiting(&wished, recorded) {
+                for index in waiting(&desired, recorded) {
                     tracing::warn!(table = schema.name, index, "{}", waits(&schema.name));
                 }
             }

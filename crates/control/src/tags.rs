@@ -1,9 +1,9 @@
-//! The tag by which a recorded table names its registry. Two registries would record two layouts for one table, and neither would know.
+//! The tag by which a recorded table names its registry. Two registries would record two layouts for one table, and neither would know of the other.
 //!
-//! A table is tagged once it is recorded, and an empty or an unrecorded one is not recorded where another registry has tagged it. The tag is a second
-//! opinion, not the record: stores without tags go without it, and so does a table whose gateway was killed before it could be tagged.
+//! A table is tagged after it is recorded. An empty or unrecorded table is not recorded where another registry has tagged it. The tag is an
+//! additional safeguard, not the record: stores without tags do without, and so does a table whose gateway was killed before it could set the tag.
 //!
-//! Clients neither see the tag nor set it: `route` leaves it out of lists, and [`refuse`] is for what would change it.
+//! Clients neither see nor set the tag: `route` leaves it out of lists, and [`refuse`] rejects requests that would change it.
 //!
 //! Not here: what is recorded (`record`), when (`resolve`, `adopt`).
 
@@ -17,14 +17,14 @@ use serde_json::{Value as Json, json};
 use crate::describe::Described;
 use crate::registry::Registry;
 
-/// What the tags of a table say.
+/// The registry that a table's tags name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Tagged {
-    /// The table names this registry.
+    /// This registry.
     Ours,
-    /// The table names no registry.
+    /// No registry.
     Not,
-    /// Another registry records its layouts: the name of that one.
+    /// Another registry records its layouts: its name.
     Other(String),
     /// The store has no tags, or does not show them to these credentials.
     Unreadable,
@@ -33,7 +33,7 @@ pub(crate) enum Tagged {
 /// Reads which registry a table names. `arn` is the table's, as the store described it; `ours` is the name of this registry.
 ///
 /// # Errors
-/// The store's, where it has tags and could not be asked.
+/// The store's, if it has tags and could not be reached.
 pub(crate) async fn check(registry: &Registry, arn: Option<&str>, ours: &str) -> Result<Tagged, Error> {
     let Some(arn) = arn.filter(|_| registry.has_tags()) else {
         say_none("it has none, or gives tables no ARN");
@@ -48,7 +48,7 @@ pub(crate) async fn check(registry: &Registry, arn: Option<&str>, ours: &str) ->
         let mut page = match registry.call(Operation::ListTagsOfResource, body).await {
             Ok(page) => page,
             Err(error) if has_none(registry, &error) => return Ok(Tagged::Unreadable),
-            // Tags of a new table may not be there yet.
+            // The tags of a new table may not be visible yet.
             Err(error) if error.code == Code::ResourceNotFoundException => return Ok(Tagged::Not),
             Err(error) => return Err(error),
         };
@@ -67,13 +67,13 @@ pub(crate) async fn check(registry: &Registry, arn: Option<&str>, ours: &str) ->
 /// Tags a table with its registry. `false` where the store has no tags or does not let these credentials write them.
 ///
 /// # Errors
-/// The store's, where it has tags and could not be asked.
+/// The store's, if it has tags and could not be reached.
 pub async fn claim(registry: &Registry, arn: Option<&str>, ours: &str) -> Result<bool, Error> {
     let Some(arn) = arn.filter(|_| registry.has_tags()) else { return Ok(false) };
     written(registry, registry.call_patiently(Operation::TagResource, tagging(arn, ours)).await)
 }
 
-/// [`claim`] for a table that requests wait for: tried once.
+/// [`claim`] for a table that requests wait for: tries once.
 async fn claim_now(registry: &Registry, arn: Option<&str>) -> Result<bool, Error> {
     let Some(arn) = arn.filter(|_| registry.has_tags()) else { return Ok(false) };
     written(registry, registry.call(Operation::TagResource, tagging(arn, registry.name())).await)
@@ -83,7 +83,7 @@ fn tagging(arn: &str, ours: &str) -> Json {
     json!({ "ResourceArn": arn, "Tags": [{ "Key": TAG, "Value": ours }] })
 }
 
-/// Takes the tag off a table that is not recorded any more. `false` as for [`claim`].
+/// Removes the tag of a table that is not recorded any more. `false` as for [`claim`].
 ///
 /// # Errors
 /// As for [`claim`].
@@ -93,15 +93,15 @@ pub async fn release(registry: &Registry, arn: Option<&str>) -> Result<bool, Err
     written(registry, registry.call_patiently(Operation::UntagResource, body).await)
 }
 
-/// Why a table is refused whose tag names another registry.
+/// The error for a table whose tag names another registry.
 pub(crate) fn refusal(table: &str, other: &str, ours: &str) -> String {
     format!(
         "Table {table} has the tag {TAG} = {other:?}: its layouts are recorded in the table {other}, and this registry is {ours}. Two registries for \
-         one table would lose items. Use that registry; or, if it is gone for good, take the tag off the table, past Heatsink"
+         one table would lose items. Use that registry; or, if it is gone for good, remove the tag from the table, bypassing Heatsink"
     )
 }
 
-/// Why a table is refused: its tag names another registry. Nothing where it does not.
+/// Why a table is refused: its tag names another registry. `None` if it does not.
 ///
 /// # Errors
 /// As for [`check`].
@@ -112,7 +112,7 @@ pub async fn foreign(registry: &Registry, described: &Described) -> Result<Optio
     })
 }
 
-/// Refuses a client's request that would set the tag or take it off.
+/// Refuses a client's request that would set or remove the tag.
 ///
 /// # Errors
 /// `ValidationException`, by name.
@@ -134,21 +134,21 @@ pub(crate) fn refuse(operation: Operation, request: &[u8]) -> Result<(), Error> 
     }
 }
 
-/// The tables that this gateway put on record and has yet to tag: one that is being made cannot be tagged.
+/// The tables that this gateway recorded and has yet to tag: a table that is being created cannot be tagged.
 #[derive(Debug, Default)]
 pub(crate) struct Untagged {
     ids: Mutex<HashSet<String>>,
 }
 
 impl Untagged {
-    /// Has a table tagged when it is looked up next.
+    /// Schedules a table to be tagged at its next look-up.
     pub fn add(&self, id: &str) {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
     }
 
-    /// Tags a table that was looked up, if that is due. A store that does not do it now is asked again at the next look.
+    /// Tags a table that was looked up, if that is due. If the store fails, the next look-up tries again.
     ///
-    /// Gives why the table is refused, where another registry has put it on record at the same time.
+    /// Returns why the table is refused, if another registry has recorded it at the same time.
     pub async fn settle(&self, registry: &Registry, described: &Described) -> Option<String> {
         let (id, arn) = (&described.schema.id, described.arn.as_deref());
         let due = self.ids.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
@@ -191,7 +191,7 @@ fn has_none(registry: &Registry, error: &Error) -> bool {
     true
 }
 
-/// Says once that tables are not tagged here.
+/// Logs once that this store has no tags.
 fn say_none(why: &str) {
     static SAID: Once = Once::new();
     SAID.call_once(|| tracing::debug!("the tag {TAG} is neither written nor checked on this store: {why}"));

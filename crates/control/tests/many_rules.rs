@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-use heatsink_control::{Rules, Wish};
+use heatsink_control::{DesiredLayout, Rules};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, TableSchema};
 
 /// The quickest of a few runs: what else the machine does only adds to the others.
@@ -72,7 +72,7 @@ fn a_table_is_found_among_twenty_thousand_rules_without_a_look_at_each() {
         let ask = |rules: usize| {
             let rules = Rules::read("rules", &file(form, rules)).unwrap();
             let schema = schema(name);
-            quickest(|| (0..100).for_each(|_| drop(black_box(rules.wish(&schema)))))
+            quickest(|| (0..100).for_each(|_| drop(black_box(rules.desired_layout(&schema)))))
         };
         let (few, many) = (ask(2_000), ask(20_000));
         assert!(
@@ -104,7 +104,7 @@ fn the_first_that_matches_holds_however_they_are_found() {
     )
     .unwrap();
     let shards = |table: &str, key: &str| {
-        let Wish::Sharded(layouts) = rules.wish(&schema(table)) else { panic!("{table}") };
+        let DesiredLayout::Sharded(layouts) = rules.desired_layout(&schema(table)) else { panic!("{table}") };
         layouts.of(key.as_bytes()).unwrap().shards
     };
     for (table, key, expected) in [

@@ -1,4 +1,4 @@
-//! First touch, records, contradictions, races and age, over the embedded store.
+//! First use, records, contradictions, races and age, over the embedded store.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod support;
@@ -167,7 +167,7 @@ async fn what_is_known_costs_nothing_and_one_request_looks_again() {
         resolved.unwrap();
     }
     // Describe, read the record, look for items; no registry: make it and its head; PENDING, publish, look again for items, ACTIVE, publish.
-    assert!((10..=40).contains(&calls()), "first touches share one look-up");
+    assert!((10..=40).contains(&calls()), "first uses share one look-up");
     control.resolve(&["Tab", "Tab"]).await.unwrap();
     assert_eq!(calls(), 0);
     env.advance(Duration::from_secs(5));
@@ -243,7 +243,7 @@ async fn the_registry_is_hidden_and_impossible_tables_are_not_made() {
         refused(Operation::CreateTable, table("Tab", "N")).message.unwrap(),
         "rule 1 (line 1) cannot hold for table Tab: its partition key pk is a number, and a number has no room for a shard"
     );
-    // Made past the gateway, it keeps the gateway from starting.
+    // Made by a request that bypasses the gateway, it keeps the gateway from starting.
     call(&store, Operation::CreateTable, table("Tab", "N")).await;
     let again = Control::start(Arc::clone(&store), Arc::new(env.clone()), calculated("Tab", "*", 4)).await;
     assert!(matches!(again, Err(StartError::Rules(_))));

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use heatsink_control::rules::{Glob, Rules, json_schema};
-use heatsink_control::{TableLayouts, Wish};
+use heatsink_control::{DesiredLayout, TableLayouts};
 use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeySchema, KeyType, TableSchema};
 use heatsink_layout::Consistency;
 use proptest::prelude::*;
@@ -29,9 +29,9 @@ fn fault(text: &str) -> String {
     Rules::read("heatsink.toml", text).unwrap_err().to_string()
 }
 
-fn sharded(wish: Wish) -> TableLayouts {
-    match wish {
-        Wish::Sharded(layouts) => layouts,
+fn sharded(desired: DesiredLayout) -> TableLayouts {
+    match desired {
+        DesiredLayout::Sharded(layouts) => layouts,
         other => panic!("expected layouts, found {other:?}"),
     }
 }
@@ -66,10 +66,11 @@ fn rules_in_words() {
 
 #[test]
 fn the_first_rule_that_matches_a_key_holds() {
-    let layouts = sharded(rules(LEADERBOARDS).wish(&schema("Leaderboards", KeyType::S, Some(KeyType::S))));
+    let layouts =
+        sharded(rules(LEADERBOARDS).desired_layout(&schema("Leaderboards", KeyType::S, Some(KeyType::S))));
     assert_eq!(layouts.of(b"game_x").unwrap().shards, 10);
     assert_eq!(layouts.of(b"other").unwrap().shards, 4);
-    let binary = sharded(rules(LEADERBOARDS).wish(&schema("Other", KeyType::B, Some(KeyType::N))));
+    let binary = sharded(rules(LEADERBOARDS).desired_layout(&schema("Other", KeyType::B, Some(KeyType::N))));
     assert_eq!(binary.of(&[0xff, 0x00]).unwrap().shards, 4);
 }
 
@@ -103,12 +104,14 @@ fn a_glob_leaves_alone_what_it_does_not_fit_and_a_name_refuses() {
         ),
     ] {
         assert_eq!(
-            glob.wish(&table),
-            Wish::Unmentioned { skipped: vec![format!("rule 1 (line 1) leaves table T alone: {reason}")] }
+            glob.desired_layout(&table),
+            DesiredLayout::Unmentioned {
+                skipped: vec![format!("rule 1 (line 1) leaves table T alone: {reason}")]
+            }
         );
         assert_eq!(
-            name.wish(&table),
-            Wish::Impossible(format!("rule 1 (line 1) cannot hold for table T: {reason}"))
+            name.desired_layout(&table),
+            DesiredLayout::Impossible(format!("rule 1 (line 1) cannot hold for table T: {reason}"))
         );
     }
     let part = |attribute| {
@@ -117,16 +120,16 @@ fn a_glob_leaves_alone_what_it_does_not_fit_and_a_name_refuses() {
         ))
     };
     assert_eq!(
-        part("ts").wish(&schema("T", KeyType::S, Some(KeyType::S))),
-        Wish::Impossible("rule 1 (line 1) cannot hold for table T: `by` names the attribute ts, but the table's sort key is sk; an attribute outside the primary key cannot decide: a request by primary key could not be routed. Where other code took the shard from it, strategy = \"template\" with hash = \"random\" finds items in any shard".to_owned())
+        part("ts").desired_layout(&schema("T", KeyType::S, Some(KeyType::S))),
+        DesiredLayout::Impossible("rule 1 (line 1) cannot hold for table T: `by` names the attribute ts, but the table's sort key is sk; an attribute outside the primary key cannot decide: a request by primary key could not be routed. Where other code took the shard from it, strategy = \"template\" with hash = \"random\" finds items in any shard".to_owned())
     );
     assert_eq!(
-        part("sk").wish(&schema("T", KeyType::S, Some(KeyType::N))),
-        Wish::Impossible("rule 1 (line 1) cannot hold for table T: `by` takes a part of the sort key sk, which is not a string".to_owned())
+        part("sk").desired_layout(&schema("T", KeyType::S, Some(KeyType::N))),
+        DesiredLayout::Impossible("rule 1 (line 1) cannot hold for table T: `by` takes a part of the sort key sk, which is not a string".to_owned())
     );
     assert_eq!(
-        part("sk").wish(&schema("U", KeyType::S, Some(KeyType::S))),
-        Wish::Unmentioned { skipped: vec![] }
+        part("sk").desired_layout(&schema("U", KeyType::S, Some(KeyType::S))),
+        DesiredLayout::Unmentioned { skipped: vec![] }
     );
 }
 
@@ -135,8 +138,14 @@ fn a_table_kept_whole_is_no_sharded_table() {
     let rules = rules(
         "[[rule]]\ntable = \"Config\"\nstrategy = \"none\"\n[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4",
     );
-    assert_eq!(rules.wish(&schema("Config", KeyType::S, Some(KeyType::S))), Wish::Whole);
-    assert!(matches!(rules.wish(&schema("Other", KeyType::S, Some(KeyType::S))), Wish::Sharded(_)));
+    assert_eq!(
+        rules.desired_layout(&schema("Config", KeyType::S, Some(KeyType::S))),
+        DesiredLayout::Unsharded
+    );
+    assert!(matches!(
+        rules.desired_layout(&schema("Other", KeyType::S, Some(KeyType::S))),
+        DesiredLayout::Sharded(_)
+    ));
 }
 
 #[test]
@@ -273,8 +282,8 @@ proptest! {
         let expected = first.and_then(|(_, shards)| *shards);
         if let Ok(rules) = Rules::read("f", &text) {
             prop_assert_eq!(rules.iter().count(), globs.len());
-            let found = match rules.wish(&table) {
-                Wish::Sharded(layouts) => layouts.of(key.as_bytes()).map(|layout| layout.shards),
+            let found = match rules.desired_layout(&table) {
+                DesiredLayout::Sharded(layouts) => layouts.of(key.as_bytes()).map(|layout| layout.shards),
                 _ => None,
             };
             // Whole is one shard, named or not.
@@ -402,9 +411,11 @@ fn templates_and_own_suffixes_do_not_mix_and_times_need_a_sort_key_that_holds_th
     let template = "[[rule]]\ntable = \"T\"\nkeys = \"a*\"\nstrategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"md5\"\nshards = 4\n";
     let own = "[[rule]]\ntable = \"T\"\nstrategy = \"calculated\"\nshards = 4\n";
     let table = schema("T", KeyType::S, Some(KeyType::S));
-    let Wish::Impossible(reason) = rules(&format!("{template}{own}")).wish(&table) else { panic!("mixed") };
+    let DesiredLayout::Impossible(reason) = rules(&format!("{template}{own}")).desired_layout(&table) else {
+        panic!("mixed")
+    };
     assert!(reason.contains("could be read as the other's"), "{reason}");
-    assert!(matches!(rules(template).wish(&table), Wish::Sharded(_)));
+    assert!(matches!(rules(template).desired_layout(&table), DesiredLayout::Sharded(_)));
     let bucket =
         rules("[[rule]]\ntable = \"T\"\nstrategy = \"bucket\"\nbucket = \"day\"\ntime = { prefix = \"A#\" }");
     for (sort, reason) in [
@@ -412,8 +423,8 @@ fn templates_and_own_suffixes_do_not_mix_and_times_need_a_sort_key_that_holds_th
         (KeyType::N, "`time.prefix` is for string sort keys, and sk is a number"),
     ] {
         assert_eq!(
-            bucket.wish(&schema("T", KeyType::S, Some(sort))),
-            Wish::Impossible(format!("rule 1 (line 1) cannot hold for table T: {reason}"))
+            bucket.desired_layout(&schema("T", KeyType::S, Some(sort))),
+            DesiredLayout::Impossible(format!("rule 1 (line 1) cannot hold for table T: {reason}"))
         );
     }
 }
@@ -447,7 +458,7 @@ fn of_index(name: &str) -> String {
 
 #[test]
 fn a_rule_for_an_index_holds_for_its_partition_key_alone() {
-    let layouts = sharded(rules(&of_index("by-status")).wish(&indexed()));
+    let layouts = sharded(rules(&of_index("by-status")).desired_layout(&indexed()));
     assert_eq!(layouts.to_string(), "index by-status, keys \"*\": 4 shards by primary key");
     assert!(layouts.of(b"7").is_none());
     let said = rules(&of_index("by-status")).iter().next().map(ToString::to_string).unwrap();
@@ -469,7 +480,9 @@ fn an_index_whose_key_cannot_be_spread_is_refused_with_the_reason() {
         ("inverted", "is the table's sort key"),
         ("sorted", "is the sort key of the index sorts"),
     ] {
-        let Wish::Impossible(found) = rules(&of_index(name)).wish(&indexed()) else { panic!("{name}") };
+        let DesiredLayout::Impossible(found) = rules(&of_index(name)).desired_layout(&indexed()) else {
+            panic!("{name}")
+        };
         assert!(found.contains(reason), "{found}");
     }
     let bucket = "[[rule]]\ntable = \"T\"\nindex = \"i\"\nstrategy = \"bucket\"\nbucket = \"day\"\n";

@@ -1,7 +1,7 @@
-//! The one seam for time, randomness and sleep.
+//! The only access to time, randomness and sleep.
 //!
-//! Everything in Heatsink that needs a clock, a random number or a pause takes an [`Env`]; clippy bans
-//! the ambient ones. A test hands in [`ManualEnv`] and owns all three, so one seed replays one run.
+//! All code that needs a clock, a random number or a pause takes an [`Env`]; clippy bans
+//! the standard ones. A test passes a [`ManualEnv`] and controls all three, so one seed replays one run.
 //!
 //! Not here: calendars, time zones, timeouts of sockets (they are hyper's and tokio's own).
 
@@ -17,27 +17,27 @@ pub use manual::{HastyEnv, ManualEnv};
 pub use real::RealEnv;
 
 /// A point on the monotonic clock, in nanoseconds. The clock goes on while the machine is suspended
-/// (`CLOCK_BOOTTIME`), because a lease that sleeps with its holder is no lease.
+/// (`CLOCK_BOOTTIME`), because a lease must also expire while its holder is suspended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Moment(pub u64);
+pub struct MonotonicInstant(pub u64);
 
-impl Moment {
+impl MonotonicInstant {
     /// Time since `earlier`; zero if `earlier` is later.
-    pub fn since(self, earlier: Moment) -> Duration {
+    pub fn since(self, earlier: MonotonicInstant) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 }
 
-impl Add<Duration> for Moment {
-    type Output = Moment;
-    fn add(self, by: Duration) -> Moment {
-        Moment(self.0.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)))
+impl Add<Duration> for MonotonicInstant {
+    type Output = MonotonicInstant;
+    fn add(self, by: Duration) -> MonotonicInstant {
+        MonotonicInstant(self.0.saturating_add(u64::try_from(by.as_nanos()).unwrap_or(u64::MAX)))
     }
 }
 
-impl Sub<Moment> for Moment {
+impl Sub<MonotonicInstant> for MonotonicInstant {
     type Output = Duration;
-    fn sub(self, earlier: Moment) -> Duration {
+    fn sub(self, earlier: MonotonicInstant) -> Duration {
         self.since(earlier)
     }
 }
@@ -45,7 +45,7 @@ impl Sub<Moment> for Moment {
 /// Clock, randomness and sleep.
 pub trait Env: Send + Sync + 'static {
     /// The monotonic clock.
-    fn now(&self) -> Moment;
+    fn now(&self) -> MonotonicInstant;
     /// The wall clock: milliseconds since 1970-01-01T00:00:00Z. For signatures and records; never for intervals.
     fn unix_millis(&self) -> u64;
     /// A random number, uniform over all of `u64`. Not for secrets.

@@ -1,4 +1,4 @@
-//! An environment that a test owns: time moves when told to, randomness follows a seed.
+//! An environment that a test controls: time moves only when the test advances it, and randomness follows a seed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -7,19 +7,19 @@ use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::future::BoxFuture;
 
-use crate::{Env, Moment};
+use crate::{Env, MonotonicInstant};
 
-/// A clock that stands still until [`ManualEnv::advance`], and seeded randomness. Clones share one state.
+/// A clock that stops until [`ManualEnv::advance`], and seeded randomness. Clones share one state.
 #[derive(Clone)]
 pub struct ManualEnv {
     state: Arc<Mutex<State>>,
 }
 
 struct State {
-    now: Moment,
+    now: MonotonicInstant,
     unix_millis: u64,
     random: fastrand::Rng,
-    sleepers: Vec<(Moment, oneshot::Sender<()>)>,
+    sleepers: Vec<(MonotonicInstant, oneshot::Sender<()>)>,
 }
 
 impl ManualEnv {
@@ -27,7 +27,7 @@ impl ManualEnv {
     pub fn seeded(seed: u64) -> Self {
         ManualEnv {
             state: Arc::new(Mutex::new(State {
-                now: Moment(0),
+                now: MonotonicInstant(0),
                 unix_millis: 1_767_225_600_000,
                 random: fastrand::Rng::with_seed(seed),
                 sleepers: Vec::new(),
@@ -44,7 +44,7 @@ impl ManualEnv {
         let (due, asleep) = std::mem::take(&mut state.sleepers).into_iter().partition(|(at, _)| *at <= now);
         state.sleepers = asleep;
         drop(state);
-        let due: Vec<(Moment, oneshot::Sender<()>)> = due;
+        let due: Vec<(MonotonicInstant, oneshot::Sender<()>)> = due;
         for (_, wake) in due {
             // A sleeper that was dropped no longer listens; that is fine.
             let _ = wake.send(());
@@ -57,7 +57,7 @@ impl ManualEnv {
 }
 
 impl Env for ManualEnv {
-    fn now(&self) -> Moment {
+    fn now(&self) -> MonotonicInstant {
         self.state().now
     }
 
@@ -83,7 +83,7 @@ impl Env for ManualEnv {
 pub struct HastyEnv(pub ManualEnv);
 
 impl Env for HastyEnv {
-    fn now(&self) -> Moment {
+    fn now(&self) -> MonotonicInstant {
         self.0.now()
     }
 

@@ -1,4 +1,4 @@
-//! The machine's own clock and randomness. The only file in Heatsink that may touch them.
+//! The machine's own clock and randomness. The only file in Heatsink that may use them.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::{Env, Moment};
+use crate::{Env, MonotonicInstant};
 
 /// The real environment: `CLOCK_BOOTTIME`, `CLOCK_REALTIME`, a per-thread generator, tokio's timer.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,8 +25,8 @@ fn nanos(clock: ClockId) -> u64 {
 }
 
 impl Env for RealEnv {
-    fn now(&self) -> Moment {
-        Moment(nanos(ClockId::Boottime))
+    fn now(&self) -> MonotonicInstant {
+        MonotonicInstant(nanos(ClockId::Boottime))
     }
 
     fn unix_millis(&self) -> u64 {

@@ -1,27 +1,26 @@
-//! The durations that the fence rests on.
+//! The time bounds of the fence.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How long things may take. Gateways of one store may differ: a registration tells its own.
+/// Time bounds. Gateways of one store may differ: a registration tells its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Bounds {
-    /// How long after a read of the head a gateway may send requests on the strength of it. A registry that cannot be reached for less
-    /// than this stops nobody. A gateway that died delays a change by this and [`straggler`](Self::straggler).
+    /// How long after a read of the head a gateway may send requests. An outage of the registry that is shorter than this stops no gateway. A
+    /// gateway that died delays a change by this and [`straggler`](Self::straggler).
     pub lease: Duration,
-    /// How often a gateway writes its registration. Reads of the head alone prolong a lease no further than this past the last
-    /// registration that the store answered.
+    /// How often a gateway writes its registration. Reads of the head prolong a lease no further than this past the last registration that the store
+    /// answered.
     pub heartbeat: Duration,
     /// How often a gateway reads the head. With several gateways a step takes about this long.
     pub poll: Duration,
-    /// How late a request may take effect that was already sent and never answered. An assumption about the network: a client cannot
-    /// enforce it.
+    /// How late a request may take effect that was sent and never answered. An assumption about the network: a client cannot enforce it.
     pub straggler: Duration,
 }
 
 impl Bounds {
-    /// What is configured where nothing is said.
+    /// The default bounds.
     pub const DEFAULT: Bounds = Bounds {
         lease: Duration::from_secs(60),
         heartbeat: Duration::from_secs(12),
@@ -29,7 +28,7 @@ impl Bounds {
         straggler: Duration::from_secs(30),
     };
 
-    /// The lease of a gateway that sees no registry. It is on no list, so nobody can read its bounds: this one is the same for all.
+    /// The lease of a gateway that sees no registry. It is not registered, so nobody can read its bounds: this value is the same for all.
     pub const UNREGISTERED: Duration = Duration::from_secs(10);
 
     /// The lease of a gateway that sees no registry: never longer than [`UNREGISTERED`](Self::UNREGISTERED).
@@ -37,7 +36,7 @@ impl Bounds {
         self.lease.min(Bounds::UNREGISTERED)
     }
 
-    /// How long a gateway that shows no sign of life can still have an effect, counted from the last sign of life.
+    /// How long a gateway without a heartbeat can still have an effect, counted from its last heartbeat.
     pub fn silence(&self) -> Duration {
         self.heartbeat_patience().saturating_add(self.lease).saturating_add(self.straggler)
     }
@@ -47,10 +46,10 @@ impl Bounds {
         self.heartbeat * 2
     }
 
-    /// Why these bounds cannot hold, if they cannot.
+    /// Checks that these bounds are consistent.
     ///
     /// # Errors
-    /// The reason, for whoever configured them.
+    /// The reason why they are not, for the operator.
     pub fn check(&self) -> Result<(), String> {
         if self.poll.is_zero() || self.heartbeat.is_zero() {
             return Err("`poll` and `heartbeat` must be longer than nothing".to_owned());

@@ -1,18 +1,18 @@
-//! What the requests of one table pass: open while what they were planned under holds, closed from the acknowledgement of a change on.
+//! The gate of one table's requests: open while the layout holds that they were planned under, closed from the acknowledgement of a change on.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 
-/// Counts the requests that are planned under one version of a table's record, and can be closed to them. What a request may do is asked
-/// of its [`Admission`].
+/// Counts the requests that are planned under one version of a table's record, and can be closed to them. The [`Admission`] of a request says what
+/// it may do.
 #[derive(Debug, Default)]
 pub struct Gate {
-    /// The lowest bit: closed. The others: how many requests are inside.
+    /// The lowest bit: closed. The others: the number of requests inside.
     state: AtomicU64,
-    /// When the last call was sent that was never answered, in nanoseconds; nought if there was none.
+    /// When the last call was sent that was never answered, in nanoseconds; zero if there was none.
     unanswered: AtomicU64,
 }
 
@@ -20,9 +20,9 @@ const CLOSED: u64 = 1;
 const ONE: u64 = 2;
 
 impl Gate {
-    /// Lets a request in; `None` once the gate is closed.
+    /// Admits a request; `None` once the gate is closed.
     pub fn admit(self: &Arc<Self>) -> Option<Admission> {
-        // Counted first, so that whoever closes the gate cannot overlook it.
+        // Counted first, so that a process that closes the gate cannot miss it.
         if self.state.fetch_add(ONE, Ordering::SeqCst) & CLOSED != 0 {
             self.state.fetch_sub(ONE, Ordering::SeqCst);
             return None;
@@ -30,7 +30,7 @@ impl Gate {
         Some(Admission { gate: Arc::clone(self) })
     }
 
-    /// Whether it is closed.
+    /// Whether the gate is closed.
     pub fn is_closed(&self) -> bool {
         self.state.load(Ordering::SeqCst) & CLOSED != 0
     }
@@ -40,7 +40,7 @@ impl Gate {
         self.state.load(Ordering::SeqCst) < ONE
     }
 
-    /// Closes it if nobody is inside and every call was answered, so that there is nothing to wait for. Whether it is closed so.
+    /// Closes the gate if no request is inside and every call was answered, so that there is nothing to wait for. Returns whether it did.
     pub fn retire(&self) -> bool {
         let state = &self.state;
         self.unanswered.load(Ordering::SeqCst) == 0
@@ -50,22 +50,22 @@ impl Gate {
             }
     }
 
-    /// Closes it: no request gets in, and those inside may neither send a call nor give a client their result. Returns how long, from
-    /// `now` on, calls of theirs may still take effect; nothing if each of them was answered.
-    pub fn close(&self, now: Moment, straggler: Duration) -> Duration {
+    /// Closes the gate: it admits no request, and requests inside may neither send a call nor give a client their result. Returns how long, from
+    /// `now` on, their calls may still take effect; zero if each of them was answered.
+    pub fn close(&self, now: MonotonicInstant, straggler: Duration) -> Duration {
         let before = self.state.fetch_or(CLOSED, Ordering::SeqCst);
         if before >= ONE {
-            // Its call may have been sent this very moment.
+            // Its call may have been sent at this very time.
             return straggler;
         }
         match self.unanswered.load(Ordering::SeqCst) {
             0 => Duration::ZERO,
-            sent => straggler.saturating_sub(now.since(Moment(sent))),
+            sent => straggler.saturating_sub(now.since(MonotonicInstant(sent))),
         }
     }
 }
 
-/// A request inside a gate. It leaves when this is dropped.
+/// A request inside a gate. Dropping this lets it leave.
 #[derive(Debug)]
 pub struct Admission {
     gate: Arc<Gate>,
@@ -77,8 +77,8 @@ impl Admission {
         !self.gate.is_closed()
     }
 
-    /// A call that was sent at `sent` will have no answer: it may take effect later.
-    pub fn unanswered(&self, sent: Moment) {
+    /// A call that was sent at `sent` has no answer: it may take effect later.
+    pub fn unanswered(&self, sent: MonotonicInstant) {
         self.gate.unanswered.fetch_max(sent.0.max(1), Ordering::SeqCst);
     }
 }
@@ -95,8 +95,8 @@ mod tests {
 
     const STRAGGLER: Duration = Duration::from_secs(30);
 
-    fn at(seconds: u64) -> Moment {
-        Moment(seconds * 1_000_000_000)
+    fn at(seconds: u64) -> MonotonicInstant {
+        MonotonicInstant(seconds * 1_000_000_000)
     }
 
     #[test]

@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Counts the changes of a registry. Each change has its own.
+/// Numbers the changes of a registry. Each change has its own number.
 pub type Epoch = u64;
 
-/// How many changes the head keeps. A gateway that has missed more takes everything for changed.
+/// How many changes the head keeps. A gateway that has missed more assumes that everything changed.
 pub const KEPT_CHANGES: usize = 16;
 
-/// What one epoch changed.
+/// The change of one epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Change {
     /// Its epoch.
     pub epoch: Epoch,
-    /// The table's name. Requests name tables by it, so everything planned for the name is closed, whichever table it stood for.
+    /// The table's name. Requests name tables by it, so every plan for the name is invalid, whichever table it stood for.
     pub table: String,
-    /// The version of the table's record that was written before the head; nothing where the name alone was reserved.
+    /// The version of the table's record that was written before the head; `None` if only the name was reserved.
     pub version: u64,
 }
 
@@ -28,24 +28,24 @@ pub struct Head {
     pub changes: Vec<Change>,
 }
 
-/// What changed between an epoch and the head.
+/// The changes between an epoch and the head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changes<'a> {
-    /// These. None if the epoch is the head's.
+    /// These changes; none if the epoch is the head's.
     These(&'a [Change]),
-    /// More than the head has kept.
+    /// More changes than the head keeps.
     Everything,
 }
 
 impl Head {
-    /// What changed after `epoch`.
+    /// The changes after `epoch`.
     pub fn since(&self, epoch: Epoch) -> Changes<'_> {
         if epoch >= self.epoch {
             return Changes::These(&[]);
         }
         let begin = self.changes.partition_point(|change| change.epoch <= epoch);
         let missed = self.changes.get(begin..).unwrap_or_default();
-        // Epochs have no gaps: what is kept must begin with the one after.
+        // Epochs have no gaps: the kept changes must begin with the next epoch.
         match missed.first() {
             Some(first) if first.epoch == epoch + 1 => Changes::These(missed),
             _ => Changes::Everything,

@@ -1,28 +1,28 @@
-//! When a change of a layout may go on: epochs, leases, acknowledgements.
+//! Decides when a layout change may continue: epochs, leases, acknowledgements.
 //!
-//! DynamoDB cannot check which layout a request was planned under. So a gateway may plan under what it knows only for as long as its
-//! *lease* runs, and whoever changes a layout waits until no gateway can still act on the old one. Each change has an *epoch*. A gateway
-//! *acknowledges* an epoch once no result that it planned before can reach a client any more.
+//! DynamoDB cannot check which layout a request was planned under. So a gateway may plan by what it knows only while its *lease* runs, and a process
+//! that changes a layout waits until no gateway can still act on the old one. Each change has an *epoch*. A gateway *acknowledges* an epoch once no
+//! result that it planned before can reach a client any more.
 //!
 //! - [`Member`] is a gateway's side: what it has seen, and until when it may send.
-//! - [`Gate`] is what the requests of one table pass under one version of its record.
-//! - [`Roll`] tells which gateways have died.
-//! - [`Step`] is the side of whoever changes something: who has to be waited for, and until when.
+//! - [`Gate`] admits the requests of one table under one version of its record.
+//! - [`Liveness`] tells which gateways have died.
+//! - [`Step`] is the changer's side: which gateways to wait for, and until when.
 //!
-//! Everything here is a plain function of values and moments. `tests/model` searches all interleavings of these same types.
+//! Everything here is a plain function of values and times. `tests/model` searches all interleavings of these same types.
 //!
 //! Not here: how records and registrations are read and written (`control`), what a layout is (`layout`).
 
 mod bounds;
 mod gate;
 mod head;
+mod liveness;
 mod member;
-mod roll;
 mod step;
 
 pub use bounds::Bounds;
 pub use gate::{Admission, Gate};
 pub use head::{Change, Changes, Epoch, Head, KEPT_CHANGES};
-pub use member::{Beat, Member, Seen};
-pub use roll::Roll;
+pub use liveness::Liveness;
+pub use member::{Heartbeat, Member, Seen};
 pub use step::{Registration, Step, Wait};

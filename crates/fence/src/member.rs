@@ -1,90 +1,89 @@
-//! A gateway's side of the fence: what it has seen of the registry, and until when it may send requests on the strength of it.
+//! A gateway's side of the fence: what it has seen of the registry, and until when it may send requests.
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 
 use crate::{Bounds, Change, Changes, Epoch, Head};
 
 /// One gateway.
 ///
-/// A lease counts from just before the read that gives it was sent, so it is over before any other party can know of a read that came
-/// later. It counts on a clock that goes on while the machine sleeps.
+/// A lease counts from just before its read was sent, so it ends before any other process can know of a later read. It counts on a clock that also
+/// runs while the machine is suspended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Member {
     bounds: Bounds,
-    /// Nobody else changes anything: there is no list to be on.
+    /// No other process changes anything, so there is no registration.
     exclusive: bool,
-    standing: Standing,
-    /// Everything up to this epoch has been applied.
+    membership: Membership,
+    /// Every change up to this epoch has been applied.
     epoch: Epoch,
-    /// No request is sent from this moment on.
-    lease: Moment,
-    /// How many registrations were sent. No two carry the same number, so that each is seen to be new.
+    /// No request is sent from this time on.
+    lease: MonotonicInstant,
+    /// The number of registrations sent. No two carry the same number, so that observers see each as new.
     beats: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Standing {
+enum Membership {
     /// No registry has been seen: nothing is sharded, and nothing is written.
     Watching,
-    /// The registry is there, and this gateway is not on its list, though it should be.
+    /// The registry exists, and this gateway is not registered, though it should be.
     Unregistered,
-    /// The registry is there. The gateway is exclusive.
+    /// The registry exists. The gateway is exclusive.
     Exclusive,
-    /// On the list.
+    /// Registered.
     Registered {
         /// When the last registration that the store answered was sent.
-        beaten: Moment,
+        beaten: MonotonicInstant,
     },
 }
 
-/// What a read of the head means.
+/// The meaning of a read of the head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// Nothing new: the lease is prolonged.
+    /// No change: the lease is prolonged.
     Nothing,
     /// These changes must be applied before the lease is prolonged.
     Changed(Vec<Change>),
-    /// More than the head has kept: everything that is known must be dropped.
+    /// More changes than the head keeps: every cached status must be dropped.
     Everything,
-    /// An older epoch than was seen before: the registry is not the one it was. The lease is over.
+    /// An older epoch than was seen before: the registry is another one. The lease is over.
     Older,
 }
 
-/// What a gateway writes into its registration.
+/// The content of a registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Beat {
-    /// Grows each time, whether the one before was answered or not: a registration that does not change belongs to a gateway that does
-    /// nothing.
+pub struct Heartbeat {
+    /// Grows with each heartbeat, answered or not: a registration that does not change belongs to a gateway that does nothing.
     pub number: u64,
-    /// The epoch that is acknowledged.
+    /// The acknowledged epoch.
     pub epoch: Epoch,
 }
 
 impl Member {
-    /// A gateway that has seen no registry yet. It may not send until it has looked.
+    /// A gateway that has seen no registry yet. It may not send before its first read.
     pub fn new(bounds: Bounds) -> Self {
         Member {
             bounds,
             exclusive: false,
-            standing: Standing::Watching,
+            membership: Membership::Watching,
             epoch: 0,
-            lease: Moment(0),
+            lease: MonotonicInstant(0),
             beats: 0,
         }
     }
 
-    /// A gateway that nobody else stands beside. It is on no list; its lease only says how often it looks.
+    /// The only gateway of its store. It is not registered; its lease only decides how often it reads the head.
     pub fn exclusive(bounds: Bounds) -> Self {
         Member { exclusive: true, ..Member::new(bounds) }
     }
 
     /// Whether a request may be sent at `now`.
-    pub fn may_send(&self, now: Moment) -> bool {
+    pub fn may_send(&self, now: MonotonicInstant) -> bool {
         now < self.lease
     }
 
     /// When the lease ends.
-    pub fn lease(&self) -> Moment {
+    pub fn lease(&self) -> MonotonicInstant {
         self.lease
     }
 
@@ -93,53 +92,53 @@ impl Member {
         self.epoch
     }
 
-    /// Whether nobody else stands beside it.
+    /// Whether it is the only gateway of its store.
     pub fn is_exclusive(&self) -> bool {
         self.exclusive
     }
 
     /// Whether no registry has been seen. Once one has been, its absence is an outage.
     pub fn is_watching(&self) -> bool {
-        self.standing == Standing::Watching
+        self.membership == Membership::Watching
     }
 
     /// Whether it has to register before it may read a head for a lease.
     pub fn is_unregistered(&self) -> bool {
-        self.standing == Standing::Unregistered
+        self.membership == Membership::Unregistered
     }
 
     /// A strong read that was sent at `sent` found no registry.
-    pub fn found_none(&mut self, sent: Moment) {
-        if self.standing == Standing::Watching {
+    pub fn found_none(&mut self, sent: MonotonicInstant) {
+        if self.membership == Membership::Watching {
             self.lease = self.lease.max(sent + self.bounds.unregistered_lease());
         }
     }
 
-    /// The registry is there. The gateway registers next; what lease it has from before runs on.
+    /// The registry exists. The gateway registers next; its current lease runs on.
     pub fn found_registry(&mut self) {
-        if self.standing == Standing::Watching {
-            self.standing = if self.exclusive { Standing::Exclusive } else { Standing::Unregistered };
+        if self.membership == Membership::Watching {
+            self.membership = if self.exclusive { Membership::Exclusive } else { Membership::Unregistered };
         }
     }
 
-    /// What to write to get on the list. What a read of the head that was sent before this is answered says is worth no lease: whoever
-    /// lists the gateways meanwhile does not wait for this one.
-    pub fn registration(&mut self) -> Beat {
+    /// The first registration to write. A read of the head that was sent before the answer to this gives no lease: a process that lists the gateways
+    /// meanwhile does not wait for this one.
+    pub fn registration(&mut self) -> Heartbeat {
         self.beats += 1;
-        Beat { number: self.beats, epoch: self.epoch }
+        Heartbeat { number: self.beats, epoch: self.epoch }
     }
 
-    /// The registration that was sent at `sent` is on the list.
-    pub fn registered(&mut self, sent: Moment) {
+    /// The store answered the registration that was sent at `sent`.
+    pub fn registered(&mut self, sent: MonotonicInstant) {
         if !self.exclusive {
-            self.standing = Standing::Registered { beaten: sent };
+            self.membership = Membership::Registered { beaten: sent };
         }
     }
 
     /// A strong read of the head that was sent at `sent` gave `head`.
-    pub fn read(&mut self, sent: Moment, head: &Head) -> Seen {
+    pub fn read(&mut self, sent: MonotonicInstant, head: &Head) -> Seen {
         if head.epoch < self.epoch {
-            self.lease = Moment(0);
+            self.lease = MonotonicInstant(0);
             return Seen::Older;
         }
         match head.since(self.epoch) {
@@ -152,46 +151,45 @@ impl Member {
         }
     }
 
-    /// What a read of the head that was sent at `sent` and showed `epoch` said has been applied: no result that was planned earlier
-    /// under what it changed will reach a client.
-    pub fn applied(&mut self, sent: Moment, epoch: Epoch) {
+    /// The changes of a read of the head, sent at `sent` and showing `epoch`, have been applied: no result that was planned before them will reach a
+    /// client.
+    pub fn applied(&mut self, sent: MonotonicInstant, epoch: Epoch) {
         if epoch >= self.epoch {
             self.epoch = epoch;
             self.prolong(sent);
         }
     }
 
-    /// Whether it is on the list, as far as it knows.
+    /// Whether it is registered, as far as it knows.
     pub fn is_registered(&self) -> bool {
-        matches!(self.standing, Standing::Registered { .. })
+        matches!(self.membership, Membership::Registered { .. })
     }
 
-    /// The next registration to write; nothing where there is no list, or the gateway is not on it.
-    pub fn beat(&mut self) -> Option<Beat> {
+    /// The next heartbeat to write; `None` if there is no registry, or the gateway is not registered.
+    pub fn beat(&mut self) -> Option<Heartbeat> {
         self.is_registered().then(|| self.registration())
     }
 
-    /// The store answered a registration that was sent at `sent`.
-    pub fn beaten(&mut self, sent: Moment) {
-        if let Standing::Registered { beaten } = &mut self.standing {
+    /// The store answered a heartbeat that was sent at `sent`.
+    pub fn beaten(&mut self, sent: MonotonicInstant) {
+        if let Membership::Registered { beaten } = &mut self.membership {
             *beaten = (*beaten).max(sent);
         }
     }
 
-    /// The store says that the gateway is not on the list any more: it was taken for dead. It may send nothing until it has registered
-    /// and read the head again.
+    /// The registration was removed: the gateway was taken for dead. It may send nothing until it has registered and read the head again.
     pub fn removed(&mut self) {
-        if matches!(self.standing, Standing::Registered { .. }) {
-            self.standing = Standing::Unregistered;
-            self.lease = Moment(0);
+        if matches!(self.membership, Membership::Registered { .. }) {
+            self.membership = Membership::Unregistered;
+            self.lease = MonotonicInstant(0);
         }
     }
 
-    fn prolong(&mut self, sent: Moment) {
-        let strength = match self.standing {
-            Standing::Registered { beaten } => sent.min(beaten + self.bounds.heartbeat_patience()),
-            Standing::Exclusive => sent,
-            Standing::Watching | Standing::Unregistered => return,
+    fn prolong(&mut self, sent: MonotonicInstant) {
+        let strength = match self.membership {
+            Membership::Registered { beaten } => sent.min(beaten + self.bounds.heartbeat_patience()),
+            Membership::Exclusive => sent,
+            Membership::Watching | Membership::Unregistered => return,
         };
         self.lease = self.lease.max(strength + self.bounds.lease);
     }
@@ -210,8 +208,8 @@ mod tests {
         straggler: Duration::from_secs(30),
     };
 
-    fn at(seconds: u64) -> Moment {
-        Moment(seconds * 1_000_000_000)
+    fn at(seconds: u64) -> MonotonicInstant {
+        MonotonicInstant(seconds * 1_000_000_000)
     }
 
     fn registered() -> Member {

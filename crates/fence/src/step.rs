@@ -1,65 +1,65 @@
-//! The side of whoever changes something: who has to be waited for after a publication, and until when.
+//! The changer's side of the fence: which gateways have to acknowledge a publication, and until when to wait for them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 
-use crate::{Bounds, Epoch, Roll};
+use crate::{Bounds, Epoch, Liveness};
 
 /// A gateway as the registry lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Registration {
-    /// Its id: drawn anew by each process.
+    /// Its id: random, and new in each process.
     pub gateway: String,
-    /// Grows with each sign of life.
+    /// Grows with each heartbeat.
     pub beat: u64,
     /// The epoch that it has acknowledged.
     pub epoch: Epoch,
-    /// How long after that acknowledgement was written calls that it covers may still take effect.
+    /// How long after that acknowledgement calls that it covers may still take effect.
     pub unclean: Duration,
     /// The bounds that the gateway keeps.
     pub bounds: Bounds,
 }
 
-/// One publication, and who has yet to acknowledge it.
+/// One publication, and the gateways that have yet to acknowledge it.
 ///
-/// The gateways are listed after the publication. One that registers later reads the head after that, and so knows of it.
+/// The gateways are listed after the publication. A gateway that registers later reads the head after that, and so knows of it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Step {
     epoch: Epoch,
-    /// When the publication had been answered.
-    published: Moment,
-    /// Those of the first list; nothing before it.
+    /// When the publication was answered.
+    published: MonotonicInstant,
+    /// The gateways of the first list; `None` before it.
     waits: Option<BTreeMap<String, Waiting>>,
-    roll: Roll,
+    liveness: Liveness,
     clean: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Waiting {
-    /// From then on nothing of it can take effect that was planned before.
-    until: Moment,
+    /// From this time on no call of the gateway can take effect that was planned before.
+    until: MonotonicInstant,
     acknowledged: bool,
 }
 
-/// What is waited for.
+/// The result of an observation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// Nothing: what was planned before the publication is over.
+    /// The wait is over: nothing that was planned before the publication can take effect.
     Over,
-    /// Look again, at the latest at that moment.
-    Until(Moment),
+    /// Look again, at the latest at this time.
+    Until(MonotonicInstant),
 }
 
 impl Step {
-    /// A step whose publication of `epoch` had been answered at `published`.
-    pub fn new(epoch: Epoch, published: Moment) -> Self {
-        Step { epoch, published, waits: None, roll: Roll::default(), clean: true }
+    /// A step whose publication of `epoch` was answered at `published`.
+    pub fn new(epoch: Epoch, published: MonotonicInstant) -> Self {
+        Step { epoch, published, waits: None, liveness: Liveness::default(), clean: true }
     }
 
-    /// Takes in a list of the gateways that had been read at `now`, after the publication.
-    pub fn listed(&mut self, now: Moment, list: &[Registration]) -> Wait {
+    /// Adds a list of the gateways that was read at `now`, after the publication.
+    pub fn listed(&mut self, now: MonotonicInstant, list: &[Registration]) -> Wait {
         let (epoch, published) = (self.epoch, self.published);
         let first = || {
             let waiting = |one: &Registration| {
@@ -68,9 +68,9 @@ impl Step {
             };
             list.iter().map(waiting).collect::<BTreeMap<_, _>>()
         };
-        self.roll.listed(now, list);
+        self.liveness.listed(now, list);
         let waits = self.waits.get_or_insert_with(first);
-        // One that is gone left with nothing on its way, or was silent for so long that nothing of it can be.
+        // A gateway that is not listed any more has left with no calls in flight, or was silent for long enough.
         waits.retain(|gateway, waiting| {
             waiting.acknowledged || list.iter().any(|one| one.gateway == *gateway)
         });
@@ -96,17 +96,17 @@ impl Step {
         self.clean
     }
 
-    /// The gateways that have not acknowledged yet, with how long they may be waited for at most.
-    pub fn missing(&self, now: Moment) -> impl Iterator<Item = (&str, Duration)> {
+    /// The gateways that have not acknowledged yet, each with the longest time to wait for it.
+    pub fn missing(&self, now: MonotonicInstant) -> impl Iterator<Item = (&str, Duration)> {
         let waits = self.waits.iter().flatten();
         waits
             .filter(|(_, waiting)| !waiting.acknowledged)
             .map(move |(gateway, waiting)| (gateway.as_str(), waiting.until.since(now)))
     }
 
-    /// The registrations of dead gateways, as [`Roll::silent`] has them.
-    pub fn silent(&self, now: Moment) -> impl Iterator<Item = (&str, u64)> {
-        self.roll.silent(now)
+    /// The registrations of dead gateways, as [`Liveness::silent`] has them.
+    pub fn silent(&self, now: MonotonicInstant) -> impl Iterator<Item = (&str, u64)> {
+        self.liveness.silent(now)
     }
 }
 
@@ -114,8 +114,8 @@ impl Step {
 mod tests {
     use super::*;
 
-    fn at(seconds: u64) -> Moment {
-        Moment(seconds * 1_000_000_000)
+    fn at(seconds: u64) -> MonotonicInstant {
+        MonotonicInstant(seconds * 1_000_000_000)
     }
 
     fn gateway(name: &str, beat: u64, epoch: Epoch, unclean: u64) -> Registration {

@@ -1,7 +1,6 @@
-//! So many requests through a gateway without HTTP, for `benches/instructions`, which counts what each costs.
+//! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what each costs.
 //!
-//! `requests forwarded|sharded GetItem|PutItem COUNT`. The store answers at once with what it answered first, so that all that is counted
-//! is the gateway's.
+//! `requests forwarded|sharded GetItem|PutItem COUNT`. The store repeats its first answer at once, so that only the gateway's work is counted.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -20,7 +19,7 @@ use futures::executor::block_on;
 use futures::future::BoxFuture;
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_env::{Env, Moment, RealEnv};
+use heatsink_env::{Env, MonotonicInstant, RealEnv};
 use heatsink_gateway::{Limits, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
@@ -54,8 +53,8 @@ impl Store for Canned {
 struct Clock(Instant);
 
 impl Env for Clock {
-    fn now(&self) -> Moment {
-        Moment(self.0.elapsed().as_nanos() as u64)
+    fn now(&self) -> MonotonicInstant {
+        MonotonicInstant(self.0.elapsed().as_nanos() as u64)
     }
 
     fn unix_millis(&self) -> u64 {

@@ -1,9 +1,9 @@
-//! One bound on the bytes that all requests hold together: their bodies, the calls to the store that they become, their answers.
+//! One limit on the bytes that all requests hold together: bodies, calls to the store, answers.
 //!
-//! The further a request is, the more of the budget it may fill: a request that has begun gives back what it holds only at its end, so it must not
-//! wait for those that have not begun. Up to [`UNCOUNTED`] bytes of a request are not counted, and up to [`SMALL`] do not wait behind larger ones.
+//! A request that has progressed further may fill more of the budget. It gives back what it holds only at its end, so it must not wait for requests
+//! that have not begun. Up to [`UNCOUNTED`] bytes of a request are not counted, and up to [`SMALL`] do not wait behind larger ones.
 //!
-//! Not here: how many bytes a call takes (`footprint`), what is answered where there is no room (whoever asks for it).
+//! Not here: how many bytes a call takes (`memory_estimate`), the error when there is no room (the caller's).
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,14 +18,14 @@ use tokio::sync::Notify;
 
 use crate::Limits;
 
-/// Up to here, in bytes, nothing is counted: what a connection's own read buffer may hold anyway. So a flood of large requests leaves room for
-/// ordinary ones, and the numbers of connections and of requests bound the small ones.
+/// Up to this many bytes of a request are not counted: a connection's own read buffer may hold as much. So large requests leave room for ordinary
+/// ones. The limits on connections and requests bound the small ones.
 pub(crate) const UNCOUNTED: usize = 64 * 1024;
 
-/// Up to here work has all of the budget from its beginning, and waits only behind what is as small.
+/// Up to this many bytes a request may use all of the budget from its beginning, and waits only behind requests that are as small.
 const SMALL: usize = 1024 * 1024;
 
-/// What bytes are held for, as the label `of` names it.
+/// What bytes are held for: the label `of` of the metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
     /// The bodies of clients' requests.
@@ -36,54 +36,54 @@ pub(crate) enum Of {
     Answers,
 }
 
-/// How far the request is that asks for room.
+/// The progress of the request that needs room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Its body arrives: all of it, but bodies no more than half.
+    /// Its body arrives. It may fill all of the budget, but bodies no more than half.
     Arrives,
-    /// Work on it begins: three quarters.
+    /// Its processing begins. It may fill three quarters.
     Begins,
-    /// Work on it goes on, or its answer is there: all of it.
+    /// Its processing continues, or its answer exists. It may fill all.
     GoesOn,
 }
 
-/// So many bytes may be held, and so many are.
+/// The budget: the limit, and the bytes in use.
 pub(crate) struct Budget {
     limit: usize,
     patience: Duration,
     env: Arc<dyn Env>,
     used: Mutex<Used>,
-    /// Something was given back.
+    /// Notified when bytes are given back.
     freed: Notify,
-    /// Whoever has one of these is the next to get room: of those that begin, and of those that go on.
+    /// The holder of each lock is the next to get room: one for requests that begin, one for requests that continue.
     turns: [tokio::sync::Mutex<()>; 2],
     gauges: [Gauge; 3],
     waits: Counter,
     over_work: Counter,
 }
 
-/// What is held, and who holds and waits.
+/// The bytes in use, and the number of holders and waiters.
 #[derive(Default)]
 struct Used {
     bytes: usize,
-    /// Of them, those of bodies.
+    /// Of these, the bytes of bodies.
     bodies: usize,
-    /// Requests that hold something for work.
+    /// Requests that hold bytes for their processing.
     working: usize,
     /// Requests that wait for room.
     waiting: usize,
-    /// Of them, those that hold something for work already.
+    /// Of these, those that already hold bytes for their processing.
     stuck: usize,
 }
 
-/// What the work on one request draws on.
+/// The share of one request.
 pub(crate) struct Share {
     budget: Arc<Budget>,
-    /// Whether it has found room, and is counted as working.
+    /// Whether it has got room, and is counted as working.
     working: bool,
 }
 
-/// Bytes held. Dropping it gives them back.
+/// Held bytes. Dropping this gives them back.
 pub(crate) struct Held {
     budget: Arc<Budget>,
     of: Of,
@@ -91,7 +91,7 @@ pub(crate) struct Held {
 }
 
 impl Budget {
-    /// The budget of these limits. What is held of it goes to the recorder of metrics that is installed by now.
+    /// The budget of these limits. Its metrics go to the recorder that is installed by now.
     pub(crate) fn new(limits: &Limits, env: Arc<dyn Env>) -> Arc<Self> {
         Arc::new(Budget {
             limit: limits.memory,
@@ -106,15 +106,15 @@ impl Budget {
         })
     }
 
-    /// What a request is told that found no room for `what`.
+    /// The error for a request that got no room for `what`.
     pub(crate) fn no_room(&self, what: &str) -> Error {
         let limit = self.limit / (1024 * 1024);
         let message =
-            format!("The requests under way hold up to {limit} MB, and there was no room for {what}");
+            format!("The requests in progress hold up to {limit} MB, and there was no room for {what}");
         Error::new(Code::ThrottlingException, message)
     }
 
-    /// Nothing yet, to be counted here.
+    /// An empty holding of this budget.
     pub(crate) fn hold(self: &Arc<Self>, of: Of) -> Held {
         Held { budget: Arc::clone(self), of, bytes: 0 }
     }
@@ -124,12 +124,12 @@ impl Budget {
         Share { budget: Arc::clone(self), working: false }
     }
 
-    /// Room for an answer that waits for its client; nothing where there is none in time.
+    /// Room for an answer that waits for its client; `None` if there is none in time.
     pub(crate) async fn enter_answer(self: &Arc<Self>, bytes: usize) -> Option<Held> {
         self.enter(Of::Answers, Stage::GoesOn, bytes, None).await
     }
 
-    /// Room for `bytes`, in the order in which it was asked for; nothing where there is none in time.
+    /// Room for `bytes`, in the order of the requests; `None` if there is none in time.
     async fn enter(
         self: &Arc<Self>,
         of: Of,
@@ -155,14 +155,14 @@ impl Budget {
                 }
                 freed.await;
             }
-            // Before the turn ends: the next one has to see that this one is under way.
+            // Before the lock is released: the next waiter has to see that this request is in progress.
             drop(waiting);
         };
         let found = matches!(select(pin!(room), self.env.sleep(self.patience)).await, Either::Left(_));
         found.then_some(held)
     }
 
-    /// Whether others need what is held: a request waits, or more is held than work that begins may fill.
+    /// Whether other requests need what is held: a request waits, or more is held than beginning requests may fill.
     pub(crate) fn is_pressed(&self) -> bool {
         let used = self.used();
         used.waiting > 0 || used.bytes > self.most(Stage::Begins)
@@ -181,11 +181,11 @@ impl Budget {
 }
 
 impl Share {
-    /// Room for `bytes`, in the order in which it was asked for. Where no other request's work is under way there always is some: one that needs
-    /// more than all of the budget goes alone, and where all that have begun wait, the first of them goes on.
+    /// Room for `bytes`, in the order of the requests. If no other request is in progress there always is room: a request that needs more than the
+    /// whole budget runs alone, and if all requests that have begun wait, the first of them continues.
     ///
     /// # Errors
-    /// `ThrottlingException`, where there is no room in time.
+    /// `ThrottlingException`, if there is no room in time.
     pub(crate) async fn enter(&mut self, stage: Stage, bytes: usize) -> Result<Held, Error> {
         let held = self.budget.enter(Of::Work, stage, bytes, Some(&mut self.working)).await;
         held.ok_or_else(|| {
@@ -194,7 +194,7 @@ impl Share {
         })
     }
 
-    /// Holds `bytes`, where there is no room too: for what is there already, or must not be stopped half-way.
+    /// Holds `bytes` without waiting for room: for bytes that exist already, or for requests that must not stop half-way.
     pub(crate) fn force(&self, bytes: usize) -> Held {
         let mut held = self.budget.hold(Of::Work);
         held.force(bytes);
@@ -212,18 +212,18 @@ impl Drop for Share {
 }
 
 impl Held {
-    /// Holds `bytes` of a body that arrives, if there is room; otherwise what it held before. Up to [`UNCOUNTED`] bytes always fit.
+    /// Holds `bytes` of a body that arrives, if there is room; otherwise keeps what it held before. Up to [`UNCOUNTED`] bytes always fit.
     pub(crate) fn reach(&mut self, bytes: usize) -> bool {
         bytes <= UNCOUNTED || self.take(bytes.saturating_sub(self.bytes), Stage::Arrives, &mut None, 0)
     }
 
-    /// Holds `bytes` more, where there is no room too: for what is there already.
+    /// Holds `bytes` more without waiting for room, because they exist already.
     pub(crate) fn force(&mut self, bytes: usize) {
         self.count(&mut self.budget.used(), bytes);
         self.bytes += bytes;
     }
 
-    /// Passes `bytes` on, and counts those that it does not have.
+    /// Passes `bytes` on, and counts those that are not held yet.
     pub(crate) fn give(&mut self, bytes: usize) -> Held {
         let given = bytes.min(self.bytes);
         self.bytes -= given;
@@ -234,18 +234,18 @@ impl Held {
         other
     }
 
-    /// The same bytes, which hold this until the last of them is let go of.
+    /// The same bytes. They hold this until their last copy is dropped.
     pub(crate) fn carried_by(self, bytes: Bytes) -> Bytes {
         Bytes::from_owner(Carried { bytes, _held: self })
     }
 
-    /// Takes `bytes`, if they fit, or if no other request's work is under way. `stuck` is 1 for a request that waits for more than it holds.
+    /// Takes `bytes` if they fit, or if no other request is in progress. `stuck` is 1 for a request that waits for more than it holds.
     fn take(&mut self, bytes: usize, stage: Stage, working: &mut Option<&mut bool>, stuck: usize) -> bool {
         let mut used = self.budget.used();
         let within = |used: usize, most| used.checked_add(bytes).is_some_and(|sum| sum <= most);
         let fits = within(used.bytes, self.budget.most(stage))
             && (stage != Stage::Arrives || within(used.bodies, self.budget.limit / 2));
-        // What all others hold is given back only once one of those that wait goes on: one that has begun.
+        // All bytes of others are given back only after one of the waiting requests continues: one that has begun.
         let alone = working.as_ref().is_some_and(|working| match **working {
             true => used.working - 1 == used.stuck - stuck,
             false => used.working == 0,
@@ -299,7 +299,7 @@ impl<'a> Waiting<'a> {
         used.waiting += 1;
         used.stuck += stuck;
         drop(used);
-        // Perhaps nobody's work is under way any more.
+        // Possibly no other request is in progress any more.
         budget.freed.notify_waiters();
         Waiting { budget, stuck }
     }
@@ -313,7 +313,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Bytes that are counted.
+/// Counted bytes.
 struct Carried {
     bytes: Bytes,
     _held: Held,

@@ -1,20 +1,19 @@
-//! HTTP in and out: the wire's headers, limits, deadlines, draining; and the life of a request between the wire and
-//! the store.
+//! HTTP in and out: headers, limits, deadlines, draining; and the processing of a request between the wire and the store.
 //!
-//! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is carried out (`store`).
+//! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is executed (`store`).
 
-mod absent;
-mod absent_statements;
+mod blocking;
 mod budget;
-mod drive;
-mod footprint;
+mod execute;
 mod gateway;
-mod heavy;
 pub mod http;
+mod item_size_monitor;
 mod limits;
+mod memory_estimate;
 mod metrics;
+mod missing_table;
+mod missing_table_statements;
 mod service;
-mod weight;
 
 pub use gateway::{Builder, Gateway};
 pub use limits::{Cost, Limits};

@@ -1,4 +1,4 @@
-//! How much a client may ask for, and how long it may take.
+//! Limits on what a client may request, and on how long it may take.
 
 use std::time::Duration;
 
@@ -16,33 +16,33 @@ pub struct Limits {
     pub body_read: Duration,
     /// How long a request may take from its last byte to its answer. Retries of throttled shards stay within it.
     pub request: Duration,
-    /// How long a client may take none of an answer that waits for it. One second is all while other requests wait for room in `memory`, or
-    /// three quarters of it are held.
+    /// How long a client may take no byte of a waiting answer. One second if other requests wait for room in `memory`, or three quarters of it are
+    /// held.
     pub answer_read: Duration,
-    /// How many connections are served at once. One more gets `ServiceUnavailable` and is closed.
+    /// The most connections. One more gets `ServiceUnavailable` and is closed.
     pub connections: usize,
-    /// How many requests are worked on at once, writes included whose clients have gone. One more gets `ThrottlingException`.
+    /// The most requests in progress, including writes whose clients have gone. One more gets `ThrottlingException`.
     pub requests: usize,
-    /// How many bytes all requests hold together: their bodies, which fill half of it at most; the calls to the store that they become, with what it
-    /// takes to read them; answers that clients have not taken yet. Up to 64 KB of each request are not counted.
+    /// The most bytes that all requests hold together: bodies, which may fill half; calls to the store, with the memory to parse them; answers that
+    /// clients have not taken yet. Up to 64 KB of each request are not counted.
     pub memory: usize,
-    /// How long a request waits for room in [`Limits::memory`], in the order in which room was asked for. Then it gets `ThrottlingException`. A body
-    /// that arrives does not wait; what may have written already, and the answer of a write, go on all the same.
+    /// How long a request waits for room in [`Limits::memory`], first come first served. Then it gets `ThrottlingException`. A body that arrives
+    /// does not wait; a request that may have written already, and the answer of a write, continue without room.
     pub memory_wait: Duration,
-    /// How long requests in flight may go on after a shutdown was asked for.
+    /// How long requests in flight may continue after a shutdown was requested.
     pub drain: Duration,
-    /// What one request may cost the store and this process.
+    /// The cost limit of one request, for the store and this process.
     pub cost: Cost,
 }
 
 /// How much of the store one request may use.
 #[derive(Clone, Copy, Debug)]
 pub struct Cost {
-    /// How many of its physical calls are under way at once; at least 1. The others wait.
+    /// The most physical calls that run concurrently; at least 1. The others wait.
     pub at_once: usize,
-    /// How many physical calls it may make in all.
+    /// The most physical calls of a request.
     pub calls: usize,
-    /// How many bytes these calls and the store's answers may hold in all.
+    /// The most bytes that these calls and the store's answers may hold.
     pub bytes: usize,
 }
 

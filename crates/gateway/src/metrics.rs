@@ -1,6 +1,6 @@
-//! What is counted: requests, plans, physical calls, retries. The handles are made once; a request only adds to them.
+//! Metrics: requests, plans, physical calls, retries. The handles are created once; a request only adds to them.
 //!
-//! Not here: where the figures go (whoever installs a recorder of the `metrics` crate).
+//! Not here: where the figures go (the installer of a recorder of the `metrics` crate decides).
 
 use heatsink_dynamo::{Error, Fault, Operation};
 use heatsink_route::Plan;
@@ -65,36 +65,36 @@ impl Metrics {
         .increment(1);
     }
 
-    /// A request has no plan: it is refused before the store is asked for any of it.
+    /// A request has no plan: it is refused before anything is sent to the store.
     pub(crate) fn unplanned(&self, error: &Error) {
         if error.fault() == Fault::Client && !error.retryable() {
             self.unplanned.increment(1);
         }
     }
 
-    /// A plan is done, after that many physical calls, retries not counted.
+    /// A plan has ended, after this many physical calls without retries.
     #[allow(clippy::cast_precision_loss, reason = "a request makes few calls")]
     pub(crate) fn sent(&self, calls: usize) {
         self.physical_calls.record(calls as f64);
     }
 
-    /// An answer goes without a shard that could not be read.
+    /// An answer leaves out a shard that could not be read.
     pub(crate) fn partial(&self) {
         self.partial.increment(1);
     }
 
-    /// A request was given up because it asked too much of the store ([`Cost`](crate::limits::Cost)).
+    /// A request was refused because it needs too much of the store ([`Cost`](crate::limits::Cost)).
     pub(crate) fn too_costly(&self) {
         self.too_costly.increment(1);
     }
 
-    /// A throttled shard is asked again.
+    /// A throttled shard is retried.
     pub(crate) fn retried(&self) {
         self.retries.increment(1);
     }
 }
 
-/// What the HTTP front counts: what is open and held now, and what limits have turned away.
+/// Metrics of the HTTP front: connections and bytes now, and what limits have refused.
 pub(crate) struct Wire {
     pub(crate) connections: Gauge,
     pub(crate) in_flight: Gauge,

@@ -1,5 +1,4 @@
-//! The life of a request, from its operation and body to its answer: which tables, which layouts, which plan, which
-//! physical calls.
+//! Processes a request from its operation and body to its answer: its tables, their layouts, the plan, the physical calls.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,15 +12,15 @@ use heatsink_route::{Answer, Explanation, Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
 
 use crate::Limits;
+use crate::blocking;
 use crate::budget::{Budget, Stage, UNCOUNTED};
-use crate::drive::{Driver, send};
-use crate::footprint::footprint;
-use crate::heavy::heavy;
+use crate::execute::{Executor, send};
+use crate::item_size_monitor::ItemSizeMonitor;
+use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
-use crate::weight::Weight;
-use crate::{absent, absent_statements};
+use crate::{missing_table, missing_table_statements};
 
-/// Takes requests as clients send them and answers as one logical DynamoDB.
+/// Takes requests from clients and answers like one logical DynamoDB.
 pub struct Service {
     store: Arc<dyn Store>,
     control: Control,
@@ -30,16 +29,16 @@ pub struct Service {
     limits: Limits,
     budget: Arc<Budget>,
     metrics: Metrics,
-    weight: Weight,
+    item_sizes: ItemSizeMonitor,
     region: String,
     partitions: Option<Partitions>,
     recorded: Option<Recorded>,
 }
 
-/// What the metrics count, in Prometheus' text format.
+/// Renders the metrics in Prometheus' text format.
 pub type Recorded = Box<dyn Fn() -> String + Send + Sync>;
 
-/// Tells the partitions of a table as JSON; nothing for a table that is not known.
+/// Renders the partitions of a table as JSON; `None` for an unknown table.
 pub type Partitions = Box<dyn Fn(&str) -> Option<serde_json::Value> + Send + Sync>;
 
 impl Service {
@@ -64,7 +63,7 @@ impl Service {
             env,
             limits,
             metrics,
-            weight: Weight::new(),
+            item_sizes: ItemSizeMonitor::new(),
             region,
             partitions: None,
             recorded: None,
@@ -134,7 +133,7 @@ impl Service {
     async fn plan<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
         // Names are found by a reader that skips over everything else. What it cannot read is wrong, and the checks of
         // the whole request know how DynamoDB says so.
-        let named = heavy(body.len(), || {
+        let named = blocking::run(body.len(), || {
             tables_of(operation, body)
                 .map_err(|unreadable| wire::check(operation, body).err().unwrap_or(unreadable))
         });
@@ -147,16 +146,16 @@ impl Service {
         };
         if pass.is_missing() {
             if !operation.is_streams() {
-                return Err(Box::pin(absent::refusal(&*self.store, operation, body)).await);
+                return Err(Box::pin(missing_table::refusal(&*self.store, operation, body)).await);
             }
             for name in &names {
                 if self.control.was_recorded(name).await? {
-                    return Err(absent::stream(name));
+                    return Err(missing_table::stream(name));
                 }
             }
         }
         let view = self.control.view(&pass);
-        match heavy(body.len(), || self.router.plan_among(operation, body, &names, &view)) {
+        match blocking::run(body.len(), || self.router.plan_among(operation, body, &names, &view)) {
             Ok(plan) => Ok(Planned { names, plan, pass, prepared }),
             Err(error) => Err(name_rules(error, &names, &self.control)),
         }
@@ -171,7 +170,7 @@ impl Service {
         if !answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException) {
             return answer;
         }
-        let split = Box::pin(absent_statements::split(&self.control, &body)).await?;
+        let split = Box::pin(missing_table_statements::split(&self.control, &body)).await?;
         let Some(split) = split else { return answer };
         let Some(rest) = split.rest.clone() else { return split.merged(None).map(Answer::from) };
         let answer = Box::pin(self.answer(operation, rest)).await?;
@@ -183,14 +182,14 @@ impl Service {
         // What a large body takes while it is read, here or in a store that it goes on to as it is.
         let reading = match body.len() {
             ..=UNCOUNTED => None,
-            _ => Some(share.enter(Stage::Begins, footprint(&body)).await?),
+            _ => Some(share.enter(Stage::Begins, memory_estimate(&body)).await?),
         };
         let planned = self.plan(operation, &body).await;
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
-        self.weight.see(operation, &body, sharded, self.env.now());
+        self.item_sizes.see(operation, &body, sharded, self.env.now());
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
                 send(&*self.store, &pass, operation, body).await.map(Answer::from)
@@ -201,7 +200,7 @@ impl Service {
                 let deadline = self.env.now() + self.limits.request;
                 let view = self.control.view(&pass);
                 let turns = |name| view.table(name).is_some_and(|table| table.is_turning());
-                let driver = Driver {
+                let executor = Executor {
                     store: &*self.store,
                     pass: &pass,
                     env: &*self.env,
@@ -210,7 +209,7 @@ impl Service {
                     cost: self.limits.cost,
                     beside_worker: names.iter().any(|name| turns(name)),
                 };
-                Box::pin(driver.run(plan, share)).await
+                Box::pin(executor.run(plan, share)).await
             }
         };
         let answer = pass.deliver(answer);

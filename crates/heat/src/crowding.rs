@@ -1,8 +1,8 @@
-//! Shards of one key that share a partition: which they are, and how likely that is over all key names.
+//! Shards of one key that share a partition: which they are, and the probability over all key names.
 //!
 //! Shards are keys, and keys are hashed onto partitions: N shards over P partitions are N balls thrown into P bins.
 //!
-//! Not here: where a key lies and where partitions begin (`heatsink-physics`).
+//! Not here: the position of a key and the ranges of partitions (`heatsink-physics`).
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,7 +1,6 @@
-//! Advice on hot keys: how many shards a key needs, how sure that is, and what its reads will cost; which keys of a table matter, by its
-//! items.
+//! Advice on hot keys: how many shards a key needs, with the risk and the cost of reads; and which keys of a table need a rule, by its items.
 //!
-//! Sans-IO: figures and items in, figures out. Not here: who is hot now (nothing measures that yet), and layouts themselves (`layout`).
+//! Sans-IO: figures and items in, figures out. Not here: measuring which keys are hot now (nothing does yet), and layouts (`layout`).
 
 pub mod audit;
 mod crowding;

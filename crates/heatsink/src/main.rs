@@ -1,6 +1,6 @@
-//! The `heatsink` command: reads its arguments and hands over to one module per subcommand.
+//! The `heatsink` command: reads its arguments and calls one module per subcommand.
 //!
-//! Not here: anything a library user could want; that is in the other crates.
+//! Not here: anything that a library user could want; that is in the other crates.
 
 mod cli;
 mod demo;

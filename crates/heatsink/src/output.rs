@@ -1,4 +1,4 @@
-//! The two forms of what a command prints.
+//! The output formats of a command.
 
 use clap::ValueEnum;
 

@@ -1,4 +1,4 @@
-//! How wide output may be, and the tables and paragraphs that keep to it.
+//! The width of output, and the tables and paragraphs that fit it.
 
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{Changer, Control, Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
@@ -172,7 +172,7 @@ impl Store for Slow {
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }

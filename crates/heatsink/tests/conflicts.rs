@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink::Gateway;
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress};
 use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, HastyEnv, ManualEnv};
@@ -56,7 +56,7 @@ impl Store for Busy {
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }

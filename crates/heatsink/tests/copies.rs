@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::executor::block_on;
 use heatsink::Gateway;
-use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Watch};
+use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Progress};
 use heatsink_control::{Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
@@ -24,7 +24,7 @@ const WITH_INDEX: &str = "[[rule]]\ntable = \"Board*\"\nstrategy = \"calculated\
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }
@@ -70,7 +70,7 @@ fn items(store: &Arc<dyn Store>, table: &str) -> Vec<Json> {
         .clone()
 }
 
-/// A table that was written through a gateway, and a copy of it that was made past all gateways: under another name, or under its own after it
+/// A table that was written through a gateway, and a copy of it that was made without any gateway: under another name, or under its own after it
 /// was dropped past them too.
 fn copied(rules: &str, name: &str) -> Arc<dyn Store> {
     let store = store();

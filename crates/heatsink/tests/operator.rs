@@ -11,13 +11,13 @@ use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
 /// A directory of its own, removed at the end.
-struct Place(PathBuf);
+struct TestDir(PathBuf);
 
-impl Place {
+impl TestDir {
     fn new(name: &str) -> Self {
         let place = std::env::temp_dir().join(format!("heatsink-operator-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&place).unwrap();
-        Place(place)
+        TestDir(place)
     }
 
     fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -27,7 +27,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -50,7 +50,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 /// A data file with a table of `items` items under one key, and one without a sort key.
-fn data(place: &Place, items: usize) -> PathBuf {
+fn data(place: &TestDir, items: usize) -> PathBuf {
     let path = place.0.join("data.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -80,7 +80,7 @@ const RULES: &str = "[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards 
 
 #[test]
 fn rules_are_said_in_words_and_faults_exit_with_64() {
-    let place = Place::new("config");
+    let place = TestDir::new("config");
     let good = place.file("good.toml", RULES);
     let out = heatsink(&["config", "check", "--rules", "@"], &[&good]);
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
@@ -102,7 +102,7 @@ fn rules_are_said_in_words_and_faults_exit_with_64() {
 
 #[test]
 fn a_table_is_checked_adopted_and_brought_back() {
-    let place = Place::new("adopt");
+    let place = TestDir::new("adopt");
     let rules = place.file("heatsink.toml", RULES);
     let data = data(&place, 60);
     let files: &[&Path] = &[&rules, &data];
@@ -143,7 +143,7 @@ fn a_table_is_checked_adopted_and_brought_back() {
 
 #[test]
 fn what_cannot_be_adopted_exits_with_64() {
-    let place = Place::new("usage");
+    let place = TestDir::new("usage");
     let rules = place.file("heatsink.toml", RULES);
     let data = data(&place, 1);
     let missing = place.0.join("missing.db");
@@ -196,7 +196,7 @@ fn a_shard_count_is_advised_with_its_risk_and_costs() {
 
 #[test]
 fn an_audit_says_which_keys_matter() {
-    let place = Place::new("audit");
+    let place = TestDir::new("audit");
     let path = place.0.join("data.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let fill = async {
@@ -260,7 +260,7 @@ fn an_audit_says_which_keys_matter() {
 
 #[test]
 fn an_audit_warns_of_shards_that_are_not_drawn_after_all() {
-    let place = Place::new("audit-drawn");
+    let place = TestDir::new("audit-drawn");
     let path = place.0.join("data.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink::Gateway;
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Watch};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress};
 use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
@@ -26,7 +26,7 @@ const FILTERED: &str = "SELECT * FROM \"Book\" WHERE pk <> 'k9'";
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }

@@ -15,7 +15,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use heatsink::Gateway;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_env::{Env, ManualEnv, Moment, RealEnv};
+use heatsink_env::{Env, ManualEnv, MonotonicInstant, RealEnv};
 use heatsink_gateway::http;
 use heatsink_load::{Connection, Request};
 use heatsink_physics::Quotas;
@@ -127,7 +127,7 @@ fn a_recorded_trace_fares_alike() {
 struct Recorded {
     store: Partitioned<Embedded>,
     env: RealEnv,
-    start: Moment,
+    start: MonotonicInstant,
     trace: Mutex<String>,
     accepted: AtomicU64,
     throttled: AtomicU64,

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
 use heatsink::Gateway;
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
@@ -93,7 +93,7 @@ fn sorts(answer: &Json) -> Vec<String> {
 
 struct Unwatched;
 
-impl Watch for Unwatched {
+impl Progress for Unwatched {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }
@@ -249,7 +249,7 @@ fn a_rule_with_another_hash_than_the_data_is_not_adopted() {
     }
     let wrong = rules(&MD5.replace("md5", "sha256"));
     let Err(AdoptError::Failed(reason)) = adopt(&store, &wrong, Direction::Adopt) else { panic!("adopted") };
-    assert!(reason.contains("by the rule it would lie under user-1#"), "{reason}");
+    assert!(reason.contains("by the rule it would be under user-1#"), "{reason}");
     assert!(adopt(&store, &rules(MD5), Direction::Adopt).is_ok());
 }
 
@@ -510,7 +510,7 @@ fn buckets_that_other_code_begins_are_found_and_entered() {
     assert_eq!(sorts(&page).len(), 7);
     let explained =
         block_on(one.explain(Operation::Query, &Bytes::from(query("user-1", json!({})).to_string())));
-    assert!(explained.why.contains("code past Heatsink may have begun"), "{}", explained.why);
+    assert!(explained.why.contains("code that bypasses Heatsink may have begun"), "{}", explained.why);
 }
 
 const DAY: &str = "strategy = \"bucket\"\nbucket = \"day\"";

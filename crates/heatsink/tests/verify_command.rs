@@ -13,15 +13,15 @@ use serde_json::{Value as Json, json};
 const RULES: &str = "[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4\n";
 
 /// A directory of its own, removed at the end, with a rules file and a data file.
-struct Place(PathBuf);
+struct TestDir(PathBuf);
 
-impl Place {
+impl TestDir {
     fn new(name: &str) -> Self {
         let place = std::env::temp_dir().join(format!("heatsink-verify-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir_all(&place).unwrap();
         std::fs::write(place.join("heatsink.toml"), RULES).unwrap();
-        let place = Place(place);
+        let place = TestDir(place);
         place.raw(vec![(Operation::CreateTable, definition("Board"))]);
         let item = |at: usize| json!({ "pk": { "S": "game" }, "sk": { "S": format!("{at:03}") }, "at": { "N": at.to_string() } });
         place.raw(
@@ -66,7 +66,7 @@ impl Place {
         serde_json::from_slice(&out.stdout).unwrap()
     }
 
-    /// Writes an item of a shard under the logical key, as a writer would that goes past Heatsink.
+    /// Writes an item of a shard under the logical key, as a writer does that bypasses Heatsink.
     fn misplace(&self, delete: bool) {
         let moved = self.items("Board").into_iter().find(|item| item["pk"]["S"] != "game").unwrap();
         let mut raw = moved.clone();
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -100,7 +100,7 @@ fn text(bytes: &[u8]) -> String {
 
 #[test]
 fn what_is_misplaced_is_listed_and_repaired_once_that_is_confirmed() {
-    let place = Place::new("repair");
+    let place = TestDir::new("repair");
     assert_eq!(place.run("adopt Board --data data.db --yes").status.code(), Some(0));
     let good = place.items("Board");
     let out = place.run("verify Board --data data.db");
@@ -118,7 +118,7 @@ fn what_is_misplaced_is_listed_and_repaired_once_that_is_confirmed() {
     assert_eq!(out.status.code(), Some(1), "{said}");
     assert!(
         said.contains("1 misplaced")
-            && said.contains("where nothing lies")
+            && said.contains("where no item exists")
             && said.contains("nothing was changed; --yes repairs 1"),
         "{said}"
     );
@@ -155,7 +155,7 @@ fn what_is_misplaced_is_listed_and_repaired_once_that_is_confirmed() {
 
 #[test]
 fn what_cannot_be_verified_says_why() {
-    let place = Place::new("usage");
+    let place = TestDir::new("usage");
     for (arguments, code, said) in [
         ("verify Board --data data.db", 64, "not on record as sharded"),
         ("verify Nope --data data.db", 64, "There is no table Nope"),
@@ -175,7 +175,7 @@ fn what_cannot_be_verified_says_why() {
 
 #[test]
 fn a_copy_is_put_on_record_as_it_lies() {
-    let place = Place::new("copy");
+    let place = TestDir::new("copy");
     assert_eq!(place.run("adopt Board --data data.db --yes").status.code(), Some(0));
     let items = place.items("Board");
     let mut requests = vec![(Operation::CreateTable, definition("Copy"))];

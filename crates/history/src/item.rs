@@ -1,4 +1,4 @@
-//! What one item does with a call: the sequential specification that a history is held against.
+//! The sequential specification of one item: the effect and the answer of each call.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! One keep-alive HTTP/1.1 connection. One request at a time, nothing tried twice.
+//! One keep-alive HTTP/1.1 connection. One request at a time, without retries.
 
 use std::io;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Offers load: at a constant rate (open loop), or as fast as answers come (closed loop).
+//! Generates load: at a constant rate (open loop), or as fast as answers arrive (closed loop).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::{join_all, try_join_all};
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 
 use crate::{Answer, Connection, LoadError, Outcome, Report, Request};
 
@@ -149,7 +149,7 @@ async fn drive<W: Work>(
 struct Worker<W> {
     env: Arc<dyn Env>,
     target: SocketAddr,
-    start: Moment,
+    start: MonotonicInstant,
     pace: Pace,
     offer: Duration,
     work: Arc<W>,
@@ -195,7 +195,7 @@ impl<W: Work> Worker<W> {
     }
 
     /// Waits until a request is due and says when that is; in a closed loop, now. `None` when a closed loop's time is over.
-    async fn wait_for(&self, nth: u64) -> Option<Moment> {
+    async fn wait_for(&self, nth: u64) -> Option<MonotonicInstant> {
         let now = self.env.now();
         let Some(step) = self.pace.step else {
             return (now.since(self.start) < self.offer).then_some(now);

@@ -1,4 +1,4 @@
-//! What a load saw: counts and latencies. Written by the drivers, read by people and scripts.
+//! The results of a load: counts and latencies. Written by the load generators, read by people and scripts.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What is sent and what comes back, as bytes. Nothing here knows about connections or time.
+//! Requests and answers as bytes, independent of connections and time.
 
 use bytes::Bytes;
 use heatsink_dynamo::Operation;

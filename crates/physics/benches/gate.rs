@@ -1,10 +1,10 @@
-//! What the gate costs per request: admit and debit behind the mutex that the store keeps it in.
+//! The cost of the gate per request: admit and debit behind the mutex in which the store keeps it.
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use heatsink_physics::{Access, Demand, Mode, Place, ResourceId, Tables, Units, position};
+use heatsink_physics::{Access, Demand, KeyRange, Mode, ResourceId, Tables, Units, position};
 
 fn gate(criterion: &mut Criterion) {
     let tables = Mutex::new(Tables::default());
@@ -22,7 +22,7 @@ fn gate(criterion: &mut Criterion) {
     let demand = |key: u64, on: ResourceId| Demand {
         on,
         access: Access::Write,
-        place: Place::key(position(format!("game_{key}").as_bytes())),
+        place: KeyRange::key(position(format!("game_{key}").as_bytes())),
         units: Units::ONE,
     };
     let spread: Vec<Demand> = (0..1_000).map(|key| demand(key, own)).collect();

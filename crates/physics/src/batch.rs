@@ -1,11 +1,11 @@
-//! Many equal requests at even distances, counted as if they came one by one.
+//! Admits many equal requests at even intervals in one step. The counts are those of requests that come one by one.
 //!
-//! The work is proportional to how often the verdict changes, not to the number of requests: a bucket that stays open,
-//! or stays closed, is one step.
+//! The work is proportional to the number of changes between open and closed, not to the number of requests: a bucket that stays open, or stays
+//! closed, is one step.
 
 use crate::demand::{Cause, Demand};
+use crate::key_position::{KeyPosition, KeyRange};
 use crate::partition::Run;
-use crate::place::{Place, Point};
 use crate::tables::Tables;
 
 /// `count` equal requests: the first at `first`, each next one `step` nanoseconds later.
@@ -30,7 +30,7 @@ impl Batch {
     }
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Requests admitted.
@@ -67,7 +67,7 @@ impl Tables {
     /// Offers the same demands many times: the same counts, and the same state afterwards, as that many calls of
     /// [`Tables::offer`]. (Rates in a snapshot are told as of the last request of a run.)
     ///
-    /// Later calls must not go back before the last request of the batch. Demands that are not [`Place::At`], or that
+    /// Later calls must not go back before the last request of the batch. Demands that are not [`KeyRange::At`], or that
     /// share a table or index, are offered one by one.
     pub fn offer_batch(&mut self, batch: Batch, demands: &[Demand]) -> Tally {
         let mut tally = Tally::default();
@@ -89,20 +89,20 @@ impl Tables {
         tally
     }
 
-    /// As many requests as fare alike, at most `left`; how many those were, at least one.
+    /// Offers up to `left` requests that have the same result. Returns their number, at least one.
     fn offer_run(&mut self, now: u64, step: u64, left: u64, demands: &[Demand], tally: &mut Tally) -> u64 {
         let mut count = left;
         for demand in demands {
             let (Some(resource), rules, events) = self.parts(demand.on) else { continue };
             resource.pass(now, rules, events);
-            // A run ends before anything happens to what it touches.
+            // A run ends before the next event of a table or index that it touches.
             count = count.min(before(resource.next, now, step));
         }
         for demand in demands {
-            let Place::At(point) = demand.place else { continue };
+            let KeyRange::At(point) = demand.place else { continue };
             let Some(resource) = self.get(demand.on) else { continue };
             let (at, verdict, alike) = resource.run(&run(now, step, count, demand), &point);
-            // The verdict holds for one at least.
+            // The result holds for at least one request.
             count = count.min(alike.max(1));
             if let Err(cause) = verdict {
                 let last = now.saturating_add(step.saturating_mul(count - 1));
@@ -112,14 +112,14 @@ impl Tables {
             }
         }
         for demand in demands {
-            let Place::At(point) = demand.place else { continue };
+            let KeyRange::At(point) = demand.place else { continue };
             self.take_run(&run(now, step, count, demand), demand, point);
         }
         tally.admitted += count;
         count
     }
 
-    pub(crate) fn take_run(&mut self, run: &Run, demand: &Demand, point: Point) {
+    pub(crate) fn take_run(&mut self, run: &Run, demand: &Demand, point: KeyPosition) {
         let Some(resource) = self.get(demand.on) else { return };
         if let (_, Ok(passed), _) = resource.run(run, &point) {
             resource.take_each(passed, *run, point);
@@ -129,7 +129,7 @@ impl Tables {
 
 /// Whether every demand is at a point, on a table or index of its own.
 pub(crate) fn alone(demands: &[Demand]) -> bool {
-    let points = demands.iter().all(|demand| matches!(demand.place, Place::At(_)));
+    let points = demands.iter().all(|demand| matches!(demand.place, KeyRange::At(_)));
     let alone = |nth: usize| demands[nth + 1..].iter().all(|other| other.on != demands[nth].on);
     points && (0..demands.len()).all(alone)
 }

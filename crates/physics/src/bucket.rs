@@ -1,4 +1,4 @@
-//! A token bucket that may go into debt, for one request and for many at even distances.
+//! A token bucket that may go into debt, for one request and for many at even intervals.
 
 use crate::units::Units;
 
@@ -61,12 +61,12 @@ impl Bucket {
         self.tokens = self.tokens.saturating_sub(signed(units));
     }
 
-    /// Gives back what was paid too much.
+    /// Refunds an overpaid amount.
     pub(crate) fn refund(&mut self, units: Units) {
         self.tokens = self.tokens.saturating_add(signed(units)).min(self.cap);
     }
 
-    /// How long it takes to fill what is owed, in nanoseconds: how far an index lags behind.
+    /// The time until the debt is filled, in nanoseconds: the lag of an index.
     pub(crate) fn lag(&mut self, now: u64) -> u64 {
         self.fill(now);
         self.tokens.min(0).unsigned_abs() / self.rate.max(1)

@@ -1,4 +1,4 @@
-//! The first gate: what a table or an index as a whole may take.
+//! The first gate: the capacity of a table or an index as a whole.
 
 use crate::bucket::Bucket;
 use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};
@@ -59,7 +59,7 @@ impl Capacity {
         [self.sides[READ].growth.limit(), self.sides[WRITE].growth.limit()]
     }
 
-    /// What it takes in per second now: reads, writes.
+    /// The units that it admits per second now: reads, writes.
     pub(crate) fn served(&self) -> [u64; 2] {
         [READ, WRITE].map(|of| rate(self.mode, self.quota, of, self.sides[of].growth.limit()).0)
     }
@@ -100,7 +100,7 @@ impl Capacity {
         self.sides[side(access)].bucket.open(now)
     }
 
-    /// Why it is closed when it is.
+    /// The cause of a throttle while it is closed.
     pub(crate) fn cause(&self, access: Access) -> Cause {
         let of = side(access);
         rate(self.mode, self.quota, of, self.sides[of].growth.limit()).2

@@ -1,4 +1,4 @@
-//! What one partition takes.
+//! The ceilings of one partition.
 
 /// Most read units per second of one partition, strongly consistent (docs/partitions.md#two-gates). The leader answers those, and each
 /// of the two followers as many reads of 4 KB again: 9,000 eventually consistent reads, which are 4,500 units.

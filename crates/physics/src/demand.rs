@@ -1,6 +1,6 @@
-//! What a request asks of one table or index, and why it is refused.
+//! The demand of a request on one table or index, and the reason of a throttle.
 
-use crate::place::Place;
+use crate::key_position::KeyRange;
 use crate::units::Units;
 
 /// A table or a global index. Never used again once its table or index is gone.
@@ -32,7 +32,7 @@ impl Access {
     }
 }
 
-/// What one request, or one item of a batch or transaction, asks of a table or of one of its global indexes.
+/// The demand of one request, or of one item of a batch or transaction, on a table or one of its global indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Demand {
     /// The table or the global index. Local indexes are their table.
@@ -40,12 +40,12 @@ pub struct Demand {
     /// Read or write.
     pub access: Access,
     /// Which partitions.
-    pub place: Place,
+    pub place: KeyRange,
     /// Capacity units. Where the true cost is known only afterwards, a lower bound of it ([`crate::Tables::debit`]).
     pub units: Units,
 }
 
-/// What ran out.
+/// The capacity that ran out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
     /// The partition's ceiling.
@@ -78,14 +78,14 @@ pub struct Throttle {
     pub index: bool,
     /// Read or write.
     pub access: Access,
-    /// What ran out.
+    /// The capacity that ran out.
     pub cause: Cause,
     /// Whether that table or index is in provisioned mode.
     pub provisioned: bool,
 }
 
 impl Throttle {
-    /// The reason as it stands in `ThrottlingReasons`: one of 16 words (docs/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
+    /// The reason in `ThrottlingReasons`: one of 16 words (docs/partitions.md#where-the-cost-of-a-request-goes-in-the-server).
     pub fn reason(&self) -> String {
         let resource = if self.index { "Index" } else { "Table" };
         let access = if self.access.writes() { "Write" } else { "Read" };

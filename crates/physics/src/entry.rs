@@ -1,4 +1,4 @@
-//! What a write of an item costs in a global index: none, one or two writes (docs/partitions.md#indexes).
+//! The cost of an item's write in a global index: zero, one or two writes (docs/partitions.md#indexes).
 
 use crate::units::Units;
 
@@ -13,7 +13,7 @@ pub struct Entry<Key, Projected> {
     pub bytes: u64,
 }
 
-/// What a write of an item does to an index.
+/// The effect of an item's write on an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryWrite {
     /// Not in the index before or after, or nothing changed that is projected: no write.
@@ -34,7 +34,7 @@ pub enum EntryWrite {
 }
 
 impl EntryWrite {
-    /// What a write does to an index that had `before` and will have `after`.
+    /// The effect of a write on an index with the entries `before` and `after`.
     pub fn of<Key: PartialEq, Projected: PartialEq>(
         before: Option<&Entry<Key, Projected>>,
         after: Option<&Entry<Key, Projected>>,

@@ -1,34 +1,34 @@
-//! What happened to partitions and capacity, for tools, tests and pictures.
+//! Events of partitions and capacity, for tools, tests and pictures.
 
 use std::collections::VecDeque;
 
 use crate::demand::ResourceId;
-use crate::place::Point;
+use crate::key_position::KeyPosition;
 use crate::split::Refusal;
 
 /// Most events kept until they are taken; the oldest go first.
 const KEPT: usize = 10_000;
 
-/// Something that happened.
+/// One event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
     /// When, in nanoseconds on the model's clock.
     pub at: u64,
-    /// To which table or index.
+    /// The table or index.
     pub on: ResourceId,
-    /// What.
-    pub what: Happening,
+    /// What happened.
+    pub kind: EventKind,
 }
 
-/// What happened.
+/// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum EventKind {
     /// A partition will be split.
     SplitStarted {
         /// Its id.
         partition: u64,
         /// Where.
-        point: Point,
+        point: KeyPosition,
         /// When it takes effect.
         due: u64,
     },
@@ -39,7 +39,7 @@ pub enum Happening {
         /// The ids that came: below the point, and from it on.
         into: [u64; 2],
         /// Where.
-        point: Point,
+        point: KeyPosition,
     },
     /// A hot partition is not split. Told once for as long as the reason stands.
     SplitRefused {
@@ -75,16 +75,16 @@ pub(crate) struct Events {
 }
 
 impl Events {
-    pub(crate) fn push(&mut self, at: u64, on: ResourceId, what: Happening) {
+    pub(crate) fn push(&mut self, at: u64, on: ResourceId, kind: EventKind) {
         let changes = matches!(
-            what,
-            Happening::Split { .. } | Happening::Grown { .. } | Happening::PeakRegistered { .. }
+            kind,
+            EventKind::Split { .. } | EventKind::Grown { .. } | EventKind::PeakRegistered { .. }
         );
         self.changes += u64::from(changes);
         if self.kept.len() == KEPT {
             self.kept.pop_front();
         }
-        self.kept.push_back(Event { at, on, what });
+        self.kept.push_back(Event { at, on, kind });
     }
 
     pub(crate) fn take(&mut self) -> Vec<Event> {

@@ -1,4 +1,4 @@
-//! How far an on-demand table or index has grown: previous peak, doubling, the 30-minute rule (docs/partitions.md#how-much-a-table-may-take).
+//! The growth of an on-demand table or index: previous peak, doubling, the 30-minute rule (docs/partitions.md#how-much-a-table-may-take).
 
 use crate::units::Units;
 

@@ -1,7 +1,7 @@
-//! How hot a partition is, and a sample of the keys that make it so.
+//! Measures how hot a partition is, and samples the keys that cause it.
 
 use crate::demand::Access;
-use crate::place::Point;
+use crate::key_position::KeyPosition;
 use crate::random::Random;
 use crate::units::Units;
 
@@ -23,13 +23,13 @@ const SAMPLED_FROM: u64 = 250;
 /// One request that was seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
-    pub point: Point,
+    pub point: KeyPosition,
     pub writes: bool,
 }
 
-/// What `units` mean for the heat of a partition, in thousandths of a ninth of a write unit. Reads and writes add up (a
-/// third of a write unit per strongly consistent read unit), as both are work for one node: a guess, see docs/partitions.md.
-/// An eventually consistent unit counts two thirds of that, as three replicas share it (4,500 are a full partition).
+/// The heat of `units`, in thousandths of a ninth of a write unit. Reads and writes add up (a third of a write unit per strongly consistent read
+/// unit), because both are work for one node: a guess, see docs/partitions.md. An eventually consistent unit counts two thirds of that, because
+/// three replicas share it (4,500 are a full partition).
 #[inline]
 pub(crate) fn work(access: Access, units: Units, linear: bool) -> u64 {
     let weight = match access {
@@ -79,7 +79,14 @@ impl Heat {
     /// Looks at `count` requests of `work` each at one point, admitted or not: the split point follows what is asked
     /// for. Samples come at random distances, so that no rhythm of the traffic hides a key from them.
     #[inline]
-    pub(crate) fn see(&mut self, point: Point, writes: bool, work: u64, count: u64, random: &mut Random) {
+    pub(crate) fn see(
+        &mut self,
+        point: KeyPosition,
+        writes: bool,
+        work: u64,
+        count: u64,
+        random: &mut Random,
+    ) {
         if self.is_sampled() {
             let mut left = work.saturating_mul(count);
             while left >= self.until {
@@ -148,7 +155,7 @@ mod tests {
 
     #[test]
     fn samples_are_the_same_for_many_at_once_and_follow_the_traffic() {
-        let points = [Point::first(1), Point::first(2), Point::first(3)];
+        let points = [KeyPosition::first(1), KeyPosition::first(2), KeyPosition::first(3)];
         let (mut one, mut many) = (Heat::new(), Heat::new());
         for heat in [&mut one, &mut many] {
             heat.last = 1_000;

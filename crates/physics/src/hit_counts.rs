@@ -1,22 +1,22 @@
-//! How many of many points fall on which partition.
+//! Counts how many of a list of key positions fall on each partition.
 
-use crate::place::Point;
+use crate::key_position::KeyPosition;
 use crate::ranges::Ranges;
 
-/// How many of some points fall on which partition. Kept for its memory.
+/// How many key positions fall on each partition. Kept between uses to reuse its memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HitCounts {
     /// By partition; zero between uses.
     pub counts: Vec<u64>,
-    /// The partitions on which any falls.
+    /// The partitions that were hit at least once.
     pub touched: Vec<usize>,
-    /// The partition of each point.
+    /// The partition of each position.
     pub places: Vec<usize>,
 }
 
 impl HitCounts {
-    /// Counts these points; what was counted before has to be taken first.
-    pub fn count(&mut self, points: &[Point], ranges: &Ranges) {
+    /// Counts these positions. The previous counts must have been taken.
+    pub fn count(&mut self, points: &[KeyPosition], ranges: &Ranges) {
         let HitCounts { counts, touched, places } = self;
         counts.resize(ranges.all.len(), 0);
         places.clear();
@@ -30,7 +30,7 @@ impl HitCounts {
         }
     }
 
-    /// The partitions on which any falls, and how many; forgets them.
+    /// Returns each partition that was hit with its count, and resets the counts.
     pub fn take(&mut self) -> impl Iterator<Item = (usize, u64)> {
         let HitCounts { counts, touched, .. } = self;
         touched.drain(..).map(|at| (at, std::mem::take(&mut counts[at])))

@@ -9,14 +9,14 @@
 //! on-demand capacity grows; [`Tables::take_events`] tells.
 //!
 //! ```
-//! use heatsink_physics::{Access, Batch, Demand, Mode, Place, Rules, Tables, Units, position};
+//! use heatsink_physics::{Access, Batch, Demand, Mode, KeyRange, Rules, Tables, Units, position};
 //!
 //! let mut tables = Tables::new(Rules { seed: 1, ..Rules::default() });
 //! let votes = tables.create(0, "votes".into(), Mode::ON_DEMAND);
 //! let write = Demand {
 //!     on: votes,
 //!     access: Access::Write,
-//!     place: Place::key(position(b"song-1")),
+//!     place: KeyRange::key(position(b"song-1")),
 //!     units: Units::ONE,
 //! };
 //! assert!(tables.offer(0, &[write]).is_ok());
@@ -27,8 +27,6 @@
 //!
 //! Not here: what a request touches and what it cost (the store knows), error bodies.
 
-mod alike;
-mod asked;
 mod batch;
 mod bucket;
 mod capacity;
@@ -40,37 +38,39 @@ mod growth;
 mod hash;
 mod heat;
 mod hit_counts;
-mod life;
+mod key_position;
+mod lifecycle;
 mod meter;
 mod mode;
 mod partition;
+mod partition_load;
 mod permit;
-mod place;
+mod persistence;
 mod quotas;
 mod random;
 mod ranges;
 mod resource;
 mod rules;
-mod saved;
+mod same_instant;
 mod split;
 mod stored;
 mod tables;
 mod units;
 
-pub use asked::Asked;
 pub use batch::{Batch, Tally};
 pub use ceilings::{PARTITION_BYTES, PARTITION_READS, PARTITION_WRITES};
 pub use demand::{Access, Cause, Demand, ResourceId, Throttle};
 pub use entry::{Entry, EntryWrite};
-pub use event::{Event, Happening};
+pub use event::{Event, EventKind};
 pub use hash::position;
+pub use key_position::{KeyPosition, KeyRange, SortKey};
 pub use mode::{Mode, QUOTA};
 pub use partition::{Health, PartitionSnapshot};
-pub use place::{Place, Point, SortKey};
+pub use partition_load::PartitionLoad;
+pub use persistence::{NotPartitions, SavedPartitions, SavedTable};
 pub use quotas::{Plan, QuotaExceeded, Quotas};
 pub use resource::ResourceSnapshot;
 pub use rules::{HOT, Rules, SUSTAINED_SECONDS};
-pub use saved::{NotPartitions, SavedPartitions, SavedTable};
 pub use split::Refusal;
 pub use stored::CollectionFull;
 pub use tables::Tables;

@@ -1,4 +1,4 @@
-//! How much went by: since the start, and over the last second.
+//! Running totals: since the start, and over the last second.
 
 const SLOT: u64 = 100_000_000;
 /// Ten whole slots make the last second; the eleventh is being filled.

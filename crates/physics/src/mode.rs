@@ -1,4 +1,4 @@
-//! How a table or an index is billed, and the partitions it starts with.
+//! Capacity modes of a table or an index, and the partitions that it starts with.
 
 /// Default quota per table or index, units per second, reads and writes each (docs/partitions.md#how-much-a-table-may-take).
 pub const QUOTA: u64 = 40_000;

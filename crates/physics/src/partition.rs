@@ -1,12 +1,12 @@
 //! One partition, the second gate: a ceiling for writes, and one for reads on each of three replicas.
 
-use crate::asked::{Asked, Tallied};
 use crate::bucket::Bucket;
 use crate::ceilings::{PARTITION_READS, PARTITION_WRITES};
 use crate::demand::Access;
 use crate::heat::{Heat, work};
+use crate::key_position::KeyPosition;
 use crate::meter::{Meter, READS, THROTTLES, WRITES};
-use crate::place::Point;
+use crate::partition_load::{LoadCounter, PartitionLoad};
 use crate::split::Refusal;
 use crate::units::Units;
 
@@ -19,7 +19,7 @@ const CEILING_MILLISECONDS: u64 = 500;
 /// of a second (docs/partitions.md#indexes); how long the queue may get is not published: a guess.
 const QUEUE_MILLISECONDS: u64 = 1_000;
 
-/// Which bucket pays. With [`crate::Rules::legacy_linear`] the first one pays for everything.
+/// The bucket that pays. With [`crate::Rules::legacy_linear`] the first one pays for everything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lane {
     /// Strongly consistent reads, and eventually consistent ones that the followers have no room for.
@@ -46,11 +46,11 @@ pub(crate) struct Partition {
     pub id: u64,
     buckets: [Bucket; 3],
     meter: Meter,
-    asked: Tallied,
+    load: LoadCounter,
     pub heat: Heat,
     pub health: Health,
     /// Where it will be split, while it is splitting.
-    pub point: Point,
+    pub point: KeyPosition,
     /// What is stored in it.
     pub bytes: u64,
 }
@@ -66,10 +66,10 @@ impl Partition {
                 if index { writes.with_queue(QUEUE_MILLISECONDS) } else { writes },
             ],
             meter: Meter::default(),
-            asked: Tallied::default(),
+            load: LoadCounter::default(),
             heat: Heat::new(),
             health: Health::Calm,
-            point: Point::MIN,
+            point: KeyPosition::MIN,
             bytes: 0,
         }
     }
@@ -106,20 +106,20 @@ impl Partition {
     pub(crate) fn pay(&mut self, now: u64, lane: Lane, access: Access, units: Units, linear: bool) {
         self.buckets[lane as usize].pay(load(access, units, linear));
         self.meter.add(now, counted(access), units.billionths());
-        self.asked.take(access, units.billionths());
+        self.load.take(access, units.billionths());
     }
 
-    /// What a request cost beyond its lower bound, open or not.
+    /// Charges the cost of a request beyond its lower bound, even into debt.
     pub(crate) fn pay_late(&mut self, now: u64, access: Access, units: Units, linear: bool) {
         let lane = self.lane(now, access, linear).unwrap_or(home(access, linear));
         self.pay(now, lane, access, units, linear);
     }
 
-    /// Gives back what was paid too much.
+    /// Refunds an overpaid amount.
     pub(crate) fn refund(&mut self, now: u64, access: Access, units: Units, linear: bool) {
         self.buckets[home(access, linear) as usize].refund(load(access, units, linear));
         self.meter.take_back(now, counted(access), units.billionths());
-        self.asked.take_back(access, units.billionths());
+        self.load.take_back(access, units.billionths());
     }
 
     /// Counts requests aimed at this partition and refused by its table's or index's bucket.
@@ -132,7 +132,7 @@ impl Partition {
     #[inline]
     pub(crate) fn refused(&mut self, now: u64, access: Access, units: Units, count: u64) {
         self.throttled(now, count);
-        self.asked.refuse(access, units, count);
+        self.load.refuse(access, units, count);
     }
 
     // For requests at even distances, the first of which comes now.
@@ -167,7 +167,7 @@ impl Partition {
         let last = now.saturating_add(step.saturating_mul(count.saturating_sub(1)));
         let billionths = units.billionths().saturating_mul(count);
         self.meter.add(last, counted(access), billionths);
-        self.asked.take(access, billionths);
+        self.load.take(access, billionths);
     }
 
     /// The lane that takes `count` requests at one moment, if one has room for them all.
@@ -192,7 +192,7 @@ impl Partition {
             self.buckets[lane as usize].pay(load(access, units, linear).times(count));
             let billionths = units.billionths().saturating_mul(count);
             self.meter.add(now, counted(access), billionths);
-            self.asked.take(access, billionths);
+            self.load.take(access, billionths);
             admitted = count;
         }
         let mut left = count - admitted;
@@ -211,7 +211,7 @@ impl Partition {
         admitted
     }
 
-    pub(crate) fn snapshot(&mut self, now: u64, from: Point, last: u64) -> PartitionSnapshot {
+    pub(crate) fn snapshot(&mut self, now: u64, from: KeyPosition, last: u64) -> PartitionSnapshot {
         let mut rate = |what: usize| self.meter.last_second(now, what);
         PartitionSnapshot {
             reads_per_second: rate(READS) as f64 / 1e9,
@@ -228,7 +228,7 @@ impl Partition {
             reads: self.meter.total(READS) as f64 / 1e9,
             writes: self.meter.total(WRITES) as f64 / 1e9,
             throttles: self.meter.total(THROTTLES),
-            asked: self.asked.asked(),
+            load: self.load.load(),
         }
     }
 }
@@ -269,7 +269,7 @@ fn counted(access: Access) -> usize {
     if access.writes() { WRITES } else { READS }
 }
 
-/// One partition at a moment, for display. Rates cover the last second, in steps of 100 ms.
+/// One partition at one time, for display. Rates cover the last second, in steps of 100 ms.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartitionSnapshot {
     /// Unique within its table or index; never used again.
@@ -279,7 +279,7 @@ pub struct PartitionSnapshot {
     /// Last position of its range, inclusive. Two partitions share a position where an item collection is split.
     pub last: u64,
     /// First point of its range: below `first`'s item collection, or inside it.
-    pub from: Point,
+    pub from: KeyPosition,
     /// Read units charged per second.
     pub reads_per_second: f64,
     /// Write units charged per second.
@@ -300,6 +300,6 @@ pub struct PartitionSnapshot {
     pub writes: f64,
     /// Refusals since the start of requests aimed at this partition, for whatever reason.
     pub throttles: u64,
-    /// What was asked of the partition since the start: taken, or refused at its own ceiling.
-    pub asked: Asked,
+    /// The load on the partition since the start: admitted, or refused at its own ceiling.
+    pub load: PartitionLoad,
 }

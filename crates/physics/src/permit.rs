@@ -1,4 +1,4 @@
-//! Whether the account's quotas allow a change. Refused by the control plane, before anything changes.
+//! Checks a change against the account's quotas, as the control plane does before anything changes.
 
 use crate::demand::ResourceId;
 use crate::mode::Mode;

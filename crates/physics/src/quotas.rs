@@ -1,6 +1,6 @@
-//! What an AWS account may provision, and how often it may change its mind (docs/partitions.md#how-much-a-table-may-take).
+//! The quotas of an AWS account: capacity, and how often it may change (docs/partitions.md#how-much-a-table-may-take).
 //!
-//! Not here: whether all tables together keep to them (`permit`).
+//! Not here: whether all tables together stay within them (`permit`).
 
 use crate::demand::ResourceId;
 use crate::mode::{Mode, QUOTA};

@@ -1,4 +1,4 @@
-//! A small generator of its own, so that one seed gives one run, on every machine and for ever.
+//! A small random number generator, so that one seed gives the same run on every machine and in every version.
 
 /// splitmix64: one word of state, no dependency, and good enough to jitter delays and to pick samples.
 #[derive(Clone, Debug)]

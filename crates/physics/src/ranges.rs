@@ -1,16 +1,16 @@
-//! How a table's line is cut into partitions: who holds a place, and cutting it further.
+//! The key ranges of a table's partitions: finding the partition of a position, and splitting.
 
 use std::ops::Range;
 
+use crate::key_position::{KeyPosition, KeyRange, SortKey};
 use crate::mode::PARTITIONS_MAX;
 use crate::partition::Partition;
-use crate::place::{Place, Point, SortKey};
 
 /// The partitions of a table or index in order of their ranges. Only ever split, never merged (docs/partitions.md#split-for-heat).
 #[derive(Clone, Debug)]
 pub(crate) struct Ranges {
-    /// Where each begins; the first at [`Point::MIN`]. Apart from the partitions, so that a search touches little memory.
-    froms: Vec<Point>,
+    /// Where each begins; the first at [`KeyPosition::MIN`]. Apart from the partitions, so that a search touches little memory.
+    froms: Vec<KeyPosition>,
     guide: Guide,
     pub all: Vec<Partition>,
     next_id: u64,
@@ -22,9 +22,9 @@ impl Ranges {
     pub(crate) fn even(now: u64, count: u64, index: bool) -> Self {
         let count = count.max(1);
         let from = |nth: u64| {
-            Point::first(u64::try_from((u128::from(nth) << 64) / u128::from(count)).unwrap_or(u64::MAX))
+            KeyPosition::first(u64::try_from((u128::from(nth) << 64) / u128::from(count)).unwrap_or(u64::MAX))
         };
-        let froms: Vec<Point> = (0..count).map(from).collect();
+        let froms: Vec<KeyPosition> = (0..count).map(from).collect();
         Ranges {
             guide: Guide::new(&froms),
             froms,
@@ -35,14 +35,14 @@ impl Ranges {
     }
 
     /// As they were kept: ids and where they begin. `None` if that is no partition of the line.
-    pub(crate) fn kept(now: u64, kept: &[(u64, Point)], next_id: u64, index: bool) -> Option<Self> {
+    pub(crate) fn kept(now: u64, kept: &[(u64, KeyPosition)], next_id: u64, index: bool) -> Option<Self> {
         let rising = kept.windows(2).all(|two| two[0].1 < two[1].1);
-        let first = kept.first().is_some_and(|(_, from)| *from == Point::MIN);
+        let first = kept.first().is_some_and(|(_, from)| *from == KeyPosition::MIN);
         let known = kept.iter().all(|(id, _)| *id < next_id);
         if !(rising && first && known && kept.len() <= PARTITIONS_MAX) {
             return None;
         }
-        let froms: Vec<Point> = kept.iter().map(|(_, from)| *from).collect();
+        let froms: Vec<KeyPosition> = kept.iter().map(|(_, from)| *from).collect();
         Some(Ranges {
             guide: Guide::new(&froms),
             froms,
@@ -58,7 +58,7 @@ impl Ranges {
 
     /// Which partition holds a point.
     #[inline]
-    pub(crate) fn find(&self, point: &Point) -> usize {
+    pub(crate) fn find(&self, point: &KeyPosition) -> usize {
         let (low, high) = self.guide.within(point.position);
         match self.froms.get(low + 1..=high) {
             Some(rest) if !rest.is_empty() => low + rest.partition_point(|from| from <= point),
@@ -66,23 +66,23 @@ impl Ranges {
         }
     }
 
-    pub(crate) fn touched(&self, place: &Place) -> Range<usize> {
+    pub(crate) fn touched(&self, place: &KeyRange) -> Range<usize> {
         match place {
-            Place::At(point) => {
+            KeyRange::At(point) => {
                 let at = self.find(point);
                 at..at + 1
             }
-            Place::Stretch { position, from, to } => {
-                let first = self.find(&Point::new(*position, *from));
-                first..self.find(&Point::new(*position, (*to).max(*from))) + 1
+            KeyRange::Stretch { position, from, to } => {
+                let first = self.find(&KeyPosition::new(*position, *from));
+                first..self.find(&KeyPosition::new(*position, (*to).max(*from))) + 1
             }
-            Place::Even => 0..self.all.len(),
-            Place::Unknown => 0..0,
+            KeyRange::All => 0..self.all.len(),
+            KeyRange::Unknown => 0..0,
         }
     }
 
     /// Where a partition begins, and the last position it holds.
-    pub(crate) fn bounds(&self, at: usize) -> (Point, u64) {
+    pub(crate) fn bounds(&self, at: usize) -> (KeyPosition, u64) {
         let last = match self.froms.get(at + 1) {
             None => u64::MAX,
             Some(next) if next.sort > SortKey::MIN => next.position,
@@ -92,7 +92,7 @@ impl Ranges {
     }
 
     /// Whether a split there would leave something on both sides.
-    pub(crate) fn splits(&self, at: usize, point: Point) -> bool {
+    pub(crate) fn splits(&self, at: usize, point: KeyPosition) -> bool {
         point > self.froms[at] && self.froms.get(at + 1).is_none_or(|next| point < *next)
     }
 
@@ -101,7 +101,7 @@ impl Ranges {
     }
 
     /// Splits a partition in two; the new ids.
-    pub(crate) fn split(&mut self, now: u64, at: usize, point: Point) -> [u64; 2] {
+    pub(crate) fn split(&mut self, now: u64, at: usize, point: KeyPosition) -> [u64; 2] {
         let ids = [self.next_id, self.next_id + 1];
         self.next_id += 2;
         let other = self.all[at].split_off(now, ids, self.index);
@@ -112,13 +112,13 @@ impl Ranges {
     }
 
     /// The middle of a partition's range: between item collections while it holds more than one position.
-    pub(crate) fn middle(&self, at: usize) -> Option<Point> {
+    pub(crate) fn middle(&self, at: usize) -> Option<KeyPosition> {
         let (from, last) = self.bounds(at);
         let point = if from.position < last {
-            Point::first(from.position + (last - from.position).div_ceil(2))
+            KeyPosition::first(from.position + (last - from.position).div_ceil(2))
         } else {
             let next = self.froms.get(at + 1).filter(|next| next.position == from.position);
-            Point::new(from.position, from.sort.middle(next.map_or(SortKey::MAX, |next| next.sort)))
+            KeyPosition::new(from.position, from.sort.middle(next.map_or(SortKey::MAX, |next| next.sort)))
         };
         self.splits(at, point).then_some(point)
     }
@@ -142,7 +142,7 @@ impl Ranges {
         let width = u128::from(last - from.position) + 1;
         for part in (1..parts).rev() {
             let offset = u64::try_from(width * u128::from(part) / u128::from(parts)).unwrap_or(u64::MAX);
-            let point = Point::first(from.position.saturating_add(offset));
+            let point = KeyPosition::first(from.position.saturating_add(offset));
             if self.splits(at, point) && !self.full() {
                 self.split(now, at, point);
             }
@@ -164,14 +164,14 @@ const GUIDE_BITS: u32 = 12;
 
 impl Guide {
     /// Some eight parts for each partition.
-    fn new(froms: &[Point]) -> Guide {
+    fn new(froms: &[KeyPosition]) -> Guide {
         let bits = (froms.len().max(2).ilog2() + 3).min(GUIDE_BITS);
         let shift = 64 - bits;
         let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let mut starts = Vec::with_capacity((1 << bits) + 1);
         let mut at = 0;
         for part in 0..1u64 << bits {
-            let start = Point::first(part << shift);
+            let start = KeyPosition::first(part << shift);
             while froms.get(at + 1).is_some_and(|next| *next <= start) {
                 at += 1;
             }
@@ -201,7 +201,7 @@ mod tests {
         for turn in 0..400 {
             // Between keys, and inside one that is cut again and again.
             let position = if turn % 2 == 0 { random.between(0, u64::MAX) } else { 7 << 60 };
-            let point = Point::new(position, SortKey::ordinal(random.between(0, u64::MAX)));
+            let point = KeyPosition::new(position, SortKey::ordinal(random.between(0, u64::MAX)));
             let at = ranges.find(&point);
             if ranges.splits(at, point) {
                 ranges.split(0, at, point);
@@ -209,16 +209,19 @@ mod tests {
             for _ in 0..20 {
                 let near =
                     ranges.froms[usize::try_from(random.between(0, ranges.froms.len() as u64 - 1)).unwrap()];
-                let far = Point::first(random.between(0, u64::MAX));
-                for point in
-                    [near, far, Point::first(near.position), Point::first(near.position.wrapping_sub(1))]
-                {
+                let far = KeyPosition::first(random.between(0, u64::MAX));
+                for point in [
+                    near,
+                    far,
+                    KeyPosition::first(near.position),
+                    KeyPosition::first(near.position.wrapping_sub(1)),
+                ] {
                     let plain = ranges.froms.partition_point(|from| *from <= point) - 1;
                     assert_eq!(ranges.find(&point), plain);
                 }
             }
         }
         assert!(ranges.all.len() > 300);
-        assert_eq!(ranges.find(&Point::new(u64::MAX, SortKey::MAX)), ranges.all.len() - 1);
+        assert_eq!(ranges.find(&KeyPosition::new(u64::MAX, SortKey::MAX)), ranges.all.len() - 1);
     }
 }

@@ -9,9 +9,9 @@ use crate::demand::{Access, Cause, Demand, ResourceId};
 use crate::event::Events;
 use crate::hash::position;
 use crate::heat::{WINDOW, work};
+use crate::key_position::{KeyPosition, KeyRange};
 use crate::mode::Mode;
 use crate::partition::{Health, Lane, PartitionSnapshot, Run};
-use crate::place::{Place, Point};
 use crate::quotas::Changes;
 use crate::random::Random;
 use crate::ranges::Ranges;
@@ -77,13 +77,18 @@ impl Resource {
     #[inline]
     pub(crate) fn pass(&mut self, now: u64, rules: &Rules, events: &mut Events) {
         if now >= self.next {
-            self.live(now, rules, events);
+            self.advance(now, rules, events);
         }
     }
 
     /// Whether a request at one point may pass now.
     #[inline]
-    pub(crate) fn gate(&mut self, now: u64, access: Access, point: &Point) -> (usize, Result<Passed, Cause>) {
+    pub(crate) fn gate(
+        &mut self,
+        now: u64,
+        access: Access,
+        point: &KeyPosition,
+    ) -> (usize, Result<Passed, Cause>) {
         let at = self.ranges.find(point);
         let Some(lane) = self.ranges.all[at].lane(now, access, self.linear) else {
             return (at, Err(Cause::KeyRange));
@@ -96,7 +101,14 @@ impl Resource {
     }
 
     #[inline]
-    pub(crate) fn take(&mut self, now: u64, passed: Passed, access: Access, point: Point, units: Units) {
+    pub(crate) fn take(
+        &mut self,
+        now: u64,
+        passed: Passed,
+        access: Access,
+        point: KeyPosition,
+        units: Units,
+    ) {
         let work = work(access, units, self.linear);
         self.capacity.pay(access, units);
         let partition = &mut self.ranges.all[passed.at];
@@ -111,7 +123,7 @@ impl Resource {
         now: u64,
         at: usize,
         access: Access,
-        point: Point,
+        point: KeyPosition,
         units: Units,
         (cause, count): (Cause, u64),
     ) {
@@ -147,7 +159,7 @@ impl Resource {
             let work = work(access, share, self.linear);
             partition.pay_late(now, access, share, self.linear);
             partition.heat.add(work);
-            if let Place::At(point) = place {
+            if let KeyRange::At(point) = place {
                 partition.heat.see(point, access.writes(), work, 1, &mut self.random);
             }
         }
@@ -167,7 +179,7 @@ impl Resource {
 
     pub(crate) fn throttled(&mut self, now: u64, demand: &Demand) {
         let Demand { access, place, units, .. } = *demand;
-        if let Place::At(point) = place {
+        if let KeyRange::At(point) = place {
             let at = self.ranges.find(&point);
             let open = self.ranges.all[at].lane(now, access, self.linear).is_some();
             let cause = if open { self.capacity.cause(access) } else { Cause::KeyRange };
@@ -187,7 +199,7 @@ impl Resource {
     // For requests at even distances, the first of which comes now.
 
     /// How many in a row fare as the first of them does, and how that is.
-    pub(crate) fn run(&mut self, run: &Run, point: &Point) -> (usize, Result<Passed, Cause>, u64) {
+    pub(crate) fn run(&mut self, run: &Run, point: &KeyPosition) -> (usize, Result<Passed, Cause>, u64) {
         let Run { now, step, access, units, .. } = *run;
         let at = self.ranges.find(point);
         let (lane, count) = self.ranges.all[at].run(now, access, step, units, self.linear);
@@ -201,7 +213,7 @@ impl Resource {
         }
     }
 
-    pub(crate) fn take_each(&mut self, passed: Passed, run: Run, point: Point) {
+    pub(crate) fn take_each(&mut self, passed: Passed, run: Run, point: KeyPosition) {
         let Run { step, count, access, units, .. } = run;
         let work = work(access, units, self.linear);
         self.capacity.pay_each(access, step, count, units);
@@ -212,7 +224,8 @@ impl Resource {
     }
 
     pub(crate) fn snapshot(&mut self, now: u64) -> ResourceSnapshot {
-        let bounds: Vec<(Point, u64)> = (0..self.ranges.all.len()).map(|at| self.ranges.bounds(at)).collect();
+        let bounds: Vec<(KeyPosition, u64)> =
+            (0..self.ranges.all.len()).map(|at| self.ranges.bounds(at)).collect();
         let partitions = self.ranges.all.iter_mut().zip(bounds);
         let [reads, writes] = self.capacity.served();
         let [warm_reads, warm_writes] = self.capacity.warm();

@@ -1,4 +1,4 @@
-//! What can be chosen about the model. Everything else is as measured or documented, and has no switch.
+//! The settings of the model. Everything else is as measured or documented, and has no setting.
 
 use crate::quotas::Quotas;
 

@@ -1,7 +1,7 @@
-//! Where a hot partition is split, and when not (docs/partitions.md#split-for-heat). A plain function of the traffic seen.
+//! Chooses where a hot partition is split, or why not (docs/partitions.md#split-for-heat). A plain function of the sampled traffic.
 
 use crate::heat::Sample;
-use crate::place::{Point, SortKey};
+use crate::key_position::{KeyPosition, SortKey};
 
 /// Fewer samples than these say nothing.
 const ENOUGH: usize = 32;
@@ -48,17 +48,17 @@ pub(crate) enum Inside {
 /// A boundary between two neighbouring samples, and the heavier side's share.
 #[derive(Clone, Copy)]
 struct Cut {
-    point: Point,
+    point: KeyPosition,
     heavier: usize,
 }
 
 /// The split point for the traffic in `samples` (oldest first); `None` if they are too few to tell.
-pub(crate) fn choose(samples: &[Sample], inside: Inside) -> Option<Result<Point, Refusal>> {
+pub(crate) fn choose(samples: &[Sample], inside: Inside) -> Option<Result<KeyPosition, Refusal>> {
     let count = samples.len();
     if count < ENOUGH {
         return None;
     }
-    let mut sorted: Vec<Point> = samples.iter().map(|sample| sample.point).collect();
+    let mut sorted: Vec<KeyPosition> = samples.iter().map(|sample| sample.point).collect();
     sorted.sort_unstable();
     let (mut between, mut within): (Option<Cut>, Option<Cut>) = (None, None);
     for (nth, two) in sorted.windows(2).enumerate() {
@@ -66,7 +66,7 @@ pub(crate) fn choose(samples: &[Sample], inside: Inside) -> Option<Result<Point,
         let (best, point) = match (two[0].position == two[1].position, two[0] == two[1]) {
             (_, true) => continue,
             (true, false) => (&mut within, two[1]),
-            (false, false) => (&mut between, Point::first(middle(two[0].position, two[1].position))),
+            (false, false) => (&mut between, KeyPosition::first(middle(two[0].position, two[1].position))),
         };
         if best.is_none_or(|best| heavier < best.heavier) {
             *best = Some(Cut { point, heavier });
@@ -96,14 +96,14 @@ fn middle(left: u64, right: u64) -> u64 {
 }
 
 /// The item collection with the most samples.
-fn heaviest(sorted: &[Point]) -> u64 {
+fn heaviest(sorted: &[KeyPosition]) -> u64 {
     let runs = sorted.chunk_by(|a, b| a.position == b.position);
     runs.max_by_key(|run| run.len()).and_then(|run| run.first()).map_or(0, |point| point.position)
 }
 
 /// Whether one item has nearly all samples. A table without sort key has one item per collection.
-fn single(sorted: &[Point]) -> bool {
-    let most = sorted.chunk_by(|a, b| a == b).map(<[Point]>::len).max().unwrap_or(0);
+fn single(sorted: &[KeyPosition]) -> bool {
+    let most = sorted.chunk_by(|a, b| a == b).map(<[KeyPosition]>::len).max().unwrap_or(0);
     most * 100 > sorted.len() * USELESS
 }
 
@@ -127,7 +127,7 @@ fn monotonic(samples: &[Sample], position: u64) -> bool {
 mod tests {
     use super::*;
 
-    fn writes(points: impl Iterator<Item = Point>) -> Vec<Sample> {
+    fn writes(points: impl Iterator<Item = KeyPosition>) -> Vec<Sample> {
         points.map(|point| Sample { point, writes: true }).collect()
     }
 
@@ -137,21 +137,22 @@ mod tests {
 
     #[test]
     fn between_two_keys() {
-        let two = writes((0..100).map(|nth| Point::first(10 + 90 * (nth % 2))));
-        assert_eq!(choose(&two, Inside::Never(Refusal::LocalIndex)), Some(Ok(Point::first(55))));
+        let two = writes((0..100).map(|nth| KeyPosition::first(10 + 90 * (nth % 2))));
+        assert_eq!(choose(&two, Inside::Never(Refusal::LocalIndex)), Some(Ok(KeyPosition::first(55))));
         assert_eq!(choose(&two[..10], Inside::Allowed), None);
     }
 
     #[test]
     fn at_the_middle_of_the_traffic_not_of_the_range() {
-        let skewed = writes((0..200).map(|nth| Point::first(1_000 + nth)).chain([Point::first(u64::MAX)]));
+        let skewed =
+            writes((0..200).map(|nth| KeyPosition::first(1_000 + nth)).chain([KeyPosition::first(u64::MAX)]));
         let point = choose(&skewed, Inside::Allowed).unwrap().unwrap();
         assert!((1_095..1_105).contains(&point.position), "{point:?}");
     }
 
     #[test]
     fn inside_a_collection_along_the_sort_key() {
-        let random = writes((0..200).map(|nth| Point::new(7, SortKey::ordinal(shuffled(nth)))));
+        let random = writes((0..200).map(|nth| KeyPosition::new(7, SortKey::ordinal(shuffled(nth)))));
         let point = choose(&random, Inside::Allowed).unwrap().unwrap();
         let left = random.iter().filter(|sample| sample.point < point).count();
         assert_eq!((point.position, left), (7, 100));
@@ -161,10 +162,10 @@ mod tests {
 
     #[test]
     fn not_where_it_would_gain_nothing() {
-        let one = writes((0..100).map(|_| Point::first(7)));
+        let one = writes((0..100).map(|_| KeyPosition::first(7)));
         assert_eq!(choose(&one, Inside::Allowed), Some(Err(Refusal::SingleItem)));
         assert_eq!(choose(&one, Inside::Never(Refusal::LocalIndex)), Some(Err(Refusal::SingleItem)));
-        let rising = writes((0..100).map(|nth| Point::new(7, SortKey::ordinal(nth))));
+        let rising = writes((0..100).map(|nth| KeyPosition::new(7, SortKey::ordinal(nth))));
         assert_eq!(choose(&rising, Inside::Allowed), Some(Err(Refusal::MonotonicSortKey)));
         let falling: Vec<Sample> = rising.into_iter().rev().collect();
         assert_eq!(choose(&falling, Inside::Allowed), Some(Err(Refusal::MonotonicSortKey)));
@@ -174,10 +175,10 @@ mod tests {
     fn a_hot_item_is_isolated_step_by_step() {
         // Nine in ten go to one key, the rest to keys before and behind it.
         let mixed = |nth: u64| if nth.is_multiple_of(10) { shuffled(nth) } else { 1 << 63 };
-        let mut traffic = writes((0..256).map(|nth| Point::first(mixed(nth))));
+        let mut traffic = writes((0..256).map(|nth| KeyPosition::first(mixed(nth))));
         let mut cuts = 0;
         while let Some(Ok(point)) = choose(&traffic, Inside::Allowed) {
-            let hot = Point::first(1 << 63);
+            let hot = KeyPosition::first(1 << 63);
             traffic.retain(|sample| (sample.point < point) == (hot < point));
             cuts += 1;
         }

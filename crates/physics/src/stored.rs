@@ -1,9 +1,9 @@
-//! What is stored where: partitions that outgrow 10 GB split (docs/partitions.md#split-for-heat), and item collections under a local index
-//! that outgrow it are refused (docs/partitions.md#indexes).
+//! Stored bytes: partitions that outgrow 10 GB split (docs/partitions.md#split-for-heat), and item collections under a local index that outgrow it
+//! are refused (docs/partitions.md#indexes).
 
 use crate::ceilings::PARTITION_BYTES;
 use crate::demand::ResourceId;
-use crate::place::Point;
+use crate::key_position::KeyPosition;
 use crate::tables::Tables;
 
 /// An item collection of a table with local indexes would hold more than 10 GB: `ItemCollectionSizeLimitExceededException`.
@@ -24,7 +24,7 @@ impl Tables {
     /// # Errors
     /// [`CollectionFull`] if the table has local indexes and this would take the item collection over 10 GB; then nothing
     /// was changed. The collection's size is counted from what this call was told since the model was made.
-    pub fn store(&mut self, on: ResourceId, point: Point, bytes: i64) -> Result<(), CollectionFull> {
+    pub fn store(&mut self, on: ResourceId, point: KeyPosition, bytes: i64) -> Result<(), CollectionFull> {
         let Some(resource) = self.get(on) else { return Ok(()) };
         if resource.local_indexes && bytes > 0 {
             let held = resource.collections.get(&point.position).copied().unwrap_or_default();
@@ -37,7 +37,7 @@ impl Tables {
     }
 
     /// The same for what is stored already, or no longer: it is never refused.
-    pub fn stored(&mut self, on: ResourceId, point: Point, bytes: i64) {
+    pub fn stored(&mut self, on: ResourceId, point: KeyPosition, bytes: i64) {
         let Some(resource) = self.get(on) else { return };
         if resource.local_indexes {
             let collection = resource.collections.entry(point.position).or_default();

@@ -1,4 +1,4 @@
-//! Every table and index with its buckets, and the gate before them.
+//! All tables and indexes, with their token buckets and admission.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use crate::demand::{Demand, ResourceId, Throttle};
 use crate::event::{Event, Events};
 use crate::hit_counts::HitCounts;
+use crate::key_position::KeyRange;
 use crate::mode::Mode;
-use crate::place::Place;
 use crate::resource::{Resource, ResourceSnapshot};
 use crate::rules::Rules;
 use crate::units::Units;
@@ -139,7 +139,7 @@ impl Tables {
     #[inline]
     pub fn offer(&mut self, now: u64, demands: &[Demand]) -> Result<(), Throttle> {
         if let [demand] = demands
-            && let Place::At(point) = demand.place
+            && let KeyRange::At(point) = demand.place
         {
             let (Some(resource), rules, events) = self.parts(demand.on) else { return Ok(()) };
             resource.pass(now, rules, events);

@@ -1,4 +1,4 @@
-//! Capacity units, counted in billionths so that integers do.
+//! Capacity units, counted in billionths so that integers are exact.
 
 use std::ops::{Add, AddAssign};
 

@@ -4,7 +4,7 @@
 
 mod support;
 
-use heatsink_physics::{Demand, Mode, Place, Point, Rules, SortKey, Tables, position};
+use heatsink_physics::{Demand, KeyPosition, KeyRange, Mode, Rules, SortKey, Tables, position};
 use support::{SECOND, eventual, mean, on_demand, shuffled, splits, steady, strong, write};
 
 /// About as many as AWS's rates imply.
@@ -50,15 +50,15 @@ fn shuffled_file() -> Vec<u64> {
     octets
 }
 
-fn octet(nth: u64, octet: u64) -> Place {
-    Place::At(Point::new(position(octet.to_string().as_bytes()), SortKey::ordinal(nth)))
+fn octet(nth: u64, octet: u64) -> KeyRange {
+    KeyRange::At(KeyPosition::new(position(octet.to_string().as_bytes()), SortKey::ordinal(nth)))
 }
 
 #[test]
 fn b1_one_partition_key_takes_a_flat_thousand_writes() {
     let (mut tables, id) = on_demand(0);
-    let items =
-        (0..ITEMS).map(|nth| write(id, Place::At(Point::new(position(b"ip"), SortKey::ordinal(nth)))));
+    let items = (0..ITEMS)
+        .map(|nth| write(id, KeyRange::At(KeyPosition::new(position(b"ip"), SortKey::ordinal(nth)))));
     let admitted = loader(&mut tables, items, 3_600);
     assert!((353..=367).contains(&admitted.len()), "{} seconds", admitted.len());
     assert!(admitted[1..admitted.len() - 1].iter().all(|rate| (980..=1_020).contains(rate)), "{admitted:?}");
@@ -96,7 +96,7 @@ fn b4_provisioned_with_10_000_units_takes_less_than_a_minute() {
 
 #[test]
 fn b5_one_partition_answers_9_000_eventually_consistent_queries_or_3_000_strong_ones() {
-    let place = Place::key(position(b"ip"));
+    let place = KeyRange::key(position(b"ip"));
     for (rate, per_query, query) in
         [(9_000, 0.5, eventual as fn(_, _) -> _), (3_000, 1.0, strong as fn(_, _) -> _)]
     {

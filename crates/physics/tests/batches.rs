@@ -3,7 +3,8 @@
 mod support;
 
 use heatsink_physics::{
-    Access, Batch, Demand, Mode, Place, Point, ResourceId, Rules, SortKey, Tables, Tally, Units, position,
+    Access, Batch, Demand, KeyPosition, KeyRange, Mode, ResourceId, Rules, SortKey, Tables, Tally, Units,
+    position,
 };
 use proptest::prelude::*;
 use support::SECOND;
@@ -54,11 +55,11 @@ proptest! {
         let mut now = 0;
         for (rest, step, count, access, key, halves, entry) in batches {
             let access = [Access::Strong, Access::Eventual, Access::Write][usize::from(access)];
-            let place = Place::At(Point::new(key << 62, SortKey::ordinal(u64::from(access.writes()))));
+            let place = KeyRange::At(KeyPosition::new(key << 62, SortKey::ordinal(u64::from(access.writes()))));
             let first = Demand { on: own, access, place, units: Units::HALF.times(halves) };
             let mut demands = vec![first];
             if access.writes() && entry > 0 {
-                demands.push(Demand { on: index, place: Place::key(7), units: Units::whole(entry.into()), ..first });
+                demands.push(Demand { on: index, place: KeyRange::key(7), units: Units::whole(entry.into()), ..first });
             }
             let batch = Batch { first: now, step, count };
             prop_assert_eq!(one_by_one(&mut one, batch, &demands), many.offer_batch(batch, &demands));
@@ -85,23 +86,23 @@ proptest! {
         let mut now = 0;
         for (rest, count, access, halves, shares, draw) in moments {
             let access = [Access::Strong, Access::Eventual, Access::Write][usize::from(access)];
-            let each = Demand { on: own, access, place: Place::key(0), units: Units::HALF.times(halves) };
-            let entry = Demand { on: index, access: Access::Write, place: Place::key(7), units: Units::ONE };
+            let each = Demand { on: own, access, place: KeyRange::key(0), units: Units::HALF.times(halves) };
+            let entry = Demand { on: index, access: Access::Write, place: KeyRange::key(7), units: Units::ONE };
             // None, the index, or (one by one) the table itself and what is not a point.
             let shared = match shares {
                 0 | 1 => vec![],
                 2 => vec![entry],
                 _ if draw % 2 == 0 => vec![Demand { on: own, ..entry }],
-                _ => vec![Demand { place: Place::Even, ..entry }],
+                _ => vec![Demand { place: KeyRange::All, ..entry }],
             };
-            let points: Vec<Point> = (0..count as u64)
+            let points: Vec<KeyPosition> = (0..count as u64)
                 .map(|nth| {
                     let key = position(&(nth.wrapping_mul(draw | 1) % keys).to_le_bytes());
-                    Point::new(key, SortKey::ordinal(nth ^ draw))
+                    KeyPosition::new(key, SortKey::ordinal(nth ^ draw))
                 })
                 .collect();
-            let demands = |point: &Point| -> Vec<Demand> {
-                shared.iter().copied().chain([Demand { place: Place::At(*point), ..each }]).collect()
+            let demands = |point: &KeyPosition| -> Vec<Demand> {
+                shared.iter().copied().chain([Demand { place: KeyRange::At(*point), ..each }]).collect()
             };
             let admitted = points.iter().filter(|point| one.offer(now, &demands(point)).is_ok()).count() as u64;
             let (mut fresh, mut found) = (many.clone(), 0);
@@ -125,7 +126,7 @@ proptest! {
         let (mut one, [own, _]) = model(Mode::ON_DEMAND, rules.clone());
         let (mut many, _) = model(Mode::ON_DEMAND, rules);
         for turn in 0..150 {
-            let demand = support::write(own, Place::key(1 + turn % keys));
+            let demand = support::write(own, KeyRange::key(1 + turn % keys));
             for batch in Batch::spread(turn * SECOND, SECOND, rate) {
                 prop_assert_eq!(one_by_one(&mut one, batch, &[demand]), many.offer_batch(batch, &[demand]));
             }
@@ -145,10 +146,10 @@ proptest! {
         let (mut many, _) = model(Mode::ON_DEMAND, rules);
         for turn in 0..600 {
             let now = turn * SECOND / 4;
-            let point = |nth: u64| Point::new(1 + nth % keys, SortKey::ordinal(nth.wrapping_mul(seed)));
-            let points: Vec<Point> = (0..rate / 4).map(point).collect();
-            let each = support::write(own, Place::key(0));
-            let by_one = points.iter().filter(|point| one.offer(now, &[Demand { place: Place::At(**point), ..each }]).is_ok());
+            let point = |nth: u64| KeyPosition::new(1 + nth % keys, SortKey::ordinal(nth.wrapping_mul(seed)));
+            let points: Vec<KeyPosition> = (0..rate / 4).map(point).collect();
+            let each = support::write(own, KeyRange::key(0));
+            let by_one = points.iter().filter(|point| one.offer(now, &[Demand { place: KeyRange::At(**point), ..each }]).is_ok());
             prop_assert_eq!(by_one.count() as u64, many.offer_each(now, &[], &each, &points));
         }
         let events = one.take_events();

@@ -2,12 +2,12 @@
 
 mod support;
 
-use heatsink_physics::{Access, Cause, Demand, Mode, Place, Tables, Units, position};
+use heatsink_physics::{Access, Cause, Demand, KeyRange, Mode, Tables, Units, position};
 use proptest::prelude::*;
 use support::SECOND;
 
 /// On the only table of [`table`].
-fn demand(access: Access, place: Place, units: Units) -> Demand {
+fn demand(access: Access, place: KeyRange, units: Units) -> Demand {
     Demand { on: support::first_id(), access, place, units }
 }
 
@@ -17,8 +17,8 @@ fn table(mode: Mode) -> Tables {
     tables
 }
 
-const fn at(position: u64) -> Place {
-    Place::key(position)
+const fn at(position: u64) -> KeyRange {
+    KeyRange::key(position)
 }
 
 /// Sends `rate` requests per second of `units` each for `seconds`; how many were admitted.
@@ -84,7 +84,7 @@ fn reads_and_writes_do_not_touch_each_other() {
 
 #[test]
 fn an_on_demand_table_has_what_it_grew_to_its_quota_or_its_maximum() {
-    let many = demand(Access::Write, Place::Unknown, Units::whole(100));
+    let many = demand(Access::Write, KeyRange::Unknown, Units::whole(100));
     let mut new = table(Mode::ON_DEMAND);
     let admitted = offer(&mut new, 0, 10, 1_000, &many);
     assert!((440..=441).contains(&admitted), "{admitted}");
@@ -101,7 +101,7 @@ fn an_on_demand_table_has_what_it_grew_to_its_quota_or_its_maximum() {
     let mut limited = table(Mode::OnDemand { max_read: None, max_write: Some(100) });
     assert_eq!(offer(&mut limited, 0, 1, 1, &many), 1);
     assert_eq!(limited.admit(0, &[many]).unwrap_err()[0].reason(), "TableWriteMaxOnDemandThroughputExceeded");
-    let read = demand(Access::Strong, Place::Unknown, Units::whole(40_000));
+    let read = demand(Access::Strong, KeyRange::Unknown, Units::whole(40_000));
     assert_eq!(limited.admit(0, &[read]), Ok(()));
     let refused = limited.admit(0, &[read]).unwrap_err();
     assert_eq!(
@@ -118,7 +118,7 @@ fn live_rates_per_partition() {
     for millisecond in 0..5_000 {
         let _ = tables.admit(millisecond * 1_000_000, &vec![demand(Access::Write, place, Units::ONE); 5]);
         let _ =
-            tables.admit(millisecond * 1_000_000, &[demand(Access::Strong, Place::Even, Units::whole(2))]);
+            tables.admit(millisecond * 1_000_000, &[demand(Access::Strong, KeyRange::All, Units::whole(2))]);
     }
     let shown = tables.snapshot(5 * SECOND, "t").unwrap().remove(0);
     assert_eq!(shown.partitions.iter().map(|partition| partition.id).collect::<Vec<_>>(), [0, 1, 2, 3]);

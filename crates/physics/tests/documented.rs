@@ -5,8 +5,8 @@ mod support;
 
 use heatsink_dynamo::capacity::{Consistency, read_units, write_units};
 use heatsink_physics::{
-    CollectionFull, Happening, Mode, PARTITION_BYTES, Place, Point, Quotas, ResourceId, Rules, SortKey,
-    Tables, Units,
+    CollectionFull, EventKind, KeyPosition, KeyRange, Mode, PARTITION_BYTES, Quotas, ResourceId, Rules,
+    SortKey, Tables, Units,
 };
 use support::{MINUTE, SECOND, eventual, load, mean, on_demand, shuffled, steady, strong, write};
 
@@ -15,7 +15,7 @@ fn s1_2_reads_and_writes_shared_one_budget_until_2020() {
     let (mut today, id) = on_demand(0);
     let mut legacy = Tables::new(Rules { legacy_linear: true, ..Rules::default() });
     assert_eq!(legacy.create(0, "table".into(), Mode::ON_DEMAND), id);
-    let place = Place::key(7);
+    let place = KeyRange::key(7);
     let both = |tables: &mut Tables| {
         // 1,000 writes and 3,000 strong reads a second, one after the other in every millisecond.
         let (mut writes, mut reads) = (0, 0);
@@ -35,7 +35,7 @@ fn s1_2_reads_and_writes_shared_one_budget_until_2020() {
 #[test]
 fn s1_4_followers_answer_eventually_consistent_reads_beside_strong_ones() {
     let (mut tables, id) = on_demand(0);
-    let place = Place::key(7);
+    let place = KeyRange::key(7);
     let mut admitted = [0; 2];
     for nth in 0..40 * 10_000 {
         let now = nth * SECOND / 10_000;
@@ -71,7 +71,7 @@ fn s2_3_and_s2_4_raising_doubles_and_lowering_keeps() {
 /// Seconds of uniform traffic at exactly `rate` writes/s; the share throttled.
 fn uniform(tables: &mut Tables, id: ResourceId, from: u64, rate: u64) -> f64 {
     let seconds = 30;
-    let key = |nth: u64| Place::key(shuffled(from ^ nth));
+    let key = |nth: u64| KeyRange::key(shuffled(from ^ nth));
     let admitted: u64 = load(tables, from, seconds, rate, |nth| write(id, key(nth))).into_iter().sum();
     1.0 - admitted as f64 / (seconds * rate) as f64
 }
@@ -93,7 +93,7 @@ fn s7_3_a_table_at_its_warm_rate_over_uniform_keys_is_not_throttled() {
         switched.warm_up(0, id, 0, rate);
         let mut grown = Tables::new(rules());
         grown.create(0, "table".into(), Mode::ON_DEMAND);
-        let half = heatsink_physics::Demand { units: Units::whole(rate / 2), ..write(id, Place::Even) };
+        let half = heatsink_physics::Demand { units: Units::whole(rate / 2), ..write(id, KeyRange::All) };
         for second in 0..40 * 60 {
             let _ = grown.offer(second * SECOND, &[half]);
         }
@@ -117,7 +117,7 @@ fn a_table_that_was_split_for_heat_still_carries_what_it_is_raised_to() {
     let id = tables.create(0, "table".into(), Mode::Provisioned { read: 1, write: 4_000 });
     // One key with random sort keys is split again and again: many partitions, three of them as wide as before.
     load(&mut tables, 0, 1_500, 3_500, |nth| {
-        write(id, Place::At(Point::new(7, SortKey::ordinal(shuffled(nth)))))
+        write(id, KeyRange::At(KeyPosition::new(7, SortKey::ordinal(shuffled(nth)))))
     });
     let now = 1_500 * SECOND;
     assert!(tables.snapshot(now, "table").unwrap()[0].partitions.len() > 5);
@@ -133,11 +133,11 @@ fn s6_2_no_split_inside_a_collection_with_a_local_index() {
         let id = tables.create(0, "table".into(), Mode::ON_DEMAND);
         tables.set_local_indexes(id, local);
         let admitted = load(&mut tables, 0, 900, 2_000, |nth| {
-            write(id, Place::At(Point::new(7, SortKey::ordinal(shuffled(nth)))))
+            write(id, KeyRange::At(KeyPosition::new(7, SortKey::ordinal(shuffled(nth)))))
         });
         assert!((999.0..=1_001.0).contains(&mean(&admitted[1..])), "{why}");
-        let refused = tables.take_events().into_iter().find_map(|event| match event.what {
-            Happening::SplitRefused { why, .. } => Some(why.name()),
+        let refused = tables.take_events().into_iter().find_map(|event| match event.kind {
+            EventKind::SplitRefused { why, .. } => Some(why.name()),
             _ => None,
         });
         assert_eq!(refused, Some(why));
@@ -147,7 +147,7 @@ fn s6_2_no_split_inside_a_collection_with_a_local_index() {
 #[test]
 fn s6_2_a_single_hot_item_is_not_split() {
     let (mut tables, id) = on_demand(0);
-    steady(&mut tables, 0, 3_600, 5_000, &[write(id, Place::key(7))]);
+    steady(&mut tables, 0, 3_600, 5_000, &[write(id, KeyRange::key(7))]);
     let partitions = &tables.snapshot(3_600 * SECOND, "table").unwrap()[0].partitions;
     assert_eq!(partitions.len(), 4);
     assert!(matches!(partitions[0].health, heatsink_physics::Health::Stuck(_)), "{partitions:?}");
@@ -159,8 +159,8 @@ fn s4_4_a_hot_item_is_isolated() {
     let (mut tables, id) = on_demand(0);
     let quarter = u64::MAX / 4;
     let demand = |nth: u64| match nth % 10 {
-        0..6 => write(id, Place::key(quarter / 2)),
-        _ => write(id, Place::key(shuffled(nth) % quarter)),
+        0..6 => write(id, KeyRange::key(quarter / 2)),
+        _ => write(id, KeyRange::key(shuffled(nth) % quarter)),
     };
     load(&mut tables, 0, 3_600, 1_600, demand);
     let partitions = tables.snapshot(3_600 * SECOND, "table").unwrap().remove(0).partitions;
@@ -176,7 +176,7 @@ fn s7_1_a_new_on_demand_table() {
     let (mut tables, id) = on_demand(0);
     let shown = tables.snapshot(0, "table").unwrap().remove(0);
     assert_eq!((shown.warm_reads, shown.warm_writes, shown.partitions.len()), (12_000, 4_000, 4));
-    let admitted = load(&mut tables, 0, 30, 6_000, |nth| write(id, Place::key(shuffled(nth))));
+    let admitted = load(&mut tables, 0, 30, 6_000, |nth| write(id, KeyRange::key(shuffled(nth))));
     assert!((3_950.0..=4_000.0).contains(&mean(&admitted[2..])), "{admitted:?}");
 }
 
@@ -193,13 +193,13 @@ fn s7_2_capacity_doubles_when_a_peak_has_stood_for_half_an_hour() {
         limits.push(rate);
         for second in 0..60 {
             let now = minute * MINUTE + second * SECOND;
-            let all = heatsink_physics::Demand { units: Units::whole(rate), ..write(id, Place::Even) };
+            let all = heatsink_physics::Demand { units: Units::whole(rate), ..write(id, KeyRange::All) };
             assert!(tables.offer(now, &[all]).is_ok() || second == 0, "at {minute}:{second}");
         }
     }
     assert_eq!((limits[0], limits[29], limits[33]), (100_000, 100_000, 200_000));
-    let doubled = tables.take_events().into_iter().find_map(|event| match event.what {
-        Happening::PeakRegistered { writes: true, peak, limit } => Some((peak, limit, event.at / MINUTE)),
+    let doubled = tables.take_events().into_iter().find_map(|event| match event.kind {
+        EventKind::PeakRegistered { writes: true, peak, limit } => Some((peak, limit, event.at / MINUTE)),
         _ => None,
     });
     assert_eq!(doubled, Some((100_000, 200_000, 31)));
@@ -226,7 +226,7 @@ fn s7_4_what_was_provisioned_once_stays_warm() {
 #[test]
 fn s11_a_partition_at_its_ceiling_for_a_minute_is_180_000_consumed_throughput_units() {
     let (mut tables, id) = on_demand(0);
-    let place = Place::key(7);
+    let place = KeyRange::key(7);
     steady(&mut tables, 0, 10, 5_000, &[write(id, place)]);
     let writes = steady(&mut tables, 10 * SECOND, 60, 5_000, &[write(id, place)]).admitted;
     steady(&mut tables, 70 * SECOND, 10, 9_000, &[strong(id, place)]);
@@ -240,12 +240,12 @@ fn s13_an_item_collection_under_a_local_index_holds_10_gb() {
     let mut tables = Tables::default();
     let id = tables.create(0, "table".into(), Mode::ON_DEMAND);
     tables.set_local_indexes(id, true);
-    let point = Point::first(7);
+    let point = KeyPosition::first(7);
     let half = i64::try_from(PARTITION_BYTES / 2).unwrap();
     assert_eq!(tables.store(id, point, half), Ok(()));
     assert_eq!(tables.store(id, point, half), Ok(()));
     assert_eq!(tables.store(id, point, 1), Err(CollectionFull));
-    assert_eq!(tables.store(id, Point::first(8), 1), Ok(()), "another collection");
+    assert_eq!(tables.store(id, KeyPosition::first(8), 1), Ok(()), "another collection");
     assert_eq!(tables.store(id, point, -10), Ok(()));
     assert_eq!(tables.store(id, point, 10), Ok(()));
 }
@@ -254,10 +254,10 @@ fn s13_an_item_collection_under_a_local_index_holds_10_gb() {
 fn s2_5_a_partition_over_10_gb_splits() {
     let (mut tables, id) = on_demand(0);
     let size = i64::try_from(PARTITION_BYTES).unwrap();
-    tables.store(id, Point::first(7), size).unwrap();
+    tables.store(id, KeyPosition::first(7), size).unwrap();
     tables.advance(20 * MINUTE);
     assert_eq!(tables.snapshot(20 * MINUTE, "table").unwrap()[0].partitions.len(), 4);
-    tables.store(id, Point::first(7), 1).unwrap();
+    tables.store(id, KeyPosition::first(7), 1).unwrap();
     tables.advance(40 * MINUTE);
     assert_eq!(tables.snapshot(40 * MINUTE, "table").unwrap()[0].partitions.len(), 5);
 }
@@ -291,7 +291,7 @@ fn what_was_split_is_saved_and_restored() {
     tables.set_indexes(0, "table", &[("i".into(), Mode::ON_DEMAND)]);
     let revision = tables.revision();
     load(&mut tables, 0, 1_200, 2_000, |nth| {
-        write(id, Place::At(Point::new(7, SortKey::ordinal(shuffled(nth)))))
+        write(id, KeyRange::At(KeyPosition::new(7, SortKey::ordinal(shuffled(nth)))))
     });
     assert_ne!(tables.revision(), revision);
     let saved = tables.save("table").unwrap();
@@ -299,7 +299,7 @@ fn what_was_split_is_saved_and_restored() {
     other.set_indexes(0, "table", &[("i".into(), Mode::ON_DEMAND)]);
     assert_eq!(other.restore(0, "table", &saved), Ok(()));
     assert_eq!(other.save("table").unwrap(), saved);
-    let ranges = |tables: &mut Tables| -> Vec<(u64, Point)> {
+    let ranges = |tables: &mut Tables| -> Vec<(u64, KeyPosition)> {
         let shown = tables.snapshot(1_200 * SECOND, "table").unwrap().remove(0);
         shown.partitions.iter().map(|one| (one.id, one.from)).collect()
     };

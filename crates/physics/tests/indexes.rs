@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::Arc;
 
-use heatsink_physics::{Demand, Mode, Place, Tables, Units};
+use heatsink_physics::{Demand, KeyRange, Mode, Tables, Units};
 use support::{SECOND, on_demand, write};
 
 #[test]
@@ -13,8 +13,8 @@ fn an_index_has_partitions_of_its_own() {
     let name: Arc<str> = "i".into();
     let index = tables.set_indexes(0, "table", &[(Arc::clone(&name), Mode::ON_DEMAND)])[0];
     assert_eq!(tables.id("table", Some("i")), Some(index));
-    let base = write(own, Place::key(1));
-    let entry = Demand { units: Units::whole(750), ..write(index, Place::key(1)) };
+    let base = write(own, KeyRange::key(1));
+    let entry = Demand { units: Units::whole(750), ..write(index, KeyRange::key(1)) };
     // Half a second's worth, and one second's queue.
     assert_eq!(tables.admit(0, &[base, entry]), Ok(()));
     assert_eq!(tables.admit(0, &[base, entry]), Ok(()));
@@ -38,12 +38,12 @@ fn a_hot_index_key_holds_back_the_table() {
     let (mut tables, own) = on_demand(0);
     let index = tables.set_indexes(0, "table", &[("status".into(), Mode::ON_DEMAND)])[0];
     let admitted =
-        support::load(&mut tables, 0, 30, 4_000, |nth| write(own, Place::key(support::shuffled(nth))));
+        support::load(&mut tables, 0, 30, 4_000, |nth| write(own, KeyRange::key(support::shuffled(nth))));
     assert!(support::mean(&admitted) > 3_900.0, "without entries all is well: {admitted:?}");
     let mut admitted = 0;
     for nth in 0..30 * 4_000 {
         let now = 30 * SECOND + nth * SECOND / 4_000;
-        let demands = [write(own, Place::key(support::shuffled(nth))), write(index, Place::key(7))];
+        let demands = [write(own, KeyRange::key(support::shuffled(nth))), write(index, KeyRange::key(7))];
         match tables.offer(now, &demands) {
             Ok(()) => admitted += 1,
             Err(throttle) => assert!(throttle.index, "{throttle:?}"),
@@ -58,7 +58,7 @@ fn a_provisioned_index_gives_its_own_reason() {
     let mut tables = Tables::default();
     let own = tables.create(0, "t".into(), Mode::Provisioned { read: 100, write: 100 });
     let index = tables.set_indexes(0, "t", &[("i".into(), Mode::Provisioned { read: 1, write: 1 })])[0];
-    let demands = [write(own, Place::key(1)), write(index, Place::key(1))];
+    let demands = [write(own, KeyRange::key(1)), write(index, KeyRange::key(1))];
     assert!(tables.offer(0, &demands).is_ok());
     let refused = tables.offer(0, &demands).unwrap_err();
     assert_eq!(refused.reason(), "IndexWriteProvisionedThroughputExceeded");

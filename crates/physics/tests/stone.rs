@@ -3,15 +3,15 @@
 
 mod support;
 
-use heatsink_physics::{Demand, Place, Point, ResourceId, SortKey, Tables, position};
+use heatsink_physics::{Demand, KeyPosition, KeyRange, ResourceId, SortKey, Tables, position};
 use support::{MINUTE, SECOND, mean, on_demand, shuffled, splits, strong, write};
 
 /// Of all seeds a few: what is claimed holds for each.
 const SEEDS: std::ops::Range<u64> = 1..3;
 
 /// One of a great many items under `key`.
-fn item(key: &str, nth: u64) -> Place {
-    Place::At(Point::new(position(key.as_bytes()), SortKey::ordinal(shuffled(nth))))
+fn item(key: &str, nth: u64) -> KeyRange {
+    KeyRange::At(KeyPosition::new(position(key.as_bytes()), SortKey::ordinal(shuffled(nth))))
 }
 
 /// Writes and reads side by side for a while, each at its own rate; what was admitted of both in each second.

@@ -1,4 +1,4 @@
-//! What a run costs in a month: us-east-1, Standard class, prices since 2024-11-01 (docs/simulator.md#what-comes-out).
+//! The monthly cost of a run: us-east-1, Standard class, prices since 2024-11-01 (docs/simulator.md#what-comes-out).
 //!
 //! Storage, backups and data transfer are left out: remedies do not change them much.
 

@@ -1,6 +1,6 @@
-//! What the partitions show, in a sentence.
+//! A diagnosis of a run in one sentence, from its partitions.
 
-use heatsink_physics::Point as Place;
+use heatsink_physics::KeyPosition;
 
 use crate::numbers::{grouped, percent};
 use crate::record::Heat;
@@ -8,7 +8,7 @@ use crate::report::{Map, Point};
 
 /// A partition of a map, over the whole run.
 struct Total {
-    first: Place,
+    first: KeyPosition,
     reads: f64,
     writes: f64,
     /// At its own ceiling.
@@ -105,6 +105,6 @@ fn moves(map: &Map) -> usize {
         let top = step.iter().max_by(|a, b| a.refused.total_cmp(&b.refused))?;
         (top.refused > 0.0).then_some(top.first)
     };
-    let tops: Vec<Place> = map.steps.iter().filter_map(top).collect();
+    let tops: Vec<KeyPosition> = map.steps.iter().filter_map(top).collect();
     tops.windows(2).filter(|two| two[0] != two[1]).count()
 }

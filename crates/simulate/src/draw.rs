@@ -1,4 +1,4 @@
-//! Which key comes next: drawn by popularity, or in an order.
+//! Random draws: from a distribution by popularity, and multinomial counts.
 
 use fastrand::Rng;
 

@@ -10,12 +10,12 @@ use fastrand::Rng;
 use heatsink_physics::{Demand, position};
 
 use crate::compile::{Run, Source, Stream};
+use crate::dispatch::admit;
+use crate::interleave::{Interleaving, What};
 use crate::latency::Attempts;
 use crate::model::Model;
-use crate::offer::admit;
 use crate::record::{Record, Recorder};
 use crate::retries::{Retries, Retry, Tally};
-use crate::turns::{Turns, What};
 
 /// Virtual time goes in steps of 50 ms.
 pub(crate) const TICK: u64 = 50_000_000;
@@ -41,7 +41,7 @@ pub(crate) struct Engine {
     pub(crate) waiting: Vec<VecDeque<Vec<Demand>>>,
     pub(crate) untried: Vec<usize>,
     pub(crate) retries: Retries,
-    turns: Turns,
+    interleaving: Interleaving,
     pub(crate) batches: bool,
 }
 
@@ -55,7 +55,7 @@ impl Engine {
             waiting: vec![VecDeque::new(); run.streams.len()],
             untried: vec![0; run.streams.len()],
             rngs: run.streams.iter().map(rng).collect(),
-            turns: Turns::new(&run.streams),
+            interleaving: Interleaving::new(&run.streams),
             streams: run.streams,
             model: run.model,
             retries: Retries::new(&run.client),
@@ -93,9 +93,9 @@ impl Engine {
         while let Some(retry) = self.retries.due(now) {
             due.push(retry);
         }
-        for group in 0..self.turns.groups.len() {
+        for group in 0..self.interleaving.groups.len() {
             let alone = self.line_up(group, now, &due);
-            let parts = self.turns.take();
+            let parts = self.interleaving.take();
             for part in &parts {
                 match part.what {
                     What::Own(count) => self.offer(part.stream, now, count, alone),
@@ -106,13 +106,13 @@ impl Engine {
                     }
                 }
             }
-            self.turns.reuse(parts);
+            self.interleaving.reuse(parts);
         }
     }
 
     /// Brings what a group of streams asks for in this tick into an order. Whether only one of them asks for anything.
     fn line_up(&mut self, group: usize, now: u64, due: &[(Retry, Vec<Demand>)]) -> bool {
-        let members = self.turns.groups[group].clone();
+        let members = self.interleaving.groups[group].clone();
         let asked: Vec<(u64, u64)> = members.iter().map(|stream| self.asked(*stream, now)).collect();
         let retried = || due.iter().enumerate().filter(|(_, (retry, _))| members.contains(&retry.stream));
         let alone = asked.iter().filter(|(count, more)| count + more > 0).count() + retried().count() < 2;
@@ -120,14 +120,14 @@ impl Engine {
         {
             let rng = &mut self.rngs[*stream];
             if alone {
-                self.turns.whole(*stream, count + more);
+                self.interleaving.whole(*stream, count + more);
             } else {
-                self.turns.cut(*stream, count, more, rng);
+                self.interleaving.cut(*stream, count, more, rng);
             }
         }
         for (nth, (retry, _)) in retried() {
             let at = if alone { 0 } else { self.rngs[retry.stream].u64(..) };
-            self.turns.push(retry.stream, at, What::Retry(nth));
+            self.interleaving.push(retry.stream, at, What::Retry(nth));
         }
         alone
     }
@@ -137,7 +137,7 @@ impl Engine {
     fn asked(&mut self, nth: usize, now: u64) -> (u64, u64) {
         let Stream { source, loader, .. } = &mut self.streams[nth];
         match source {
-            Source::Cells { schedule, .. } | Source::Each { schedule, .. } => {
+            Source::Cells { schedule, .. } | Source::Sampled { schedule, .. } => {
                 self.untried[nth] = self.waiting[nth].len();
                 let (due, waiting) = (schedule.due(now, TICK), self.waiting[nth].len() as u64);
                 let room = loader.map_or(due, |loader| due.min(loader.window.saturating_sub(waiting)));

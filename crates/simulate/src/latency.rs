@@ -1,12 +1,11 @@
-//! How long requests take: a model, and a plain one.
+//! A simple model of request latency.
 //!
-//! - An attempt takes a service time with a lognormal spread: a median by operation, a 99th percentile of three times that. A scatter
-//!   takes as long as the slowest of its shards, which are sent at once.
+//! - An attempt takes a service time with a lognormal spread: a median by operation, a 99th percentile of three times that. A scatter takes as long
+//!   as the slowest of its shards, which are sent at once.
 //! - A throttled attempt costs a pause before the next: the mean backoff, doubled each time, up to 20 s.
-//! - Where retries are not offered again, each attempt of a request is throttled with the share at which its workload was
-//!   throttled in that step.
+//! - Where retries are not offered again, each attempt of a request is throttled with the share at which its workload was throttled in that step.
 //!
-//! Queues, connections and the network are not in it. Medians are round figures for a client in the same region: a guess.
+//! Queues, connections and the network are not modelled. Medians are round figures for a client in the same region: a guess.
 
 /// Most attempts that are counted.
 pub(crate) const MAX_ATTEMPTS: usize = 20;

@@ -1,8 +1,10 @@
-//! The partitions of one run: [`heatsink_physics`], set up as a scenario and a remedy have it.
+//! The partitions of one run: [`heatsink_physics`], configured by a scenario and a remedy.
 
 use std::sync::Arc;
 
-use heatsink_physics::{Asked, Batch, Demand, Mode, Place, Point, ResourceId, Rules, Tables};
+use heatsink_physics::{
+    Batch, Demand, KeyPosition, KeyRange, Mode, PartitionLoad, ResourceId, Rules, Tables,
+};
 
 /// A table or index as a run sets it up.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,12 +24,12 @@ pub(crate) struct Resource {
 /// A partition's range and what went through it since the start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
-    pub from: Point,
+    pub from: KeyPosition,
     pub reads: f64,
     pub writes: f64,
     /// Refusals for whatever reason.
     pub throttles: u64,
-    pub asked: Asked,
+    pub load: PartitionLoad,
 }
 
 pub(crate) struct Model {
@@ -75,7 +77,7 @@ impl Model {
     /// Admits the same demands `count` times at one moment; how many times they were admitted.
     pub(crate) fn admit_many(&mut self, now: u64, demands: &[Demand], count: u64) -> u64 {
         // What touches all partitions is offered one by one, until one is refused: no time passes, so all others are too.
-        if demands.iter().any(|demand| demand.place == Place::Even) {
+        if demands.iter().any(|demand| demand.place == KeyRange::All) {
             return (0..count).take_while(|_| self.admit(now, demands)).count() as u64;
         }
         self.tables.offer_batch(Batch { first: now, step: 0, count }, demands).admitted
@@ -87,7 +89,13 @@ impl Model {
     }
 
     /// Offers one request for each point, all at one moment; how many were admitted.
-    pub(crate) fn admit_each(&mut self, now: u64, shared: &[Demand], each: &Demand, points: &[Point]) -> u64 {
+    pub(crate) fn admit_each(
+        &mut self,
+        now: u64,
+        shared: &[Demand],
+        each: &Demand,
+        points: &[KeyPosition],
+    ) -> u64 {
         self.tables.offer_each(now, shared, each, points)
     }
 
@@ -102,7 +110,7 @@ impl Model {
             reads: partition.reads,
             writes: partition.writes,
             throttles: partition.throttles,
-            asked: partition.asked,
+            load: partition.load,
         };
         partitions.iter().map(seen).collect()
     }

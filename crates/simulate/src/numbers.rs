@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Formats numbers for people.
 
 /// Whole, with commas: `12,345`.
 pub fn grouped(number: f64) -> String {

@@ -1,15 +1,15 @@
-//! What a run leaves: counts and partitions, step by step.
+//! The recorded counts and partitions of a run, step by step.
 
 use crate::compile::Stream;
 use crate::engine::Count;
 use crate::latency::Attempts;
 use crate::model::{Model, Seen};
-use heatsink_physics::{Asked, Point};
+use heatsink_physics::{KeyPosition, PartitionLoad};
 
 /// A partition in one step: what went through it in that step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Heat {
-    pub first: Point,
+    pub first: KeyPosition,
     pub reads: f32,
     pub writes: f32,
     /// Refusals for whatever reason of requests aimed at it.
@@ -81,7 +81,7 @@ fn since(seen: &Seen, before: &[Seen], seconds: f64) -> Heat {
         let less = (now - then.unwrap_or(0.0)).max(0.0) as f32;
         less
     };
-    let asked = seen.asked.since(&last.map_or_else(Asked::default, |last| last.asked));
+    let asked = seen.load.since(&last.map_or_else(PartitionLoad::default, |last| last.load));
     Heat {
         first: seen.from,
         reads: less(seen.reads, last.map(|last| last.reads)),

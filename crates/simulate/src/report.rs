@@ -1,16 +1,16 @@
-//! What a run comes to: sums, rates, percentiles, costs.
+//! The results of a run: sums, rates, percentiles, costs.
 
 use serde::Serialize;
 
 use crate::compile::{Run as Compiled, Stream, compile, item_bytes, scan_bytes};
 use crate::cost;
 use crate::diagnosis;
+use crate::display;
 use crate::engine::{Count, Engine};
 use crate::latency::{Attempts, Service, quantile};
 use crate::model::Resource;
 use crate::record::{Heat, Record, Step};
 use crate::scenario::{Loaded, Operation, Remedy};
-use crate::words;
 
 /// All runs of a scenario.
 #[derive(Clone, Debug, Serialize)]
@@ -194,7 +194,7 @@ fn summary(loaded: &Loaded, remedy: Option<&Remedy>, resources: &[Resource], rec
     let series = series(record, resources);
     let heat: Vec<Map> = maps(record, resources);
     Run {
-        name: words::name(remedy),
+        name: display::name(remedy),
         offered: all.offered,
         accepted: all.accepted,
         throttled: all.offered - all.accepted,
@@ -204,7 +204,7 @@ fn summary(loaded: &Loaded, remedy: Option<&Remedy>, resources: &[Resource], rec
         p99_ms: quantile(&latencies, 0.99),
         usd_per_month: months.sum::<f64>() + cost::extra(remedy),
         partitions: series.last().map_or(0, |point| point.partitions),
-        breaks: words::breaks(loaded, remedy, &workloads),
+        breaks: display::breaks(loaded, remedy, &workloads),
         diagnosis: diagnosis::diagnosis(&heat, &series, share(all)),
         workloads,
         series,
@@ -238,7 +238,7 @@ fn load(loaded: &Loaded, record: &Record, services: &[Service], nth: usize) -> O
     let latencies: Vec<(&Attempts, &Service)> = streams.iter().map(|(_, latency)| *latency).collect();
     Some(Load {
         name: workload.name.clone(),
-        operation: words::operation(first.operation),
+        operation: display::operation(first.operation),
         offered: count.offered,
         accepted: count.accepted,
         throttled: count.offered - count.accepted,

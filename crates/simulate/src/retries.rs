@@ -1,4 +1,4 @@
-//! Throttled requests that wait for their next attempt, and the books of what became of requests.
+//! Throttled requests that wait for their next attempt, and the tally of request outcomes.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,4 @@
-//! How many requests a workload makes in each tick.
+//! The number of requests of a workload in each tick.
 
 use crate::scenario::{Burst, Changing, Length, Load};
 

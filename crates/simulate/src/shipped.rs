@@ -1,4 +1,4 @@
-//! The scenarios that come with the binary.
+//! The scenarios that are built into the binary.
 
 use crate::scenario::{Fault, Loaded};
 

@@ -1,4 +1,4 @@
-//! Batches change no count: every run of two scenarios, with equal requests offered at once and one by one.
+//! Batching changes no count: every run of two scenarios, with equal requests offered at once and one by one.
 
 use crate::report::run;
 use crate::scenario::Loaded;

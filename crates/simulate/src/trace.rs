@@ -1,8 +1,8 @@
 //! Recorded requests: a text file with one request per line.
 //!
-//! `seconds,operation,key,sort,bytes`: when, in seconds since the start, not before the line above; `put`, `update`, `delete`,
-//! `get` or `query`; the partition key; the sort key (may be empty); the bytes of the item, or those that the query reads. Keys may
-//! not contain commas. Empty lines and lines that start with `#` are left out.
+//! `seconds,operation,key,sort,bytes`: the time in seconds since the start, not before the line above; `put`, `update`, `delete`, `get` or `query`;
+//! the partition key; the sort key (may be empty); the bytes of the item, or those that the query reads. Keys may not contain commas. Empty lines and
+//! lines that start with `#` are ignored.
 
 use crate::scenario::{Fault, Operation};
 

@@ -1,7 +1,7 @@
-//! Where physical requests go: an upstream endpoint, or the embedded engine behind its partitions.
+//! Executes physical requests: at an upstream endpoint, or in the embedded engine behind its partitions.
 //!
-//! A [`Store`] takes a request as DynamoDB would and answers as DynamoDB would. It knows nothing of shards: by the
-//! time a request gets here its keys are physical.
+//! A [`Store`] takes a request as DynamoDB would and answers as DynamoDB would. It knows nothing of shards: when a request gets here its keys are
+//! physical.
 
 #[cfg(feature = "embedded")]
 pub mod embedded;
@@ -16,17 +16,17 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation};
 
-/// One shape for every store: upstream, embedded, and the doubles that tests use (faults, counting, recording).
+/// The interface of every store: upstream, embedded, and test doubles (faults, counting, recording).
 pub trait Store: Send + Sync + 'static {
-    /// Carries out one request. The body is the request's JSON; so is the answer's.
+    /// Executes one request. The bodies of request and answer are JSON.
     ///
     /// # Errors
     /// The store's own error, unchanged; [`heatsink_dynamo::Code::ServiceUnavailable`] with the outcome stated when
     /// it could not be reached or its answer was lost.
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>>;
 
-    /// Carries out one request if `permit` still allows it when everything is ready to be sent: signed, and with a connection. It is asked
-    /// before each attempt.
+    /// Executes one request if `permit` still allows it when the request is ready to be sent: signed, and with a connection. It is asked before each
+    /// attempt.
     ///
     /// # Errors
     /// The permit's own; those of [`call`](Self::call).
@@ -43,7 +43,7 @@ pub trait Store: Send + Sync + 'static {
     }
 }
 
-/// Says whether a request may be sent now.
+/// Decides whether a request may be sent now.
 pub trait Permit: Send + Sync {
     /// Asked right before the request is written to its connection.
     ///

@@ -157,7 +157,7 @@ fn hand_key(at: &str) -> String {
     format!("{USER}#{}", digest % 10)
 }
 
-/// Code that shards by itself, past Heatsink, on the same table.
+/// Code that shards by itself and bypasses Heatsink, on the same table.
 async fn by_hand(story: &mut Story) -> Result<(), Fault> {
     let stage = started(BY_HAND).await?;
     let events: Vec<String> = (0..60).map(|nth| event(15, nth)).collect();

@@ -1,4 +1,4 @@
-//! A gateway in this process, over the embedded store behind its partitions, on a clock that moves with the load.
+//! A gateway in this process, over the embedded store behind its partitions, on a clock that advances with the load.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::{BoxFuture, join_all};
-use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::{Env, HastyEnv, ManualEnv};
@@ -198,7 +198,7 @@ impl Stage {
         }
     }
 
-    /// One request past the gateway, as other code on the same table sends it.
+    /// One request that bypasses the gateway, as other code on the same table sends it.
     ///
     /// # Errors
     /// The store's.
@@ -259,7 +259,7 @@ impl Stage {
 /// Nobody looks on.
 struct Unwatched;
 
-impl Watch for Unwatched {
+impl Progress for Unwatched {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }

@@ -1,4 +1,4 @@
-//! What a run showed: how much of each load was throttled, and what the application was answered.
+//! The results of a run: the throttled share of each load, and the answers that the application got.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
-//! Doubles that the tests, benchmarks and fuzz targets of several crates share.
+//! Test doubles that the tests, benchmarks and fuzz targets of several crates share.
 //!
-//! Not here: what the product uses; doubles that one crate alone needs.
+//! Not here: code that the product uses; doubles that only one crate needs.
 
 mod stepped;
 

@@ -1,4 +1,4 @@
-//! A plan carried out step by step: what it asks for, and the answers that it is given.
+//! Runs a plan step by step: the calls that it requests, and the answers that the test gives.
 
 use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,28 +1,28 @@
-//! What a verification finds: counts, and the first findings of each class with what to do.
+//! The result of a verification: a count for each class, and the first findings of each class with advice.
 
 use serde::Serialize;
 use serde_json::Value as Json;
 
-/// How many findings of one class are listed.
+/// The number of findings of one class that are listed.
 const LISTED: u64 = 20;
 
 /// What is wrong with an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
-    /// It lies elsewhere, and its place is free: requests for its key do not find it.
+    /// It is misplaced, and its expected key is free: requests for its key do not find it.
     Misplaced,
-    /// It lies elsewhere, and an equal item lies at its place.
+    /// It is misplaced, and an equal item is at its expected key.
     DoubledEqual,
-    /// It lies elsewhere, and another item with its key lies at its place.
+    /// It is misplaced, and a different item is at its expected key.
     DoubledDifferent,
-    /// Its key, or an attribute, is in a form that nothing on record writes.
+    /// Its key, or an attribute, has a form that the record never writes.
     Foreign,
-    /// A part of a counter whose base fragment is gone.
+    /// A counter fragment without a base fragment.
     OrphanedPart,
-    /// It holds the key of an index in another form than the record says: Queries of the index do not find it.
+    /// An index key has another form than the record says: Queries of the index do not find the item.
     IndexKey,
-    /// Its bucket is not in the directory: Queries do not look there.
+    /// The directory does not list its bucket: Queries do not read it.
     UnlistedBucket,
 }
 
@@ -38,12 +38,12 @@ impl Class {
         Class::UnlistedBucket,
     ];
 
-    /// What it means, after a number of items.
-    pub const fn words(self) -> &'static str {
+    /// The meaning of the class, after a number of items.
+    pub const fn meaning(self) -> &'static str {
         match self {
             Class::Misplaced => "misplaced: requests do not find them, and their place is free",
-            Class::DoubledEqual => "doubled: an equal item lies at their place",
-            Class::DoubledDifferent => "doubled: a different item lies at their place",
+            Class::DoubledEqual => "doubled: an equal item is at their place",
+            Class::DoubledDifferent => "doubled: a different item is at their place",
             Class::Foreign => "foreign: in a form that the record never writes",
             Class::OrphanedPart => "parts of a counter without its base fragment",
             Class::IndexKey => "with an index key in another form: Queries of the index do not find them",
@@ -53,7 +53,7 @@ impl Class {
         }
     }
 
-    /// What to do.
+    /// Advice.
     pub const fn advice(self) -> &'static str {
         match self {
             Class::Misplaced => "--repair --yes moves each to its place",
@@ -63,11 +63,11 @@ impl Class {
                  touches them"
             }
             Class::Foreign => {
-                "somebody wrote past Heatsink. Find out what the item is for, put it again through Heatsink, and delete this one at the store \
+                "a write bypassed Heatsink. Find out what the item is for, put it again through Heatsink, and delete this one at the store \
                  itself. Repair never touches them"
             }
             Class::OrphanedPart => {
-                "the counter was deleted past Heatsink, or its deletion was cut short: delete it again through Heatsink, or put it again. Repair never \
+                "the counter was deleted by a request that bypassed Heatsink, or its deletion was cut short: delete it again through Heatsink, or put it again. Repair never \
                  touches them"
             }
             Class::IndexKey => "--repair --yes writes the form that the record says",
@@ -75,7 +75,7 @@ impl Class {
         }
     }
 
-    /// Whether a repair mends it.
+    /// Whether a repair fixes it.
     pub const fn is_repairable(self) -> bool {
         matches!(self, Class::Misplaced | Class::DoubledEqual | Class::IndexKey | Class::UnlistedBucket)
     }
@@ -85,7 +85,7 @@ impl Class {
     }
 }
 
-/// One item that is not as the record says.
+/// One item that differs from the record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     /// What is wrong.
@@ -95,42 +95,42 @@ pub struct Finding {
     /// The primary key under which requests look for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<Json>,
-    /// What was seen.
+    /// Details.
     pub detail: String,
 }
 
-/// What was found in a table.
+/// The findings of a verification.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Findings {
     /// The table.
     pub table: String,
-    /// The logical key that was looked at; `None` for all of them.
+    /// The logical key that was verified; `None` for all keys.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// The layouts on record, in words.
+    /// The recorded layouts, as text.
     pub layouts: String,
-    /// When reading began, and when it ended: milliseconds since 1970-01-01T00:00:00Z. What was written in between may or may not be in it.
+    /// When reading began, and when it ended: milliseconds since 1970-01-01T00:00:00Z. Writes in between may or may not be included.
     pub began: u64,
     /// See `began`.
     pub ended: u64,
-    /// Items that were read. Parts of counters are not counted.
+    /// Items that were read, without counter fragments.
     pub items: u64,
-    /// Parts of counters that were read.
+    /// Counter fragments that were read.
     pub parts: u64,
-    /// Items and parts that lie where the record says and are in its form.
+    /// Items and fragments that are where the record puts them, in the recorded form.
     pub in_order: u64,
-    /// How many items there are of each class.
+    /// The number of items of each class.
     pub counts: Counts,
     /// The first twenty of each class.
     pub findings: Vec<Finding>,
 }
 
-/// How many items there are of each class.
+/// The number of items of each class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts([u64; 7]);
 
 impl Counts {
-    /// How many there are of one class.
+    /// The number of items of one class.
     pub fn of(&self, class: Class) -> u64 {
         self.0.get(class.at()).copied().unwrap_or(0)
     }
@@ -144,18 +144,18 @@ impl Counts {
 
 impl Serialize for Counts {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // A class is a text in JSON, so it can be a member's name.
+        // A class serializes to a string, so it can be the name of a JSON member.
         serializer.collect_map(Class::ALL.iter().map(|class| (class, self.of(*class))))
     }
 }
 
 impl Findings {
-    /// How many items are not as the record says.
+    /// The number of items that differ from the record.
     pub fn wrong(&self) -> u64 {
         Class::ALL.iter().map(|class| self.counts.of(*class)).sum()
     }
 
-    /// How many of them a repair mends.
+    /// The number of those that a repair fixes.
     pub fn repairable(&self) -> u64 {
         Class::ALL.iter().filter(|class| class.is_repairable()).map(|class| self.counts.of(*class)).sum()
     }
@@ -168,23 +168,23 @@ impl Findings {
     }
 }
 
-/// What a repair did.
+/// The result of a repair.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Repaired {
     /// Items that were moved to their place.
     pub moved: u64,
-    /// Items that were deleted because an equal one lies at their place.
+    /// Items that were deleted because an equal item is at their expected key.
     pub deleted: u64,
     /// Index keys that were rewritten.
     pub rewritten: u64,
     /// Buckets that were entered in the directory.
     pub entered: u64,
-    /// Items that clients changed meanwhile, so that they were left.
+    /// Items that were left because clients changed them meanwhile.
     pub left: u64,
 }
 
 impl Repaired {
-    /// How many things were written.
+    /// The number of writes.
     pub fn wrote(&self) -> u64 {
         self.moved + self.deleted + self.rewritten + self.entered
     }

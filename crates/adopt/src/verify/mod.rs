@@ -1,15 +1,15 @@
-//! Verification: reads the items of a recorded table, all or those of one key, and says of each whether it lies where the record puts it. What lies
-//! elsewhere is not found by requests; repair brings it to its place where that loses nothing.
+//! Verification: reads the items of a recorded table, or those of one key, and checks that each is where the record puts it. Requests do not find a
+//! misplaced item. Repair moves it where that loses nothing.
 //!
-//! Clients go on meanwhile. Memory does not grow with the table: findings are counted, and the first of each kind are listed.
+//! Clients use the table meanwhile. Memory does not grow with the table: findings are counted, and the first of each class are listed.
 //!
-//! Each page is classified ([`look`]), and what is misplaced is held against its place; a repair carries out its writes under a claim
+//! Each page is classified ([`classify`]), and each misplaced item is compared with the item at its expected key. A repair writes under a claim
 //! ([`Claim`]), page by page, and reads everything once more at its end.
 //!
 //! Not here: tables without a record, and tables in the middle of an adoption (`adopt`); the command line.
 
+mod classify;
 mod findings;
-mod look;
 mod pages;
 mod repair;
 
@@ -26,34 +26,34 @@ use heatsink_layout::{DIRECTORY, Table, Turn};
 use heatsink_store::Store;
 use serde_json::json;
 
-use crate::item::{Ground, NoKey};
-use crate::terms::{Phase, Watch};
+use crate::item::{NoKey, TableContext};
+use crate::types::{Phase, Progress};
+use classify::Classifier;
 pub use findings::{Class, Finding, Findings, Repaired};
-use look::Look;
 use pages::Pages;
 use repair::Repair;
 
-/// How many places are asked for, or items written, at once.
+/// The number of items that are read or written concurrently.
 const AT_ONCE: usize = 8;
 
-/// How often a repair goes over the table: an item that was moved can turn out to hold an index key in another form.
+/// The most rounds of a repair: an item that was moved can turn out to hold an index key in another form.
 const ROUNDS: usize = 3;
 
-/// A verification, made ready: the table is there and on record.
+/// A prepared verification: the table exists and is recorded.
 pub struct Verification {
     registry: Registry,
-    ground: Ground,
+    context: TableContext,
     record: Record,
-    /// The logical key it is about; `None` for the whole table.
+    /// The logical key to verify; `None` for the whole table.
     key: Option<Vec<u8>>,
-    /// How many items the table holds, as far as the store counts them.
+    /// The number of items in the table, by the store's estimate.
     there: Option<u64>,
 }
 
-/// Why a verification did not happen or did not finish.
+/// Why a verification did not start or did not finish.
 #[derive(Debug)]
 pub enum VerifyError {
-    /// It cannot be carried out as it is asked for. Nothing was read or changed.
+    /// It is not possible as requested. Nothing was read or changed.
     Usage(String),
     /// It stopped: the table's record changed, or another worker took over.
     Stopped(String),
@@ -94,7 +94,7 @@ impl From<ClaimError> for VerifyError {
 }
 
 impl Verification {
-    /// Looks whether `table` can be verified. `key` is a logical partition key, in base64 where the table's are binary.
+    /// Checks whether `table` can be verified. `key` is a logical partition key, in base64 where the table's keys are binary.
     ///
     /// # Errors
     /// [`VerifyError::Usage`] with the reason why not.
@@ -115,25 +115,25 @@ impl Verification {
         };
         let Some(record) = registry.read(&described.schema.id).await? else {
             return usage(format!(
-                "Table {table} is not on record as sharded: every item lies where its client put it, and there is nothing to verify"
+                "Table {table} is not on record as sharded: every item is where its client put it, and there is nothing to verify"
             ));
         };
         let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone()));
         let laid_out = match &record.state {
             State::Active => laid_out,
-            State::Turning(turning) => {
-                let turn = Turn { spreads: turning.spreads, writes_new: turning.writes_new };
-                laid_out.turning(&turning.attributes, turn)
+            State::MigratingIndexKeys(migration) => {
+                let turn = Turn { spreads: migration.spreads, writes_new: migration.writes_new };
+                laid_out.turning(&migration.attributes, turn)
             }
             State::Adopting(_) | State::Returning(_) => {
                 return usage(format!(
-                    "Table {table} is in the middle of `heatsink adopt`, with moved and unmoved items side by side. Run `heatsink adopt {table}` \
+                    "Table {table} is in the middle of `heatsink adopt`, with both moved and unmoved items. Run `heatsink adopt {table}` \
                      again: it goes on where it stopped, and verifies every item at its end"
                 ));
             }
             State::Pending | State::Deleting { .. } | State::Gone => {
                 return usage(format!(
-                    "Table {table} is being put on record, or deleted: there is nothing to verify yet"
+                    "Table {table} is being recorded, or deleted: there is nothing to verify yet"
                 ));
             }
         };
@@ -148,7 +148,7 @@ impl Verification {
         };
         let answer = registry.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
         let there = if key.is_none() { answer["Table"]["ItemCount"].as_u64() } else { None };
-        Ok(Verification { registry, ground: Ground { table: Arc::new(laid_out) }, record, key, there })
+        Ok(Verification { registry, context: TableContext { table: Arc::new(laid_out) }, record, key, there })
     }
 
     /// The layouts on record, in words.
@@ -156,35 +156,35 @@ impl Verification {
         self.record.layouts.to_string()
     }
 
-    /// Reads every item and says where it lies. Changes nothing. `rate`: at most so many items a second.
+    /// Reads every item and checks its location. Changes nothing. `rate`: the maximum number of items per second.
     ///
     /// # Errors
-    /// [`VerifyError::Stopped`] where the record changed meanwhile, so that what was found says nothing.
-    pub async fn look(&self, rate: Option<u64>, watch: &dyn Watch) -> Result<Findings, VerifyError> {
-        watch.phase(Phase::Verifying, self.there);
+    /// [`VerifyError::Stopped`] where the record changed meanwhile, so that the findings are void.
+    pub async fn look(&self, rate: Option<u64>, progress: &dyn Progress) -> Result<Findings, VerifyError> {
+        progress.phase(Phase::Verifying, self.there);
         let mut findings = self.nothing_yet();
-        let mut look = Look::new(&self.registry, &self.ground);
-        let mut pages = Pages::of(&self.registry, &self.ground, self.key.as_deref(), rate).await?;
+        let mut classifier = Classifier::new(&self.registry, &self.context);
+        let mut pages = Pages::of(&self.registry, &self.context, self.key.as_deref(), rate).await?;
         while let Some(page) = pages.next().await? {
             let passed = u64::try_from(page.len()).unwrap_or(0);
-            for found in look.page(&page, &mut findings).await? {
+            for found in classifier.page(&page, &mut findings).await? {
                 findings.list(found.finding);
             }
-            watch.passed(passed);
+            progress.passed(passed);
         }
         self.unchanged().await?;
         findings.ended = self.registry.env().unix_millis();
         Ok(findings)
     }
 
-    /// Repairs what can be repaired without a loss, and reads everything again. What was repaired, and what is left.
+    /// Repairs what can be repaired without a loss, and reads everything again. Returns the repairs, and the findings that are left.
     ///
     /// # Errors
-    /// [`VerifyError::Stopped`] where the record changed, or another worker took over. Every item is whole, at its old place or at the new one.
+    /// [`VerifyError::Stopped`] where the record changed, or another worker took over. Every item is whole, at its old key or at the new one.
     pub async fn repair(
         &self,
         rate: Option<u64>,
-        watch: &dyn Watch,
+        progress: &dyn Progress,
     ) -> Result<(Repaired, Findings), VerifyError> {
         if !claim::is_possible(&self.registry).await? {
             return Err(VerifyError::Usage(
@@ -199,27 +199,27 @@ impl Verification {
         }
         let mut done = Repaired::default();
         for _ in 0..ROUNDS {
-            let round = self.mend_once(rate, watch).await?;
+            let round = self.mend_once(rate, progress).await?;
             done.add(round);
-            let left = self.look(rate, watch).await?;
+            let left = self.look(rate, progress).await?;
             if left.repairable() == 0 || round.wrote() == 0 {
                 return Ok((done, left));
             }
         }
-        Ok((done, self.look(rate, watch).await?))
+        Ok((done, self.look(rate, progress).await?))
     }
 
-    async fn mend_once(&self, rate: Option<u64>, watch: &dyn Watch) -> Result<Repaired, VerifyError> {
-        watch.phase(Phase::Moving, self.there);
+    async fn mend_once(&self, rate: Option<u64>, progress: &dyn Progress) -> Result<Repaired, VerifyError> {
+        progress.phase(Phase::Moving, self.there);
         let claim = Claim::take(&self.registry, &self.record, AT_ONCE).await?;
         let mut counted = self.nothing_yet();
-        let mut look = Look::new(&self.registry, &self.ground);
-        let mut repair = Repair::new(&self.registry, &self.ground, &claim);
-        let mut pages = Pages::of(&self.registry, &self.ground, self.key.as_deref(), rate).await?;
+        let mut classifier = Classifier::new(&self.registry, &self.context);
+        let mut repair = Repair::new(&self.registry, &self.context, &claim);
+        let mut pages = Pages::of(&self.registry, &self.context, self.key.as_deref(), rate).await?;
         while let Some(page) = pages.next().await? {
             let passed = u64::try_from(page.len()).unwrap_or(0);
-            repair.carry_out(look.page(&page, &mut counted).await?).await?;
-            watch.passed(passed);
+            repair.carry_out(classifier.page(&page, &mut counted).await?).await?;
+            progress.passed(passed);
         }
         let done = repair.done();
         claim.end().await?;
@@ -240,7 +240,7 @@ impl Verification {
         match self.registry.read(&self.record.id).await? {
             Some(record) if record == self.record => Ok(()),
             _ => Err(VerifyError::Stopped(format!(
-                "The record of table {} changed while its items were read, so what was found says nothing. Run this again",
+                "The record of table {} changed while its items were read, so the findings are void. Run this again",
                 self.record.name
             ))),
         }

@@ -1,59 +1,59 @@
-//! The items of a table, or of one logical key, page by page, strongly consistent, and no faster than asked for.
+//! Reads the items of a table, or of one logical key, page by page, strongly consistent, and no faster than a given rate.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use heatsink_control::registry::Registry;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 use heatsink_layout::{Bucket, DIRECTORY, Layout, Slot, directory_key};
 use serde_json::{Map, Value as Json, json};
 
-use crate::item::{Attributes, Ground, value};
+use crate::item::{Attributes, TableContext, value};
 
-/// The most items of one page where there is a rate. A rate's share of a quarter of a second is taken, so that the load is even.
+/// The largest page where a rate is given. A page holds a quarter of a second's items, so that the load is even.
 const LARGEST_PAGE: u64 = 1_000;
 const PAGES_A_SECOND: u64 = 4;
 
-/// Such a read under way.
+/// A read in progress.
 pub(super) struct Pages<'a> {
     registry: &'a Registry,
     table: &'a str,
     partition: &'a str,
-    /// What every page asks for.
+    /// The body that all pages share.
     body: Json,
     operation: Operation,
-    /// Physical keys that are left, the one under way first; none for a Scan.
+    /// The physical keys that are left, the current one first; empty for a Scan.
     keys: VecDeque<Json>,
-    /// Where the next page begins; `None` where nothing is left under way.
+    /// The start of the next page; `None` at the end of the current key.
     start: Option<Json>,
     rate: Option<u64>,
-    /// When the next page may be asked for.
-    due: Moment,
+    /// The earliest time of the next page.
+    due: MonotonicInstant,
 }
 
 impl<'a> Pages<'a> {
-    /// The items of the table, or those of a logical key: in each of its slots, as far as the directory knows its buckets.
+    /// The items of the table, or those of a logical key: in each of its slots, with the buckets that the directory lists.
     pub async fn of(
         registry: &'a Registry,
-        ground: &'a Ground,
+        context: &'a TableContext,
         key: Option<&[u8]>,
         rate: Option<u64>,
     ) -> Result<Self, Error> {
-        let table = &ground.table;
+        let table = &context.table;
         let mut body = json!({ "TableName": table.name, "ConsistentRead": true });
-        let mut names = projected(ground);
+        let mut names = projected(context);
         let mut keys = VecDeque::new();
         if let Some(logical) = key {
             let key_type = table.key.partition.key_type;
             keys.extend(
-                physical_keys(registry, ground, logical).await?.iter().map(|key| value(key, key_type)),
+                physical_keys(registry, context, logical).await?.iter().map(|key| value(key, key_type)),
             );
             body["KeyConditionExpression"] = json!("#p = :p");
             names.get_or_insert_default().insert("#p".to_owned(), json!(table.key.partition.name));
         }
         if let Some(names) = names {
-            // With `#p` alone, everything is asked for.
+            // With `#p` alone, all attributes are read.
             let listed: Vec<&String> =
                 names.keys().filter(|name| key.is_none() || names.len() > 1 || *name != "#p").collect();
             if !listed.is_empty() {
@@ -78,7 +78,7 @@ impl<'a> Pages<'a> {
         })
     }
 
-    /// The next page, which may be empty; `None` after the last. Items that stay where they are show up exactly once.
+    /// The next page, which may be empty; `None` after the last. Items that are not moved appear exactly once.
     pub async fn next(&mut self) -> Result<Option<Vec<Attributes>>, Error> {
         let Some(start) = self.start.take() else { return Ok(None) };
         self.wait_until_due().await;
@@ -110,7 +110,7 @@ impl<'a> Pages<'a> {
         items.collect::<Result<Vec<_>, _>>().map(Some)
     }
 
-    /// Waits for the rate. What a slow store lost is not made up for by a burst.
+    /// Waits for the rate limit. Time lost to a slow store is not made up by a burst.
     async fn wait_until_due(&mut self) {
         let env = self.registry.env();
         let early = self.due.since(env.now());
@@ -121,9 +121,9 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// The attributes that an item's place follows from, as names of an expression; `None` where all attributes matter.
-fn projected(ground: &Ground) -> Option<Map<String, Json>> {
-    let table = &ground.table;
+/// The attributes that decide the location of an item, as names of an expression; `None` if all attributes matter.
+fn projected(context: &TableContext) -> Option<Map<String, Json>> {
+    let table = &context.table;
     if table.has_counters() {
         return None;
     }
@@ -144,19 +144,23 @@ fn projected(ground: &Ground) -> Option<Map<String, Json>> {
     Some(listed)
 }
 
-/// The physical keys that a logical key has, and the logical key as it is, where somebody could have written past Heatsink.
-async fn physical_keys(registry: &Registry, ground: &Ground, logical: &[u8]) -> Result<Vec<Vec<u8>>, Error> {
-    let table = &ground.table;
+/// The physical keys of a logical key, and the logical key itself, under which a write that bypassed Heatsink may have stored an item.
+async fn physical_keys(
+    registry: &Registry,
+    context: &TableContext,
+    logical: &[u8],
+) -> Result<Vec<Vec<u8>>, Error> {
+    let table = &context.table;
     let whole = Layout::none();
     let layout = table.layouts().of(logical).map_or(&whole, |layout| layout);
     let mut buckets = vec![None];
     if let Some(time) = layout.time() {
-        let rows = listed_buckets(registry, ground, logical).await?;
+        let rows = listed_buckets(registry, context, logical).await?;
         let read = |text: &String| Bucket::read(text.as_bytes(), time.granularity, time.granularity.format());
         buckets.extend(rows.iter().map(read).filter(Option::is_some));
     }
     let mut keys: Vec<Vec<u8>> = Vec::new();
-    // As it is, unless that is the physical key of another logical one.
+    // The logical key itself, unless it is the physical key of another logical key.
     if table.logical(logical) == logical {
         keys.push(logical.to_vec());
     }
@@ -173,10 +177,14 @@ async fn physical_keys(registry: &Registry, ground: &Ground, logical: &[u8]) -> 
 }
 
 /// The buckets of a logical key that the directory lists, as text.
-async fn listed_buckets(registry: &Registry, ground: &Ground, logical: &[u8]) -> Result<Vec<String>, Error> {
+async fn listed_buckets(
+    registry: &Registry,
+    context: &TableContext,
+    logical: &[u8],
+) -> Result<Vec<String>, Error> {
     let mut body = json!({
         "TableName": DIRECTORY, "ConsistentRead": true, "KeyConditionExpression": "pk = :p",
-        "ExpressionAttributeValues": { ":p": { "S": directory_key(&ground.table, logical) } },
+        "ExpressionAttributeValues": { ":p": { "S": directory_key(&context.table, logical) } },
     });
     let mut found = Vec::new();
     loop {

@@ -1,5 +1,5 @@
-//! Carries out what mends a finding without a loss, under a claim, each by one transaction whose conditions hold only while the item is what was
-//! read and its place is as it was seen. Whatever a client writes meanwhile wins.
+//! Repairs findings where that loses nothing. Each repair is one transaction under a claim. Its conditions hold only while the item and its target
+//! are as they were read, so a client's write in between wins.
 
 use std::collections::HashSet;
 
@@ -7,22 +7,22 @@ use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::claim::{Claim, Written};
 use heatsink_control::registry::Registry;
 
+use super::classify::{Found, RepairAction};
 use super::findings::Repaired;
-use super::look::{Found, Mend};
 use super::{AT_ONCE, VerifyError};
-use crate::item::Ground;
-use crate::mover::{self, Moved};
-use crate::turn;
+use crate::index_migration;
+use crate::item::TableContext;
+use crate::item_move::{self, Moved};
 
-/// A repair under way.
+/// A repair in progress.
 pub(super) struct Repair<'a> {
     registry: &'a Registry,
-    ground: &'a Ground,
+    context: &'a TableContext,
     claim: &'a Claim,
     done: Repaired,
 }
 
-/// What became of one finding.
+/// The result for one finding.
 enum Outcome {
     Moved,
     Deleted,
@@ -33,22 +33,22 @@ enum Outcome {
 }
 
 impl<'a> Repair<'a> {
-    pub fn new(registry: &'a Registry, ground: &'a Ground, claim: &'a Claim) -> Self {
-        Repair { registry, ground, claim, done: Repaired::default() }
+    pub fn new(registry: &'a Registry, context: &'a TableContext, claim: &'a Claim) -> Self {
+        Repair { registry, context, claim, done: Repaired::default() }
     }
 
-    /// What was done so far.
+    /// The repairs so far.
     pub fn done(&self) -> Repaired {
         self.done
     }
 
-    /// Mends the findings of a page.
+    /// Repairs the findings of a page.
     pub async fn carry_out(&mut self, found: Vec<Found>) -> Result<(), VerifyError> {
         let mut buckets = HashSet::new();
         let mut found = found;
         // One entry serves all items of a bucket.
-        found.retain(|one| match &one.mend {
-            Mend::Enter(_) => self.ground.key(&one.item).is_ok_and(|key| buckets.insert(key)),
+        found.retain(|one| match &one.action {
+            RepairAction::Enter(_) => self.context.key(&one.item).is_ok_and(|key| buckets.insert(key)),
             _ => true,
         });
         let this = &*self;
@@ -68,32 +68,38 @@ impl<'a> Repair<'a> {
     }
 
     async fn mend(&self, found: &Found) -> Result<Outcome, VerifyError> {
-        let (claim, registry, ground, item) = (self.claim, self.registry, self.ground, &found.item);
-        Ok(match &found.mend {
-            Mend::Nothing => Outcome::Nothing,
-            Mend::Move(place) => match mover::try_move(claim, registry, ground, item, place).await? {
-                Moved::Done => Outcome::Moved,
-                Moved::Taken(_) | Moved::Changed => Outcome::Left,
-            },
-            Mend::Delete(kept) => match mover::delete_copy(claim, registry, ground, item, kept).await? {
-                Moved::Done => Outcome::Deleted,
-                Moved::Taken(_) | Moved::Changed => Outcome::Left,
-            },
-            Mend::Rewrite(name) => {
-                let held = ground.held(item, true)?;
-                let Some(held) = held.iter().find(|held| held.key.attribute().name == *name) else {
+        let (claim, registry, context, item) = (self.claim, self.registry, self.context, &found.item);
+        Ok(match &found.action {
+            RepairAction::Nothing => Outcome::Nothing,
+            RepairAction::Move(place) => {
+                match item_move::try_move(claim, registry, context, item, place).await? {
+                    Moved::Done => Outcome::Moved,
+                    Moved::Taken(_) | Moved::Changed => Outcome::Left,
+                }
+            }
+            RepairAction::Delete(kept) => {
+                match item_move::delete_copy(claim, registry, context, item, kept).await? {
+                    Moved::Done => Outcome::Deleted,
+                    Moved::Taken(_) | Moved::Changed => Outcome::Left,
+                }
+            }
+            RepairAction::Rewrite(name) => {
+                let index_values = context.index_values(item, true)?;
+                let Some(index_value) =
+                    index_values.iter().find(|index_value| index_value.key.attribute().name == *name)
+                else {
                     return Ok(Outcome::Left);
                 };
-                let Ok(new) = &held.new else { return Ok(Outcome::Left) };
-                match turn::rewrite(claim, ground, item, held, new).await? {
+                let Ok(new) = &index_value.new else { return Ok(Outcome::Left) };
+                match index_migration::rewrite(claim, context, item, index_value, new).await? {
                     Written::Done => Outcome::Rewritten,
                     Written::Refused(_) => Outcome::Left,
                 }
             }
-            Mend::Enter(bucket) => {
-                // A row too many costs a read and loses nothing, so it needs no claim.
-                let key = ground.key(item)?;
-                registry.enter_bucket(&ground.table, ground.table.logical(&key), *bucket).await?;
+            RepairAction::Enter(bucket) => {
+                // A superfluous entry costs a read and loses nothing, so it needs no claim.
+                let key = context.key(item)?;
+                registry.enter_bucket(&context.table, context.table.logical(&key), *bucket).await?;
                 Outcome::Entered
             }
         })

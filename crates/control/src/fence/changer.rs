@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::lock::Mutex;
 use heatsink_dynamo::{Error, Outcome};
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 use heatsink_fence::{Bounds, Step, Wait};
 use heatsink_store::Store;
 
@@ -14,33 +14,33 @@ use super::items::{Gateway, StoredHead};
 use super::settings::Fencing;
 use crate::registry::Registry;
 
-/// How soon the list of gateways is read again while one has yet to acknowledge; later and later, up to [`LONGEST_LOOK`].
+/// The first pause before the list of gateways is read again while one has yet to acknowledge; pauses grow up to [`LONGEST_LOOK`].
 const LOOK: Duration = Duration::from_millis(50);
 const LONGEST_LOOK: Duration = Duration::from_secs(1);
-/// So many lists in a row may fail.
+/// How many reads of the list in a row may fail.
 const FAILURES: u32 = 20;
 
-/// How often a publication is tried that others come before.
+/// How often a publication is tried again after another one came first.
 const TRIES: usize = 50;
 
-/// Changes layouts: on behalf of a gateway, or of a command beside the gateways. Clones share what they know.
+/// Changes layouts on behalf of a gateway, or of a command beside the gateways. Clones share their state.
 #[derive(Clone)]
 pub struct Changer {
     registry: Registry,
     settings: Fencing,
-    /// Since when this process has known of a registry that not every gateway may have noticed.
-    unsettled: Arc<Mutex<Option<Moment>>>,
-    /// The head as it was last read or written here: the first that a publication tries to follow.
+    /// Since when this process has known of a registry that some gateways may not have noticed.
+    unsettled: Arc<Mutex<Option<MonotonicInstant>>>,
+    /// The head as it was last read or written here: the first one that a publication tries to follow.
     last: Arc<Mutex<Option<StoredHead>>>,
 }
 
-/// A change that was made known.
+/// A published change.
 pub(crate) struct Published {
     pub step: Step,
     /// The head that names it.
     pub head: StoredHead,
     /// From before the head was written.
-    pub sent: Moment,
+    pub sent: MonotonicInstant,
 }
 
 /// Layout changes are frozen.
@@ -70,23 +70,21 @@ impl Changer {
         Changer { registry, settings, unsettled: Arc::default(), last: Arc::default() }
     }
 
-    /// Changes layouts of a store from beside its gateways.
+    /// Changes layouts of a store from outside its gateways.
     pub fn beside(store: Arc<dyn Store>, env: Arc<dyn Env>, fencing: Fencing) -> Self {
         Changer::new(Registry::new(store, env, &fencing.registry), fencing)
     }
 
-    /// The same, where it is known whether anybody else has the store.
+    /// The same changer, for a caller that knows whether other processes use the store.
     #[must_use]
     pub fn exclusively(&self, exclusive: bool) -> Self {
         Changer { settings: Fencing { exclusive, ..self.settings.clone() }, ..self.clone() }
     }
 
-    /// Makes the registry and its head where they are missing, and checks that layouts may change. To be called before a record is
-    /// written.
+    /// Creates the registry and its head where they are missing, and checks that layouts may change. Call it before writing a record.
     ///
     /// # Errors
-    /// Retryable while gateways that were started without rules may not have noticed the registry, and while changes are frozen; the
-    /// store's errors.
+    /// Retryable while gateways that were started without rules may not have noticed the registry, and while changes are frozen; the store's errors.
     pub async fn begin(&self) -> Result<(), Error> {
         match self.unsettled().await? {
             None => Ok(()),
@@ -101,10 +99,10 @@ impl Changer {
         }
     }
 
-    /// [`begin`](Self::begin), which waits where that is only a matter of time.
+    /// [`begin`](Self::begin), but waits if only time is needed.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`begin`](Self::begin).
     pub async fn begin_patiently(&self) -> Result<(), Error> {
         while let Some(left) = self.unsettled().await? {
             self.registry.env().sleep(left).await;
@@ -112,7 +110,7 @@ impl Changer {
         Ok(())
     }
 
-    /// How long it takes until layouts may change; nothing where they may.
+    /// How long it takes until layouts may change; zero if they may.
     async fn unsettled(&self) -> Result<Option<Duration>, Error> {
         if self.settings.observes {
             return Err(Error::unavailable(
@@ -129,7 +127,7 @@ impl Changer {
         Ok(left)
     }
 
-    /// How long it takes until every gateway must have noticed the registry; nothing where that is so.
+    /// How long it takes until every gateway must have noticed the registry; zero if all have.
     async fn unsettled_for(&self, stored: &StoredHead) -> Result<Option<Duration>, Error> {
         if stored.settled {
             return Ok(None);
@@ -145,12 +143,12 @@ impl Changer {
         Ok(Some(left))
     }
 
-    /// The head, which is made if need be.
+    /// Reads the head, or creates it.
     pub(crate) async fn found(&self) -> Result<StoredHead, Error> {
         if let Some(stored) = self.registry.head().await? {
             return Ok(stored);
         }
-        // Who has seen a registry makes no other in its place.
+        // A process that has seen a registry does not create another one.
         self.registry.absent(())?;
         if !self.registry.exists().await? {
             self.registry.make(self.registry.name()).await?;
@@ -164,7 +162,7 @@ impl Changer {
             .ok_or_else(|| Error::unavailable("The registry's head could not be written", Outcome::NotDone))
     }
 
-    /// Makes a change known that was written before: of a table's record, of its name, or of both.
+    /// Publishes a change that was written before: of a table's record, of its name, or of both.
     ///
     /// # Errors
     /// Those of the store; frozen layouts.
@@ -189,8 +187,8 @@ impl Changer {
         Err(Error::unavailable("Other changes of layouts came before this one", Outcome::NotDone))
     }
 
-    /// Waits until nothing that was planned before the step can have an effect, or reach a client, any more. Gateways that show no
-    /// sign of life for long enough are taken off the list.
+    /// Waits until nothing that was planned before the step can have an effect, or reach a client, any more. Gateways without a heartbeat for long
+    /// enough are removed from the list.
     ///
     /// # Errors
     /// Those of the store.
@@ -207,7 +205,7 @@ impl Changer {
                     let now = self.registry.env().now();
                     let Wait::Until(until) = step.listed(now, &list) else { return Ok(step) };
                     for (gateway, beat) in step.silent(now) {
-                        // Whoever waits next removes it.
+                        // The next changer that waits removes it.
                         let _ = self.registry.remove_gateway(gateway, Some(beat)).await;
                     }
                     pause = pause.min(until.since(now));
@@ -220,7 +218,7 @@ impl Changer {
         }
     }
 
-    /// Makes a change known and waits for nobody. For whoever is no gateway.
+    /// Publishes a change and waits for nobody. For callers that are no gateways.
     ///
     /// # Errors
     /// Those of the store; frozen layouts.
@@ -228,7 +226,7 @@ impl Changer {
         self.publish(table, version).await.map(drop)
     }
 
-    /// Makes a change known and waits for every gateway. For whoever is no gateway.
+    /// Publishes a change and waits for every gateway. For callers that are no gateways.
     ///
     /// # Errors
     /// Those of the store; frozen layouts.
@@ -237,7 +235,7 @@ impl Changer {
         self.wait(published.step).await
     }
 
-    /// Forbids changes of layouts anywhere, or allows them again. What is under way stops at its next step.
+    /// Forbids layout changes for all processes, or allows them again. A change in progress stops at its next step.
     ///
     /// # Errors
     /// Those of the store.
@@ -253,7 +251,7 @@ impl Changer {
         Err(Error::unavailable("Other changes came before this one", Outcome::NotDone))
     }
 
-    /// Since when changes of layouts are frozen, if they are.
+    /// Since when layout changes are frozen, if they are.
     ///
     /// # Errors
     /// Those of the store.
@@ -261,7 +259,7 @@ impl Changer {
         Ok(self.registry.head().await?.and_then(|stored| stored.frozen).map(|since| Frozen { since }))
     }
 
-    /// Every gateway on the list, with the newest epoch; nothing where there is no registry.
+    /// Every registered gateway, with the newest epoch; nothing if there is no registry.
     ///
     /// # Errors
     /// Those of the store.
@@ -272,7 +270,7 @@ impl Changer {
         }
     }
 
-    /// Takes a gateway off the list that somebody knows to be dead.
+    /// Removes the registration of a gateway that is known to be dead.
     ///
     /// # Errors
     /// Those of the store.

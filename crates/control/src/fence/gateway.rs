@@ -1,4 +1,4 @@
-//! A gateway's own side of the fence: looks at the head of the registry, applies what changed, and says so.
+//! A gateway's side of the fence: reads the head of the registry, applies changes, and acknowledges them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,26 +6,26 @@ use std::time::Duration;
 
 use futures::lock::Mutex as AsyncMutex;
 use heatsink_dynamo::{Error, Outcome};
-use heatsink_env::{Env, Moment};
-use heatsink_fence::{Beat, Epoch, Gate, Member, Registration, Roll, Seen};
+use heatsink_env::{Env, MonotonicInstant};
+use heatsink_fence::{Epoch, Gate, Heartbeat, Liveness, Member, Registration, Seen};
 
 use super::items::{Gateway, StoredHead};
 use super::settings::Fencing;
-use crate::known::Tables;
 use crate::registry::Registry;
+use crate::table_cache::TableCache;
 
-/// How long requests may go on that were planned under what has changed. After that their results are lost to their clients.
+/// How long requests may go on that were planned under a layout that has changed. After that their clients do not get the results.
 const DRAIN: Duration = Duration::from_secs(1);
-/// How often it is looked whether they are done.
+/// How often the gateway checks whether those requests are done.
 const DRAIN_LOOK: Duration = Duration::from_millis(5);
-/// For so long after a change the head is looked at more often: another step may follow.
+/// For this long after a change the head is read more often: another step may follow.
 const BUSY: Duration = Duration::from_secs(10);
 /// How many times more often.
 const BUSIER: u32 = 10;
-/// How many looks at the head a request waits for.
+/// How many reads of the head a request waits for.
 const LOOKS: usize = 4;
 
-/// Until when this gateway may send, as every request reads it.
+/// The end of this gateway's lease, as every request reads it.
 pub(crate) struct Lease {
     env: Arc<dyn Env>,
     until: AtomicU64,
@@ -36,38 +36,38 @@ impl Lease {
         Lease { env, until: AtomicU64::new(0) }
     }
 
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> MonotonicInstant {
         self.env.now()
     }
 
-    pub fn is_over(&self, now: Moment) -> bool {
-        now >= Moment(self.until.load(Ordering::SeqCst))
+    pub fn is_over(&self, now: MonotonicInstant) -> bool {
+        now >= MonotonicInstant(self.until.load(Ordering::SeqCst))
     }
 }
 
-/// A gateway's own side.
+/// A gateway's side of the fence.
 pub(crate) struct Fence {
     pub settings: Fencing,
     id: String,
     lease: Arc<Lease>,
     member: Mutex<Member>,
-    /// The newest epoch that was seen. A look-up that began before it was seen is made again.
+    /// The newest epoch seen. A look-up that began before this epoch was seen is repeated.
     seen: AtomicU64,
-    /// What requests pass that are forwarded because there is no registry.
+    /// The gate of requests that are forwarded because there is no registry.
     unsharded: Arc<Gate>,
-    /// One look at the head at a time.
+    /// Serializes reads of the head.
     looking: AsyncMutex<Looked>,
-    roll: AsyncMutex<(Roll, Option<Moment>)>,
+    liveness: AsyncMutex<(Liveness, Option<MonotonicInstant>)>,
 }
 
-/// What the last looks left behind.
+/// The state that the last reads of the head left behind.
 #[derive(Default)]
 struct Looked {
     /// When a change was last seen.
-    busy: Option<Moment>,
-    beaten: Option<Moment>,
-    /// From then on nothing can take effect any more that was acknowledged as unclean.
-    unclean: Moment,
+    busy: Option<MonotonicInstant>,
+    beaten: Option<MonotonicInstant>,
+    /// From this time on no request can take effect that was acknowledged as unclean.
+    unclean: MonotonicInstant,
 }
 
 impl Fence {
@@ -84,7 +84,7 @@ impl Fence {
             seen: AtomicU64::new(0),
             unsharded: Arc::default(),
             looking: AsyncMutex::default(),
-            roll: AsyncMutex::default(),
+            liveness: AsyncMutex::default(),
             settings,
         }
     }
@@ -93,12 +93,12 @@ impl Fence {
         &self.lease
     }
 
-    /// The id that it is registered under.
+    /// The id under which it is registered.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What requests pass that are forwarded because there is no registry.
+    /// The gate of requests that are forwarded because there is no registry.
     pub fn unsharded(&self) -> &Arc<Gate> {
         &self.unsharded
     }
@@ -113,15 +113,15 @@ impl Fence {
         self.seen.load(Ordering::SeqCst)
     }
 
-    /// Has a lease when it returns: the one that runs, or a new one.
+    /// Returns with a lease: the current one, or a new one.
     ///
     /// # Errors
-    /// Retryable, when the registry cannot be asked.
-    pub async fn ensure(&self, registry: &Registry, tables: &Tables) -> Result<(), Error> {
+    /// Retryable, when the registry cannot be reached.
+    pub async fn ensure(&self, registry: &Registry, tables: &TableCache) -> Result<(), Error> {
         if !self.lease.is_over(self.lease.now()) {
             return Ok(());
         }
-        // Whoever was asleep catches up first, then shows a sign of life, or registers again; the look after that gives a lease.
+        // A gateway that was suspended first applies all changes, then sends a heartbeat or registers again; the next read gives a lease.
         for _ in 0..LOOKS {
             self.look(registry, tables).await?;
             if !self.lease.is_over(self.lease.now()) {
@@ -134,18 +134,18 @@ impl Fence {
         ))
     }
 
-    /// Looks at the head, applies what changed, and acknowledges it.
+    /// Reads the head, applies changes, and acknowledges them.
     ///
     /// # Errors
-    /// Those of the store; a registry that was there and is not.
-    pub async fn look(&self, registry: &Registry, tables: &Tables) -> Result<(), Error> {
+    /// The store's; a registry that existed and does not any more.
+    pub async fn look(&self, registry: &Registry, tables: &TableCache) -> Result<(), Error> {
         let mut looked = self.looking.lock().await;
         let mut sent = self.lease.now();
         let mut head = registry.head().await?;
         if head.is_some() {
             if self.member().is_watching() {
                 self.change(Member::found_registry);
-                // Nothing was planned under a record yet, but what was planned under none is not to be sent any more.
+                // Nothing was planned under a record yet, but requests that were planned without a registry must not be sent any more.
                 self.shut(&mut looked, vec![Arc::clone(&self.unsharded)]).await;
             }
             if self.member().is_unregistered() {
@@ -157,16 +157,16 @@ impl Fence {
         self.follow(registry, tables, &mut looked, sent, head).await
     }
 
-    /// Applies and acknowledges a change that this gateway has made itself: the head that it has written at or after `sent` is as good as one
-    /// that it read then.
+    /// Applies and acknowledges a change that this gateway has made itself. The head that it has written at or after `sent` is as good as one that
+    /// it read then.
     ///
     /// # Errors
     /// As [`look`](Self::look).
     pub async fn wrote(
         &self,
         registry: &Registry,
-        tables: &Tables,
-        sent: Moment,
+        tables: &TableCache,
+        sent: MonotonicInstant,
         head: StoredHead,
     ) -> Result<(), Error> {
         let mut looked = self.looking.lock().await;
@@ -175,25 +175,25 @@ impl Fence {
             return self.look(registry, tables).await;
         }
         if head.head.epoch <= self.seen() {
-            // A look has shown it, or a later one, already.
+            // A read has shown this head already, or a later one.
             return Ok(());
         }
         self.follow(registry, tables, &mut looked, sent, Some(head)).await
     }
 
-    /// Applies what a head shows that was read at or after `sent`, and acknowledges it.
+    /// Applies the changes of a head that was read at or after `sent`, and acknowledges them.
     async fn follow(
         &self,
         registry: &Registry,
-        tables: &Tables,
+        tables: &TableCache,
         looked: &mut Looked,
-        sent: Moment,
+        sent: MonotonicInstant,
         head: Option<StoredHead>,
     ) -> Result<(), Error> {
         let Some(stored) = head else {
             if !self.member().is_watching() {
                 return Err(Error::unavailable(
-                    format!("The registry {} was there and is not found any more", registry.name()),
+                    format!("The registry {} existed before and is not found any more", registry.name()),
                     Outcome::NotDone,
                 ));
             }
@@ -227,11 +227,11 @@ impl Fence {
         Ok(())
     }
 
-    /// Lets requests that passed these gates finish for a while, and closes the gates.
+    /// Gives the requests inside these gates some time to finish, and closes the gates.
     async fn shut(&self, looked: &mut Looked, gates: Vec<Arc<Gate>>) {
         let env = &self.lease.env;
         let straggler = self.settings.bounds.straggler;
-        // Nobody else waits for an exclusive gateway's late calls, so it waits for them itself.
+        // Nobody else waits for an exclusive gateway's late calls, so the gateway waits itself.
         let patience = if self.settings.exclusive { straggler } else { DRAIN };
         let begun = env.now();
         while gates.iter().any(|gate| !gate.is_empty()) && env.now().since(begun) < patience {
@@ -252,13 +252,13 @@ impl Fence {
         registry: &Registry,
         looked: &mut Looked,
         gates: Vec<Arc<Gate>>,
-        sent: Moment,
+        sent: MonotonicInstant,
         epoch: Epoch,
     ) {
         looked.busy = Some(self.lease.now());
         self.shut(looked, gates).await;
         self.change(|member| member.applied(sent, epoch));
-        // Should it fail, the next look writes it.
+        // If it fails, the next read of the head writes it.
         if let Err(error) = self.beat(registry, looked).await {
             looked.beaten = None;
             tracing::debug!("a change could not be acknowledged: {error}");
@@ -267,7 +267,7 @@ impl Fence {
 
     async fn register(&self, registry: &Registry, looked: &Looked) -> Result<(), Error> {
         let sent = self.lease.now();
-        let Beat { number: beat, epoch } = self.change(Member::registration);
+        let Heartbeat { number: beat, epoch } = self.change(Member::registration);
         let registration = Registration {
             gateway: self.id.clone(),
             beat,
@@ -287,7 +287,7 @@ impl Fence {
     }
 
     async fn beat(&self, registry: &Registry, looked: &mut Looked) -> Result<(), Error> {
-        let next: Option<Beat> = self.change(Member::beat);
+        let next: Option<Heartbeat> = self.change(Member::beat);
         let Some(beat) = next else { return Ok(()) };
         let sent = self.lease.now();
         if registry.beat(&self.id, beat, looked.unclean.since(sent)).await? {
@@ -300,12 +300,12 @@ impl Fence {
         Ok(())
     }
 
-    /// Takes gateways off the list that have died: each would be waited for at the next change. Looks at most once a lease.
+    /// Removes dead gateways from the list, because every change would wait for each. Runs at most once per lease.
     ///
     /// # Errors
     /// Those of the store.
     pub async fn sweep(&self, registry: &Registry) -> Result<(), Error> {
-        let (roll, swept) = &mut *self.roll.lock().await;
+        let (liveness, swept) = &mut *self.liveness.lock().await;
         let now = self.lease.now();
         if !self.member().is_registered()
             || swept.is_some_and(|at| now.since(at) < self.settings.bounds.lease)
@@ -315,15 +315,15 @@ impl Fence {
         *swept = Some(now);
         let list: Vec<_> = registry.gateways().await?.into_iter().map(|one| one.registration).collect();
         let now = self.lease.now();
-        roll.listed(now, &list);
-        for (gateway, beat) in roll.silent(now) {
+        liveness.listed(now, &list);
+        for (gateway, beat) in liveness.silent(now) {
             registry.remove_gateway(gateway, Some(beat)).await?;
         }
         Ok(())
     }
 
-    /// Takes the gateway off the list, if nothing of it can take effect any more.
-    pub async fn leave(&self, registry: &Registry, tables: &Tables) {
+    /// Removes this gateway's registration, if none of its requests can take effect any more.
+    pub async fn leave(&self, registry: &Registry, tables: &TableCache) {
         let looked = self.looking.lock().await;
         let now = self.lease.now();
         let mut late = !looked.unclean.since(now).is_zero();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_fence::{Beat, Bounds, Head, Registration};
+use heatsink_fence::{Bounds, Head, Heartbeat, Registration};
 use serde_json::{Value as Json, json};
 
 use crate::record::FORM;
@@ -12,13 +12,13 @@ use crate::registry::Registry;
 const HEAD: &str = "head";
 const GATEWAYS: &str = "gateways";
 
-/// The head as it stands in the registry.
+/// The head as it is stored in the registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StoredHead {
     pub head: Head,
-    /// Whether every gateway that was started before there was a registry has noticed it by now.
+    /// Whether every gateway that was started before the registry existed must have noticed it by now.
     pub settled: bool,
-    /// Since when no layout may change, if so: milliseconds since 1970.
+    /// Since when layout changes are frozen, if they are: milliseconds since 1970.
     pub frozen: Option<u64>,
 }
 
@@ -57,9 +57,9 @@ impl StoredHead {
 /// A gateway as the registry lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
-    /// What the fence needs to know of it.
+    /// Its registration, for the fence.
     pub registration: Registration,
-    /// What people call it.
+    /// Its name for people.
     pub name: String,
     /// The version of Heatsink that it runs.
     pub build: String,
@@ -113,7 +113,7 @@ impl Gateway {
 }
 
 impl Registry {
-    /// The head; `None` where there is no registry, or none with a head yet.
+    /// The head; `None` if there is no registry, or one without a head.
     pub(crate) async fn head(&self) -> Result<Option<StoredHead>, Error> {
         let key = json!({ "pk": { "S": HEAD }, "sk": { "S": HEAD } });
         let body = json!({ "TableName": self.name(), "Key": key, "ConsistentRead": true });
@@ -130,8 +130,8 @@ impl Registry {
         }
     }
 
-    /// Writes the head, if it still is as `from`; nothing stands for none. `false` when it is not; then it may have been written all the
-    /// same, if an answer was lost.
+    /// Writes the head, if it still equals `from` (`None`: if there is none). `false` when it does not; the write may have succeeded all the same,
+    /// if an answer was lost.
     pub(crate) async fn write_head(&self, from: Option<&StoredHead>, to: &StoredHead) -> Result<bool, Error> {
         let mut body = json!({ "TableName": self.name(), "Item": to.item(), "ConditionExpression": "attribute_not_exists(pk)" });
         if let Some(from) = from {
@@ -154,7 +154,7 @@ impl Registry {
         }
     }
 
-    /// Every gateway on the list.
+    /// Every registered gateway.
     pub(crate) async fn gateways(&self) -> Result<Vec<Gateway>, Error> {
         let (mut found, mut start) = (Vec::new(), Json::Null);
         loop {
@@ -177,15 +177,20 @@ impl Registry {
         }
     }
 
-    /// Puts a gateway on the list.
+    /// Registers a gateway.
     pub(crate) async fn register(&self, gateway: &Gateway) -> Result<(), Error> {
         let body = json!({ "TableName": self.name(), "Item": gateway.item() });
         self.call(Operation::PutItem, body).await.map_err(|error| self.failed(error))?;
         Ok(())
     }
 
-    /// A sign of life, with what is acknowledged. `false` when the gateway is not on the list any more.
-    pub(crate) async fn beat(&self, gateway: &str, beat: Beat, unclean: Duration) -> Result<bool, Error> {
+    /// Writes a heartbeat with the acknowledged epoch. `false` when the gateway is not registered any more.
+    pub(crate) async fn beat(
+        &self,
+        gateway: &str,
+        beat: Heartbeat,
+        unclean: Duration,
+    ) -> Result<bool, Error> {
         let body = json!({
             "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } },
             "UpdateExpression": "SET beat = :b, epoch = :e, unclean = :u", "ConditionExpression": "attribute_exists(pk)",
@@ -200,7 +205,7 @@ impl Registry {
         }
     }
 
-    /// Takes a gateway off the list, if it still shows that beat; without one, whatever it shows.
+    /// Removes a registration, if it still has that heartbeat; without one, unconditionally.
     pub(crate) async fn remove_gateway(&self, gateway: &str, beat: Option<u64>) -> Result<(), Error> {
         let mut body =
             json!({ "TableName": self.name(), "Key": { "pk": { "S": GATEWAYS }, "sk": { "S": gateway } } });

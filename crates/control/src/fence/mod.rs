@@ -1,12 +1,12 @@
-//! How a change of the registry becomes known to every gateway before anybody relies on it.
+//! Makes a change of the registry known to every gateway before anybody relies on it.
 //!
-//! - [`Fence`] is a gateway's own side: its lease, and what it does when the head of the registry shows a change.
+//! - [`Fence`] is a gateway's side: its lease, and its reaction when the head of the registry shows a change.
 //! - [`Changer`] publishes a change and waits for every gateway.
-//! - [`Pass`] is what one request carries: it may send, and give its client a result, only while that holds.
+//! - [`Pass`] belongs to one request: the request may send calls, and give its client a result, only while the pass holds.
 //!
-//! The rules themselves are in the crate `fence`, without I/O; here they are carried out.
+//! The rules are in the crate `fence`, without I/O. This module carries them out.
 //!
-//! Not here: what is changed and when (`touch`, `made`, `adopt`), what is known of a table (`known`).
+//! Not here: what changes and when (`first_use`, `table_lifecycle`, `adopt`), what is known of a table (`table_cache`).
 
 mod changer;
 mod gateway;

@@ -1,28 +1,28 @@
-//! What one request carries through the fence.
+//! The right of one request to send calls and to return a result.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use heatsink_dynamo::{Code, Error, Outcome};
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 use heatsink_fence::Admission;
 use heatsink_store::Permit;
 
 use super::gateway::Lease;
-use crate::known::Snapshot;
+use crate::table_cache::Snapshot;
 
-/// A request's right to send physical calls and to give its client a result. It ends when a change of one of its tables is
-/// acknowledged; the right to send also when the gateway's lease runs out.
+/// A request's right to send physical calls and to give its client a result. It ends when a change of one of its tables is acknowledged. The right
+/// to send also ends with the gateway's lease.
 pub struct Pass {
     lease: Arc<Lease>,
     first: Option<Admission>,
     rest: Vec<Admission>,
-    /// What was known when it was given.
+    /// The cached statuses when it was given.
     seen: Option<Arc<Snapshot>>,
-    /// Some table that the request names is not there.
+    /// Some table that the request names does not exist.
     missing: bool,
-    /// Whether the lease is asked.
+    /// Whether the lease is checked.
     leased: bool,
 }
 
@@ -37,12 +37,12 @@ impl Pass {
         Pass { lease, first: None, rest: Vec::new(), seen: None, missing: false, leased: true }
     }
 
-    /// For calls that no gateway makes: it always holds.
+    /// For calls outside a gateway: it always holds.
     pub fn unfenced(env: Arc<dyn Env>) -> Self {
         Pass::free(&Arc::new(Lease::none(env)))
     }
 
-    /// For what depends on no layout, such as a list of tables.
+    /// For operations that depend on no layout, such as a list of tables.
     pub(crate) fn free(lease: &Arc<Lease>) -> Self {
         Pass { leased: false, ..Pass::new(Arc::clone(lease)) }
     }
@@ -66,22 +66,22 @@ impl Pass {
         self.missing = true;
     }
 
-    /// Whether a table that the request names is not there. Such a request is answered here: were it sent, the table could be made
-    /// before it arrives, and sharded.
+    /// Whether a table that the request names does not exist. Such a request is answered here. If it were sent, the table could be created, and
+    /// sharded, before it arrives.
     pub fn is_missing(&self) -> bool {
         self.missing
     }
 
-    /// Whether nothing that the request was planned under has changed.
+    /// Whether nothing has changed that the request was planned under.
     pub fn holds(&self) -> bool {
         self.admissions().all(Admission::holds)
     }
 
-    /// Asked last before a call is written to its connection.
+    /// The last check before a call is written to its connection.
     ///
     /// # Errors
     /// `ServiceUnavailable`, retryable, when the call must not be sent.
-    pub fn check(&self) -> Result<Moment, Error> {
+    pub fn check(&self) -> Result<MonotonicInstant, Error> {
         let now = self.lease.now();
         if self.leased && self.lease.is_over(now) {
             return Err(unavailable(
@@ -89,12 +89,12 @@ impl Pass {
             ));
         }
         if !self.holds() {
-            return Err(unavailable("The layout of the table changed while the request was under way"));
+            return Err(unavailable("The layout of the table changed while the request was in progress"));
         }
         Ok(now)
     }
 
-    /// A call that is about to be sent, with this as its permit. `writes`: whether it may change anything.
+    /// A call that is about to be sent, with this pass as its permit. `writes`: whether it may change anything.
     pub fn send(&self, writes: bool) -> Sending<'_> {
         Sending { pass: self, writes, sent: AtomicU64::new(NOT_SENT) }
     }
@@ -103,36 +103,36 @@ impl Pass {
         self.first.iter().chain(&self.rest)
     }
 
-    /// The result that the client gets: what the store answered, if that was planned under what still holds.
+    /// The result for the client: the store's answer, if the layouts that it was planned under still hold.
     ///
     /// # Errors
     /// Outcome unknown, when a change was acknowledged meanwhile.
     pub fn deliver<T>(&self, answer: Result<T, Error>) -> Result<T, Error> {
         match answer {
             Err(error) if error.outcome == Outcome::Unknown => Err(error),
-            // With the lease, whoever changed something cannot have gone on before the call took effect, however late it was.
+            // Together with the lease: no changer can have continued before the call took effect, however late it was.
             _ if self.holds() && !(self.leased && self.lease.is_over(self.lease.now())) => answer,
             Err(error) if error.code == Code::ServiceUnavailable => Err(error),
             _ => Err(Error::unavailable(
-                "The layout of the table changed while the request was under way; whether it was carried out is not known",
+                "The layout of the table changed while the request was in progress; whether it was carried out is not known",
                 Outcome::Unknown,
             )),
         }
     }
 }
 
-/// A call on its way. Unless its answer is told, a write that was let through is taken to arrive late.
+/// A call in flight. Until its answer is reported, a write that was permitted is assumed to arrive late.
 pub struct Sending<'a> {
     pass: &'a Pass,
     writes: bool,
-    /// When it was last let through.
+    /// When it was last permitted.
     sent: AtomicU64,
 }
 
 const NOT_SENT: u64 = 0;
 
 impl Sending<'_> {
-    /// Takes note of the answer. One that leaves the outcome open is none.
+    /// Reports the answer. An answer that leaves the outcome unknown does not count.
     pub fn answered<T>(mut self, answer: &Result<T, Error>) {
         if !answer.as_ref().is_err_and(|error| error.outcome == Outcome::Unknown) {
             *self.sent.get_mut() = NOT_SENT;
@@ -153,7 +153,7 @@ impl Drop for Sending<'_> {
     fn drop(&mut self) {
         let sent = *self.sent.get_mut();
         if self.writes && sent != NOT_SENT {
-            self.pass.admissions().for_each(|admission| admission.unanswered(Moment(sent)));
+            self.pass.admissions().for_each(|admission| admission.unanswered(MonotonicInstant(sent)));
         }
     }
 }

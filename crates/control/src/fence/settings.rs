@@ -1,4 +1,4 @@
-//! How a gateway takes part.
+//! The settings of a gateway's part in the fence.
 
 use heatsink_fence::Bounds;
 
@@ -9,21 +9,21 @@ use crate::rules::FenceSettings;
 pub struct Fencing {
     /// The name of the registry's table.
     pub registry: String,
-    /// How long things may take.
+    /// The time bounds.
     pub bounds: Bounds,
-    /// No other gateway stands before the same store: nobody is registered, and nobody is waited for.
+    /// No other gateway uses the same store: none is registered, and none is waited for.
     pub exclusive: bool,
-    /// It only looks: it is on no list, and puts nothing on record. What it finds may be out of date at once.
+    /// Read-only: it is not registered, and records nothing. Its results may be out of date at once.
     pub observes: bool,
-    /// What people call this gateway: host and port, say.
+    /// This gateway's name for people, such as host and port.
     pub name: String,
 }
 
 impl Fencing {
     /// The only gateway of its store, as an embedded store has it.
     pub fn exclusive(settings: &FenceSettings) -> Self {
-        // Nobody else changes anything, so the lease only says how often the registry is looked for that somebody else made after all.
-        let lease = crate::known::MAX_AGE;
+        // Nobody else changes anything, so the lease only decides how often this gateway checks whether a registry was created after all.
+        let lease = crate::table_cache::MAX_AGE;
         let bounds = Bounds { lease, heartbeat: lease / 2, poll: lease / 2, ..settings.bounds };
         Fencing {
             registry: settings.registry.clone(),
@@ -34,7 +34,7 @@ impl Fencing {
         }
     }
 
-    /// A command that only looks.
+    /// A command that only reads.
     pub fn observing(settings: &FenceSettings) -> Self {
         Fencing { observes: true, ..Fencing::exclusive(settings) }
     }

@@ -1,4 +1,4 @@
-//! Rules in words, for `heatsink config check` and for faults.
+//! Rules as text, for `heatsink config check` and for error messages.
 
 use std::fmt;
 
@@ -58,7 +58,7 @@ impl fmt::Display for Rule {
             }
             _ => write!(f, "{layout}"),
         }?;
-        // Never in silence: an open Query knows only the buckets that the directory does.
+        // Always mentioned: an open Query knows only the buckets that the directory lists.
         if layout.template().is_some() && layout.time().is_some() {
             f.write_str(
                 "; buckets that other writers begin are seen only by Queries whose range spans at most 8 of them, until Heatsink writes to them",

@@ -1,8 +1,8 @@
-//! How the readers of a rules file say where something is wrong, without knowing the file.
+//! Lets the readers of a rules file report an error and its position without access to the file.
 
 use std::ops::Range;
 
 use super::RulesError;
 
-/// Makes a fault of a place and what is wrong there.
+/// Creates an error from a position and a message.
 pub(super) type Fault<'a> = &'a dyn Fn(Range<usize>, String) -> RulesError;

@@ -1,4 +1,4 @@
-//! The `[fence]` table of a rules file: how gateways of one store agree on changes of layouts.
+//! The `[fence]` table of a rules file: how the gateways of one store agree on layout changes.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(crate) struct Section {
     pub straggler: Option<Spanned<String>>,
 }
 
-/// Checks the section of a file; nothing stands for a file without it.
+/// Checks the section of a file; `None` for a file without it.
 pub(super) fn settings(
     section: Option<Spanned<Section>>,
     fault: Fault<'_>,
@@ -60,7 +60,7 @@ pub(super) fn settings(
             })?;
         }
     }
-    // What is not said goes with the lease.
+    // Settings that are left out follow from the lease.
     if section.heartbeat.is_none() {
         bounds.heartbeat = bounds.heartbeat.min(bounds.lease / 5);
     }
@@ -87,7 +87,7 @@ fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;
-    // A day is more than any of these is for.
+    // A day is longer than any of these settings needs.
     let limited = |duration: Duration| (duration <= Duration::from_secs(86_400)).then_some(duration);
     match unit {
         "ms" => limited(Duration::from_millis(number)),

@@ -1,6 +1,6 @@
-//! `heatsink.toml` as it stands in the file: its fields, their types, their places. What the rules mean is in `mod.rs`.
+//! `heatsink.toml` as it is written: its fields, their types, their positions. `mod.rs` says what the rules mean.
 //!
-//! Read with `toml` and serde. `toml_edit` was weighed: it keeps comments for writing back, which nothing here does.
+//! Read with `toml` and serde. `toml_edit` was considered: it keeps comments for writing back, which nothing here does.
 
 use std::fmt;
 
@@ -11,9 +11,8 @@ use toml::Spanned;
 
 use super::fence::Section;
 
-/// The most shards a rule may ask for. A gather sends one request to every shard and pays at least half a read unit for each,
-/// so a page over 1,000 shards costs 500 units before it returns anything; and 1,000 shards already carry a million write
-/// units per second on one key.
+/// The most shards of a rule. A gather sends one request to every shard and pays at least half a read unit for each, so a page over 1,000 shards
+/// costs 500 units before it returns anything. 1,000 shards already take a million write units per second on one key.
 pub const MAX_SHARDS: u16 = 1_000;
 
 /// The rules of a gateway: which keys of which tables are spread, and how.
@@ -208,10 +207,10 @@ pub(crate) struct HexDigits(#[schemars(range(min = -64, max = 64))] pub i8);
 #[derive(Clone, Copy, Debug, JsonSchema)]
 pub(crate) struct PartNumber(#[schemars(range(min = 0, max = 1023))] pub u16);
 
-/// A sort key has at most 1,024 bytes, so it has at most 1,025 parts; the last of them would be empty.
+/// A sort key has at most 1,024 bytes, so at most 1,025 parts; the last of them would be empty.
 const MAX_PART: u16 = 1_023;
 
-/// A whole number within bounds, whose errors say so.
+/// A whole number within bounds, with errors that name the bounds.
 struct Whole {
     min: u16,
     max: u16,

@@ -1,8 +1,8 @@
-//! Which of many rules can name a table and a key, without looking at all of them.
+//! Finds the rules that can match a table and a key, without testing all rules.
 //!
-//! A glob matches only what begins and ends with the texts before its first and behind its last wildcard and holds those between, and it covers
-//! only globs that do. So each rule is held by one of these texts, of which few other rules are; of those whose text fits, the globs themselves
-//! decide.
+//! A glob matches only names that begin with the text before its first wildcard, end with the text after its last one, and contain the texts between;
+//! and it covers only globs that do. So each rule is indexed by one of these texts, the one that the fewest other rules share. The globs themselves
+//! are tested only for rules whose text fits.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
@@ -11,7 +11,7 @@ use heatsink_layout::Glob;
 
 use super::Rule;
 
-/// Where a glob's text stands in what it matches.
+/// The position of a glob's text in the names that it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Start,
@@ -19,7 +19,7 @@ enum At {
     Anywhere,
 }
 
-/// What is looked for: a name, or what globs that cover a glob must match.
+/// The search: a name, or what globs that cover a glob must match.
 pub(super) struct Sought<'a> {
     start: &'a [u8],
     end: &'a [u8],
@@ -32,7 +32,7 @@ impl<'a> Sought<'a> {
         Sought { start: name, end: name, texts: vec![name] }
     }
 
-    /// What a glob that covers this one has in common with it.
+    /// What a glob has in common with every glob that covers it.
     pub fn covered(glob: &'a Glob) -> Self {
         let texts: Vec<&[u8]> = glob.literals().collect();
         let of = |text: Option<&&'a [u8]>| text.copied().unwrap_or_default();
@@ -40,13 +40,13 @@ impl<'a> Sought<'a> {
     }
 }
 
-/// Values by texts that stand in the same place.
+/// Values by texts in the same position.
 #[derive(Clone, Debug)]
 struct ByText<V> {
     at: At,
-    /// With how often each text was taken.
+    /// With the number of values of each text.
     held: HashMap<Vec<u8>, (usize, V)>,
-    /// How long the texts are.
+    /// The lengths of the texts.
     lengths: BTreeSet<usize>,
 }
 
@@ -66,8 +66,8 @@ impl<V: Default> ByText<V> {
         value
     }
 
-    /// The values of all texts that stand so in what is sought; some of them twice. Costs a look-up for each length that a text has, and
-    /// anywhere for each place that it can begin at.
+    /// The values of all texts that occur in that position of the name; some of them twice. Costs one look-up per text length, and for texts in any
+    /// position one per length and start.
     fn of(&self, sought: &Sought<'_>) -> Vec<&V> {
         let mut found = Vec::new();
         let mut look = |text: &[u8]| found.extend(self.held.get(text).map(|(_, value)| value));
@@ -86,7 +86,7 @@ impl<V: Default> ByText<V> {
     }
 }
 
-/// Values by globs, found again for whatever those can match or cover.
+/// Values by globs, found for every name that those can match or cover.
 #[derive(Clone, Debug)]
 pub(super) struct ByGlob<V>([ByText<V>; 3]);
 
@@ -97,7 +97,7 @@ impl<V: Default> Default for ByGlob<V> {
 }
 
 impl<V: Default> ByGlob<V> {
-    /// The value that goes by one of a glob's texts: the one that the fewest others go by, or of several such ones the longest.
+    /// Chooses one of a glob's texts as its index: the one that the fewest other globs use, or of several such the longest.
     pub fn take(&mut self, glob: &Glob) -> &mut V {
         let Sought { start, end, texts } = Sought::covered(glob);
         let longest = texts.into_iter().max_by_key(|text| text.len()).unwrap_or_default();
@@ -113,7 +113,7 @@ impl<V: Default> ByGlob<V> {
         }
     }
 
-    /// The values that can match or cover what is sought; some of them twice.
+    /// The values that can match or cover the name; some of them twice.
     pub fn of(&self, sought: &Sought<'_>) -> impl Iterator<Item = &V> {
         self.0.iter().flat_map(|held| held.of(sought))
     }
@@ -129,7 +129,7 @@ impl<V: Default> ByGlob<V> {
 pub(super) struct Finder(ByGlob<ByGlob<Vec<usize>>>);
 
 impl Finder {
-    /// Takes in the rule of that place in the file.
+    /// Adds the rule at that position of the file.
     pub fn add(&mut self, rule: &Rule, at: usize) {
         self.0.take(&rule.table).take(&rule.keys).push(at);
     }
@@ -198,7 +198,7 @@ mod tests {
         ] {
             let rules = rules(COUNT, table, keys);
             let compared: usize = rules.iter().map(|rule| rules.finder.before(rule).len()).sum();
-            // Each finds itself, and a few whose texts it happens to hold.
+            // Each finds itself, and a few rules whose texts it contains by chance.
             assert!(compared < 4 * COUNT, "{table} {keys}: {compared} comparisons of {COUNT} rules");
             let layouts = rules.iter().map(|rule| {
                 let name = rule.table.text().replace(['*', '?'], "x");

@@ -1,6 +1,6 @@
-//! Whether a rule can hold for a table: its key, its sort key, its indexes.
+//! Checks whether a rule can hold for a table: its key, its sort key, its indexes.
 //!
-//! Not here: the partition key of an index as such (`index`).
+//! Not here: the partition key of an index (`index`).
 
 use heatsink_dynamo::{KeyType, TableSchema};
 use heatsink_layout::{Hash, Layout};
@@ -10,14 +10,14 @@ use super::{Rule, Spread, index};
 /// Why a rule cannot hold for a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unfit {
-    /// Because of its primary key, which is what it is for ever.
+    /// Because of its primary key, which never changes.
     Key(String),
-    /// Because of its indexes, which come and go while the table is in use.
+    /// Because of its indexes, which can be added and removed while the table is in use.
     Indexes(String),
 }
 
 impl Unfit {
-    /// The reason, in words.
+    /// The reason, as text.
     pub fn reason(&self) -> &str {
         match self {
             Unfit::Key(reason) | Unfit::Indexes(reason) => reason,

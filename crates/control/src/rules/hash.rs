@@ -1,4 +1,4 @@
-//! The hash that a rule for a table which was sharded by hand names.
+//! The hash of a rule for a table that was sharded by hand.
 
 use heatsink_layout::{Digest, Hash};
 use toml::Spanned;
@@ -7,7 +7,7 @@ use super::RulesError;
 use super::fault::Fault;
 use super::file::{HashName, HexDigits};
 
-/// The hash of that name, of so many digits.
+/// The hash of that name, with so many digits.
 pub(super) fn of(
     name: HashName,
     digits: Option<Spanned<HexDigits>>,

@@ -1,11 +1,11 @@
-//! Whether a rule for the partition key of a global index can hold for a table.
+//! Checks whether a rule for the partition key of a global index can hold for a table.
 
 use heatsink_dynamo::{KeyType, TableSchema};
 use heatsink_layout::OfIndex;
 
 use super::{Rule, Spread};
 
-/// The index that a rule is for, in a table that it fits.
+/// The index of a rule, in a table that it can hold for.
 pub(super) fn of(rule: &Rule, schema: &TableSchema) -> Option<OfIndex> {
     let Spread::Sharded { .. } = rule.spread else { return None };
     let index = schema.index(rule.index.as_ref()?)?;

@@ -1,7 +1,7 @@
-//! Rules: what the operator asks for. Which keys of which tables are spread, and how.
+//! Rules: which keys of which tables the operator wants spread, and how.
 //!
-//! A rule is a wish; the registry says how stored data is really laid out. Here a wish is read, checked for sense, put into
-//! words, and turned into the layouts that a given table would have.
+//! A rule says what the operator wants; the registry says how stored data is laid out. This module reads rules, checks them, displays them, and
+//! computes the layouts that a given table would have.
 
 mod display;
 mod fault;
@@ -24,23 +24,23 @@ use find::{ByGlob, Finder, Sought};
 use fits::Unfit;
 
 pub use file::{MAX_SHARDS, json_schema};
-pub use heatsink_fault::Fault as RulesError;
+pub use heatsink_config_diagnostics::Fault as RulesError;
 
-/// The rules of one gateway, checked. For every key of a table the first rule that matches holds.
+/// The checked rules of one gateway. For every key of a table the first matching rule holds.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     rules: Vec<Rule>,
-    /// Which of them can name a table and a key.
+    /// An index of the rules by table and key.
     finder: Finder,
     fence: FenceSettings,
 }
 
-/// How the gateways of a store agree on changes of layouts.
+/// How the gateways of a store agree on layout changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FenceSettings {
     /// The name of the registry's table.
     pub registry: String,
-    /// How long things may take.
+    /// The time bounds.
     pub bounds: Bounds,
 }
 
@@ -63,11 +63,11 @@ pub struct Rule {
     pub index: Option<String>,
     /// The logical keys it is for.
     pub keys: Glob,
-    /// What it does with them.
+    /// The effect on those keys.
     pub spread: Spread,
     /// How Queries over their shards are gathered.
     pub reads: Reads,
-    /// What becomes of clients' keys that are written like physical ones.
+    /// What becomes of client keys that look like physical keys.
     pub physical_keys: PhysicalKeys,
 }
 
@@ -85,17 +85,17 @@ pub enum Spread {
     },
 }
 
-/// What the rules say of one table.
+/// The layout that the rules demand for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
-    /// No rule applies. `skipped` says of each glob rule that names the table why it does not fit it.
+pub enum DesiredLayout {
+    /// No rule applies. `skipped` has the reason of each glob rule that names the table but cannot hold for it.
     Unmentioned {
-        /// Reasons, one per rule left aside.
+        /// The reasons, one per skipped rule.
         skipped: Vec<String>,
     },
-    /// Rules apply, and all of them leave its keys whole.
-    Whole,
-    /// These layouts.
+    /// Rules apply, and all of them leave its keys unsharded.
+    Unsharded,
+    /// The rules demand these layouts.
     Sharded(TableLayouts),
     /// A rule that names exactly this table cannot hold for it: the reason.
     Impossible(String),
@@ -105,8 +105,8 @@ impl Rules {
     /// Reads a rules file. `file` is its name, for messages.
     ///
     /// # Errors
-    /// The first fault found: not TOML, a field that is unknown, missing or of the wrong kind, a value out of bounds, or a rule that
-    /// an earlier one leaves nothing to match.
+    /// The first error found: not TOML, a field that is unknown, missing or of the wrong kind, a value out of bounds, or a rule that can never match
+    /// because of an earlier one.
     pub fn read(file: &str, text: &str) -> Result<Self, RulesError> {
         let raw: file::File = toml::from_str(text).map_err(|error| RulesError::read(file, text, &error))?;
         let mut rules: Vec<Rule> = Vec::with_capacity(raw.rule.len());
@@ -114,7 +114,7 @@ impl Rules {
         let breaks: Vec<usize> =
             text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
         for (at, raw) in raw.rule.into_iter().enumerate() {
-            // A rule's own span reaches from its [[rule]] heading, so its end may lie in front of its fields.
+            // A rule's span reaches from its [[rule]] heading, so its end may precede its fields.
             let heading = raw.span().start..raw.span().start;
             let fault = |span, problem: String| RulesError::at(file, text, span, problem);
             let rule = read::rule(at + 1, raw, &fault)?;
@@ -152,13 +152,13 @@ impl Rules {
         self.rules.is_empty()
     }
 
-    /// The same file without its rules: how the gateways agree, and nothing to agree on.
+    /// The same file without its rules: only the fence settings.
     #[must_use]
     pub fn without_rules(self) -> Self {
         Rules { fence: self.fence, ..Rules::default() }
     }
 
-    /// How the gateways agree on changes.
+    /// How the gateways agree on layout changes.
     pub fn fence(&self) -> &FenceSettings {
         &self.fence
     }
@@ -176,7 +176,7 @@ impl Rules {
         rules.find(applies).map_or_else(Reads::default, |rule| rule.reads)
     }
 
-    /// The rules that name a table, by their numbers; with the reason where a rule does not fit it.
+    /// The rules that name a table, by their numbers; with the reason if a rule cannot hold for it.
     pub fn naming(&self, schema: &TableSchema) -> impl Iterator<Item = (usize, Result<(), String>)> {
         let named =
             self.finder.of_table(schema.name.as_bytes()).into_iter().filter_map(|at| self.rules.get(at));
@@ -184,7 +184,7 @@ impl Rules {
         named.map(|rule| (rule.number, rule.fits(schema).map_err(|unfit| unfit.reason().to_owned())))
     }
 
-    /// What becomes of clients' keys that are written like physical ones, for each layout that a table has on record.
+    /// What becomes of client keys that look like physical keys, for each recorded layout of a table.
     pub fn physical_keys(&self, table: &str, recorded: &TableLayouts) -> Vec<PhysicalKeys> {
         let named = self.finder.of_table(table.as_bytes());
         let of = |one: &KeyLayout| {
@@ -197,25 +197,29 @@ impl Rules {
         recorded.iter().map(of).collect()
     }
 
-    /// What the rules say of a table that is not on record.
-    pub fn wish(&self, schema: &TableSchema) -> Wish {
-        self.wish_with(schema, None, &mut Vec::new())
+    /// The layout that the rules demand for a table without a record.
+    pub fn desired_layout(&self, schema: &TableSchema) -> DesiredLayout {
+        self.desired_layout_with(schema, None, &mut Vec::new())
     }
 
-    /// What the rules say of a table that is on record, and warnings. What was recorded while its indexes were others goes on to
-    /// hold: an index that a rule names may be gone by now, and one may stand in the way that was not there.
-    pub fn wish_recorded(&self, schema: &TableSchema, recorded: &TableLayouts) -> (Wish, Vec<String>) {
+    /// The layout that the rules demand for a recorded table, and warnings. A layout that was recorded under other indexes keeps holding: an index
+    /// that a rule names may be gone by now, and a new one may forbid the rule.
+    pub fn desired_layout_recorded(
+        &self,
+        schema: &TableSchema,
+        recorded: &TableLayouts,
+    ) -> (DesiredLayout, Vec<String>) {
         let mut warnings = Vec::new();
-        let wish = self.wish_with(schema, Some(recorded), &mut warnings);
-        (wish, warnings)
+        let desired = self.desired_layout_with(schema, Some(recorded), &mut warnings);
+        (desired, warnings)
     }
 
-    fn wish_with(
+    fn desired_layout_with(
         &self,
         schema: &TableSchema,
         recorded: Option<&TableLayouts>,
         warnings: &mut Vec<String>,
-    ) -> Wish {
+    ) -> DesiredLayout {
         let mut chosen = Chosen::default();
         let mut skipped = Vec::new();
         let mut applied = false;
@@ -243,7 +247,7 @@ impl Rules {
                         None
                     }
                     _ if rule.table.is_exact() => {
-                        return Wish::Impossible(says("cannot hold for", unfit.reason()));
+                        return DesiredLayout::Impossible(says("cannot hold for", unfit.reason()));
                     }
                     _ => {
                         skipped.push(format!(
@@ -262,25 +266,25 @@ impl Rules {
             chosen.add(layout);
         }
         let mut layouts = chosen.layouts;
-        // The table's own first: what is on record does not depend on how the two are mixed.
+        // The table's own layouts first: the record does not depend on the order in which rules mix the two.
         layouts.sort_by_key(|one| one.index().is_some());
-        // Keys that nothing names stay whole, so a last rule that leaves keys whole says nothing.
+        // Keys that no rule names stay unsharded, so a last rule that leaves keys unsharded has no effect.
         let own = layouts.iter().take_while(|one| one.index().is_none());
         let own: Vec<bool> = own.map(|one| one.layout().strategy == Strategy::None).collect();
         let silent = own.iter().rev().take_while(|whole| **whole).count();
         layouts.drain(own.len() - silent..own.len());
         if let Some(reason) = clash(&layouts, &schema.name) {
-            return Wish::Impossible(reason);
+            return DesiredLayout::Impossible(reason);
         }
         match (layouts.is_empty(), applied) {
-            (false, _) => Wish::Sharded(TableLayouts::new(layouts)),
-            (true, true) => Wish::Whole,
-            (true, false) => Wish::Unmentioned { skipped },
+            (false, _) => DesiredLayout::Sharded(TableLayouts::new(layouts)),
+            (true, true) => DesiredLayout::Unsharded,
+            (true, false) => DesiredLayout::Unmentioned { skipped },
         }
     }
 }
 
-/// The layouts of a table so far: what an earlier one takes whole is not repeated.
+/// The layouts of a table so far. Keys that an earlier rule takes completely are not repeated.
 #[derive(Default)]
 struct Chosen {
     layouts: Vec<KeyLayout>,
@@ -302,7 +306,7 @@ impl Chosen {
     }
 }
 
-/// Why layouts cannot be those of one table.
+/// Why these layouts cannot belong to one table.
 fn clash(layouts: &[KeyLayout], table: &str) -> Option<String> {
     let by_hand = |one: &KeyLayout| one.layout().template().is_some();
     let own =
@@ -326,7 +330,7 @@ fn clash(layouts: &[KeyLayout], table: &str) -> Option<String> {
 }
 
 impl Rule {
-    /// The layout it gives to a key that it matches.
+    /// The layout of a key that it matches.
     pub fn layout(&self) -> Layout {
         match &self.spread {
             Spread::Whole => Layout::none(),
@@ -334,8 +338,8 @@ impl Rule {
         }
     }
 
-    /// This rule's layout for a table whose record has one for the same index, or for the same counters. Whether the two are equal is
-    /// for the comparison of rules and record to say.
+    /// This rule's layout for a table whose record has one for the same index, or for the same counters. The comparison of rules and record decides
+    /// whether the two are equal.
     fn held(&self, recorded: &TableLayouts) -> Option<KeyLayout> {
         let same = |one: &&KeyLayout| match (&self.index, one.index()) {
             (Some(name), Some(index)) => *name == index.name,
@@ -348,8 +352,8 @@ impl Rule {
         })
     }
 
-    /// Whether every key that `later` matches is taken by this rule already. A glob passes over tables that it does not fit, so
-    /// it takes them for sure only where it fits whatever `later` fits.
+    /// Whether this rule already takes every key that `later` matches. A glob skips tables that it cannot hold for, so it certainly takes them only
+    /// if it can hold wherever `later` can.
     fn leaves_nothing_to(&self, later: &Rule) -> bool {
         let fits_alike = match (&self.spread, &later.spread) {
             (Spread::Whole, _) => true,

@@ -1,4 +1,4 @@
-//! One rule as it stands in the file, made a rule: every field is there that has to be, and none that has no meaning.
+//! Converts one rule of the file to a `Rule`: every required field is present, and no field without a meaning.
 
 use std::ops::Range;
 
@@ -84,7 +84,7 @@ fn name(strategy: StrategyName) -> &'static str {
     }
 }
 
-/// Refuses what the key of an index cannot be.
+/// Refuses layouts that the key of an index cannot have.
 fn of_index(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
     let Some(index) = &raw.index else { return Ok(()) };
     if index.get_ref().is_empty() {
@@ -107,7 +107,7 @@ fn of_index(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
     }
 }
 
-/// Refuses fields that the strategy does not know.
+/// Refuses fields that the strategy does not use.
 fn meaningless(raw: &file::Rule, fault: Fault<'_>) -> Result<(), RulesError> {
     of_index(raw, fault)?;
     use StrategyName::{Bucket, Calculated, Counter, None, Random, Template};
@@ -230,8 +230,8 @@ fn spread(
     Ok(Spread::Sharded { layout: Layout { strategy, shards, hash: of_rule, version: 1 }, part_of })
 }
 
-/// A transaction over all rows of a counter sets or deletes it, and DynamoDB's transactions have at most that many actions (AWS
-/// Developer Guide, "Amazon DynamoDB Transactions").
+/// A transaction over all fragments of a counter sets or deletes it, and DynamoDB's transactions have at most this many actions (AWS Developer
+/// Guide, "Amazon DynamoDB Transactions").
 const MAX_COUNTER_SHARDS: u16 = 100;
 
 fn counter(

@@ -69,7 +69,7 @@ impl World {
     /// A change that begins now: from its first step, or from the state that another has left behind.
     fn begun(&self, config: &Config, kind: Kind, former: bool) -> Option<Change> {
         let described = if former { self.store.former } else { self.store.table };
-        if former && (!config.stale || self.store.former == self.store.table || kind != Kind::FirstTouch) {
+        if former && (!config.stale || self.store.former == self.store.table || kind != Kind::FirstUse) {
             return None;
         }
         let record = described.and_then(|table| self.record(table));
@@ -304,7 +304,7 @@ fn read_again(steps: &[Step]) -> Option<usize> {
 fn may_begin(kind: Kind, described: Option<Id>, name: Name, state: Option<RecordState>) -> bool {
     let whole = matches!(state, None | Some(RecordState::Whole)) && described.is_some();
     match kind {
-        Kind::FirstTouch => described.is_some() && state.is_none() && !matches!(name, Name::Bound(_)),
+        Kind::FirstUse => described.is_some() && state.is_none() && !matches!(name, Name::Bound(_)),
         Kind::Refuse => false,
         Kind::Create | Kind::CreateWhole => described.is_none() && name == Name::Free,
         Kind::Delete | Kind::Return => state == Some(RecordState::Active),

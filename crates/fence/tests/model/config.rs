@@ -38,7 +38,7 @@ pub struct GatewayConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// An empty table comes under its rule.
-    FirstTouch,
+    FirstUse,
     /// A table that is not empty does not.
     Refuse,
     /// A table is made through Heatsink, sharded.

@@ -19,6 +19,6 @@ mod search;
 mod world;
 
 mod adopted;
-mod made;
+mod first_use;
 mod member;
-mod touched;
+mod table_lifecycle;

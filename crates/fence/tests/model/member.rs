@@ -16,7 +16,7 @@ fn never_registered(changers: Vec<&'static [Kind]>) -> Config {
 /// A gateway starts while a change is under way.
 fn newcomer() -> Config {
     let gateways = vec![without_rule(Start::New, &[Op::Put]), with_rule(FRESH, &[Op::Get])];
-    Config { slow: true, calls_lost: false, horizon: 2, ..Config::new(gateways, vec![&[Kind::FirstTouch]]) }
+    Config { slow: true, calls_lost: false, horizon: 2, ..Config::new(gateways, vec![&[Kind::FirstUse]]) }
 }
 
 /// A gateway stops for longer than its lease, with a request in its hands.
@@ -26,7 +26,7 @@ fn stopped() -> Config {
         bounds: bounds(1, 2, SELDOM),
         horizon: 3,
         fine: true,
-        ..Config::new(gateways, vec![&[Kind::FirstTouch]])
+        ..Config::new(gateways, vec![&[Kind::FirstUse]])
     }
 }
 
@@ -48,16 +48,16 @@ fn removed() -> Config {
 
 #[test]
 fn gateway_that_never_registered() {
-    exhaust("a new registry", &never_registered(vec![&[Kind::FirstTouch]]));
+    exhaust("a new registry", &never_registered(vec![&[Kind::FirstUse]]));
     for rule in [Rule::RegistrySettled, Rule::OneLeaseWithoutRegistry, Rule::GateWithoutRegistry] {
-        breaks("a new registry", &never_registered(vec![&[Kind::FirstTouch]]).without(rule));
+        breaks("a new registry", &never_registered(vec![&[Kind::FirstUse]]).without(rule));
     }
 }
 
 #[test]
 fn registry_whose_maker_was_killed() {
     let config = || {
-        let both = never_registered(vec![&[Kind::FirstTouch], &[Kind::FirstTouch]]);
+        let both = never_registered(vec![&[Kind::FirstUse], &[Kind::FirstUse]]);
         let gateways = both.gateways.iter().take(1).cloned().collect();
         Config { gateways, calls_lost: false, horizon: 3, ..both }
     };
@@ -84,7 +84,7 @@ fn stopped_gateway() {
 #[test]
 fn lost_acknowledgement() {
     let gateways = vec![without_rule(KNOWS_RAW, &[Op::Put]), with_rule(FRESH, &[Op::Get])];
-    let config = Config { beats_lost: 1, horizon: 2, ..Config::new(gateways, vec![&[Kind::FirstTouch]]) };
+    let config = Config { beats_lost: 1, horizon: 2, ..Config::new(gateways, vec![&[Kind::FirstUse]]) };
     exhaust("lost acknowledgements", &config);
 }
 

@@ -55,7 +55,7 @@ pub fn program(config: &Config, kind: Kind) -> Vec<Step> {
             }
         }
     }
-    if kind == Kind::FirstTouch && !config.keeps(Rule::PendingAcknowledged)
+    if kind == Kind::FirstUse && !config.keeps(Rule::PendingAcknowledged)
         || matches!(kind, Kind::Create | Kind::CreateWhole) && !config.keeps(Rule::IntentAcknowledged)
         || !config.keeps(Rule::StepWaitedFor)
     {
@@ -80,7 +80,7 @@ fn complete(kind: Kind) -> Vec<Step> {
         steps.into_iter().chain([Release, Record(end), Announce]).collect()
     };
     match kind {
-        Kind::FirstTouch => {
+        Kind::FirstUse => {
             let pending = Record(State::Pending);
             vec![Found, Settle, pending, Announce, Wait, Scan, Record(State::Active)]
         }

@@ -295,7 +295,7 @@ fn verdict(config: &Config, shards: bool, table: Option<Id>, name: Name, record:
         return Verdict::Retry;
     }
     match record.map(|record| record.state) {
-        // With a rule it waits for the first touch.
+        // With a rule it waits for the first use.
         None | Some(RecordState::Whole) if shards && !config.index => Verdict::Retry,
         None | Some(RecordState::Whole) => Verdict::Known(Plan::Raw),
         Some(RecordState::Active) => Verdict::Known(Plan::Sharded),

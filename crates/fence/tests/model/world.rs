@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 use heatsink_fence::{Epoch, Head};
 use stateright::semantics::register::{Register, RegisterOp, RegisterRet};
 use stateright::semantics::{ConsistencyTester, LinearizabilityTester};
@@ -29,8 +29,8 @@ pub const SHARD: usize = 1;
 pub const TABLE: &str = "t";
 
 /// A tick as a moment.
-pub fn at(tick: Tick) -> Moment {
-    Moment(u64::from(tick) * 1_000_000_000)
+pub fn at(tick: Tick) -> MonotonicInstant {
+    MonotonicInstant(u64::from(tick) * 1_000_000_000)
 }
 
 /// How a request reads and writes.

@@ -1,4 +1,4 @@
-//! What the operator's tools ask on this machine: `GET /_heatsink/partitions?table=T`, and `GET /_heatsink/metrics`.
+//! Endpoints for the operator's tools on this machine: `GET /_heatsink/partitions?table=T`, and `GET /_heatsink/metrics`.
 //!
 //! Not part of DynamoDB's protocol, and only for loopback peers.
 
@@ -11,9 +11,9 @@ use serde_json::json;
 use super::hosts::Hosts;
 use crate::{Partitions, Recorded};
 
-/// The path of what partitions do.
+/// The path of the partitions.
 pub(super) const PARTITIONS: &str = "/_heatsink/partitions";
-/// The path of what the metrics count.
+/// The path of the metrics.
 pub(super) const METRICS: &str = "/_heatsink/metrics";
 
 /// The metrics in Prometheus' text format; an error is JSON, with one member `error`.
@@ -65,7 +65,7 @@ fn table(query: &str) -> Option<&str> {
     pairs.find(|(name, value)| *name == "table" && !value.is_empty()).map(|(_, value)| value)
 }
 
-/// No web page may ask, not even through a name of its own that resolves to this machine.
+/// No web page may call this, not even through its own name that resolves to this machine.
 fn from_a_tool(head: &Parts, hosts: &Hosts) -> bool {
     hosts.check(head).is_ok() && !head.headers.contains_key(ORIGIN)
 }

@@ -1,17 +1,17 @@
-//! The body of an answer, counted from when it is there until the client has taken its last byte.
+//! The body of an answer, counted in the budget until the client has taken its last byte.
 
 use bytes::{Buf, Bytes};
 use http_body_util::Full;
 
 use crate::budget::Held;
 
-/// What hyper sends. It drops the data, and with them what they hold of the budget, once the socket has taken them.
+/// The body type for hyper. hyper drops the data, and with it the held budget, once the socket has taken it.
 pub(super) type Body = Full<Data>;
 
 /// The bytes of an answer.
 pub(super) struct Data {
     bytes: Bytes,
-    /// Nothing for what is too small to count.
+    /// `None` for answers that are too small to count.
     _held: Option<Held>,
 }
 

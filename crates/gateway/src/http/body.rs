@@ -8,22 +8,22 @@ use hyper::body::{Body, Incoming};
 
 use crate::budget::Held;
 
-/// Why a body is not to be had.
+/// Why a body could not be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     /// It is larger than allowed.
     TooLarge,
-    /// The bodies of all connections together take all the memory that they may.
+    /// The bodies of all connections fill their share of the memory budget.
     NoRoom,
     /// It did not arrive in time.
     Late,
-    /// Its framing is not what its head says, or it ends too early.
+    /// Its framing differs from its head, or it ends too early.
     Broken,
-    /// It arrived, and is not what its `Content-Encoding` says.
+    /// It is not what its `Content-Encoding` says.
     Malformed,
 }
 
-/// Reads a body of at most `limit` bytes within `patience`. What is kept of it is counted in `held`; of a body that is refused, nothing is.
+/// Reads a body of at most `limit` bytes within `patience`. The bytes that are kept are counted in `held`; a refused body keeps none.
 pub(super) async fn read(
     mut body: Incoming,
     limit: usize,
@@ -42,9 +42,9 @@ pub(super) async fn read(
     tokio::time::timeout(patience, reading).await.unwrap_or(Err(Unread::Late))
 }
 
-/// Takes in a body that is not wanted, within `patience` and up to twice `limit` bytes.
+/// Reads and drops an unwanted body, within `patience` and up to twice `limit` bytes.
 pub(super) async fn skip(mut body: Incoming, limit: usize, patience: Duration) {
-    // What is wrong with it changes nothing about the answer.
+    // Errors of the body do not change the answer.
     let _ = tokio::time::timeout(patience, discard(&mut body, limit)).await;
 }
 
@@ -58,7 +58,7 @@ async fn collect(body: &mut Incoming, limit: usize, held: &mut Held) -> Result<B
     if body.is_end_stream() && first.len() <= limit {
         return Ok(first);
     }
-    // `announced` is the client's word: believe at most 64 KB of it before the bytes are here.
+    // `announced` is the client's claim: allocate at most 64 KB for it before the bytes are here.
     let mut whole = BytesMut::with_capacity(announced.clamp(first.len(), first.len().max(64 * 1024)));
     whole.extend_from_slice(&first);
     drop(first);
@@ -74,8 +74,8 @@ async fn collect(body: &mut Incoming, limit: usize, held: &mut Held) -> Result<B
     Err(Unread::TooLarge)
 }
 
-/// Takes in up to twice `limit` further bytes and forgets them. Most clients read no answer before they have sent their
-/// whole body, and closing on unread bytes resets the connection under the answer. What is larger still is cut off.
+/// Reads up to twice `limit` further bytes and drops them. Most clients read no answer before they have sent their whole body, and closing with
+/// unread bytes resets the connection before the answer is read. A larger body is cut off.
 async fn discard(body: &mut Incoming, limit: usize) -> Result<(), Unread> {
     let mut left = limit.saturating_mul(2);
     while let Some(piece) = data(body).await? {

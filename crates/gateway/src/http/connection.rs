@@ -1,6 +1,6 @@
 //! One connection, from its first byte to its close.
 //!
-//! Not here: what a request is answered with (`front`).
+//! Not here: the answer to a request (`front`).
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -18,18 +18,17 @@ use super::front::{Front, Peer};
 use super::hangup::hung_up;
 use super::socket::{Socket, end_writing};
 
-/// How long, and how many bytes of, what a client still sends is taken in after an answer that closes the connection: closing on unread
-/// bytes resets the connection, and the answer may be lost with it.
+/// How long, and how many bytes, the server still reads after an answer that closes the connection. Closing with unread bytes resets the connection,
+/// and the answer may be lost.
 const LINGER: Duration = Duration::from_secs(1);
 const LINGER_BYTES: usize = 4 * 1024 * 1024;
 
-/// hyper answers a malformed head (400) and one that is too large (431), but closes without a word where one ends too early or takes too
-/// long. Like hyper's, these answers have no body.
+/// hyper answers a malformed head (400) and one that is too large (431), but closes without an answer if a head ends too early or takes too long.
+/// These answers have no body, like hyper's.
 const INCOMPLETE: &[u8] = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 const LATE: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
-/// Serves a connection until either side ends it, or until it is idle once `drain` has changed. A `surplus` one gets a single
-/// refusal.
+/// Serves a connection until either side ends it, or until it is idle once `drain` has changed. A `surplus` connection gets one error.
 pub(super) async fn attend(
     stream: TcpStream,
     http: &http1::Builder,
@@ -65,12 +64,12 @@ pub(super) async fn attend(
             tokio::select! {
                 biased;
                 ended = &mut connection => break ended,
-                // No sender is left, or it has spoken: either way it is time to end.
+                // The sender has sent, or is gone: in both cases it is time to end.
                 _ = &mut told, if !draining => {
                     draining = true;
                     std::pin::Pin::new(&mut connection).graceful_shutdown();
                 }
-                // Dropping the connection drops the request that is worked on.
+                // Dropping the connection drops the request in progress.
                 () = &mut gone => return,
             }
         }
@@ -78,7 +77,7 @@ pub(super) async fn attend(
     if exchange.is_stalled() {
         front.counts.untaken_answers.increment(1);
         tracing::debug!("closed a connection whose client takes no answer");
-        // Else the kernel goes on offering what it has buffered.
+        // Otherwise the kernel continues to send what it has buffered.
         let _ = stream.set_zero_linger();
         return;
     }
@@ -102,7 +101,7 @@ pub(super) async fn attend(
     }
 }
 
-/// Takes in what the client still sends.
+/// Reads and drops what the client still sends.
 async fn linger(stream: &TcpStream) {
     let take = async {
         let (mut left, mut piece) = (LINGER_BYTES, vec![0; 16 * 1024]);

@@ -1,33 +1,33 @@
-//! What the parts of one connection tell each other: the socket, the request under way, and who watches for a client that hangs up.
+//! The state that the parts of one connection share: the socket, the request in progress, and the detection of a client that hangs up.
 //!
-//! All of them run in one task, one after the other; the atomics only make the whole `Send`.
+//! All parts run in one task, one after the other; the atomics only make the whole `Send`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Default)]
 pub(super) struct Exchange {
-    /// A request is worked on, and no byte of its answer is written.
+    /// A request is in progress, and no byte of its answer is written.
     working: AtomicBool,
     /// The last write had to wait for the client.
     blocked: AtomicBool,
-    /// The client took none of an answer for too long.
+    /// The client took no byte of an answer for too long.
     stalled: AtomicBool,
-    /// An answer was given before the whole request was read.
+    /// An answer was written before the whole request was read.
     cut: AtomicBool,
 }
 
-/// A request is worked on until this is dropped.
+/// Marks a request as in progress until this is dropped.
 pub(super) struct Working(Arc<Exchange>);
 
 impl Exchange {
-    /// A request is worked on from now on.
+    /// Marks a request as in progress.
     pub(super) fn work(self: &Arc<Self>) -> Working {
         self.working.store(true, Ordering::Relaxed);
         Working(Arc::clone(self))
     }
 
-    /// Whether the next bytes that the client gets would stand between two answers.
+    /// Whether the next bytes to the client would be between two answers.
     pub(super) fn is_between_answers(&self) -> bool {
         self.working.load(Ordering::Relaxed) && !self.blocked.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! One HTTP request to one HTTP answer, in DynamoDB's order of checks: host, path and method, content type, body, target,
-//! signature, then the operation itself.
+//! Answers one HTTP request, with DynamoDB's order of checks: host, path and method, content type, body, target, signature, then the operation
+//! itself.
 
 use std::sync::Arc;
 
@@ -27,23 +27,23 @@ use crate::{Limits, Service};
 const NOT_FOUND: &[u8] = b"<UnknownOperationException/>\n";
 const CONTENT_TYPES: [&str; 2] = ["application/x-amz-json-1.0", "application/json"];
 
-/// What answers requests; shared by all connections.
+/// Answers requests; shared by all connections.
 pub(super) struct Front {
     service: Arc<Service>,
     hosts: Hosts,
     pub(super) limits: Limits,
     pub(super) env: Arc<dyn Env>,
     pub(super) counts: Wire,
-    /// Requests that are worked on.
+    /// Slots of requests in progress.
     pub(super) in_flight: Slots,
     pub(super) budget: Arc<Budget>,
 }
 
-/// The connection that a request came on.
+/// The connection of a request.
 pub(super) struct Peer {
     /// Whether it comes from this machine.
     pub(super) local: bool,
-    /// Whether it is one too many.
+    /// Whether it exceeds the limit of connections.
     pub(super) surplus: bool,
     pub(super) exchange: Arc<Exchange>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Peer {
 /// An answer of the service.
 struct Answered {
     body: Bytes,
-    /// The shards that it goes without.
+    /// The shards that the answer leaves out.
     missing: Vec<String>,
     read_only: bool,
 }
@@ -116,7 +116,7 @@ impl Front {
         else {
             return self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND));
         };
-        // HTTP/1.0 has nothing to send before an answer, so nobody asks such a client whether it is still there.
+        // HTTP/1.0 has no interim answers, so such a client cannot be probed.
         let working = (head.version == Version::HTTP_11).then(|| peer.exchange.work());
         let answered = self.operate(&head.headers, body, held).await;
         let packed = match &answered {
@@ -137,7 +137,7 @@ impl Front {
         gzip::read(headers, body, self.limits.body, held).await
     }
 
-    /// Answers a request whose body is not to be had.
+    /// The answer to a request whose body could not be read.
     fn refuse_body(&self, head: &Parts, peer: &Peer, why: Unread) -> Response<Body> {
         let error = match why {
             Unread::TooLarge => Error::new(
@@ -166,7 +166,7 @@ impl Front {
         reply::closing(refusal)
     }
 
-    /// Answers a request that is not looked at further, once its body is out of the way.
+    /// The answer to a request that is not processed further, after its body was read and dropped.
     async fn turn_away(&self, head: &Parts, body: Incoming, peer: &Peer, error: &Error) -> Response<Body> {
         body::skip(body, self.limits.body, self.limits.body_read).await;
         peer.exchange.set_cut();
@@ -182,8 +182,7 @@ impl Front {
             .and_then(|operation| refuse_browsers(headers).map(|()| operation));
         let operation = match checked {
             Ok(operation) if !body.is_empty() => operation,
-            // A body that is no JSON comes before all else. Where the rest is in order the body is checked once, by
-            // whoever reads it.
+            // A body that is not JSON is reported before all other errors. A valid request is parsed only once, by its reader.
             Ok(_) => return Err(Error::bare(Code::SerializationException)),
             Err(_) if serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_err() => {
                 return Err(Error::bare(Code::SerializationException));
@@ -192,7 +191,7 @@ impl Front {
         };
         let Some(slot) = self.in_flight.take() else {
             self.counts.over_requests.increment(1);
-            let message = format!("More than {} requests are worked on", self.limits.requests);
+            let message = format!("More than {} requests are in progress", self.limits.requests);
             return Err(Error::new(Code::ThrottlingException, message));
         };
         let read_only = only_reads(operation, &body);
@@ -220,7 +219,8 @@ impl Front {
         }
     }
 
-    /// An answer counted until the client has taken it; `packed` is its body in gzip. That of a write is sent whether there is room or not.
+    /// An answer that is counted until the client has taken it; `packed` is its body in gzip. The answer of a write is sent even if there is no
+    /// room.
     async fn weighed(&self, answered: Answered, packed: Option<Bytes>) -> Result<Weighed, Error> {
         let is_packed = packed.is_some();
         let body = packed.unwrap_or(answered.body);
@@ -240,7 +240,7 @@ impl Front {
         Ok(Weighed { body, is_packed, held, missing: answered.missing })
     }
 
-    /// The HTTP answer for the service's.
+    /// The HTTP answer for a result of the service.
     fn send(&self, content_type: HeaderValue, answered: Result<Weighed, Error>) -> Response<Body> {
         let answered = match answered {
             Ok(answered) => answered,
@@ -262,8 +262,8 @@ impl Front {
     }
 }
 
-/// Whether a request changes nothing, so that it may end half-way. A statement does not if it is a SELECT; batches and transactions of statements
-/// are not looked into.
+/// Whether a request changes nothing, so that it may be cancelled half-way. A SELECT statement changes nothing; batches and transactions of
+/// statements are not examined.
 fn only_reads(operation: Operation, body: &Bytes) -> bool {
     let selects = || {
         let statement = json::member(body, "Statement").ok().flatten();
@@ -273,8 +273,8 @@ fn only_reads(operation: Operation, body: &Bytes) -> bool {
     operation.only_reads() || operation == Operation::ExecuteStatement && selects()
 }
 
-/// Browsers send `Origin` with every POST, SDKs elsewhere never do. No page may reach the endpoint, not even through a
-/// name of its own that resolves to this machine: signatures are not checked, so nothing else would stop it.
+/// Browsers send `Origin` with every POST, SDKs outside browsers never do. No page may reach the endpoint, not even through its own name that
+/// resolves to this machine: signatures are not checked, so nothing else would stop it.
 fn refuse_browsers(headers: &HeaderMap) -> Result<(), Error> {
     if headers.contains_key(ORIGIN) {
         return Err(Error::new(
@@ -285,7 +285,7 @@ fn refuse_browsers(headers: &HeaderMap) -> Result<(), Error> {
     Ok(())
 }
 
-/// The content type to echo, if it is one that DynamoDB takes.
+/// The content type to echo, if DynamoDB accepts it.
 fn content_type(headers: &HeaderMap) -> Option<HeaderValue> {
     let given = headers.get(CONTENT_TYPE)?.to_str().ok()?;
     let plain = given.split(';').next().unwrap_or_default().trim();

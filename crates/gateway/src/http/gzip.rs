@@ -1,6 +1,6 @@
-//! Bodies in gzip: requests that come so, and answers to clients that take them so.
+//! gzip: compressed request bodies, and compressed answers for clients that accept them.
 //!
-//! As DynamoDB does, small answers are sent as they are, and `x-amz-crc32` is that of the bytes on the wire (seen in the SDKs, which check it
+//! As in DynamoDB, small answers are not compressed, and `x-amz-crc32` is the checksum of the bytes on the wire (seen in the SDKs, which check it
 //! before they decompress).
 
 use std::io::{Read, Write};
@@ -15,16 +15,15 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING};
 use super::body::Unread;
 use crate::budget::Held;
 
-/// The smallest answer worth compressing, in bytes: a smaller one fits into one packet anyway. DynamoDB's own threshold is not
-/// published.
+/// The smallest answer to compress, in bytes: a smaller one fits into one packet anyway. DynamoDB's own threshold is not published.
 const WORTHWHILE: usize = 1024;
 
-/// How much is inflated or deflated before other tasks have their turn, in bytes of plain text: about a millisecond.
+/// How much is inflated or deflated before the task yields, in bytes of plain text: about a millisecond.
 const STEP: usize = 256 * 1024;
-/// The most members that one gzip body may have. Each costs some microseconds though it may hold nothing, and SDKs send one.
+/// The most members of one gzip body. Each costs some microseconds even if it is empty, and SDKs send one.
 const MEMBERS: usize = 1000;
 
-/// The body of a request, decompressed if it says that it is gzip, of at most `limit` bytes, which are counted in `held`.
+/// The body of a request, decompressed if it is gzip, of at most `limit` bytes, which are counted in `held`.
 pub(super) async fn read(
     headers: &HeaderMap,
     body: Bytes,
@@ -45,7 +44,7 @@ pub(super) async fn read(
         }
         let mut member = GzDecoder::new(rest);
         loop {
-            // One byte more than is allowed shows that there is more.
+            // One byte more than the limit shows that there is more.
             let most = STEP.min(limit.saturating_sub(plain.len()).saturating_add(1));
             let mut step = (&mut member).take(u64::try_from(most).unwrap_or(u64::MAX));
             let read = step.read_to_end(&mut plain).map_err(|_| Unread::Malformed)?;
@@ -65,7 +64,7 @@ pub(super) async fn read(
     Ok(Bytes::from(plain))
 }
 
-/// Whether the client takes gzip.
+/// Whether the client accepts gzip.
 pub(super) fn wanted(headers: &HeaderMap) -> bool {
     let given = headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
     given.flat_map(|value| value.split(',')).any(|one| {
@@ -75,7 +74,7 @@ pub(super) fn wanted(headers: &HeaderMap) -> bool {
     })
 }
 
-/// The body in gzip, if that is worthwhile.
+/// The body in gzip, if it is large enough.
 pub(super) async fn write(body: &Bytes) -> Option<Bytes> {
     if body.len() < WORTHWHILE {
         return None;

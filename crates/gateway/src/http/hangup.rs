@@ -1,9 +1,8 @@
-//! Notices that a client has gone while its request is worked on.
+//! Detects that a client has gone while its request is processed.
 //!
-//! A client that resets the connection is noticed at once. One that closes it looks, from here, like one that has only ended its own side
-//! and waits for its answers: TCP tells them apart only when something is sent. So while a request is worked on such a client
-//! gets `100 Continue`, which HTTP/1.1 allows before any answer and clients skip (RFC 9110, section 15.2). One that has closed resets
-//! the connection; one that waits reads on.
+//! A client that resets the connection is detected at once. A client that closes it looks like one that has only ended its own side and waits for its
+//! answers: TCP tells them apart only when something is sent. So while its request is processed such a client gets `100 Continue`, which HTTP/1.1
+//! allows before any answer and clients skip (RFC 9110, section 15.2). A client that has closed resets the connection; one that waits reads on.
 
 use std::future::pending;
 use std::io;
@@ -17,15 +16,15 @@ use tokio::net::TcpStream;
 
 use super::exchange::Exchange;
 
-/// How often a client that has ended its side is asked whether it is there.
+/// How often a client that has ended its side is probed.
 const AGAIN: Duration = Duration::from_millis(500);
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Resolves once the client can take no answer any more.
+/// Resolves once the client cannot take an answer any more.
 pub(super) async fn hung_up(stream: &TcpStream, exchange: &Exchange, env: &dyn Env) {
     let closed = async {
-        // Out-of-band data resolves it too, and means nothing here.
+        // Out-of-band data also resolves this, and has no meaning here.
         match stream.ready(Interest::PRIORITY).await {
             Ok(ready) if !ready.is_read_closed() => pending().await,
             Ok(_) => {}
@@ -37,7 +36,7 @@ pub(super) async fn hung_up(stream: &TcpStream, exchange: &Exchange, env: &dyn E
                 match stream.try_write(CONTINUE) {
                     Ok(written) if written == CONTINUE.len() => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    // Gone, or left with half a line.
+                    // The client is gone, or has received half a line.
                     Ok(_) | Err(_) => return,
                 }
             }

@@ -1,7 +1,7 @@
-//! The names under which the endpoint may be asked.
+//! The host names that the endpoint accepts.
 //!
-//! A web page can let a name of its own resolve to this machine ("DNS rebinding"); the browser then takes the endpoint for the page's own
-//! server. It still sends the page's name as `Host`, and that is refused.
+//! A web page can let its own name resolve to this machine ("DNS rebinding"), so that the browser takes the endpoint for the page's server. The
+//! browser still sends the page's name as `Host`, and the endpoint refuses it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use http::header::HOST;
 use http::request::Parts;
 use http::uri::Authority;
 
-/// Loopback addresses, `localhost` with the names below it, and the names that an operator adds.
+/// Loopback addresses, `localhost` with its subdomains, and names that the operator adds.
 #[derive(Clone, Debug, Default)]
 pub struct Hosts {
     added: Arc<[String]>,
 }
 
 impl Hosts {
-    /// Loopback addresses and `localhost` alone.
+    /// Loopback addresses and `localhost` only.
     pub fn loopback() -> Self {
         Hosts::default()
     }
 
-    /// The same, and these names or addresses: without a port, for every port is taken.
+    /// Adds these names or addresses, without a port: every port is accepted.
     ///
     /// # Errors
-    /// In words, for what cannot stand in a `Host` header, or has a port.
+    /// The reason, for a value that cannot be in a `Host` header, or that has a port.
     pub fn and<S: AsRef<str>>(names: &[S]) -> Result<Self, String> {
         let read = |name: &S| {
             let name = name.as_ref();
@@ -37,11 +37,10 @@ impl Hosts {
         Ok(Hosts { added: names.iter().map(read).collect::<Result<_, _>>()? })
     }
 
-    /// Checks the one `Host` that a request has to have. HTTP/1.0 knows none, and no browser speaks it: a request of that version may go
-    /// without.
+    /// Checks the required single `Host` header. HTTP/1.0 has no such header, and no browser uses it: a request of that version may omit it.
     ///
     /// # Errors
-    /// `AccessDeniedException` for a name that is not served, `ValidationException` for none or several.
+    /// `AccessDeniedException` for a name that is not served, `ValidationException` for a missing or repeated header.
     pub(super) fn check(&self, head: &Parts) -> Result<(), Error> {
         let mut given = head.headers.get_all(HOST).iter();
         let host = match (given.next(), given.next()) {
@@ -49,7 +48,7 @@ impl Hosts {
             (None, _) if head.version <= Version::HTTP_10 => None,
             _ => return Err(Error::validation("An HTTP/1.1 request has exactly one Host header")),
         };
-        // A request line with a whole URL names a host too, before which the header means nothing.
+        // A request line with a whole URL also names a host, which takes precedence over the header.
         let line = head.uri.authority().map(|host| host.as_str().into());
         host.into_iter().chain(line).try_for_each(|name| self.admit(&name))
     }
@@ -70,7 +69,7 @@ impl Hosts {
     }
 }
 
-/// Lower case, without the brackets of IPv6 and the dot of a full name.
+/// Lower case, without the brackets of IPv6 and the trailing dot of a full name.
 fn plain(host: &str) -> String {
     host.trim_start_matches('[').trim_end_matches(']').trim_end_matches('.').to_ascii_lowercase()
 }

@@ -1,6 +1,6 @@
-//! The HTTP/1.1 server: accepts connections, bounds them, drains them.
+//! The HTTP/1.1 server: accepts connections, limits them, drains them.
 //!
-//! Not here: what a single request is answered with (`front`), TLS.
+//! Not here: the answer to a single request (`front`), TLS.
 
 mod admin;
 mod answer;
@@ -34,16 +34,16 @@ use front::Front;
 pub use hosts::Hosts;
 use slots::Slots;
 
-/// Pause after a failed `accept`: the machine is out of file descriptors, and asking at once would only burn it.
+/// Pause after a failed `accept`: the machine is out of file descriptors, and an immediate retry would only use the processor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// So many connections above their limit are answered at once. What comes on top of them is closed without a word, which clients
-/// take for a connection that failed, and try again.
+/// This many connections above the limit get an answer at once. Further ones are closed without an answer; clients treat that as a failed
+/// connection, and retry.
 const REFUSED: usize = 64;
 /// How long such an answer may take.
 const REFUSAL: Duration = Duration::from_secs(2);
 
-/// Serves DynamoDB's wire protocol on `listener` until `shutdown` resolves, to requests for `hosts`. Then it stops accepting, lets requests
-/// in flight finish within [`Limits::drain`], and returns whether all of them did.
+/// Serves DynamoDB's wire protocol on `listener` until `shutdown` resolves, for requests to `hosts`. Then it stops accepting, lets requests in
+/// flight finish within [`Limits::drain`], and returns whether all of them did.
 pub async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
@@ -54,7 +54,7 @@ pub async fn serve(
 ) -> bool {
     let front = Arc::new(Front::new(service, limits, hosts, env.clone()));
     let mut http = http1::Builder::new();
-    // Answers are flushed one by one: a client that pipelines requests and reads no answer is not read on either.
+    // Answers are flushed one by one: from a client that pipelines requests and reads no answer nothing more is read.
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.head_read)
         .max_buf_size(limits.head)
@@ -93,7 +93,7 @@ pub async fn serve(
     }
     drop(listener);
     tracing::info!(connections = connections.taken(), "draining");
-    // Nobody left to tell is as good as told.
+    // If no receiver is left, nobody needs to be told.
     let _ = drain.send(());
     drop(drain);
     let finished = async {

@@ -10,15 +10,15 @@ use super::answer::{Body, Data};
 use crate::budget::Held;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-amzn-requestid");
-/// Which shards a Query could not read, where its rule lets it go without them.
+/// The shards that a Query could not read, if its rule allows partial answers.
 const PARTIAL: HeaderName = HeaderName::from_static("x-heatsink-partial");
 const CRC32: HeaderName = HeaderName::from_static("x-amz-crc32");
 
 /// The length of DynamoDB's request ids, in characters of `0-9A-Z`.
 const ID_LENGTH: usize = 52;
 
-/// An answer with `body`, which is counted in `held` until the client has taken it. `content_type` echoes the request's; what is no JSON
-/// goes without.
+/// An answer with `body`, which is counted in `held` until the client has taken it. `content_type` echoes the request's; a body that is not JSON has
+/// none.
 pub(super) fn reply(
     env: &dyn Env,
     status: StatusCode,
@@ -45,7 +45,7 @@ pub(super) fn closing(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// The same answer, marked with the shards that it goes without, if any.
+/// The same answer, with a header that names the shards it leaves out, if any.
 pub(super) fn partial(mut response: Response<Body>, missing: &[String]) -> Response<Body> {
     if let (false, Ok(shards)) = (missing.is_empty(), HeaderValue::from_str(&missing.join(", "))) {
         response.headers_mut().insert(PARTIAL, shards);

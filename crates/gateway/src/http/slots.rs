@@ -1,25 +1,25 @@
-//! Places for so many of a kind: connections, requests in flight.
+//! Counted slots with a limit: connections, requests in flight.
 
 use std::sync::Arc;
 
 use metrics::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// So many places, some of them taken.
+/// A number of slots, some of them taken.
 pub(super) struct Slots {
     places: Arc<Semaphore>,
     count: u32,
     gauge: Gauge,
 }
 
-/// A place that is taken until this is dropped.
+/// A taken slot. Dropping this frees it.
 pub(super) struct Slot {
     _place: OwnedSemaphorePermit,
     gauge: Gauge,
 }
 
 impl Slots {
-    /// `count` places, at least one; `gauge` follows how many are taken.
+    /// `count` slots, at least one; `gauge` shows how many are taken.
     pub(super) fn new(count: usize, gauge: Gauge) -> Self {
         let most = usize::try_from(u32::MAX).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
         let count = count.clamp(1, most);
@@ -30,14 +30,14 @@ impl Slots {
         }
     }
 
-    /// A place, if one is free.
+    /// A slot, if one is free.
     pub(super) fn take(&self) -> Option<Slot> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
         self.gauge.increment(1.0);
         Some(Slot { _place: place, gauge: self.gauge.clone() })
     }
 
-    /// Resolves once every place is free.
+    /// Resolves once every slot is free.
     pub(super) async fn all_free(&self) {
         // The semaphore is never closed.
         let _ = self.places.acquire_many(self.count).await;

@@ -1,4 +1,4 @@
-//! A connection's socket as hyper reads and writes it: a write waits only so long for a client that takes nothing.
+//! A connection's socket for hyper. A write fails when the client takes no bytes for too long.
 
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
@@ -17,9 +17,9 @@ use tokio::net::TcpStream;
 use super::exchange::Exchange;
 use crate::budget::Budget;
 
-/// How often a write that waits looks at the clock.
+/// How often a waiting write checks the clock.
 const TICK: Duration = Duration::from_millis(250);
-/// How long a client may take nothing while other requests need what its answer holds.
+/// How long a client may take no byte while other requests need the memory of its answer.
 const PRESSED: Duration = Duration::from_secs(1);
 
 pub(super) struct Socket {
@@ -28,7 +28,7 @@ pub(super) struct Socket {
     stall: Stall,
 }
 
-/// How long the client has taken nothing.
+/// How long the client has taken no byte.
 struct Stall {
     env: Arc<dyn Env>,
     limit: Duration,
@@ -38,7 +38,7 @@ struct Stall {
 }
 
 impl Socket {
-    /// A socket whose client may take nothing for `limit`; for less where `budget` is short.
+    /// A socket whose client may take no byte for `limit`; for less if `budget` is short.
     pub(super) fn new(
         stream: Arc<TcpStream>,
         exchange: Arc<Exchange>,
@@ -75,7 +75,7 @@ impl Socket {
 }
 
 impl Stall {
-    /// Ready once the client has taken nothing for too long.
+    /// Ready once the client has taken no byte for too long.
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let step = TICK.min(self.limit);
         loop {

@@ -1,7 +1,7 @@
-//! The work on a request, and what becomes of it when nobody waits for it any more: a read ends, anything else goes on to its end.
+//! The processing of a request, and what happens when its client has gone: a read is cancelled, any other operation runs to its end.
 //!
-//! What a write does in several steps (the parts of a counter's transaction, the directory's row before the item, a look before a write) is
-//! thought through for a store that fails in between, not for one that is never asked again.
+//! Writes of several steps (the parts of a counter's transaction, the directory's row before the item, a read before a write) are safe when the store
+//! fails in between. They are not designed for a caller that stops in between.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -10,15 +10,15 @@ use std::task::{Context, Poll};
 use metrics::Counter;
 use tokio::runtime::Handle;
 
-/// What becomes of work that nobody waits for, and what counts that.
+/// What happens to work whose client has gone, and the gauge that counts it.
 pub(super) enum Alone {
-    /// It ends where it stands.
+    /// It is cancelled.
     Ends(Counter),
-    /// It goes on, in a task of its own.
+    /// It continues in a task of its own.
     GoesOn(Counter),
 }
 
-/// Work that is under way.
+/// Work in progress.
 pub(super) struct Work<F: Future + Send + 'static> {
     work: Option<Pin<Box<F>>>,
     begun: bool,

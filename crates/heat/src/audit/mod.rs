@@ -1,10 +1,9 @@
-//! What the items of a table say of its keys: by which patterns they are written, how many there are of each, how large the largest is,
-//! how fast the busiest was written, and what to do about it.
+//! Analyses the items of a table by key: the patterns of keys, the number of keys of each, the largest key, the fastest write rate, and what to do.
 //!
-//! Rates come from times in sort keys, so they are of what was written once and is still there: overwrites, updates, deletes and reads
-//! leave no trace in items. Where sort keys hold no time, nothing is said of the rate.
+//! Rates come from times in sort keys, so they count what was written once and still exists: overwrites, updates, deletes and reads leave no trace in
+//! items. If sort keys hold no time, the report has no rate.
 //!
-//! Sans-IO: items in, a report out. Not here: what reads the items.
+//! Sans-IO: items in, a report out. Not here: reading the items.
 
 mod pattern;
 mod stamp;

@@ -1,7 +1,7 @@
-//! The patterns that keys are written by: `THREAT#{id}` of `THREAT#acme`, `THREAT#globex` and a hundred more.
+//! Groups keys by pattern: `THREAT#{id}` for `THREAT#acme`, `THREAT#globex` and a hundred more.
 //!
-//! Times, UUIDs, long hexadecimal numbers and digits are masked wherever they stand. What is left is cut at `#`, `|`, `/` and `:`, and a
-//! place that holds more different words than a program names is taken for an id.
+//! Times, UUIDs, long hexadecimal numbers and digits are masked everywhere. The rest is cut at `#`, `|`, `/` and `:`, and a part with more different
+//! words than a program would name is an id.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The time that a sort key holds: an ISO-8601 text anywhere in it, taken as it is written, or a number since 1970.
+//! Reads the time in a sort key: an ISO-8601 text anywhere in it, without conversion of its zone, or a number since 1970.
 
 use heatsink_layout::{Bucket, Granularity, SortKey};
 

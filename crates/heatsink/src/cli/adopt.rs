@@ -1,5 +1,5 @@
-//! `heatsink adopt TABLE`: brings a table with items under its rules, or back out: its own keys while nobody else uses it, those of its
-//! indexes while clients go on. Or puts it on record as it lies ([`as_it_lies`]).
+//! `heatsink adopt TABLE`: brings a table with items under its rules, or back: its own keys while nobody else uses it, the keys of its indexes while
+//! clients use it. Or records it as it is ([`as_it_lies`]).
 
 mod args;
 mod as_it_lies;
@@ -182,7 +182,7 @@ fn confirm(args: &Args, adoption: &Adoption) -> Result<(), Exit> {
         )
     } else if adoption.indexes().is_empty() {
         format!(
-            "{} table {} {back}: {}.\nNobody else may read or write the table until this is done, neither through Heatsink nor past it.",
+            "{} table {} {back}: {}.\nNobody else may read or write the table until this is done, neither through Heatsink nor bypassing it.",
             if adoption.is_resumed() { "Going on with" } else { "About to move the items of" },
             args.table,
             adoption.layouts(),

@@ -1,4 +1,4 @@
-//! `heatsink audit TABLE`: which keys of a table matter, by its items, and what to do about them.
+//! `heatsink audit TABLE`: which keys of a table need a rule, by its items, and what to do about them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use heatsink::Gateway;
-use heatsink_adopt::DrawnWatch;
+use heatsink_adopt::RecipeObserver;
 use heatsink_control::Fencing;
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
@@ -32,10 +32,10 @@ const LONGEST: Duration = Duration::from_secs(5);
 pub struct Args {
     /// The table
     table: String,
-    /// The table lies in this file
+    /// The table is in this file
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// The table lies at the DynamoDB endpoint at this URL; reading it costs half a unit for each 4 KB
+    /// The table is at the DynamoDB endpoint with this URL; reading it costs half a unit for each 4 KB
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// Stop when this many items are read, evenly in eight parts of the table
@@ -59,7 +59,7 @@ async fn audit(args: Args) -> Result<(), Exit> {
     // nothing on record, and the keys are logical already.
     let rules = rules::find(None)?.rules.without_rules();
     let fencing = Fencing::observing(rules.fence());
-    let store = DrawnWatch::before(opened.store);
+    let store = RecipeObserver::before(opened.store);
     let gateway = Gateway::builder(store.clone())
         .env(env.clone())
         .rules(rules)
@@ -74,7 +74,7 @@ async fn audit(args: Args) -> Result<(), Exit> {
     let schema = TableSchema::from_description(&described).map_err(unreadable)?;
     let there = read(&described)?["Table"]["ItemCount"].as_u64().unwrap_or(0);
     // A table that is refused is refused to its reader as well, who is told why.
-    let _ = store.watch(reader.gateway.control(), &args.table).await;
+    let _ = store.observe(reader.gateway.control(), &args.table).await;
     let bar = progress::bar(
         args.output,
         Some(there.min(args.items)),

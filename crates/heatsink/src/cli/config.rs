@@ -1,4 +1,4 @@
-//! `heatsink config check`: reads the rules and says in words what they mean.
+//! `heatsink config check`: reads the rules and explains what they mean.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,7 +73,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 async fn compare(args: &Check, rules: &Rules) -> Result<Checked, Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
-    check(store, env, rules).await.map_err(|error| not_answered("the store could not be asked", &error))
+    check(store, env, rules).await.map_err(|error| not_answered("the store could not be reached", &error))
 }
 
 /// What is wrong, most serious first.

@@ -1,4 +1,4 @@
-//! `heatsink demo`: whole stories on sample data.
+//! `heatsink demo`: demonstrations with sample data.
 
 use std::sync::Arc;
 
@@ -96,8 +96,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
 
 fn leaderboard(args: &Leaderboard, output: Output) -> Result<(), Exit> {
     let Leaderboard { seconds, writes, shards, games, reads } = *args;
-    let asked = demo::Asked { seconds, writes, shards, games, reads };
-    let story = runtime()?.block_on(demo::leaderboard(Arc::new(RealEnv), asked, output))?;
+    let options = demo::Options { seconds, writes, shards, games, reads };
+    let story = runtime()?.block_on(demo::leaderboard(Arc::new(RealEnv), options, output))?;
     match output {
         Output::Text => print::text(&format!("{}\n", story.print())),
         Output::Json => print::pretty_json(&story),

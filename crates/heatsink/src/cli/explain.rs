@@ -1,4 +1,4 @@
-//! `heatsink explain`: what a request would become, and at what cost, without sending it.
+//! `heatsink explain`: the physical requests of a request, and their cost, without sending it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `heatsink freeze`: no layout changes anywhere, until it is thawed. For bad days.
+//! `heatsink freeze`: stops layout changes in all gateways until they are thawed, during an incident.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ pub struct Args {
     /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// The store lies in this file
+    /// The store is this file
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// The store is the DynamoDB endpoint at this URL
+    /// The store is the DynamoDB endpoint with this URL
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// How the result is printed on stdout

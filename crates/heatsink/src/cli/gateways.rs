@@ -1,4 +1,4 @@
-//! `heatsink gateways`: who is registered at a store, what each has acknowledged, and what a change of a layout would wait for.
+//! `heatsink gateways`: the gateways registered at a store, what each has acknowledged, and what a layout change would wait for.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ pub struct Args {
     /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// The store lies in this file
+    /// The store is this file
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
-    /// The store is the DynamoDB endpoint at this URL
+    /// The store is the DynamoDB endpoint with this URL
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
-    /// Take the gateway with this id off the list: it is dead, and nothing that it sent is under way any more. No change waits for it then
+    /// Remove the registration of the gateway with this id: it is dead, and none of its requests is in flight any more. No change waits for it then
     #[arg(long, value_name = "ID")]
     remove: Option<String>,
     /// How the list is printed on stdout

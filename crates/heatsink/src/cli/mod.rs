@@ -1,4 +1,4 @@
-//! The command line: what can be said, one module per subcommand.
+//! The command line, one module per subcommand.
 
 mod address;
 mod adopt;
@@ -47,26 +47,26 @@ enum Command {
     Serve(serve::Args),
     /// Brings a table that holds items under its rules, or back out
     Adopt(adopt::Args),
-    /// Says which keys of a table matter and what to do about them, by its items
+    /// Reads a table's items and says which keys need a rule
     Audit(audit::Args),
-    /// Reads the rules and says what they mean
+    /// Reads the rules and explains what they mean
     Config(config::Args),
-    /// Says what a request would become, and at what cost, without sending it
+    /// Shows the physical requests of a request and their cost, without sending it
     Explain(explain::Args),
-    /// Plays a whole story on sample data, before and after
+    /// Runs a demonstration with sample data, before and after sharding
     Demo(demo::Args),
-    /// Forbids changes of layouts everywhere, until they are allowed again
+    /// Stops layout changes in all gateways until they are allowed again
     Freeze(freeze::Args),
-    /// Lists the gateways of a store, and what a change of a layout waits for
+    /// Lists the gateways of a store, and what a layout change waits for
     Gateways(gateways::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
-    /// Says how many shards a key needs, how sure that is, and what reads over them cost
+    /// Computes how many shards a key needs, with the risk and the cost of reads
     Shards(shards::Args),
     /// Runs a scenario in virtual time and compares remedies
     #[cfg(feature = "simulate")]
     Simulate(simulate::Args),
-    /// Says of every item of a recorded table whether it lies where the record puts it, and brings it there
+    /// Checks that every item of a recorded table is where the record puts it, and moves it there
     Verify(verify::Args),
     /// Prints a completion script for a shell
     Completions(completions::Args),

@@ -1,4 +1,4 @@
-//! Opens the store of a command that works on tables that are there already, and puts its failures in words.
+//! Opens the store of a command that works on existing tables, and explains failures.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub fn not_started(error: StartError) -> Exit {
     match &error {
         StartError::Rules(_) => Exit::usage(error.to_string()),
         StartError::Store(cause) => {
-            not_answered("The store could not be asked for its registry of sharded tables", cause)
+            not_answered("The store could not be reached to read its registry of sharded tables", cause)
         }
     }
 }

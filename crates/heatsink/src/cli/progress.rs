@@ -1,7 +1,7 @@
-//! Progress on stderr: only where that is a terminal, and never under `--output json`, so that stderr holds nothing but log lines and the
+//! Progress on stderr: only if it is a terminal, and never under `--output json`, so that stderr holds nothing but log lines and the
 //! error there.
 
-use heatsink_adopt::{Phase, Watch};
+use heatsink_adopt::{Phase, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressFinish, ProgressStyle};
 
 use crate::output::Output;
@@ -35,7 +35,7 @@ impl Bar {
     }
 }
 
-impl Watch for Bar {
+impl Progress for Bar {
     fn phase(&self, phase: Phase, items: Option<u64>) {
         self.0.reset();
         self.0.set_message(match phase {

@@ -1,4 +1,4 @@
-//! `heatsink serve`: puts the rooms together and serves until told to stop.
+//! `heatsink serve`: assembles the gateway and serves until it is told to stop.
 
 mod banner;
 mod descriptors;
@@ -32,7 +32,7 @@ pub struct Args {
     /// Address or host name to listen on; only loopback addresses, for signatures are not checked yet
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
     listen: String,
-    /// Keep the data in this file; without it, data lies in memory and goes with the process
+    /// Keep the data in this file; without it, data is in memory and is lost when the process ends
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// Use the DynamoDB endpoint at this URL as the store, with credentials and region from the standard AWS chain
@@ -45,7 +45,7 @@ pub struct Args {
     /// Which keys are sharded, and how [default: heatsink.toml in the working directory, where there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<PathBuf>,
-    /// No other gateway stands before the same upstream, and none did within the last minutes: nobody is waited for when a layout changes
+    /// No other gateway uses the same upstream, and none did within the last minutes: layout changes wait for nobody
     #[arg(long, requires = "upstream")]
     only_gateway: bool,
     /// Whether the embedded store throttles as DynamoDB's partitions do
@@ -61,7 +61,7 @@ pub struct Args {
     /// Serve at most so many connections at once
     #[arg(long, value_name = "N", default_value_t = Limits::default().connections)]
     max_connections: usize,
-    /// Work on at most so many requests at once
+    /// Process at most so many requests at once
     #[arg(long, value_name = "N", default_value_t = Limits::default().requests)]
     max_requests: usize,
     /// How the endpoint is printed on stdout

@@ -1,4 +1,4 @@
-//! `heatsink simulate`: a scenario in virtual time, its remedies side by side.
+//! `heatsink simulate`: runs a scenario in virtual time, its remedies side by side.
 
 mod draw;
 

@@ -18,7 +18,7 @@ use crate::exit::Exit;
 const EMBEDDED_REGION: &str = "us-east-1";
 
 /// Where the data lies.
-pub enum Place {
+pub enum DataLocation {
     /// In this process.
     Memory,
     /// In a file.
@@ -32,7 +32,7 @@ pub enum Place {
 pub struct Opened {
     pub store: Arc<dyn Store>,
     pub region: String,
-    pub place: Place,
+    pub place: DataLocation,
     /// Tells the partitions of a table, where there are any.
     pub partitions: Option<Partitions>,
 }
@@ -46,8 +46,10 @@ pub async fn embedded(
     env: &Arc<dyn Env>,
 ) -> Result<Opened, Exit> {
     let (engine, place) = match file {
-        Some(file) => (Embedded::file_with(file, env.clone()), Place::File(file.display().to_string())),
-        None => (Embedded::memory_with(env.clone()), Place::Memory),
+        Some(file) => {
+            (Embedded::file_with(file, env.clone()), DataLocation::File(file.display().to_string()))
+        }
+        None => (Embedded::memory_with(env.clone()), DataLocation::Memory),
     };
     // The message alone: the code is for clients, and there is none yet.
     let said = |error: Error| error.message.unwrap_or_else(|| error.code.name().to_owned());
@@ -102,7 +104,7 @@ pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -
             "--upstream {endpoint}: plain http beyond this machine; everyone on the way can read and change items. Use https"
         );
     }
-    let place = Place::Upstream(endpoint.to_string());
+    let place = DataLocation::Upstream(endpoint.to_string());
     let mut upstream = Upstream::connect(endpoint, Bounds::default(), env.clone())
         .await
         .map_err(|problem| Exit::usage(format!("--upstream: {problem}")))?;

@@ -1,4 +1,4 @@
-//! `heatsink verify TABLE [KEY]`: whether every item of a recorded table lies where the record puts it, and with `--repair` brings it there.
+//! `heatsink verify TABLE [KEY]`: checks that every item of a recorded table is where the record puts it, and with `--repair` moves it there.
 
 use std::sync::Arc;
 
@@ -28,10 +28,10 @@ pub struct Args {
     /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
     #[arg(long, value_name = "FILE")]
     rules: Option<std::path::PathBuf>,
-    /// The table lies in this file
+    /// The table is in this file
     #[arg(long, value_name = "FILE")]
     data: Option<std::path::PathBuf>,
-    /// The table lies at the DynamoDB endpoint at this URL; reading it costs one unit for each 4 KB
+    /// The table is at the DynamoDB endpoint with this URL; reading it costs one unit for each 4 KB
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// Say what a repair would do; with --yes, do it
@@ -120,7 +120,7 @@ fn text(args: &Args, findings: &Findings, repaired: Option<Repaired>) -> String 
         if count == 0 {
             continue;
         }
-        text += &format!("{count:>10} {}\n", class.words());
+        text += &format!("{count:>10} {}\n", class.meaning());
         let listed: Vec<_> = findings.findings.iter().filter(|finding| finding.class == class).collect();
         for finding in &listed {
             text += &format!("           {}: {}\n", finding.item, finding.detail);

@@ -1,7 +1,7 @@
-//! `heatsink demo leaderboard`: a viral title burns one partition; the same load, sharded, does not.
+//! `heatsink demo leaderboard`: a viral title overloads one partition; the same load, sharded, does not.
 //!
-//! It runs in real time through the real HTTP front, with an open-loop load and no retries: first unsharded, then sharded, then
-//! sharded again for further titles, because where shards land is a matter of their names.
+//! It runs in real time through the real HTTP front, with an open-loop load and without retries: first unsharded, then sharded, then sharded again
+//! for further titles, because the partitions of shards depend on their names.
 //!
 //! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`).
 
@@ -32,9 +32,9 @@ const CONNECTIONS: [usize; 3] = [48, 8, 4];
 /// The title that goes viral.
 const GAME: &str = "game_x";
 
-/// What was asked for. What is left open follows from the table.
+/// The options of the demo. Options that are left out follow from the table.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct Options {
     /// Seconds of load before and after; a third of it for each further title.
     pub seconds: u64,
     /// Puts per second on the viral title.
@@ -47,10 +47,10 @@ pub struct Asked {
     pub reads: u32,
 }
 
-impl Asked {
+impl Options {
     /// The settings on a table of `partitions`: the shard count is the one that every command recommends for these rates.
     fn settings(self, partitions: u32) -> Result<Settings, Exit> {
-        let Asked { seconds, writes, shards, games, reads } = self;
+        let Options { seconds, writes, shards, games, reads } = self;
         let recommended = heatsink_heat::advise(rates(writes, reads, partitions)).recommended;
         let recommended = recommended.map(|row| row.shards);
         // Before and after are to differ, whatever is asked for.
@@ -80,11 +80,11 @@ fn rates(writes: u32, reads: u32, partitions: u32) -> heatsink_heat::Asked {
 }
 
 /// Runs the whole story.
-pub async fn leaderboard(env: Arc<dyn Env>, asked: Asked, output: Output) -> Result<Story, Exit> {
-    let seconds = asked.seconds;
+pub async fn leaderboard(env: Arc<dyn Env>, options: Options, output: Output) -> Result<Story, Exit> {
+    let seconds = options.seconds;
     let unsharded = Stage::start(&env, "").await?;
     let partitions = u32::try_from(unsharded.partitions().len()).unwrap_or(u32::MAX);
-    let settings = asked.settings(partitions)?;
+    let settings = options.settings(partitions)?;
     let player = Player { env: &env, settings: &settings, output };
     let (before, _) = player.play(&unsharded, GAME, seconds, "before: one key").await?;
     unsharded.stop().await;

@@ -1,4 +1,4 @@
-//! What the demo found: as a table for people, as JSON for scripts.
+//! The results of the demo: as a table for people, as JSON for scripts.
 
 use heatsink_load::Report;
 use serde::Serialize;

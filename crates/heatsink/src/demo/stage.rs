@@ -1,4 +1,4 @@
-//! A stage for the demo: a fresh embedded store behind partitions, and the real HTTP front before it, on a free port.
+//! The server of the demo: a fresh embedded store behind partitions, and the real HTTP front, on a free port.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

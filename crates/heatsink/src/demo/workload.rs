@@ -1,5 +1,4 @@
-//! The viral leaderboard's table and traffic. Everything follows from a request's number, so that the answer that should
-//! come out is known.
+//! The viral leaderboard's table and traffic. Everything follows from a request's number, so that the right answer is known.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::generate::Step;
 use crate::judge::Judge;
-use crate::mistakes::{Standing, standing};
+use crate::mistakes::{Comparison, compared};
 use crate::shrink::Case;
 use crate::world::turns;
 use crate::{counters, outside, streams, tables};
@@ -108,12 +108,12 @@ async fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answe
 /// The first difference that matters between the unsharded and the sharded answer.
 pub fn difference(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Option<String> {
     if plain.error != sharded.error {
-        match standing(case.judge, step, plain, sharded) {
-            Standing::Comparable => {
+        match compared(case.judge, step, plain, sharded) {
+            Comparison::Comparable => {
                 return Some(format!("errors differ: {:?} / {:?}", plain.error, sharded.error));
             }
-            Standing::OtherWords => return differs("rows", &json!(rows(plain)), &json!(rows(sharded))),
-            Standing::EitherMistake | Standing::Overlooked => {}
+            Comparison::OtherWords => return differs("rows", &json!(rows(plain)), &json!(rows(sharded))),
+            Comparison::EitherMistake | Comparison::Overlooked => {}
         }
     }
     if let Some(what) = capacity(case, step, plain, sharded) {

@@ -28,7 +28,7 @@ use crate::compare::{self, Answer};
 use crate::generate::{self, Step};
 use crate::judge::Judge;
 use crate::late::Late;
-use crate::mistakes::{Standing, standing};
+use crate::mistakes::{Comparison, compared};
 use crate::shrink::Case;
 use crate::world::{self, World};
 use crate::{counters, physical};
@@ -191,7 +191,7 @@ impl<'a> History<'a> {
             }
             tally.writes += 1;
             let left = compare::run(&*plain, &write.step);
-            if standing(self.case.judge, &write.step, &left, &write.answer) == Standing::Overlooked {
+            if compared(self.case.judge, &write.step, &left, &write.answer) == Comparison::Overlooked {
                 return None;
             }
             if let Some(what) = compare::difference(self.case, &write.step, &left, &write.answer) {

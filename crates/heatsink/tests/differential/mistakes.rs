@@ -16,7 +16,7 @@ use crate::lacking;
 
 /// How the two answers to one request stand to each other.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Comparison {
     /// To be compared.
     Comparable,
     /// Both refuse, each for another of several mistakes.
@@ -28,20 +28,20 @@ pub enum Standing {
 }
 
 /// What `plain` and `sharded` are to each other. Only a request that DynamoDB is known to refuse is ever anything but comparable.
-pub fn standing(judge: Judge, step: &Step, plain: &Answer, sharded: &Answer) -> Standing {
+pub fn compared(judge: Judge, step: &Step, plain: &Answer, sharded: &Answer) -> Comparison {
     let message = |answer: &Answer| answer.error.as_ref().and_then(|(_, message, _)| message.clone());
     let code = |answer: &Answer| answer.error.as_ref().map(|(code, _, _)| code.clone());
     if plain.error == sharded.error {
-        return Standing::Comparable;
+        return Comparison::Comparable;
     }
     if let (Judge::DynamoDbLocal, Some(server), Some(ours)) = (judge, message(plain), message(sharded))
         && code(plain) == code(sharded)
         && lacking::same_refusal(step, &server, &ours)
     {
-        return Standing::OtherWords;
+        return Comparison::OtherWords;
     }
     if starts_at_end(step) && sharded.error.is_none() && message(plain).as_deref() == Some(AT_END) {
-        return Standing::OtherWords;
+        return Comparison::OtherWords;
     }
     let refused = code(sharded).as_deref() == Some("ValidationException");
     let disorder = disorder(&step.body);
@@ -51,11 +51,11 @@ pub fn standing(judge: Judge, step: &Step, plain: &Answer, sharded: &Answer) -> 
         .any(|name| step.body[*name].as_object().is_some_and(|members| members.len() > 1));
     match (code(plain), code(sharded)) {
         (Some(plain), Some(sharded)) if (several || disorder.unused) && plain == sharded => {
-            Standing::EitherMistake
+            Comparison::EitherMistake
         }
-        (Some(_), _) if disorder.undefined && refused => Standing::EitherMistake,
-        (None, _) if disorder.undefined && refused => Standing::Overlooked,
-        _ => Standing::Comparable,
+        (Some(_), _) if disorder.undefined && refused => Comparison::EitherMistake,
+        (None, _) if disorder.undefined && refused => Comparison::Overlooked,
+        _ => Comparison::Comparable,
     }
 }
 

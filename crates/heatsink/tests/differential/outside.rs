@@ -1,4 +1,4 @@
-//! A writer past Heatsink, whose code draws the shard of every item: between the requests it moves items to other shards.
+//! A writer that bypasses Heatsink, whose code draws the shard of every item: between the requests it moves items to other shards.
 
 use fastrand::Rng;
 use heatsink_dynamo::Operation;

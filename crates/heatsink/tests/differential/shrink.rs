@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::generate::Step;
 use crate::judge::Judge;
-use crate::mistakes::{Standing, standing};
+use crate::mistakes::{Comparison, compared};
 use crate::schema::Table;
 use crate::world::{self, World};
 use crate::{compare, lacking, outside, physical};
@@ -79,7 +79,7 @@ impl Case {
                     .into_iter()
                     .for_each(|answer| lacking::canonical_sums(&self.rules, answer));
             }
-            if standing(self.judge, step, &left, &right) == Standing::Overlooked {
+            if compared(self.judge, step, &left, &right) == Comparison::Overlooked {
                 tally.overlooked += 1;
                 // If it was a write, the engine's store holds what no DynamoDB would: the case ends here.
                 return None;

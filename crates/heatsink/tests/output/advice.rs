@@ -2,9 +2,9 @@
 
 use serde_json::Value as Json;
 
-use crate::command::{Place, text};
+use crate::command::{TestDir, text};
 
-fn advice(place: &Place, arguments: &str) -> Json {
+fn advice(place: &TestDir, arguments: &str) -> Json {
     let arguments: Vec<&str> = arguments.split(' ').chain(["--output", "json"]).collect();
     let done = place.run(&arguments);
     assert_eq!(done.status.code(), Some(0), "{arguments:?}: {}", text(&done.stderr));
@@ -26,7 +26,7 @@ fn claims(page: &str) -> Vec<(String, String)> {
 
 #[test]
 fn the_pages_say_what_the_command_says() {
-    let place = Place::new("pages");
+    let place = TestDir::new("pages");
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = 0;
     for folder in [root.clone(), root.join("docs"), root.join("docs/systems")] {
@@ -52,7 +52,7 @@ fn the_pages_say_what_the_command_says() {
 
 #[test]
 fn the_audit_proposes_what_shards_recommends() {
-    let place = Place::new("audited");
+    let place = TestDir::new("audited");
     place.data();
     let report = advice(&place, "audit Board --data data.db");
     let verdict = &report["patterns"][0]["verdict"];
@@ -77,7 +77,7 @@ fn column(said: &str) -> Vec<u32> {
 
 #[test]
 fn the_rows_come_in_order_each_once() {
-    let place = Place::new("rows");
+    let place = TestDir::new("rows");
     for asked in [
         &["shards", "--writes", "5000", "--peak", "7000", "--partitions", "60"][..],
         &["shards", "--writes", "300"],
@@ -92,7 +92,7 @@ fn the_rows_come_in_order_each_once() {
 
 #[test]
 fn the_cause_that_is_named_is_the_one_that_binds() {
-    let place = Place::new("cause");
+    let place = TestDir::new("cause");
     for (arguments, cause, says) in [
         ("shards --writes 300", "one_partition", "No sharding: one partition carries 300 writes/s"),
         (

@@ -11,14 +11,14 @@ use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
 /// A directory of its own, removed at the end.
-pub struct Place(pub PathBuf);
+pub struct TestDir(pub PathBuf);
 
-impl Place {
+impl TestDir {
     pub fn new(name: &str) -> Self {
         let place = std::env::temp_dir().join(format!("heatsink-output-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&place);
         std::fs::create_dir_all(&place).unwrap();
-        Place(place)
+        TestDir(place)
     }
 
     pub fn file(&self, name: &str, text: &str) -> PathBuf {
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
@@ -98,7 +98,7 @@ pub struct Server {
 
 impl Server {
     /// `arguments` with `--output json`, on a free port unless they say where.
-    pub fn start(place: &Place, arguments: &[&str]) -> Self {
+    pub fn start(place: &TestDir, arguments: &[&str]) -> Self {
         let mut child =
             place.command(arguments).args(["--output", "json"]).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();

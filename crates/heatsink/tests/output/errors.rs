@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 
-use crate::command::{Place, Server, closed_port, text};
+use crate::command::{Server, TestDir, closed_port, text};
 
 /// What no text for people holds: Rust's notation, numbers of system errors, JSON, names of the SDK's types.
 const NOT_WORDS: [&str; 8] =
     ["os error", "Some(", "None", "Err(", "{\"", "SystemTime", "provider", "InternalServerError"];
 
 /// Runs a command that fails, for people and for scripts, and gives what it says in words.
-fn fails(place: &Place, arguments: &[&str], code: i32, kind: &str) -> String {
+fn fails(place: &TestDir, arguments: &[&str], code: i32, kind: &str) -> String {
     let plain = place.run(arguments);
     let said = text(&plain.stderr);
     assert_eq!(plain.status.code(), Some(code), "{arguments:?}: {said}");
@@ -40,7 +40,7 @@ fn fails(place: &Place, arguments: &[&str], code: i32, kind: &str) -> String {
 
 #[test]
 fn wrong_arguments_and_rules_are_64() {
-    let place = Place::new("usage");
+    let place = TestDir::new("usage");
     place.data();
     place.file("bad.toml", "[[rule]]\ntable = 5\n");
     place.file("rules.toml", "[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4\n");
@@ -79,7 +79,7 @@ fn wrong_arguments_and_rules_are_64() {
 
 #[test]
 fn what_is_not_to_be_had_is_69() {
-    let place = Place::new("unavailable");
+    let place = TestDir::new("unavailable");
     place.file("rules.toml", "[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4\n");
     place.file("notadb", &"this is no database, it is a text of some length".repeat(100));
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -89,7 +89,7 @@ fn what_is_not_to_be_had_is_69() {
     let upstream = format!("http://{nobody}");
     for (arguments, says) in [
         (&["serve", "--listen", &taken][..], "in use"),
-        (&["serve", "--listen", "127.0.0.1:0", "--upstream", &upstream], "could not be asked"),
+        (&["serve", "--listen", "127.0.0.1:0", "--upstream", &upstream], "could not be reached"),
         (&["config", "check", "--rules", "rules.toml", "--upstream", &upstream], "Connection refused"),
         (&["audit", "T", "--upstream", &upstream], "Connection refused"),
         (&["adopt", "T", "--rules", "rules.toml", "--upstream", &upstream, "--yes"], "nothing was changed"),
@@ -113,7 +113,7 @@ fn what_is_not_to_be_had_is_69() {
 
 #[test]
 fn a_half_done_or_unsettled_command_is_1() {
-    let place = Place::new("failed");
+    let place = TestDir::new("failed");
     place.data();
     place.file("idle.toml", "[[rule]]\ntable = \"Nope\"\nstrategy = \"none\"\n");
     let said = fails(&place, &["config", "check", "--rules", "idle.toml", "--data", "data.db"], 1, "failed");
@@ -123,7 +123,7 @@ fn a_half_done_or_unsettled_command_is_1() {
 /// Where nothing tells who the operator is, the command says what to set, and does not wait for a machine that is not there.
 #[test]
 fn missing_credentials_are_said_in_words_and_at_once() {
-    let place = Place::new("credentials");
+    let place = TestDir::new("credentials");
     let started = Instant::now();
     let mut command =
         place.command(&["serve", "--listen", "127.0.0.1:0", "--upstream", "http://127.0.0.1:1"]);
@@ -147,7 +147,7 @@ fn missing_credentials_are_said_in_words_and_at_once() {
 
 #[test]
 fn a_host_name_is_resolved() {
-    let place = Place::new("localhost");
+    let place = TestDir::new("localhost");
     let server = Server::start(&place, &["serve", "--listen", "localhost:0"]);
     let address: std::net::SocketAddr = server.address().parse().unwrap();
     assert!(address.ip().is_loopback() && address.port() != 0, "{address}");

@@ -2,7 +2,7 @@
 
 use std::io::pipe;
 
-use crate::command::{Place, Server, text};
+use crate::command::{Server, TestDir, text};
 
 const RULES: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"calculated\"\nshards = 4\n";
 const TABLE: &str = r#"{"TableName":"Board","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],
@@ -10,7 +10,7 @@ const TABLE: &str = r#"{"TableName":"Board","BillingMode":"PAY_PER_REQUEST","Key
 
 #[test]
 fn a_closed_pipe_ends_no_command_with_an_error() {
-    let place = Place::new("pipes");
+    let place = TestDir::new("pipes");
     place.data();
     place.file("heatsink.toml", RULES);
     place.file("table.json", TABLE);

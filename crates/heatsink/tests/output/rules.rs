@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use serde_json::{Value as Json, json};
 
-use crate::command::{Place, Server, text};
+use crate::command::{Server, TestDir, text};
 
 fn rules(shards: u16) -> String {
     format!("[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = {shards}\n")
@@ -46,7 +46,7 @@ fn shards_in_force(address: &str) -> usize {
 
 #[test]
 fn serve_takes_the_file_in_the_working_directory_and_an_explicit_one_before_it() {
-    let place = Place::new("found");
+    let place = TestDir::new("found");
     let file = place.file("heatsink.toml", &rules(4));
     place.file("other.toml", &rules(6));
     for (arguments, name, shards) in [
@@ -67,7 +67,7 @@ fn serve_takes_the_file_in_the_working_directory_and_an_explicit_one_before_it()
 
 #[test]
 fn the_banner_says_where_there_is_no_file() {
-    let place = Place::new("none");
+    let place = TestDir::new("none");
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["--listen", "127.0.0.1:0"]] {
         let server = Server::start(&place, arguments);
         assert_eq!(server.banner["rules"], json!({ "file": null, "rules": [] }));
@@ -88,7 +88,7 @@ fn the_banner_says_where_there_is_no_file() {
 }
 
 /// The whole banner for people: what is printed until the process is told to end.
-fn banner(place: &Place) -> String {
+fn banner(place: &TestDir) -> String {
     let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = child.stdout.take().unwrap();
@@ -107,7 +107,7 @@ fn banner(place: &Place) -> String {
 
 #[test]
 fn a_file_that_is_there_and_cannot_be_read_is_an_error() {
-    let place = Place::new("unreadable");
+    let place = TestDir::new("unreadable");
     std::fs::create_dir(place.0.join("heatsink.toml")).unwrap();
     let done = place.run(&["serve", "--listen", "127.0.0.1:0"]);
     assert_eq!(done.status.code(), Some(64), "{}", text(&done.stderr));
@@ -116,7 +116,7 @@ fn a_file_that_is_there_and_cannot_be_read_is_an_error() {
 
 #[test]
 fn a_list_wants_two_brackets() {
-    let place = Place::new("brackets");
+    let place = TestDir::new("brackets");
     place.file("heatsink.toml", "\n[rule]\ntable = \"T\"\nstrategy = \"calculated\"\nshards = 4\n");
     for arguments in [&["serve", "--listen", "127.0.0.1:0"][..], &["config", "check"]] {
         let done = place.run(arguments);
@@ -131,7 +131,7 @@ fn a_list_wants_two_brackets() {
 
 #[test]
 fn explain_takes_the_same_file() {
-    let place = Place::new("explained");
+    let place = TestDir::new("explained");
     place.file("heatsink.toml", &rules(3));
     place.file(
         "table.json",
@@ -145,14 +145,14 @@ fn explain_takes_the_same_file() {
 }
 
 /// The exit code, the report and the error of a check against the data file.
-fn checked(place: &Place) -> (Option<i32>, Json, String) {
+fn checked(place: &TestDir) -> (Option<i32>, Json, String) {
     let done = place.run(&["config", "check", "--data", "data.db", "--output", "json"]);
     (done.status.code(), serde_json::from_slice(&done.stdout).unwrap(), text(&done.stderr))
 }
 
 #[test]
 fn rules_that_match_no_table_are_found() {
-    let place = Place::new("idle");
+    let place = TestDir::new("idle");
     place.data();
     // Board holds items, so a rule for it is refused until it is adopted; this one keeps its keys whole.
     let whole = "[[rule]]\ntable = \"Board\"\nstrategy = \"none\"\n";

@@ -1,9 +1,9 @@
 //! Output fits the screen that it is printed on.
 
-use crate::command::{Place, Server, text};
+use crate::command::{Server, TestDir, text};
 
 /// Longest lines at that width, and all that was printed.
-fn printed(place: &Place, columns: usize, arguments: &[&str]) -> String {
+fn printed(place: &TestDir, columns: usize, arguments: &[&str]) -> String {
     let done = place.command(arguments).env("COLUMNS", columns.to_string()).output().unwrap();
     let said = text(&done.stdout);
     assert!(!said.is_empty(), "{arguments:?}: {}", text(&done.stderr));
@@ -20,7 +20,7 @@ const TABLE: &str = r#"{"TableName":"Board","BillingMode":"PAY_PER_REQUEST","Key
 
 #[test]
 fn every_command_fits_100_and_80_columns() {
-    let place = Place::new("widths");
+    let place = TestDir::new("widths");
     place.data();
     place.file("heatsink.toml", RULES);
     place.file("table.json", TABLE);
@@ -53,7 +53,7 @@ fn every_command_fits_100_and_80_columns() {
 
 #[test]
 fn the_viral_leaderboards_report_fits_and_counts_what_got_no_answer() {
-    let place = Place::new("viral");
+    let place = TestDir::new("viral");
     let demo = ["demo", "leaderboard", "--seconds", "1", "--games", "1", "--writes", "1500", "--reads", "10"];
     let said = printed(&place, 80, &demo);
     for row in ["puts failed", "puts unanswered", "top 100 failed or unanswered"] {

@@ -8,7 +8,7 @@ use fastrand::Rng;
 use futures::FutureExt;
 use futures::channel::oneshot;
 use futures::future::BoxFuture;
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 
 /// What happens at a moment.
 pub type Event = Box<dyn FnOnce() + Send>;
@@ -19,14 +19,14 @@ pub struct Clock(Arc<Mutex<Timeline>>);
 
 #[derive(Default)]
 struct Timeline {
-    now: Moment,
+    now: MonotonicInstant,
     /// Events at one moment happen in the order in which they were asked for.
     asked: u64,
-    events: BTreeMap<(Moment, u64), Event>,
+    events: BTreeMap<(MonotonicInstant, u64), Event>,
 }
 
 impl Clock {
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> MonotonicInstant {
         self.0.lock().unwrap().now
     }
 
@@ -73,7 +73,7 @@ struct Odd {
     /// By how many milliseconds its wall clock is wrong.
     wrong: i64,
     /// When its wall clock jumps, and by how many milliseconds.
-    jump: (Moment, i64),
+    jump: (MonotonicInstant, i64),
 }
 
 impl Odd {
@@ -82,7 +82,7 @@ impl Odd {
             begin: rng.u64(0..1 << 50),
             fast: rng.i64(-FAST..=FAST),
             wrong: rng.i64(-WRONG..=WRONG),
-            jump: (Moment(rng.u64(0..300) * 1_000_000_000), rng.i64(-JUMP..=JUMP)),
+            jump: (MonotonicInstant(rng.u64(0..300) * 1_000_000_000), rng.i64(-JUMP..=JUMP)),
         }
     }
 
@@ -117,8 +117,8 @@ impl ProcessEnv {
 const BEGIN: u64 = 1_767_225_600_000;
 
 impl Env for ProcessEnv {
-    fn now(&self) -> Moment {
-        Moment(self.odd.begin + self.odd.shown(self.clock.now().0))
+    fn now(&self) -> MonotonicInstant {
+        MonotonicInstant(self.odd.begin + self.odd.shown(self.clock.now().0))
     }
 
     fn unix_millis(&self) -> u64 {

@@ -15,7 +15,7 @@ use futures::channel::oneshot;
 use futures::executor::block_on;
 use futures::future::{BoxFuture, Either, select};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_env::Moment;
+use heatsink_env::MonotonicInstant;
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -29,7 +29,7 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// How long a request takes to the store, or an answer back, on a good day: up to this.
 const QUICK: Duration = Duration::from_millis(20);
 
-/// Who reaches the store past Heatsink, in any weather.
+/// Sends to the store directly, bypassing Heatsink, in any weather.
 pub const PAST: &str = "past";
 
 /// How bad the network and the store are. Of `n` requests one meets the mischief; 0 is never.
@@ -123,7 +123,7 @@ struct State {
     /// The engine draws ids of tables by chance: the world sees the number of each instead.
     ids: Vec<String>,
     /// How each table was described before it was made or dropped, and until when.
-    former: HashMap<String, Vec<(Moment, Described)>>,
+    former: HashMap<String, Vec<(MonotonicInstant, Described)>>,
     /// When the table was dropped, in ticks.
     dropped: Vec<(u64, u64)>,
 }

@@ -454,7 +454,7 @@ fn nothing_that_was_meant_for_a_deleted_table_reaches_the_next() {
     });
 }
 
-/// A deletion waits until no gateway knows the table any more. Meanwhile the table is dropped past Heatsink, and made again.
+/// A deletion waits until no gateway knows the table any more. Meanwhile the table is dropped by a request that bypasses Heatsink, and made again.
 #[test]
 fn a_deletion_that_waited_deletes_no_later_table() {
     scene(1, &["", ""], items(8), 16, |world, items| async move {
@@ -497,7 +497,7 @@ fn whoever_deletes_a_table_that_is_being_deleted_waits_too() {
     });
 }
 
-/// A table on record is dropped past Heatsink and made again through it. For a while the store still describes the former one.
+/// A table on record is dropped by a request that bypasses Heatsink and made again through it. For a while the store still describes the former one.
 #[test]
 fn a_description_of_a_former_table_is_not_believed() {
     for seed in [1, 2, 3, 5, 6, 7] {

@@ -393,7 +393,7 @@ impl Stage {
         }
     }
 
-    /// Has the table dropped, past Heatsink or by a gateway.
+    /// Has the table dropped, by a request that bypasses Heatsink or by a gateway.
     async fn drop_table(&self, rng: &mut Rng) {
         if rng.bool() {
             self.world.drop_past().await;

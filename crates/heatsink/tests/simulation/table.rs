@@ -28,7 +28,7 @@ impl World {
         }
     }
 
-    /// Turns time to live on past Heatsink.
+    /// Turns time to live on, bypassing Heatsink.
     pub async fn expire_past(&self) {
         self.past(Wire::UpdateTimeToLive, &expiry(true)).await.expect("the table is there");
     }
@@ -39,19 +39,19 @@ impl World {
         told["TimeToLiveDescription"]["TimeToLiveStatus"] == "ENABLED"
     }
 
-    /// Turns time to live off past Heatsink.
+    /// Turns time to live off, bypassing Heatsink.
     pub async fn keep_all(&self) {
         self.past(Wire::UpdateTimeToLive, &expiry(false)).await.expect("it is on");
     }
 
-    /// Makes the table past Heatsink, if it is not there.
+    /// Makes the table bypassing Heatsink, if it is not there.
     pub async fn create_past(&self) {
         if let Err(error) = self.past(Wire::CreateTable, &create()).await {
             assert_eq!(error.code, Code::ResourceInUseException, "{error}");
         }
     }
 
-    /// Drops the table past Heatsink, if it is there.
+    /// Drops the table bypassing Heatsink, if it is there.
     pub async fn drop_past(&self) {
         if let Err(error) = self.past(Wire::DeleteTable, &of_table()).await {
             assert_eq!(error.code, Code::ResourceNotFoundException, "{error}");

@@ -17,7 +17,7 @@ use futures::channel::oneshot;
 use futures::executor::LocalPool;
 use futures::future::{Either, select};
 use futures::task::LocalSpawnExt;
-use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Report, Watch};
+use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Progress, Report};
 use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::Env;
@@ -300,7 +300,7 @@ impl World {
         }
     }
 
-    /// A request to the store past Heatsink.
+    /// A request to the store that bypasses Heatsink.
     pub async fn past(&self, operation: Operation, body: &Json) -> Result<Json, Error> {
         let link = self.network.link(PAST);
         let answer = link.call(operation, Bytes::from(body.to_string())).await?;
@@ -342,7 +342,7 @@ pub fn name(gateway: usize) -> String {
 
 struct Quiet;
 
-impl Watch for Quiet {
+impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
 }

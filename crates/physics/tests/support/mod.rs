@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "every test file uses its own part of this")]
 
 use heatsink_physics::{
-    Access, Batch, Demand, Event, Happening, Mode, Place, ResourceId, Rules, Tables, Tally, Units,
+    Access, Batch, Demand, Event, EventKind, KeyRange, Mode, ResourceId, Rules, Tables, Tally, Units,
 };
 
 pub const SECOND: u64 = 1_000_000_000;
@@ -21,15 +21,15 @@ pub fn on_demand(seed: u64) -> (Tables, ResourceId) {
     (tables, id)
 }
 
-pub fn write(on: ResourceId, place: Place) -> Demand {
+pub fn write(on: ResourceId, place: KeyRange) -> Demand {
     Demand { on, access: Access::Write, place, units: Units::ONE }
 }
 
-pub fn strong(on: ResourceId, place: Place) -> Demand {
+pub fn strong(on: ResourceId, place: KeyRange) -> Demand {
     Demand { on, access: Access::Strong, place, units: Units::ONE }
 }
 
-pub fn eventual(on: ResourceId, place: Place) -> Demand {
+pub fn eventual(on: ResourceId, place: KeyRange) -> Demand {
     Demand { on, access: Access::Eventual, place, units: Units::HALF }
 }
 
@@ -75,7 +75,7 @@ pub fn steady(tables: &mut Tables, from: u64, seconds: u64, rate: u64, demands: 
 pub fn splits(events: &[Event]) -> Vec<u64> {
     let mut at: Vec<u64> = events
         .iter()
-        .filter(|event| matches!(event.what, Happening::Split { .. }))
+        .filter(|event| matches!(event.kind, EventKind::Split { .. }))
         .map(|event| event.at)
         .collect();
     at.sort_unstable();

@@ -51,7 +51,7 @@ pub(crate) fn several(table: &Table, slots: impl Iterator<Item = Slot>) -> Error
     let slots: Vec<String> = slots.iter().map(Slot::to_string).collect();
     Error::gateway_rejection(format!(
         "Several items of table {} have this primary key, in {}: the rule's shards are drawn at random (hash = \"random\"), and which of \
-         them is meant cannot be told. Read them with Query, and remove all but one past Heatsink. Nothing was read or written",
+         them is meant cannot be told. Read them with Query, and remove all but one at the store, bypassing Heatsink. Nothing was read or written",
         table.name,
         slots.join(" and in ")
     ))

@@ -6,7 +6,7 @@
 //! the condition spans a few buckets only, they are tried without asking it. On an index, whose order is another, all buckets
 //! are opened. Sort keys without a time lie outside all buckets, in shard 0, which is always asked.
 //!
-//! Code past Heatsink that writes by a template begins buckets without a word. So the buckets up to now
+//! Code that bypasses Heatsink and writes by a template does not register the buckets that it begins. So the buckets up to now
 //! are tried too ([`Buckets::begun`]), and those in which something is found are entered.
 
 use std::ops::Bound;

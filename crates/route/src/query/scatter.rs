@@ -395,7 +395,7 @@ impl Scatter {
         Some(match buckets.until().filter(|_| buckets.few().is_none()) {
             None => opens,
             Some(until) => format!(
-                "{opens}; so are those that code past Heatsink may have begun, until {until}: the last {BEGUN}, or where this process has looked into \
+                "{opens}; so are those that code that bypasses Heatsink may have begun, until {until}: the last {BEGUN}, or where this process has looked into \
                  them before, the last few"
             ),
         })

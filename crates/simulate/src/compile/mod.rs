@@ -1,20 +1,20 @@
-//! From a scenario and one remedy to what is run: resources, and streams of asks.
+//! Compiles a scenario and one remedy to a run: resources, and streams of demands.
 //!
-//! Here a remedy takes effect. What it does to capacity is in `resources`, what it does to keys in `place`.
+//! The remedy takes effect here. Its effect on capacity is in `resources`, its effect on keys in `key_placement`.
 
-mod place;
+mod key_placement;
 mod resources;
 
 use heatsink_dynamo::capacity::{self, read_units, write_units};
 use heatsink_physics::{Access, Demand, ResourceId, Units};
 
-use crate::each::{Alike, Each};
 use crate::model::{Model, Resource};
+use crate::sampled_requests::{SameInstantBatch, SampledRequests};
 use crate::scenario::{Client, Consistency, Kind, Length, Loaded, Operation, Remedy, Size, Sort, Workload};
 use crate::schedule::Schedule;
-use place::Placement;
+use key_placement::Placement;
 
-pub(crate) use place::{Fill, spot};
+pub(crate) use key_placement::{Fill, spot};
 
 /// Day boundaries, where a bucket strategy goes on to the next key.
 const DAY: u64 = 86_400_000_000_000;
@@ -52,7 +52,7 @@ pub(crate) enum Source {
     /// A few kinds of requests, drawn many at a time.
     Cells { schedule: Schedule, weights: Vec<f64>, cells: Vec<Vec<Demand>>, ascending: bool },
     /// Drawn one by one; offered so too, unless they are alike.
-    Each { schedule: Schedule, each: Box<Each>, alike: Option<Alike> },
+    Sampled { schedule: Schedule, each: Box<SampledRequests>, same_instant: Option<SameInstantBatch> },
     /// Recorded: when, and the asks.
     Trace { requests: Vec<(u64, Vec<Demand>)>, next: usize },
 }
@@ -90,7 +90,7 @@ pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
     let mut streams = Vec::new();
     for (nth, workload) in scenario.workload.iter().enumerate() {
         if workload.trace.is_some() {
-            streams.push(place::trace(loaded, nth, workload, &own));
+            streams.push(key_placement::trace(loaded, nth, workload, &own));
             continue;
         }
         let days = if remedy.is_some_and(|remedy| remedy.kind == Kind::Bucket) {
@@ -155,9 +155,10 @@ fn stream(
         None => {
             let flat = loaded.scenario.strict_keys || workload.sort == Sort::One;
             let each = placed.each(workload.sort, sizes);
-            let alike =
-                each.alike(flat).filter(|_| !scatter && cache.is_none() && !loaded.scenario.client.reoffer);
-            Source::Each { schedule, each: Box::new(each), alike }
+            let same_instant = each
+                .same_instant(flat)
+                .filter(|_| !scatter && cache.is_none() && !loaded.scenario.client.reoffer);
+            Source::Sampled { schedule, each: Box::new(each), same_instant }
         }
     };
     let name = if day == 0 { workload.name.clone() } else { format!("{}/{day}", workload.name) };
@@ -210,7 +211,7 @@ impl Stream {
     pub(crate) fn at_once(&self) -> usize {
         match &self.source {
             Source::Cells { cells, .. } if self.scatter => cells.first().map_or(1, Vec::len),
-            Source::Each { each, .. } if self.scatter => each.templates.len(),
+            Source::Sampled { each, .. } if self.scatter => each.templates.len(),
             _ => 1,
         }
     }
@@ -223,7 +224,7 @@ impl Stream {
         };
         match &self.source {
             Source::Cells { cells, .. } => cells.first().map_or(0.0, |asks| first(asks)),
-            Source::Each { each, .. } => {
+            Source::Sampled { each, .. } => {
                 let asks: Vec<Demand> = each.templates.iter().map(|(ask, _)| *ask).collect();
                 first(&asks)
             }

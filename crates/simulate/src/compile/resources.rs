@@ -1,4 +1,4 @@
-//! What a remedy does to capacity: the tables and indexes of a run.
+//! The effect of a remedy on capacity: the tables and indexes of a run.
 
 use heatsink_physics::Mode;
 

@@ -1,4 +1,4 @@
-//! Throughput over time: accepted below, throttled on top of it.
+//! A chart of throughput over time: accepted below, throttled above it.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! A rectangle with time along it.
+//! The rectangle of a chart, with a time axis.
 
 use super::svg::{Anchor, Svg};
 

@@ -1,5 +1,4 @@
-//! Partitions over time: each a row in the order of the key space, darker the more is asked of it. Neighbours that stay cold are
-//! one thin row.
+//! A heat map of partitions over time: one row per partition in key order, darker for higher load. Neighbours that stay cold share one thin row.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

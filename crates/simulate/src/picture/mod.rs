@@ -1,6 +1,6 @@
-//! A report as a picture: for each run its throughput and throttles over time, and its partitions over key space and time.
+//! Draws a report: for each run its throughput and throttles over time, and its partitions over key space and time.
 //!
-//! SVG as text. PNG is made of it by the command line, which knows the machine's fonts.
+//! The output is SVG. The command line converts it to PNG with the machine's fonts.
 
 mod chart;
 mod frame;

@@ -1,4 +1,4 @@
-//! Writes SVG: text, lines, shapes. By hand, because that is all it takes; see docs/dependencies.md.
+//! A minimal SVG writer: text, lines, shapes; see docs/dependencies.md.
 
 use std::fmt::Write;
 

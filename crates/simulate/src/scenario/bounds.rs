@@ -1,8 +1,8 @@
-//! What a scenario would take to run, and what is too much: memory for keys and pictures, time for requests that are drawn one by one.
+//! Limits on a scenario's resources: memory for keys and pictures, time for requests that are sampled one by one.
 //!
-//! Estimates, made before anything is built. They are high rather than low.
+//! Estimates, made before anything is built, and rather high than low.
 
-use heatsink_fault::Fault;
+use heatsink_config_diagnostics::Fault;
 use heatsink_physics::Mode;
 
 use super::file::{Kind, Load, ModeName, Operation, Remedy, Sort, Table, Workload};

@@ -1,11 +1,11 @@
-//! What a scenario's fields must be together. What each may be alone is in its type.
+//! Checks the fields of a scenario against each other. The limits of a single field are in its type.
 
 use super::file::{
     Changing, Consistency, Index, Kind, Load, ModeName, Operation, Remedy, Scenario, Size, Table, Workload,
 };
 use super::keys::{Drawn, Keys};
 use super::values::Length;
-use heatsink_fault::Fault;
+use heatsink_config_diagnostics::Fault;
 
 /// A fault in the field of that name of the nth of a list.
 type At<'a> = &'a dyn Fn(&str, usize, &str, String) -> Fault;

@@ -1,4 +1,4 @@
-//! A scenario as it stands in its TOML file: fields, types, places. What they come to is in `compile`.
+//! The TOML form of a scenario: fields, types, positions. `compile` says what they mean.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

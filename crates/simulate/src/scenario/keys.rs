@@ -1,10 +1,10 @@
-//! Which partition keys a workload asks for.
+//! The distribution of a workload's partition keys.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::values::{Length, Rate, Whole, word_or_table};
-use heatsink_fault::Fault;
+use heatsink_config_diagnostics::Fault;
 
 /// Partition keys: one key, or how they are drawn.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]

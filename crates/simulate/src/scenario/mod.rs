@@ -1,6 +1,6 @@
-//! What a scenario says: its file, its bounds, its faults.
+//! Scenarios: their file, their limits, their errors.
 //!
-//! Sans-IO: text in, [`Scenario`] out. Files that it names are asked of the caller.
+//! Sans-IO: text in, [`Scenario`] out. The caller reads the files that a scenario names.
 
 mod bounds;
 mod check;
@@ -14,7 +14,7 @@ pub use file::{
     Between, Burst, Changing, Client, Consistency, Growth, Index, Kind, Load, ModeName, Operation, Remedy,
     Scenario, Size, Sort, Table, Workload,
 };
-pub use heatsink_fault::Fault;
+pub use heatsink_config_diagnostics::Fault;
 pub use keys::{Drawn, File, Keys, Order, Rolling, Uniform, Zipf};
 pub use values::{Length, MAX_RATE, Rate, Whole};
 

@@ -1,4 +1,4 @@
-//! Numbers with bounds, so that a fault names its line and field and says what is allowed.
+//! Numbers with limits, so that an error names the line, the field and the allowed values.
 
 use std::borrow::Cow;
 use std::fmt;

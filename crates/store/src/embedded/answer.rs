@@ -1,7 +1,7 @@
-//! Writes the engine's answers as JSON with the members of every object in order of their names.
+//! Writes the engine's answers as JSON with the members of every object sorted by name.
 //!
-//! The engine keeps attributes in hash maps, whose order changes from one run to the next; an answer must not. The
-//! order is made while writing: each object's members are put in place when the object ends.
+//! The engine keeps attributes in hash maps, whose order changes from one run to the next; an answer must not. Members are sorted while writing: each
+//! object's members are put in order when the object ends.
 
 use std::cell::RefCell;
 use std::io;
@@ -25,7 +25,7 @@ pub(super) fn write(value: &impl Serialize) -> Result<Bytes, Error> {
     Ok(Bytes::from(sink.0.into_inner()))
 }
 
-/// What is written so far, readable by the formatter while the serializer holds it as its writer.
+/// The output so far, readable by the formatter while the serializer holds it as its writer.
 struct Sink(RefCell<Vec<u8>>);
 
 impl io::Write for &Sink {
@@ -51,7 +51,7 @@ struct Ordered<'a> {
     spare: Vec<Vec<Member>>,
 }
 
-/// Where a member of the object being written stands in the sink.
+/// The range of a member of the current object in the output.
 struct Member {
     name: Range<usize>,
     end: usize,

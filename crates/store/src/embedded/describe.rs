@@ -1,8 +1,8 @@
-//! What the engine does not know of, but tools ask before they work: limits and endpoints of the account, and features
-//! that no table here has.
+//! Answers operations that the engine does not have but that tools call first: limits and endpoints of the account, and features that no table here
+//! has.
 //!
-//! Each answer is what DynamoDB says of an account or a table on which the feature was never turned on. What would turn one
-//! on is refused as unknown. Terraform, the CDK and NoSQL Workbench ask these.
+//! Each answer is DynamoDB's for an account or a table on which the feature was never enabled. Requests that would enable a feature are refused as
+//! unknown. Terraform, the CDK and NoSQL Workbench send these.
 
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_physics::Quotas;
@@ -31,7 +31,7 @@ pub(super) const fn answers(operation: Operation) -> bool {
     )
 }
 
-/// The answer. `address`: host and port where the store is served.
+/// The answer. `address`: host and port of the endpoint.
 ///
 /// # Errors
 /// `ValidationException` for a request that names no table, `ResourceNotFoundException` (of backups

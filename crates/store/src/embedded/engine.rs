@@ -20,7 +20,7 @@ pub(super) struct Engine {
     pub(super) storage: Storage,
     pub(super) vectors: VectorIndexLifecycle,
     pub(super) env: Arc<dyn Env>,
-    /// The digest of the request that the client sent, while a rewritten one is carried out ([`super::tokens`]).
+    /// The digest of the client's request, while a rewritten one is executed ([`super::tokens`]).
     pub(super) original: RefCell<Option<Vec<u8>>>,
 }
 
@@ -31,8 +31,8 @@ impl Engine {
         let storage = Storage::new(name)?;
         super::tokens::prepare(storage.conn())?;
         if exclusive {
-            // The lock file beside the database keeps other servers away. This keeps away who does not know of it, and
-            // whoever comes after the lock file was deleted. It takes hold at the first transaction that may write.
+            // The lock file beside the database keeps other servers away. This lock keeps other programs away, and servers that start after the lock
+            // file was deleted. It takes effect at the first transaction that may write.
             storage.conn().pragma_update(None, "locking_mode", "EXCLUSIVE")?;
             storage.conn().execute_batch("BEGIN IMMEDIATE; COMMIT")?;
         }
@@ -50,7 +50,7 @@ impl Engine {
     }
 }
 
-/// Carries out an operation of the library. Its futures never wait on this backend.
+/// Executes an operation of the library. Its futures never wait on this backend.
 pub(super) fn drive<T>(operation: impl Future<Output = Result<T>>) -> Result<T> {
     operation
         .now_or_never()

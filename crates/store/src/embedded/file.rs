@@ -16,11 +16,11 @@ use heatsink_dynamo::Error;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::OFlags;
 
-/// For the owner alone.
+/// Permissions for the owner only.
 const MODE: u32 = 0o600;
-/// How every SQLite database begins.
+/// The first bytes of every SQLite database.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
-/// What SQLite puts beside a database.
+/// The suffixes of the files that SQLite writes beside a database.
 const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// A data file that this process holds.
@@ -30,8 +30,8 @@ pub(super) struct DataFile {
 }
 
 impl DataFile {
-    /// Takes hold of the file at `path`, and makes it if there is none. The file and those beside it are the owner's
-    /// alone from then on, whatever the umask.
+    /// Locks the file at `path`, and creates it if it does not exist. The file and those beside it are accessible only to the owner from then on,
+    /// whatever the umask.
     ///
     /// # Errors
     /// `InternalServerError`, nothing changed: another process has it open, it is not a database of the engine, it is a
@@ -42,7 +42,7 @@ impl DataFile {
             .filter(|name| !name.starts_with("file:") && *name != ":memory:" && !name.is_empty())
             .ok_or_else(|| Error::internal(format!("{path:?} cannot name a database file")))?;
         let refuse = |why: String| Error::internal(format!("{name} {why}"));
-        // Looked at before the lock file is made: a wrong path leaves nothing behind.
+        // Checked before the lock file is created, so that a wrong path leaves nothing behind.
         regular(path).map_err(&refuse)?;
         let lock = lock(beside(path, ".lock")).map_err(&refuse)?;
         examine(path).map_err(&refuse)?;
@@ -78,13 +78,13 @@ fn failed(what: &str, why: &io::Error) -> String {
     format!("cannot {what}: {why}")
 }
 
-/// Opens for the owner alone; never through a symbolic link, and without waiting at a pipe.
+/// Opens for the owner only; never through a symbolic link, and without waiting at a pipe.
 pub(crate) fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
     options.mode(MODE).custom_flags(flags.cast_signed()).open(path)
 }
 
-/// Takes everybody else's rights away, which the umask may have left.
+/// Removes the permissions of other users that the umask may have left.
 fn protect(file: &File) -> io::Result<()> {
     match file.metadata()?.permissions().mode() & 0o777 {
         MODE => Ok(()),
@@ -96,7 +96,7 @@ fn owners_alone(path: &Path) -> io::Result<()> {
     protect(&open(path, OpenOptions::new().read(true))?)
 }
 
-/// Whether the path is a regular file, or nothing yet.
+/// Whether the path is a regular file or does not exist.
 fn regular(path: &Path) -> Result<(), String> {
     let kind = match fs::symlink_metadata(path) {
         Ok(found) => found.file_type(),
@@ -132,12 +132,12 @@ struct Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is still locked: whoever opened it before finds out that it is no longer there.
+        // While it is still locked: a process that opened it before will notice that it was removed.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Locks the lock file at `path`, and writes into it whose it is.
+/// Locks the lock file at `path`, and writes its holder into it.
 fn lock(path: PathBuf) -> Result<Lock, String> {
     let cannot = |why: io::Error| format!("cannot be locked by means of {}: {why}", path.display());
     regular(&path).map_err(|why| format!("cannot be locked: {} {why}", path.display()))?;
@@ -166,7 +166,7 @@ fn lock(path: PathBuf) -> Result<Lock, String> {
     Ok(Lock { path, _file: file })
 }
 
-/// That somebody else has the lock, and who.
+/// The error for a lock that another process holds, with the process.
 fn held(path: &Path, file: File) -> String {
     let mut holder = String::new();
     // For the message only.
@@ -178,7 +178,7 @@ fn held(path: &Path, file: File) -> String {
     format!("is in use: {holder} has it open ({} is locked)", path.display())
 }
 
-/// Refuses what is not the engine's, without changing it. A file that is missing or empty will be made into a database.
+/// Refuses a file that is not the engine's, without changing it. A missing or empty file becomes a database.
 fn examine(path: &Path) -> Result<(), String> {
     let mut start = Vec::new();
     match open(path, OpenOptions::new().read(true)) {
@@ -220,7 +220,7 @@ fn without_foreign_log(path: &Path) -> Result<(), String> {
 
 enum Schema {
     Ours,
-    /// What it was known by.
+    /// The evidence for it.
     Foreign(String),
 }
 

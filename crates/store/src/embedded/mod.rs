@@ -37,16 +37,16 @@ use costly::write::{Costly, Look, Seen};
 use engine::{Engine, drive};
 use worker::Worker;
 
-/// A DynamoDB within the process. Dropping it carries out what was already asked for and closes the database.
+/// A DynamoDB within the process. Dropping it executes the requests that it already has and closes the database.
 pub struct Embedded {
     worker: Worker,
     evaluator: Evaluator,
-    /// Host and port where it is served.
+    /// Host and port of its endpoint.
     address: Arc<str>,
 }
 
 impl Embedded {
-    /// A store that lives in memory and ends with the value.
+    /// A store in memory, which ends with the value.
     ///
     /// # Errors
     /// When the engine cannot start.
@@ -62,8 +62,8 @@ impl Embedded {
         Self::of(Worker::start(None, env)?)
     }
 
-    /// A store that keeps its tables in a file, made if there is none. Beside it stand SQLite's `-wal` and `-shm`
-    /// while it is open, and `.lock`, which stays. All are readable and writable for their owner alone.
+    /// A store that keeps its tables in a file, created if it does not exist. Beside it are SQLite's `-wal` and `-shm` while it is open, and
+    /// `.lock`. All are readable and writable only for their owner.
     ///
     /// # Errors
     /// When another process has the file open, when it is not a database of this engine, when it is a symbolic link or no
@@ -84,13 +84,13 @@ impl Embedded {
         Ok(Embedded { worker, evaluator: Evaluator::start()?, address: "localhost".into() })
     }
 
-    /// Says where the store is served, as host and port: what `DescribeEndpoints` answers.
+    /// Sets the host and port of the endpoint: the answer of `DescribeEndpoints`.
     #[must_use]
     pub fn served_at(self, address: &str) -> Self {
         Embedded { address: address.into(), ..self }
     }
 
-    /// Answers what the engine has no operation for.
+    /// Answers operations that the engine does not have.
     fn describe(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         let address = self.address.clone();
         async move {
@@ -128,7 +128,7 @@ impl Embedded {
         .boxed()
     }
 
-    /// Has the engine carry out the request as it is.
+    /// Executes the request in the engine unchanged.
     async fn engine<Q, A>(&self, operation: Operation, body: &[u8], act: Act<Q, A>) -> Result<Bytes, Error>
     where
         Q: DeserializeOwned + Send + 'static,
@@ -175,7 +175,7 @@ impl Embedded {
         self.evaluator.run(move || apart.apply(&page)).await?
     }
 
-    /// Carries out a write whose expressions may be evaluated beforehand, on the evaluator's thread.
+    /// Executes a write whose expressions may be evaluated beforehand, on the evaluator's thread.
     async fn careful<Q, A>(
         &self,
         operation: Operation,
@@ -218,7 +218,7 @@ impl Embedded {
                 return finish(operation, done);
             }
         }
-        // So that it comes to an end under any load of writes: evaluated where nobody can write in between.
+        // Evaluated on the engine's thread, where no other write can come in between, so that it ends under any load.
         let done = self.worker.run(body.len(), move |engine| {
             let body = match costly.look(engine)? {
                 Look::Cheap => costly.body().clone(),
@@ -231,10 +231,10 @@ impl Embedded {
     }
 }
 
-/// How often a write is evaluated anew because its items were written to meanwhile, before others have to wait for it.
+/// How often a write is evaluated again because its items changed meanwhile, before other requests have to wait for it.
 const ATTEMPTS: usize = 4;
 
-/// What carries out a request on the engine.
+/// A function that executes a request on the engine.
 type Act<Q, A> = fn(&Engine, Q) -> dynoxide::Result<A>;
 
 enum Looked<A> {

@@ -1,8 +1,8 @@
-//! Query and Scan: only as many rows are fetched as a page can hold.
+//! Query and Scan: fetches only as many rows as a page can hold.
 //!
-//! Without a `Limit` the engine fetches every row from the start key on, to the end of the table, and then keeps the first
-//! megabyte: a page costs as much as the table. So each page is asked for with a limit that is guessed low, and asked for
-//! again with a larger one until it ends for another reason. The answer is that of the request as it was.
+//! Without a `Limit` the engine fetches every row from the start key to the end of the table, and then keeps the first megabyte: a page costs as much
+//! as the table. So each page is requested with a low estimated limit, and again with a larger limit until it ends for another reason. The answer is
+//! that of the original request.
 
 use dynoxide::Result;
 use dynoxide::actions::query::{self, QueryRequest, QueryResponse};
@@ -10,9 +10,9 @@ use dynoxide::actions::scan::{self, ScanRequest, ScanResponse};
 
 use super::engine::{Engine, drive};
 
-/// How many rows are asked for first: at most 6.4 MB of them.
+/// The number of rows fetched first: at most 6.4 MB.
 const FIRST: usize = 16;
-/// By how much each further guess is larger.
+/// The factor of each further limit.
 const GROWTH: usize = 8;
 /// A page holds fewer rows than this: 1 MB of items of two bytes, the smallest there are.
 const MOST: usize = 1 << 19;

@@ -1,10 +1,10 @@
-//! The inclusive end of a Query of a table, where DynamoDB gives no cursor and takes none.
+//! The inclusive end of a Query of a table, where DynamoDB gives no cursor and accepts none.
 //!
-//! Sort keys of a table are unique, so nothing can follow the item at the end of `<=`, `>=` or `BETWEEN`. There DynamoDB gives no
-//! `LastEvaluatedKey`, even where `Limit` is reached with it, and refuses that key as `ExclusiveStartKey`; with the other conditions, and on
-//! indexes, it does both. In a table without sort keys nothing can follow any item: it gives no `LastEvaluatedKey`, and takes one. The engine
-//! gives and takes one everywhere, and pages that only work here would hide a fault. Source: tried with each operator in both directions on DynamoDB Local
-//! 1.11.478 (docs/testing.md).
+//! Sort keys of a table are unique, so no item can follow the one at the end of `<=`, `>=` or `BETWEEN`. There DynamoDB gives no `LastEvaluatedKey`,
+//! even if `Limit` is reached with it, and refuses that key as `ExclusiveStartKey`. With the other conditions, and on indexes, it does both. In a
+//! table without sort keys no item can follow any item: DynamoDB gives no `LastEvaluatedKey`, and accepts one. The engine gives and accepts cursors
+//! everywhere, and pages that work only here would hide a defect. Source: tried with each operator in both directions on DynamoDB Local 1.11.478
+//! (docs/testing.md).
 
 use bytes::Bytes;
 use futures::FutureExt;
@@ -12,7 +12,7 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Checks, KeyCondition};
 use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, KeyType, KeyValue, json};
 
-/// Makes the engine's answer to a Query DynamoDB's in this.
+/// Corrects the engine's answer to a Query.
 pub(super) fn hold(
     body: Bytes,
     answer: BoxFuture<'_, Result<Bytes, Error>>,
@@ -57,7 +57,7 @@ fn has_no_sort_key(key: &[u8]) -> bool {
     json::members(key).is_ok_and(|members| members.len() == 1)
 }
 
-/// What a Query's conditions and direction are read from.
+/// The members of a Query that hold its conditions and direction.
 struct End<'a> {
     body: &'a [u8],
     descending: bool,

@@ -1,4 +1,4 @@
-//! The engine's refusals as DynamoDB's errors.
+//! Converts the engine's errors to DynamoDB's.
 
 use bytes::Bytes;
 use dynoxide::DynoxideError;
@@ -22,7 +22,7 @@ enum Kind {
     OfTheRequest,
 }
 
-/// A body that the engine could not read as a request.
+/// The error for a body that the engine could not parse as a request.
 pub(super) fn unreadable(operation: Operation, why: &serde_json::Error) -> Error {
     let text = why.to_string();
     let bare = match text.rfind(" at line ") {
@@ -53,7 +53,7 @@ pub(super) fn unreadable(operation: Operation, why: &serde_json::Error) -> Error
     }
 }
 
-/// A request that the engine refused or failed at.
+/// The error for a request that the engine refused or failed to execute.
 pub(super) fn refused(operation: Operation, why: DynoxideError) -> Error {
     if let DynoxideError::EnvelopedValidation(message) = &why {
         return of_the_request(operation, message);

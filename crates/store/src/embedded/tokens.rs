@@ -1,11 +1,10 @@
-//! `ClientRequestToken` of transactions: a repeated request is carried out once, also across a restart.
+//! `ClientRequestToken` of transactions: a repeated request is executed once, also across a restart.
 //!
-//! A token is recorded in the same SQLite transaction as the writes it stands for, so after a kill either both are there
-//! or neither. The engine library begins and ends a transaction of its own for each request; while one of ours is open,
-//! SQLite's authorizer turns those statements into no-ops.
+//! A token is recorded in the same SQLite transaction as its writes, so after a kill either both exist or neither. The engine library begins and ends
+//! a transaction of its own for each request; while one of ours is open, SQLite's authorizer turns those statements into no-ops.
 //!
-//! DynamoDB forgets a token ten minutes after the request that first used it; so does this. Time is the wall clock, the
-//! only one that goes on across a restart.
+//! DynamoDB forgets a token ten minutes after the request that first used it, and so does this. Time is the wall clock, because the monotonic clock
+//! does not continue across a restart.
 
 use std::collections::HashMap;
 
@@ -111,7 +110,7 @@ pub(super) fn known(engine: &Engine, body: &[u8]) -> bool {
     slot.find().is_err()
 }
 
-/// What a token of this `TransactWriteItems` stands for.
+/// The request that a token of this `TransactWriteItems` identifies.
 pub(super) fn digest_of(body: &[u8]) -> Option<Vec<u8>> {
     let request: TransactWriteItemsRequest = serde_json::from_slice(body).ok()?;
     digested(&request.transact_items).ok()
@@ -173,19 +172,19 @@ pub(super) fn execute_transaction(
     }
 }
 
-/// Whether the request gets as far as its token: else the engine refuses it, in its own words.
+/// Whether the request is valid up to its token; otherwise the engine refuses it with its own error.
 fn usable(token: Option<&str>, enums: &[&Option<String>]) -> bool {
     const VALUES: [&str; 4] = ["NONE", "TOTAL", "INDEXES", "SIZE"];
     token.is_some_and(|token| token.len() <= LONGEST)
         && enums.iter().all(|value| value.as_deref().is_none_or(|value| VALUES.contains(&value)))
 }
 
-/// The place of one token.
+/// The record of one token.
 struct Slot<'a> {
     engine: &'a Engine,
     operation: Operation,
     token: String,
-    /// What the request asks for; not how its answer is to look.
+    /// The content of the request, without the parameters of its answer.
     request: Vec<u8>,
     now: u64,
 }

@@ -1,9 +1,9 @@
-//! The one thread that owns the database.
+//! The thread that owns the database.
 //!
-//! The engine is one lock around one SQLite connection, so more threads would only wait for each other; a pool of
-//! blocking threads would also cost a wake-up of a cold thread for every request.
+//! The engine is one lock around one SQLite connection, so more threads would only wait for each other; a pool of blocking threads would also cost a
+//! wake-up of a cold thread for every request.
 //!
-//! Long jobs let short ones pass: of what waits, requests of up to [`SHORT`] bytes come first, and a longer one after every [`PASSING`] of them.
+//! Short jobs pass long ones: of the waiting jobs, requests of up to [`SHORT`] bytes come first, and a longer one after every [`PASSING`] of them.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,7 +24,7 @@ use super::file::DataFile;
 /// of text, and this holds that many levels many times over. Only what is touched is ever real memory.
 const STACK: usize = 256 << 20;
 
-/// Up to here, in bytes of the request, the engine is soon done with a job.
+/// The largest request, in bytes, that counts as a short job.
 const SHORT: usize = 64 * 1024;
 /// How many short jobs may pass a long one.
 const PASSING: usize = 8;
@@ -49,10 +49,10 @@ impl Worker {
         let thread = std::thread::Builder::new()
             .name("embedded-store".to_owned())
             .stack_size(STACK)
-            .spawn(move || match Home::open(path, env) {
-                Ok((home, engine)) => {
+            .spawn(move || match DatabaseSource::open(path, env) {
+                Ok((source, engine)) => {
                     let _ = report.send(Ok(()));
-                    work(&home, engine, &todo);
+                    work(&source, engine, &todo);
                 }
                 Err(why) => {
                     let _ = report.send(Err(why));
@@ -65,7 +65,7 @@ impl Worker {
         Ok(Worker { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs `job`, of a request of so many bytes, on the database. It runs to its end even if the caller stops waiting.
+    /// Runs `job`, of a request of so many bytes, on the database. It runs to its end even if its caller has gone.
     ///
     /// # Errors
     /// `InternalServerError`, its outcome unknown, when the engine panicked.
@@ -76,14 +76,14 @@ impl Worker {
     ) -> Result<A, Error> {
         let (answer, answered) = oneshot::channel();
         let act = Box::new(move |engine: &Engine| {
-            // Nobody waits for it any more: the work is done all the same.
+            // The caller has gone: the work is done all the same.
             let _ = answer.send(job(engine));
         });
         self.hand_over(Job { bytes, act })?;
         await_answer(answered).await
     }
 
-    /// Runs `job`, of a request of so many bytes, which changes nothing, on the database; not if the caller has stopped waiting before its turn comes.
+    /// Runs `job`, of a request of so many bytes that changes nothing, on the database, unless its caller has gone before it starts.
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -119,7 +119,7 @@ impl Drop for Worker {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // A panic outside a job has nobody left to tell.
+            // A panic outside a job has no caller to report to.
             let _ = thread.join();
         }
     }
@@ -129,13 +129,13 @@ fn gone() -> Error {
     Error::internal("the embedded store's thread has ended")
 }
 
-/// Where the database lives, so that it can be opened again.
-struct Home {
-    place: Place,
+/// The location of the database, so that it can be opened again.
+struct DatabaseSource {
+    location: DatabaseLocation,
     env: Arc<dyn Env>,
 }
 
-enum Place {
+enum DatabaseLocation {
     /// A database in memory ends with its last connection: the keeper is one that is never used.
     Memory {
         name: String,
@@ -144,28 +144,28 @@ enum Place {
     File(DataFile),
 }
 
-impl Home {
-    fn open(path: Option<PathBuf>, env: Arc<dyn Env>) -> Result<(Home, Engine), Error> {
+impl DatabaseSource {
+    fn open(path: Option<PathBuf>, env: Arc<dyn Env>) -> Result<(DatabaseSource, Engine), Error> {
         static STORES: AtomicU64 = AtomicU64::new(0);
-        let place = match path {
+        let location = match path {
             None => {
                 // SQLite's name for a database in this process's memory that several connections can open.
                 let number = STORES.fetch_add(1, Ordering::Relaxed);
                 let name = format!("file:heatsink-{number}?mode=memory&cache=shared");
                 let keeper = Storage::new(&name).map_err(|why| unopened(&name, &why))?;
-                Place::Memory { name, _keeper: Box::new(keeper) }
+                DatabaseLocation::Memory { name, _keeper: Box::new(keeper) }
             }
-            Some(path) => Place::File(DataFile::hold(&path)?),
+            Some(path) => DatabaseLocation::File(DataFile::hold(&path)?),
         };
-        let home = Home { place, env };
-        let engine = home.connect()?;
-        Ok((home, engine))
+        let source = DatabaseSource { location, env };
+        let engine = source.connect()?;
+        Ok((source, engine))
     }
 
     fn connect(&self) -> Result<Engine, Error> {
-        let (name, exclusive) = match &self.place {
-            Place::Memory { name, .. } => (name.as_str(), false),
-            Place::File(file) => (file.name(), true),
+        let (name, exclusive) = match &self.location {
+            DatabaseLocation::Memory { name, .. } => (name.as_str(), false),
+            DatabaseLocation::File(file) => (file.name(), true),
         };
         Engine::open(name, exclusive, self.env.clone()).map_err(|why| unopened(name, &why))
     }
@@ -175,7 +175,7 @@ fn unopened(name: &str, why: &dynoxide::DynoxideError) -> Error {
     Error::internal(format!("{name} could not be opened as a database: {why}"))
 }
 
-/// The jobs that wait, in the order of their turns.
+/// The waiting jobs, in the order of execution.
 struct Jobs<'a> {
     coming: &'a mpsc::Receiver<Job>,
     short: VecDeque<Job>,
@@ -194,7 +194,7 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// Ends once no job waits and nobody is left to bring one.
+/// Ends once no job waits and no sender is left.
 impl Iterator for Jobs<'_> {
     type Item = Job;
 
@@ -219,11 +219,11 @@ impl Iterator for Jobs<'_> {
     }
 }
 
-fn work(home: &Home, engine: Engine, todo: &mpsc::Receiver<Job>) {
+fn work(source: &DatabaseSource, engine: Engine, todo: &mpsc::Receiver<Job>) {
     let mut open = Some(engine);
     for job in Jobs::new(todo) {
         if open.is_none() {
-            open = home.connect().ok();
+            open = source.connect().ok();
         }
         // Without a database the job is dropped, and its caller told.
         let Some(engine) = &open else { continue };

@@ -1,5 +1,5 @@
-//! `BatchGetItem` and `BatchWriteItem`: items that their partitions refuse come back unprocessed, the others go on
-//! (AWS, "Error handling").
+//! `BatchGetItem` and `BatchWriteItem`: items that their partitions throttle are returned as unprocessed, and the others are executed (AWS, "Error
+//! handling").
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,15 +10,15 @@ use heatsink_dynamo::json::{self, Object};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_physics::{Demand, Throttle};
 
-use super::capacity::Told;
+use super::capacity::CapacityDetail;
 use super::catalogue::TableInfo;
-use super::writing::{Asked, Ready, full};
+use super::writing::{ItemWrite, Ready, full};
 use super::{Partitioned, demands, locate};
 use crate::Store;
 
-/// What is asked of one table.
+/// The requests of a batch for one table.
 struct Group<'a> {
-    /// As the client wrote it: a name or an ARN.
+    /// As in the request: a name or an ARN.
     table: Cow<'a, str>,
     /// The whole object of a `BatchGetItem`, with its projection and consistency.
     around: Option<&'a [u8]>,
@@ -35,9 +35,9 @@ impl<S: Store> Partitioned<S> {
         };
         let read = || {
             let groups = groups(operation, json::member(&body, "RequestItems").ok()??)?;
-            Some((groups, Told::read(&body)?))
+            Some((groups, CapacityDetail::read(&body)?))
         };
-        // What cannot be read, or is too much, the store refuses as a whole.
+        // The store refuses a batch that cannot be parsed, or is too large, as a whole.
         let Some((groups, told)) = read() else { return self.inner.call(operation, body).await };
         if groups.iter().map(|group| group.entries.len()).sum::<usize>() > limit {
             return self.inner.call(operation, body).await;
@@ -102,15 +102,15 @@ impl<S: Store> Partitioned<S> {
     }
 }
 
-/// What one entry of a batch asks for.
+/// One entry of a batch.
 enum Entry<'a> {
     Read(Demand),
-    Write(Asked<'a>),
+    Write(ItemWrite<'a>),
     /// The store answers for it.
     Unknown,
 }
 
-/// What became of the entries of a batch, in order, and the writes among those admitted.
+/// The results of a batch's entries, in order, and the writes among the admitted entries.
 struct Admitted<'a> {
     lists: Vec<Vec<Demand>>,
     verdicts: Vec<Result<(), Vec<Throttle>>>,
@@ -122,7 +122,7 @@ impl<S: Store> Partitioned<S> {
     async fn admit_entries(&self, now: u64, entries: Vec<Entry<'_>>) -> Admitted<'_> {
         let first = |entry: &Entry<'_>| match entry {
             Entry::Read(demand) => vec![*demand],
-            Entry::Write(asked) => vec![asked.glance()],
+            Entry::Write(asked) => vec![asked.own_partition()],
             Entry::Unknown => Vec::new(),
         };
         let mut lists: Vec<Vec<Demand>> = entries.iter().map(first).collect();
@@ -173,8 +173,8 @@ fn of_entry<'a>(group: &Group<'a>, entry: &'a [u8], table: &Arc<TableInfo>) -> E
         return Entry::Unknown;
     };
     let asked = match (put, delete) {
-        (Some(put), _) => Asked::read("Put", put, Arc::clone(table), 1),
-        (None, Some(delete)) => Asked::read("Delete", delete, Arc::clone(table), 1),
+        (Some(put), _) => ItemWrite::read("Put", put, Arc::clone(table), 1),
+        (None, Some(delete)) => ItemWrite::read("Delete", delete, Arc::clone(table), 1),
         (None, None) => None,
     };
     asked.map_or(Entry::Unknown, Entry::Write)
@@ -203,7 +203,7 @@ fn item_of(entry: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Parts the entries in two, leaving out tables that have none.
+/// Splits the entries in two, leaving out tables without entries.
 fn split<'a>(
     groups: Vec<Group<'a>>,
     mut second: impl FnMut(&[u8]) -> bool,

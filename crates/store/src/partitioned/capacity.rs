@@ -1,4 +1,4 @@
-//! Asking the store what a request cost, without the client noticing.
+//! Reads the consumed capacity of a request from the store, without showing it to a client that did not ask for it.
 
 use std::collections::HashMap;
 
@@ -10,23 +10,23 @@ use serde::Deserialize;
 const MEMBER: &str = "ReturnConsumedCapacity";
 const ANSWERED: &str = "ConsumedCapacity";
 
-/// What a client wants to be told of the capacity its request consumed.
+/// The capacity detail that a client asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum CapacityDetail {
     Nothing,
     Total,
     Indexes,
 }
 
-impl Told {
-    /// What a request asks for; `None` for what DynamoDB does not know, which the store refuses.
-    pub(super) fn read(body: &[u8]) -> Option<Told> {
+impl CapacityDetail {
+    /// The detail that a request asks for; `None` for an unknown value, which the store refuses.
+    pub(super) fn read(body: &[u8]) -> Option<CapacityDetail> {
         match json::member(body, MEMBER).ok()? {
-            None | Some(b"null") => Some(Told::Nothing),
+            None | Some(b"null") => Some(CapacityDetail::Nothing),
             Some(asked) => match &*json::string(asked).ok()? {
-                "NONE" => Some(Told::Nothing),
-                "TOTAL" => Some(Told::Total),
-                "INDEXES" => Some(Told::Indexes),
+                "NONE" => Some(CapacityDetail::Nothing),
+                "TOTAL" => Some(CapacityDetail::Total),
+                "INDEXES" => Some(CapacityDetail::Indexes),
                 _ => None,
             },
         }
@@ -51,41 +51,40 @@ struct Detail {
 }
 
 impl Consumed {
-    /// All of it.
+    /// The total.
     pub(super) fn total(&self) -> Units {
         Units::from_f64(self.total)
     }
 
-    /// What falls on the table itself and its local indexes.
+    /// The part of the table itself and its local indexes.
     pub(super) fn own(&self) -> Units {
         Units::from_f64(self.total).less(self.indexes().map(|(_, units)| units).sum())
     }
 
-    /// What falls on each global index.
+    /// The part of each global index.
     pub(super) fn indexes(&self) -> impl Iterator<Item = (&str, Units)> {
         self.indexes.iter().map(|(name, detail)| (name.as_str(), Units::from_f64(detail.units)))
     }
 }
 
-/// The request with more of the capacity asked for, where what the client wants to be told is not enough. `detailed`:
-/// indexes are needed apart.
+/// The request with more capacity detail, if the client asked for too little. `detailed`: indexes are needed separately.
 ///
 /// # Errors
 /// `SerializationException` if the body is not a JSON object.
-pub(super) fn ask(body: &Bytes, told: Told, detailed: bool) -> Result<Bytes, Error> {
+pub(super) fn ask(body: &Bytes, told: CapacityDetail, detailed: bool) -> Result<Bytes, Error> {
     let value: &[u8] = match (told, detailed) {
-        (Told::Nothing | Told::Total, true) => b"\"INDEXES\"",
-        (Told::Nothing, false) => b"\"TOTAL\"",
+        (CapacityDetail::Nothing | CapacityDetail::Total, true) => b"\"INDEXES\"",
+        (CapacityDetail::Nothing, false) => b"\"TOTAL\"",
         _ => return Ok(body.clone()),
     };
     splice(body, MEMBER, Some(value))
 }
 
-/// Reads what was consumed off an answer, and leaves in it only what the client wants to be told.
+/// Reads the consumed capacity of an answer, and leaves in it only what the client asked for.
 ///
 /// # Errors
 /// `InternalServerError` if the answer is not a JSON object.
-pub(super) fn tell(answer: Bytes, told: Told) -> Result<(Bytes, Vec<Consumed>), Error> {
+pub(super) fn tell(answer: Bytes, told: CapacityDetail) -> Result<(Bytes, Vec<Consumed>), Error> {
     let raw = json::member(&answer, ANSWERED).map_err(|_| unreadable())?;
     let Some(raw) = raw else { return Ok((answer, Vec::new())) };
     let many = raw.starts_with(b"[");
@@ -95,9 +94,9 @@ pub(super) fn tell(answer: Bytes, told: Told) -> Result<(Bytes, Vec<Consumed>), 
         vec![serde_json::from_slice(raw).map_err(|_| unreadable())?]
     };
     let answer = match told {
-        Told::Indexes => answer,
-        Told::Nothing => splice(&answer, ANSWERED, None)?,
-        Told::Total => {
+        CapacityDetail::Indexes => answer,
+        CapacityDetail::Nothing => splice(&answer, ANSWERED, None)?,
+        CapacityDetail::Total => {
             let totals = if many {
                 let elements = json::elements(raw).map_err(|_| unreadable())?;
                 let totals: Result<Vec<_>, Error> = elements.into_iter().map(without_detail).collect();
@@ -132,7 +131,7 @@ mod tests {
 
     fn told(request: &str, detailed: bool, answer: &str) -> (String, String, Vec<Consumed>) {
         let request = Bytes::copy_from_slice(request.as_bytes());
-        let told = Told::read(&request).unwrap();
+        let told = CapacityDetail::read(&request).unwrap();
         let asked = ask(&request, told, detailed).unwrap();
         let (answer, consumed) = tell(Bytes::copy_from_slice(answer.as_bytes()), told).unwrap();
         (String::from_utf8(asked.into()).unwrap(), String::from_utf8(answer.into()).unwrap(), consumed)
@@ -164,6 +163,6 @@ mod tests {
         let (_, answer, consumed) = told(r#"{"ReturnConsumedCapacity":"TOTAL"}"#, true, batch);
         assert_eq!(answer, batch.replace(r#","Table":{}"#, ""));
         assert_eq!(consumed.len(), 2);
-        assert_eq!(Told::read(br#"{"ReturnConsumedCapacity":"SOME"}"#), None);
+        assert_eq!(CapacityDetail::read(br#"{"ReturnConsumedCapacity":"SOME"}"#), None);
     }
 }

@@ -1,4 +1,4 @@
-//! What the partition layer knows of each table: names, ARNs, keys, capacity. Learned from table descriptions.
+//! The partition layer's data of each table: names, ARNs, keys, capacity. Read from table descriptions.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,9 +11,9 @@ use serde::Deserialize;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct TableInfo {
     pub name: Arc<str>,
-    /// Its partitions; set when it is learned.
+    /// Its partitions; set when it becomes known.
     pub id: ResourceId,
-    /// This incarnation of the table: its id, or when it was made.
+    /// The incarnation of the table: its id, or its creation time.
     pub incarnation: String,
     pub arn: String,
     pub mode: Mode,
@@ -24,7 +24,7 @@ pub(super) struct TableInfo {
     pub locals: Vec<LocalInfo>,
 }
 
-/// What of an item an index holds, beside the keys of the table and its own.
+/// The attributes that an index projects, beside the keys of the table and its own.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Projection {
     All,
@@ -42,7 +42,7 @@ pub(super) struct LocalInfo {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct IndexInfo {
     pub name: Arc<str>,
-    /// Its partitions; set when it is learned.
+    /// Its partitions; set when it becomes known.
     pub id: ResourceId,
     pub arn: String,
     pub mode: Mode,
@@ -62,7 +62,7 @@ impl TableInfo {
         self.indexes.iter().find(|index| &*index.name == name)
     }
 
-    /// Takes over the partitions of what was known before.
+    /// Keeps the partitions of the previous description.
     pub(super) fn take_ids(&mut self, before: &TableInfo) {
         self.id = before.id;
         for index in &mut self.indexes {

@@ -1,16 +1,16 @@
-//! What a write of one item does: what it asks of the table's and the indexes' partitions, and the bytes it stores there.
+//! The effect of a write of one item: its demands on the partitions of the table and the indexes, and the bytes that it stores there.
 
 use heatsink_dynamo::capacity::write_units;
-use heatsink_physics::{Access, Demand, EntryWrite, Place, Point, ResourceId, Units};
+use heatsink_physics::{Access, Demand, EntryWrite, KeyPosition, KeyRange, ResourceId, Units};
 
 use super::catalogue::TableInfo;
 use super::image::Image;
 
-/// Bytes that a table or index gains in one place, or loses if negative.
+/// Bytes that a table or index gains at one key position, or loses if negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
     pub on: ResourceId,
-    pub point: Point,
+    pub point: KeyPosition,
     pub bytes: i64,
 }
 
@@ -25,7 +25,7 @@ impl Change {
     /// Of a write at `place` that finds `before` and leaves `after`. `times`: 1, in a transaction 2.
     pub(super) fn of(
         table: &TableInfo,
-        place: Place,
+        place: KeyRange,
         before: Option<&Image>,
         after: Option<&Image>,
         times: u64,
@@ -33,7 +33,7 @@ impl Change {
         let size = |image: Option<&Image>| image.map_or(0, Image::bytes);
         let units = Units::from_f64(write_units(size(before), size(after))).times(times);
         let mut change = Change { demands: vec![write(table.id, place, units)], stored: Vec::new() };
-        if let Place::At(point) = place {
+        if let KeyRange::At(point) = place {
             let held = |image: Option<&Image>| signed(image.map_or(0, |image| image.stored(table)) as u64);
             change.store(table.id, point, held(after) - held(before));
         }
@@ -44,8 +44,8 @@ impl Change {
                 EntryWrite::of(old.as_ref().map(|(_, entry)| entry), new.as_ref().map(|(_, entry)| entry));
             let old = old.map(|(point, entry)| (point, signed(entry.bytes)));
             let new = new.map(|(point, entry)| (point, signed(entry.bytes)));
-            let mut ask = |at: Option<(Point, i64)>, units: Units| {
-                change.demands.extend(at.map(|(point, _)| write(index.id, Place::At(point), units)));
+            let mut ask = |at: Option<(KeyPosition, i64)>, units: Units| {
+                change.demands.extend(at.map(|(point, _)| write(index.id, KeyRange::At(point), units)));
             };
             match write_to {
                 EntryWrite::Nothing => {}
@@ -65,7 +65,7 @@ impl Change {
         change
     }
 
-    fn store(&mut self, on: ResourceId, point: Point, bytes: i64) {
+    fn store(&mut self, on: ResourceId, point: KeyPosition, bytes: i64) {
         match self.stored.iter_mut().find(|stored| (stored.on, stored.point) == (on, point)) {
             Some(stored) => stored.bytes += bytes,
             None => self.stored.push(Stored { on, point, bytes }),
@@ -73,7 +73,7 @@ impl Change {
     }
 }
 
-fn write(on: ResourceId, place: Place, units: Units) -> Demand {
+fn write(on: ResourceId, place: KeyRange, units: Units) -> Demand {
     Demand { on, access: Access::Write, place, units }
 }
 

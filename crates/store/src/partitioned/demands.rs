@@ -1,7 +1,7 @@
-//! What a read touches: the demands of single requests, and of the items of batches and transactions.
+//! The demands of reads: of single requests, and of the items of batches and transactions.
 
 use heatsink_dynamo::{Operation, json};
-use heatsink_physics::{Access, Demand, Place, Units};
+use heatsink_physics::{Access, Demand, KeyRange, Units};
 
 use super::catalogue::TableInfo;
 use super::locate;
@@ -19,7 +19,7 @@ pub(super) fn single(operation: Operation, body: &[u8], table: &TableInfo) -> Ve
     // A local index lives in its table's partitions; one that does not exist is the store's to refuse.
     let index = index.and_then(|name| json::string(name).ok()).and_then(|name| table.index(&name));
     let place = match (operation, index) {
-        (Operation::Scan, _) => Place::Even,
+        (Operation::Scan, _) => KeyRange::All,
         (_, Some(index)) => locate::query(body, &index.key),
         (_, None) => locate::query(body, &table.key),
     };

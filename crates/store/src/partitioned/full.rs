@@ -1,10 +1,10 @@
-//! Ten gigabytes, told to the model, and what the server then does with the next write.
+//! Tests of full item collections: 10 GB are reported to the model, and the next write is refused as by DynamoDB.
 
 use std::time::Duration;
 
 use futures::executor::block_on;
 use heatsink_env::ManualEnv;
-use heatsink_physics::{PARTITION_BYTES, Point, Quotas, position};
+use heatsink_physics::{KeyPosition, PARTITION_BYTES, Quotas, position};
 use serde_json::{Value as Json, json};
 
 use super::*;
@@ -42,10 +42,13 @@ impl Bench {
         let on = bench.store.gate.table("big").unwrap().id;
         let stored = change::Stored {
             on,
-            point: Point::first(position(b"hot")),
+            point: KeyPosition::first(position(b"hot")),
             bytes: i64::try_from(PARTITION_BYTES - room).unwrap(),
         };
-        bench.store.gate.weigh([change::Change { demands: Vec::new(), stored: vec![stored] }].into_iter());
+        bench
+            .store
+            .gate
+            .add_stored([change::Change { demands: Vec::new(), stored: vec![stored] }].into_iter());
         bench
     }
 

@@ -1,4 +1,4 @@
-//! The gate itself: the physics of all tables behind one lock, and what is known of the tables.
+//! The admission gate: the physics of all tables behind one lock, and the data of the tables.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use heatsink_physics::{Demand, Plan, Quotas, ResourceSnapshot, Rules, Tables, Th
 use super::capacity::Consumed;
 use super::catalogue::TableInfo;
 use super::change::{Change, Stored};
-use super::keep::{Found, Keeper, Kept};
+use super::persistence::{Found, PartitionFile, StoredPartitions};
 use super::{refusal, report, settle};
 
 pub(super) struct Gate {
@@ -19,8 +19,8 @@ pub(super) struct Gate {
     /// One lock for all: what is done under it takes a fraction of a microsecond (benches/gate.rs of the physics).
     tables: Mutex<Tables>,
     known: RwLock<HashMap<Arc<str>, Arc<TableInfo>>>,
-    kept: Option<Keeper>,
-    /// Partitions that were kept, of tables not yet learned of.
+    kept: Option<PartitionFile>,
+    /// Stored partitions of tables that are not known yet.
     found: Mutex<Found>,
 }
 
@@ -31,13 +31,13 @@ impl Gate {
         Gate { env, tables, known: RwLock::default(), kept: None, found: Mutex::default() }
     }
 
-    /// With the partitions in `file`, which are kept there from now on.
+    /// Starts with the partitions in `file`, and stores them there from now on.
     pub(super) fn kept(env: Arc<dyn Env>, quotas: Quotas, file: &Path) -> Result<Self, Error> {
-        let (keeper, found) = Keeper::open(file)?;
+        let (keeper, found) = PartitionFile::open(file)?;
         Ok(Gate { kept: Some(keeper), found: Mutex::new(found), ..Gate::new(env, quotas) })
     }
 
-    /// What is known of a table, given as a name or as an ARN.
+    /// The data of a table, by its name or ARN.
     pub(super) fn table(&self, name: &str) -> Option<Arc<TableInfo>> {
         let name = match name.split_once(":table/") {
             Some((_, path)) => path.split('/').next().unwrap_or(path),
@@ -100,14 +100,14 @@ impl Gate {
         self.keep(&tables, &known);
     }
 
-    /// Has the partitions kept, if they are other ones than before.
+    /// Stores the partitions, if they have changed.
     fn keep(&self, tables: &Tables, known: &HashMap<Arc<str>, Arc<TableInfo>>) {
         let Some(keeper) = &self.kept else { return };
         if keeper.changed(tables.revision()) {
             let saved = |info: &Arc<TableInfo>| {
                 Some((info.name.to_string(), info.incarnation.clone(), tables.save(&info.name)?))
             };
-            keeper.keep(Kept::new(known.values().filter_map(saved)));
+            keeper.keep(StoredPartitions::new(known.values().filter_map(saved)));
         }
     }
 
@@ -135,7 +135,7 @@ impl Gate {
         }
     }
 
-    /// Says what writes are about to store.
+    /// Reports the bytes that writes are about to store.
     ///
     /// # Errors
     /// Which of them an item collection has no room for; then nothing was changed.
@@ -156,7 +156,7 @@ impl Gate {
         Ok(())
     }
 
-    /// Says that they did not store it after all.
+    /// Takes back bytes that were not stored.
     pub(super) fn take_out(&self, changes: &[Change]) {
         let mut tables = self.tables();
         for Stored { on, point, bytes } in changes.iter().flat_map(|change| &change.stored) {
@@ -164,15 +164,15 @@ impl Gate {
         }
     }
 
-    /// Says what is stored already.
-    pub(super) fn weigh(&self, changes: impl Iterator<Item = Change>) {
+    /// Adds bytes that are stored already.
+    pub(super) fn add_stored(&self, changes: impl Iterator<Item = Change>) {
         let mut tables = self.tables();
         for Stored { on, point, bytes } in changes.flat_map(|change| change.stored) {
             tables.stored(on, point, bytes);
         }
     }
 
-    /// Settles a request that came to its end.
+    /// Settles a finished request.
     pub(super) fn settle(&self, demands: &[Demand], done: Result<&[Consumed], &Error>) {
         let (costs, unasked) = match done {
             Ok(consumed) => settle::costs(demands, consumed, |name| self.table(name)),

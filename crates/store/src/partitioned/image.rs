@@ -1,11 +1,11 @@
-//! Items as a write finds them and leaves them: how large they are, and what of them an index holds.
+//! Items before and after a write: their sizes, and their entries in indexes.
 
 use std::cell::OnceCell;
 
 use heatsink_dynamo::size::{item_size, value_size};
 use heatsink_dynamo::value::{read_item, write_item};
 use heatsink_dynamo::{Item, Value};
-use heatsink_physics::{Entry, Point};
+use heatsink_physics::{Entry, KeyPosition};
 
 use super::catalogue::{Key, Projection, TableInfo};
 use super::locate;
@@ -44,7 +44,7 @@ impl Image {
         table: &Key,
         index: &Key,
         projection: &Projection,
-    ) -> Option<(Point, EntryOf<'_>)> {
+    ) -> Option<(KeyPosition, EntryOf<'_>)> {
         let raw = self.raw.get_or_init(|| {
             let mut raw = Vec::new();
             write_item(&self.item, &mut raw);

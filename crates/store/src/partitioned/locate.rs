@@ -1,15 +1,15 @@
-//! Which partition a key, an item or a key condition falls on.
+//! Finds the partition of a key, an item or a key condition.
 
 use std::borrow::Cow;
 
 use heatsink_dynamo::{AttributeDefinition, KeyValue, json};
-use heatsink_physics::{Place, Point, SortKey, position};
+use heatsink_physics::{KeyPosition, KeyRange, SortKey, position};
 
 use super::catalogue::Key;
 
 /// The place of an item or of a primary key in a table or index; `None` if it lacks the key (an index then has no entry
 /// for it) or if the key is not well formed (the store refuses it).
-pub(super) fn item(item: &[u8], key: &Key) -> Option<Point> {
+pub(super) fn item(item: &[u8], key: &Key) -> Option<KeyPosition> {
     let mut sort = key.sort.iter();
     if !sort.all(|attribute| value(item, attribute).is_some()) {
         return None;
@@ -17,19 +17,19 @@ pub(super) fn item(item: &[u8], key: &Key) -> Option<Point> {
     point(item, key)
 }
 
-/// The place of a `Key` in its table. [`Place::Unknown`] if it is not well formed: the store refuses it.
-pub(super) fn primary_key(raw: Option<&[u8]>, key: &Key) -> Place {
-    raw.and_then(|raw| point(raw, key)).map_or(Place::Unknown, Place::At)
+/// The place of a `Key` in its table. [`KeyRange::Unknown`] if it is not well formed: the store refuses it.
+pub(super) fn primary_key(raw: Option<&[u8]>, key: &Key) -> KeyRange {
+    raw.and_then(|raw| point(raw, key)).map_or(KeyRange::Unknown, KeyRange::At)
 }
 
 /// Of several sort attributes of an index, the first decides.
-fn point(item: &[u8], key: &Key) -> Option<Point> {
+fn point(item: &[u8], key: &Key) -> Option<KeyPosition> {
     let position = hashed(&key.partition, |attribute| value(item, attribute))?;
     let sort = match key.sort.first() {
         Some(attribute) => sort_key(value(item, attribute)?, attribute)?,
         None => SortKey::MIN,
     };
-    Some(Point::new(position, sort))
+    Some(KeyPosition::new(position, sort))
 }
 
 fn sort_key(raw: &[u8], attribute: &AttributeDefinition) -> Option<SortKey> {
@@ -50,15 +50,15 @@ pub(super) fn identity(item: &[u8], key: &Key) -> Option<Vec<u8>> {
 }
 
 /// The place that a `Query` reads: the item collection of the values its key condition sets the partition key equal to.
-/// [`Place::Unknown`] if the condition does not do so: the store refuses it.
-pub(super) fn query(body: &[u8], key: &Key) -> Place {
+/// [`KeyRange::Unknown`] if the condition does not do so: the store refuses it.
+pub(super) fn query(body: &[u8], key: &Key) -> KeyRange {
     let names =
         ["KeyConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues", "KeyConditions"];
     let Ok([expression, names, values, conditions]) = json::attributes_of(body, names) else {
-        return Place::Unknown;
+        return KeyRange::Unknown;
     };
     let found = if let (Some(expression), Some(values)) = (expression, values) {
-        let Ok(expression) = json::string(expression) else { return Place::Unknown };
+        let Ok(expression) = json::string(expression) else { return KeyRange::Unknown };
         let equal = equalities(&expression);
         hashed(&key.partition, |attribute| {
             let (_, placeholder) = equal.iter().find(|(name, _)| resolves(name, names, &attribute.name))?;
@@ -70,7 +70,7 @@ pub(super) fn query(body: &[u8], key: &Key) -> Place {
             json::elements(json::member(condition, "AttributeValueList").ok()??).ok()?.first().copied()
         })
     };
-    found.map_or(Place::Unknown, Place::collection)
+    found.map_or(KeyRange::Unknown, KeyRange::collection)
 }
 
 /// All `name = :value` of a key condition. In a valid one (comparisons joined by `AND`) the partition key stands in
@@ -152,8 +152,8 @@ mod tests {
         Key { partition: definitions(partition), sort: definitions(sort) }
     }
 
-    fn at(text: &str) -> Place {
-        Place::collection(position(text.as_bytes()))
+    fn at(text: &str) -> KeyRange {
+        KeyRange::collection(position(text.as_bytes()))
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
             br#"{"KeyConditions":{"pk":{"AttributeValueList":[{"S":"game"}],"ComparisonOperator":"EQ"}}}"#;
         assert_eq!(query(legacy, &key(&["pk"], &["sk"])), at("game"));
         let none = format!(r#"{{"KeyConditionExpression":"sk = :s",{values}}}"#);
-        assert_eq!(query(none.as_bytes(), &key(&["pk"], &["sk"])), Place::Unknown);
+        assert_eq!(query(none.as_bytes(), &key(&["pk"], &["sk"])), KeyRange::Unknown);
     }
 
     #[test]
@@ -189,7 +189,7 @@ mod tests {
         let body = br#"{"KeyConditionExpression":"game = :g AND region = :r",
             "ExpressionAttributeValues":{":g":{"S":"a"},":r":{"S":"b"}}}"#;
         let found = found.unwrap();
-        assert_eq!(query(body, &key), Place::collection(found.position));
+        assert_eq!(query(body, &key), KeyRange::collection(found.position));
         assert_eq!(found.sort, SortKey::bytes(b"1"));
     }
 }

@@ -1,8 +1,7 @@
 //! DynamoDB's partitions in front of a store that has none: the same throttles, with the same errors.
 //!
-//! Each request is admitted by the buckets of what it touches ([`heatsink_physics`]), carried out by the store behind,
-//! and then charged what the store says it cost. What is modelled and what is not: docs/partitions.md; why post-paid:
-//! docs/decisions/0002-admission.md.
+//! Each request is admitted by the token buckets that it touches ([`heatsink_physics`]), executed by the store behind, and then charged the cost that
+//! the store reports. docs/partitions.md says what is modelled and what is not; docs/decisions/0002-admission.md why requests pay afterwards.
 //!
 //! Not here: the buckets themselves, sharding. PartiQL requests pass unmetered.
 
@@ -15,14 +14,14 @@ mod demands;
 mod full;
 mod gate;
 mod image;
-mod keep;
+mod initial_sizes;
 mod locate;
+mod persistence;
 mod plan;
 mod refusal;
 mod report;
 mod settle;
 mod transact;
-mod weigh;
 mod writing;
 
 use std::path::Path;
@@ -37,26 +36,26 @@ use heatsink_env::Env;
 use heatsink_physics::{Demand, Quotas, ResourceSnapshot};
 
 use crate::Store;
-use capacity::Told;
+use capacity::CapacityDetail;
 use catalogue::TableInfo;
 use gate::Gate;
-use writing::{Asked, Turns};
+use writing::{ItemLocks, ItemWrite};
 
 /// A store behind partitions.
 pub struct Partitioned<S> {
     inner: S,
     gate: Gate,
-    turns: Turns,
+    item_locks: ItemLocks,
 }
 
 impl<S: Store> Partitioned<S> {
-    /// Puts partitions before a store, and learns of the tables it has: all of their items are read once, for what each
-    /// partition holds. Partitions are not kept on disk: every table starts with those its present capacity gives it.
+    /// Puts partitions in front of a store, and reads all items of its tables once, for the bytes of each partition. Partitions are not stored:
+    /// every table starts with those that its present capacity gives it.
     ///
     /// # Errors
     /// The store's own, when it cannot list or describe its tables.
     pub async fn start(inner: S, env: Arc<dyn Env>, quotas: Quotas) -> Result<Self, Error> {
-        Partitioned { inner, gate: Gate::new(env, quotas), turns: Turns::new() }.learned().await
+        Partitioned { inner, gate: Gate::new(env, quotas), item_locks: ItemLocks::new() }.learned().await
     }
 
     /// As [`Partitioned::start`]; the partitions are those kept in `file`, and are kept there from now on.
@@ -64,7 +63,9 @@ impl<S: Store> Partitioned<S> {
     /// # Errors
     /// The store's own, and `InternalServerError` if the file cannot be read or is not what was written.
     pub async fn start_kept(inner: S, env: Arc<dyn Env>, quotas: Quotas, file: &Path) -> Result<Self, Error> {
-        Partitioned { inner, gate: Gate::kept(env, quotas, file)?, turns: Turns::new() }.learned().await
+        Partitioned { inner, gate: Gate::kept(env, quotas, file)?, item_locks: ItemLocks::new() }
+            .learned()
+            .await
     }
 
     async fn learned(self) -> Result<Self, Error> {
@@ -81,7 +82,7 @@ impl<S: Store> Partitioned<S> {
             for name in json::elements(names.unwrap_or(b"[]")).map_err(|_| broken())? {
                 let name = json::string(name).map_err(|_| broken())?;
                 store.describe(&name).await?;
-                store.weigh(&name).await?;
+                store.read_initial_sizes(&name).await?;
             }
             let last =
                 last.filter(|last| *last != b"null").map(json::string).transpose().map_err(|_| broken())?;
@@ -107,9 +108,9 @@ impl<S: Store> Partitioned<S> {
         let now = self.gate.now();
         let read = || {
             let name = json::string(json::member(&body, "TableName").ok()??).ok()?;
-            Some((self.gate.table(&name)?, Told::read(&body)?))
+            Some((self.gate.table(&name)?, CapacityDetail::read(&body)?))
         };
-        // An unknown table, or what cannot be read, the store refuses.
+        // The store refuses an unknown table, or a request that cannot be parsed.
         let Some((table, told)) = read() else { return self.inner.call(operation, body).await };
         let action = match operation {
             Operation::PutItem => "Put",
@@ -121,18 +122,18 @@ impl<S: Store> Partitioned<S> {
                 return self.metered(operation, body, told, false, demands).await;
             }
         };
-        match Asked::read(action, &body, table, 1) {
+        match ItemWrite::read(action, &body, table, 1) {
             Some(asked) => self.write(now, operation, &body, told, asked).await,
             None => self.inner.call(operation, body).await,
         }
     }
 
-    /// Carries out an admitted request and charges what it cost. `detailed`: the cost of indexes is needed apart.
+    /// Executes an admitted request and charges its cost. `detailed`: the cost of indexes is needed separately.
     async fn metered(
         &self,
         operation: Operation,
         body: Bytes,
-        told: Told,
+        told: CapacityDetail,
         detailed: bool,
         demands: Vec<Demand>,
     ) -> Result<Bytes, Error> {

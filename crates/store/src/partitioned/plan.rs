@@ -1,4 +1,4 @@
-//! What a `CreateTable` or `UpdateTable` is about to do to the capacity of a table and its global indexes.
+//! The capacity changes that a `CreateTable` or `UpdateTable` asks for, of a table and its global indexes.
 
 use heatsink_dynamo::Operation;
 use heatsink_physics::{Mode, Plan};
@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::catalogue::TableInfo;
 
-/// The changes that a request asks for; none of what cannot be read, which the store refuses.
+/// The changes that a request asks for; none if it cannot be parsed, and the store refuses it.
 pub(super) fn plans(operation: Operation, body: &[u8], known: Option<&TableInfo>) -> Vec<Plan> {
     let Ok(asked) = serde_json::from_slice::<Request>(body) else { return Vec::new() };
     match (operation, known) {
@@ -29,7 +29,7 @@ fn updated(asked: &Request, table: &TableInfo) -> Vec<Plan> {
         Some(mode) => mode == ON_DEMAND,
         None => !table.mode.provisioned(),
     };
-    // What is not spoken of stays as it is.
+    // Settings that are left out stay as they are.
     let changed = |throughput, was: Mode| match mode(on_demand, throughput) {
         Some(mode) if mode.provisioned() != was.provisioned() || throughput.is_some() => mode,
         _ => was,

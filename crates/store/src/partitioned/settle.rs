@@ -1,4 +1,4 @@
-//! What each admitted demand really cost, from what the store reports for the request as a whole.
+//! Distributes the cost that the store reports for a request over its admitted demands.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use heatsink_dynamo::capacity::write_units;
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Outcome};
-use heatsink_physics::{Access, Demand, Place, Units};
+use heatsink_physics::{Access, Demand, KeyRange, Units};
 
 use super::capacity::Consumed;
 use super::catalogue::TableInfo;
@@ -40,7 +40,7 @@ pub(super) fn costs(
                 entries.iter().partition(|at| demands[**at].on == index.id);
             entries = others;
             if these.is_empty() {
-                unasked.push(Demand { on: index.id, access: Access::Write, place: Place::Unknown, units });
+                unasked.push(Demand { on: index.id, access: Access::Write, place: KeyRange::Unknown, units });
             }
             share(demands, &these, units, &mut costs);
         }
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn demand(on: ResourceId, access: Access) -> Demand {
-        Demand { on, access, place: Place::key(0), units: Units::ONE }
+        Demand { on, access, place: KeyRange::key(0), units: Units::ONE }
     }
 
     fn consumed(json: &str) -> Vec<Consumed> {

@@ -1,4 +1,4 @@
-//! `TransactGetItems` and `TransactWriteItems`: one item refused is the whole request cancelled (AWS, "Error handling").
+//! `TransactGetItems` and `TransactWriteItems`: if one item is throttled the whole request is cancelled (AWS, "Error handling").
 
 use std::borrow::Cow;
 
@@ -6,19 +6,19 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_physics::{Access, Demand, Units};
 
-use super::capacity::Told;
-use super::writing::Asked;
+use super::capacity::CapacityDetail;
+use super::writing::ItemWrite;
 use super::{Partitioned, demands, refusal};
 use crate::Store;
 
 /// Twice the units of the plain operations (AWS, "Read and write operations").
 const TWO: Units = Units::whole(2);
 
-/// What a transaction asks for, item by item, each with its number.
+/// The items of a transaction, each with its number.
 #[derive(Default)]
 struct Items<'a> {
     reads: Vec<(usize, Demand)>,
-    writes: Vec<(usize, Asked<'a>)>,
+    writes: Vec<(usize, ItemWrite<'a>)>,
 }
 
 impl<S: Store> Partitioned<S> {
@@ -26,9 +26,9 @@ impl<S: Store> Partitioned<S> {
         let now = self.gate.now();
         let read = || {
             let items = json::elements(json::member(&body, "TransactItems").ok()??).ok()?;
-            Some((self.of_items(&items)?, items.len(), Told::read(&body)?))
+            Some((self.of_items(&items)?, items.len(), CapacityDetail::read(&body)?))
         };
-        // What cannot be read, the store refuses.
+        // The store refuses a request that cannot be parsed.
         let Some((Items { reads, writes }, count, told)) = read() else {
             return self.inner.call(operation, body).await;
         };
@@ -42,8 +42,8 @@ impl<S: Store> Partitioned<S> {
         if writes.is_empty() {
             return self.metered(operation, body.clone(), told, false, admit(reads)?).await;
         }
-        admit(writes.iter().map(|(nth, asked)| (*nth, asked.glance())).collect())?;
-        let (owners, writes): (Vec<usize>, Vec<Asked<'_>>) = writes.into_iter().unzip();
+        admit(writes.iter().map(|(nth, asked)| (*nth, asked.own_partition())).collect())?;
+        let (owners, writes): (Vec<usize>, Vec<ItemWrite<'_>>) = writes.into_iter().unzip();
         let ready = self.ready(&writes).await;
         let of_writes = owners.iter().zip(&ready.changes);
         let demands = of_writes
@@ -70,7 +70,7 @@ impl<S: Store> Partitioned<S> {
             let Some(table) = self.gate.table(&name) else { continue };
             match &*action {
                 "Get" => found.reads.push((nth, demands::read(key, &table, Access::Strong, TWO))),
-                action => found.writes.push((nth, Asked::read(action, inner, table, 2)?)),
+                action => found.writes.push((nth, ItemWrite::read(action, inner, table, 2)?)),
             }
         }
         Some(found)

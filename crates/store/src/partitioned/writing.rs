@@ -1,9 +1,8 @@
-//! Writes: what they find is read first, so that what they cost in the table and in each index is known before they are
-//! admitted, and where it falls (docs/decisions/0002-admission.md).
+//! Writes: the items are read first, so that the cost in the table and in each index, and its partition, are known before the write is admitted
+//! (docs/decisions/0002-admission.md).
 //!
-//! Writes of one item take turns from that reading to their end, so that what was read stays true. Writes that do not come
-//! this way (PartiQL, time to live) can make it untrue; then the store's own figures are charged all the same, and the
-//! bytes of a partition are off by that item.
+//! The writes of one item are serialized from that read to their end, so that the read stays valid. Writes that do not pass here (PartiQL, time to
+//! live) can invalidate it; then the store's own figures are charged all the same, and the bytes of a partition are off by that item.
 
 use std::sync::Arc;
 
@@ -15,22 +14,22 @@ use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_physics::{Access, Demand, Units, position};
 
-use super::capacity::Told;
+use super::capacity::CapacityDetail;
 use super::catalogue::TableInfo;
 use super::change::Change;
 use super::image::Image;
 use super::{Partitioned, locate};
 use crate::Store;
 
-/// One item to be written, as a request or a part of one says.
-pub(super) struct Asked<'a> {
+/// The write of one item, from a request or a part of one.
+pub(super) struct ItemWrite<'a> {
     pub table: Arc<TableInfo>,
     pub act: Act<'a>,
     /// 1, in a transaction 2.
     pub times: u64,
 }
 
-/// What is done to it.
+/// The kind of write.
 #[derive(Clone, Copy)]
 pub(super) enum Act<'a> {
     /// With the item.
@@ -43,9 +42,14 @@ pub(super) enum Act<'a> {
     Check(&'a [u8]),
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ItemWrite<'a> {
     /// The write that an action names; `None` if it lacks its item or key, which the store refuses.
-    pub(super) fn read(action: &str, body: &'a [u8], table: Arc<TableInfo>, times: u64) -> Option<Asked<'a>> {
+    pub(super) fn read(
+        action: &str,
+        body: &'a [u8],
+        table: Arc<TableInfo>,
+        times: u64,
+    ) -> Option<ItemWrite<'a>> {
         let [item, key] = json::attributes_of(body, ["Item", "Key"]).ok()?;
         let act = match action {
             "Put" => Act::Put(item?),
@@ -54,7 +58,7 @@ impl<'a> Asked<'a> {
             "ConditionCheck" => Act::Check(key?),
             _ => return None,
         };
-        Some(Asked { table, act, times })
+        Some(ItemWrite { table, act, times })
     }
 
     fn keyed(&self) -> &'a [u8] {
@@ -64,8 +68,8 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// Asks only whether the item's own partition is open.
-    pub(super) fn glance(&self) -> Demand {
+    /// A demand of zero units: checks only whether the partition of the item is open.
+    pub(super) fn own_partition(&self) -> Demand {
         let place = locate::primary_key(Some(self.keyed()), &self.table.key);
         Demand { on: self.table.id, access: Access::Write, place, units: Units::ZERO }
     }
@@ -84,7 +88,7 @@ impl<'a> Asked<'a> {
         Some(request.finish())
     }
 
-    /// What is left of `before`.
+    /// The item after the write.
     fn after(&self, before: Option<&Image>) -> Option<Image> {
         match self.act {
             Act::Put(item) => Image::read(item),
@@ -92,7 +96,7 @@ impl<'a> Asked<'a> {
             Act::Check(_) => before.map(|image| Image::of(image.item().clone())),
             Act::Update(key, request) => {
                 let item = before.map_or_else(|| read_item(key).ok(), |image| Some(image.item().clone()))?;
-                // One that cannot be carried out the store refuses. The legacy form is taken to change nothing here.
+                // The store refuses an update that cannot be applied. The legacy form is assumed to change nothing.
                 let updated = update(request).and_then(|update| update.apply(&item).ok());
                 Some(Image::of(updated.unwrap_or(item)))
             }
@@ -107,54 +111,54 @@ fn update(request: &[u8]) -> Option<Update> {
     Update::parse(&expression, &Bindings::read(names, values).ok()?).ok()
 }
 
-/// Keeps writes of one item apart. Items share turns: more of them than can be under way at once in one engine.
-pub(super) struct Turns(Vec<Mutex<()>>);
+/// Locks that serialize the writes of one item. Items share locks by hash; there are more locks than one engine has writes at once.
+pub(super) struct ItemLocks(Vec<Mutex<()>>);
 
-const TURNS: usize = 256;
+const LOCKS: usize = 256;
 
-impl Turns {
-    pub(super) fn new() -> Turns {
-        Turns((0..TURNS).map(|_| Mutex::default()).collect())
+impl ItemLocks {
+    pub(super) fn new() -> ItemLocks {
+        ItemLocks((0..LOCKS).map(|_| Mutex::default()).collect())
     }
 
-    /// Waits for the turns of all these items; in one order for everybody, so that nobody waits in a circle.
-    async fn take(&self, asked: &[Asked<'_>]) -> Vec<MutexGuard<'_, ()>> {
-        let turn = |asked: &Asked<'_>| {
-            let item = locate::identity(asked.keyed(), &asked.table.key)?;
-            usize::try_from(position(&item) % TURNS as u64).ok()
+    /// Locks all these items. Every caller locks in the same order, so no two callers deadlock.
+    async fn take(&self, writes: &[ItemWrite<'_>]) -> Vec<MutexGuard<'_, ()>> {
+        let slot = |write: &ItemWrite<'_>| {
+            let item = locate::identity(write.keyed(), &write.table.key)?;
+            usize::try_from(position(&item) % LOCKS as u64).ok()
         };
-        let mut turns: Vec<usize> = asked.iter().filter_map(turn).collect();
-        turns.sort_unstable();
-        turns.dedup();
-        let mut taken = Vec::with_capacity(turns.len());
-        for turn in turns {
-            taken.push(self.0[turn].lock().await);
+        let mut slots: Vec<usize> = writes.iter().filter_map(slot).collect();
+        slots.sort_unstable();
+        slots.dedup();
+        let mut taken = Vec::with_capacity(slots.len());
+        for slot in slots {
+            taken.push(self.0[slot].lock().await);
         }
         taken
     }
 }
 
-/// Writes whose turn it is, and what each does.
+/// Writes whose items are locked, and the change that each makes.
 pub(super) struct Ready<'a> {
-    _turns: Vec<MutexGuard<'a, ()>>,
+    _locks: Vec<MutexGuard<'a, ()>>,
     pub changes: Vec<Change>,
 }
 
 impl<S: Store> Partitioned<S> {
-    /// Reads what the writes will find. Until the answer is dropped, nobody else writes these items.
-    pub(super) async fn ready(&self, asked: &[Asked<'_>]) -> Ready<'_> {
-        let turns = self.turns.take(asked).await;
-        let mut changes = Vec::with_capacity(asked.len());
-        for asked in asked {
-            let before = match asked.get() {
+    /// Locks the items and reads them. No other request writes them until the returned value is dropped.
+    pub(super) async fn ready(&self, writes: &[ItemWrite<'_>]) -> Ready<'_> {
+        let locks = self.item_locks.take(writes).await;
+        let mut changes = Vec::with_capacity(writes.len());
+        for write in writes {
+            let before = match write.get() {
                 Some(get) => self.image(get).await,
                 None => None,
             };
-            let after = asked.after(before.as_ref());
-            let place = asked.glance().place;
-            changes.push(Change::of(&asked.table, place, before.as_ref(), after.as_ref(), asked.times));
+            let after = write.after(before.as_ref());
+            let place = write.own_partition().place;
+            changes.push(Change::of(&write.table, place, before.as_ref(), after.as_ref(), write.times));
         }
-        Ready { _turns: turns, changes }
+        Ready { _locks: locks, changes }
     }
 
     async fn image(&self, get: Vec<u8>) -> Option<Image> {
@@ -168,14 +172,14 @@ impl<S: Store> Partitioned<S> {
         now: u64,
         operation: Operation,
         body: &Bytes,
-        told: Told,
-        asked: Asked<'_>,
+        told: CapacityDetail,
+        write: ItemWrite<'_>,
     ) -> Result<Bytes, Error> {
         let refuse = |throttles: Vec<_>| self.gate.refuse(&throttles);
-        // A flood on a hot key is refused without reading anything.
-        self.gate.admit(now, &[asked.glance()]).map_err(refuse)?;
-        let detailed = !asked.table.indexes.is_empty();
-        let ready = self.ready(std::slice::from_ref(&asked)).await;
+        // A flood on a hot key is throttled without reading anything.
+        self.gate.admit(now, &[write.own_partition()]).map_err(refuse)?;
+        let detailed = !write.table.indexes.is_empty();
+        let ready = self.ready(std::slice::from_ref(&write)).await;
         let demands =
             ready.changes.iter().flat_map(|change| change.demands.iter().copied()).collect::<Vec<_>>();
         self.gate.admit(now, &demands).map_err(refuse)?;
@@ -204,5 +208,5 @@ pub(super) fn full() -> Error {
     Error::new(Code::ItemCollectionSizeLimitExceededException, FULL)
 }
 
-/// As the Developer Guide has it ("Local secondary indexes").
+/// The wording of the Developer Guide ("Local secondary indexes").
 pub(super) const FULL: &str = "Collection size exceeded.";

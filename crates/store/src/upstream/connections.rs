@@ -1,8 +1,8 @@
 //! Keep-alive connections to one endpoint.
 //!
-//! A request drives its connection on its own task; no task stands between the two, which halves the cost of a
-//! forwarded request against a client that gives each connection a task of its own. Idle connections are looked at when
-//! they are wanted again. At most [`Bounds::connections`] are open at once; further requests wait for one.
+//! A request drives its connection on its own task, which halves the cost of a forwarded request against a client that gives each connection a task
+//! of its own. Idle connections are checked when they are used again. At most [`Bounds::connections`] are open at once; further requests wait for
+//! one.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use heatsink_dynamo::Error;
-use heatsink_env::{Env, Moment};
+use heatsink_env::{Env, MonotonicInstant};
 use http::{HeaderMap, Request, Response, StatusCode, Uri};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -30,7 +30,7 @@ use tokio::time::timeout;
 use super::{Bounds, Endpoint};
 use crate::Permit;
 
-/// A connection that lay idle longer is not used again: the other side may be closing it right now.
+/// A connection that was idle for longer is not used again: the other side may be closing it right now.
 const IDLE_FOR: Duration = Duration::from_secs(20);
 /// The largest answer taken, in bytes. DynamoDB's are at most 16 MB of items, in JSON.
 const ANSWER: usize = 64 * 1024 * 1024;
@@ -49,24 +49,24 @@ pub(super) enum Failure {
     NotSent(String),
     /// The request was sent, at least in part.
     Lost(String),
-    /// It was ready, and may not be sent any more.
+    /// It was ready, but its permit refused it.
     Forbidden(Error),
 }
 
-/// What moves a connection's bytes while it is polled.
+/// The future that transfers a connection's bytes while it is polled.
 struct Driver {
     connection: http1::Connection<MaybeHttpsStream<TokioIo<TcpStream>>, Full<Bytes>>,
     open: bool,
 }
 
 impl Driver {
-    /// Moves what can be moved; false once the connection has ended.
+    /// Transfers available bytes; false once the connection has ended.
     fn advance(&mut self, cx: &mut Context<'_>) -> bool {
         self.open = self.open && Pin::new(&mut self.connection).poll(cx).is_pending();
         self.open
     }
 
-    /// Runs `work` while moving the bytes that it waits for.
+    /// Runs `work` while transferring the bytes that it waits for.
     async fn drive<F: Future>(&mut self, work: F) -> F::Output {
         let mut work = pin!(work);
         poll_fn(move |cx| {
@@ -83,7 +83,7 @@ struct Link {
     driver: Driver,
     /// Whether it carried a request before.
     used: bool,
-    idle_since: Moment,
+    idle_since: MonotonicInstant,
 }
 
 pub(super) struct Connections {
@@ -153,7 +153,7 @@ impl Connections {
                 Some(link) => link,
                 None => self.connect().await?,
             };
-            // Last of all: between this and the first byte on the socket nothing is waited for.
+            // The last step: nothing is awaited between this and the first byte on the socket.
             permit.map_or(Ok(()), Permit::check).map_err(Failure::Forbidden)?;
             // Not through Env: bounds on I/O waits are the I/O layer's own.
             let answer = timeout(self.bounds.answer, link.exchange(request)).await;
@@ -168,7 +168,7 @@ impl Connections {
                 }
                 Ok(Err(error)) => error,
             };
-            // A used connection that closed under the request says nothing about the upstream: try the next.
+            // If a used connection closes under the request, the upstream may be fine: try the next connection.
             match (error, spare.as_ref()) {
                 (Broken::Unsent(unsent, _), _) if link.used => request = *unsent,
                 (Broken::Closed(_), Some(spare)) if link.used => request = spare.clone(),
@@ -231,7 +231,7 @@ enum Broken {
 }
 
 impl Link {
-    /// Looks whether the other side has closed it since.
+    /// Checks whether the other side has closed it since.
     async fn is_open(&mut self) -> bool {
         poll_fn(|cx| Poll::Ready(self.driver.advance(cx))).await && self.sender.is_ready()
     }

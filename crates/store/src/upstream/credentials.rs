@@ -21,10 +21,10 @@ use super::signature::SigningKey;
 
 /// Credentials are renewed this long before they expire.
 const AHEAD_MILLIS: u64 = 300_000;
-/// After a failed renewal the old credentials are used on, and the chain is asked again after this time.
+/// After a failed renewal the old credentials stay in use, and the chain is asked again after this time.
 const AGAIN_MILLIS: u64 = 10_000;
 
-/// Hands out the signing key in force.
+/// Provides the current signing key.
 pub(super) struct Keys {
     region: String,
     chain: SharedCredentialsProvider,

@@ -1,8 +1,7 @@
-//! The upstream store: any endpoint that speaks DynamoDB's protocol, over HTTP or HTTPS, signed with the operator's
-//! own credentials.
+//! The upstream store: any endpoint that speaks DynamoDB's protocol, over HTTP or HTTPS, signed with the operator's own credentials.
 //!
-//! A request that reached the wire is never sent twice from here, reads on a connection that turned out to be closed
-//! excepted: only the client knows whether a second write is harmless.
+//! A request that reached the wire is never sent twice from here, except reads on a connection that turned out to be closed: only the client knows
+//! whether a second write is harmless.
 
 mod connections;
 mod credentials;
@@ -86,7 +85,7 @@ impl Upstream {
     /// without them fails at once. A loopback endpoint is signed for `us-east-1` where the chain names no region.
     ///
     /// # Errors
-    /// In words, when region or credentials are not to be found.
+    /// A message, when region or credentials cannot be found.
     pub async fn connect(endpoint: Endpoint, bounds: Bounds, env: Arc<dyn Env>) -> Result<Self, String> {
         let (region, chain) =
             credentials::standard_chain(endpoint.is_loopback().then_some(LOCAL_REGION)).await;
@@ -100,7 +99,7 @@ impl Upstream {
     /// An upstream with the region and credentials given.
     ///
     /// # Errors
-    /// In words, when the endpoint's host cannot stand in a header.
+    /// A message, when the endpoint's host cannot be a header value.
     pub fn with(
         endpoint: Endpoint,
         bounds: Bounds,
@@ -196,7 +195,7 @@ fn own(text: String) -> Result<HeaderValue, Error> {
     HeaderValue::from_maybe_shared(Bytes::from(text)).map_err(|error| Error::internal(error.to_string()))
 }
 
-/// The refusal of an operation on the account.
+/// The error for an operation on the account.
 fn refused(operation: Operation) -> Error {
     let message = format!(
         "{} is off: it acts on the AWS account with the credentials of Heatsink, which does not check who asks. \

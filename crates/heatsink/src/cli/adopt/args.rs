@@ -1,4 +1,4 @@
-//! What `adopt` takes.
+//! The arguments of `adopt`.
 
 use std::path::PathBuf;
 
@@ -13,16 +13,16 @@ pub struct Args {
     /// The rules to bring it under [default: heatsink.toml in the working directory]
     #[arg(long, value_name = "FILE")]
     pub rules: Option<PathBuf>,
-    /// The table lies in this file
+    /// The table is in this file
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
-    /// The table lies at the DynamoDB endpoint at this URL
+    /// The table is at the DynamoDB endpoint with this URL
     #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
-    /// Bring every item back to its logical key and take the table off the record
+    /// Bring every item back to its logical key and remove the table's record
     #[arg(long)]
     pub back: bool,
-    /// With --back: take the table off the record and leave every item under its physical key, for code that goes on to shard
+    /// With --back: remove the table's record and leave every item under its physical key, for code that continues to shard
     /// by hand. Only where the rules were templates
     #[arg(long, requires = "back")]
     pub keep_keys: bool,
@@ -34,7 +34,7 @@ pub struct Args {
     /// is of another table, and says nothing of this one
     #[arg(long, value_name = "ID|NAME", conflicts_with_all = ["back", "as_it_lies"])]
     pub records_from: Option<String>,
-    /// Take keys that are written like shards as keys of clients, though they lie just where the rule puts them
+    /// Treat keys that look like shards as clients' own keys, though they are exactly where the rule puts them
     #[arg(long, conflicts_with = "back")]
     pub as_logical_keys: bool,
     /// Say what would be moved; change nothing

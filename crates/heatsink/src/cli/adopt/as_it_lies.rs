@@ -1,4 +1,4 @@
-//! `heatsink adopt TABLE --as-it-lies` and `--records-from`: puts a table on record whose items lie already where the layouts put them.
+//! `heatsink adopt TABLE --as-it-lies` and `--records-from`: records a table whose items are already where the layouts put them.
 
 use std::sync::Arc;
 
@@ -29,8 +29,8 @@ pub async fn run(args: &Args, store: Arc<dyn Store>, env: Arc<dyn Env>, rules: &
         ask(
             args,
             &format!(
-                "About to put table {} on record{whose}: {}.\nEvery item is read and must lie at its place; none is moved. Nobody else may write the \
-                 table until this is done, neither through Heatsink nor past it.",
+                "About to put table {} on record{whose}: {}.\nEvery item is read and must be where the layouts put it; none is moved. Nobody else may write the \
+                 table until this is done, neither through Heatsink nor bypassing it.",
                 args.table,
                 ready.layouts(),
             ),
@@ -47,7 +47,9 @@ fn text(recorded: &Recorded) -> String {
     let Recorded { table, layouts, items, waiting, .. } = recorded;
     let mut text = match recorded.recorded {
         true => {
-            format!("table {table} is on record as it lies: {items} items, each at its place ({layouts})")
+            format!(
+                "table {table} is recorded as it is: {items} items, each where the layouts put it ({layouts})"
+            )
         }
         false => format!(
             "table {table}: {items} items, each at its place; it would be put on record so: {layouts}"

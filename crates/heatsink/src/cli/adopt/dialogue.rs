@@ -1,4 +1,4 @@
-//! What `adopt` asks of its operator and says at its end.
+//! The questions and the final message of `adopt`.
 
 use std::io::{IsTerminal, Write};
 

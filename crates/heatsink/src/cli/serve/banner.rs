@@ -1,4 +1,4 @@
-//! What `serve` prints once it listens: the endpoint, lines to paste, where the data lies, and the rules in force.
+//! The output of `serve` once it listens: the endpoint, lines to paste, the location of the data, and the rules in force.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::cli::print;
 use crate::cli::rules::Found;
-use crate::cli::store::Place;
+use crate::cli::store::DataLocation;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -52,15 +52,15 @@ impl Rules {
 }
 
 /// Prints on stdout.
-pub fn print(address: SocketAddr, place: &Place, rules: &Rules, output: Output) -> Result<(), Exit> {
+pub fn print(address: SocketAddr, place: &DataLocation, rules: &Rules, output: Output) -> Result<(), Exit> {
     match output {
         // Not wrapped: most of it is to be pasted.
         Output::Text => print::as_it_is(&(text(address, place) + &rules.text())),
         Output::Json => {
             let (kind, at) = match place {
-                Place::Memory => ("memory", None),
-                Place::File(file) => ("file", Some(file)),
-                Place::Upstream(url) => ("upstream", Some(url)),
+                DataLocation::Memory => ("memory", None),
+                DataLocation::File(file) => ("file", Some(file)),
+                DataLocation::Upstream(url) => ("upstream", Some(url)),
             };
             print::json(&json!({
                 "endpoint": endpoint(address),
@@ -75,12 +75,12 @@ fn endpoint(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-fn text(address: SocketAddr, place: &Place) -> String {
+fn text(address: SocketAddr, place: &DataLocation) -> String {
     let endpoint = endpoint(address);
     let place = match place {
-        Place::Memory => "in memory; it goes with this process (--data FILE keeps it)".to_owned(),
-        Place::File(file) => format!("in {file}"),
-        Place::Upstream(url) => format!("upstream, at {url}"),
+        DataLocation::Memory => "in memory; it goes with this process (--data FILE keeps it)".to_owned(),
+        DataLocation::File(file) => format!("in {file}"),
+        DataLocation::Upstream(url) => format!("upstream, at {url}"),
     };
     // The embedded store takes any credentials; SDKs insist on having some.
     let credentials = r#"accessKeyId: "local", secretAccessKey: "local""#;

@@ -1,6 +1,6 @@
-//! File descriptors: every connection takes one, and many systems begin with 1,024 for each process.
+//! File descriptors: every connection needs one, and many systems start with a limit of 1,024 for each process.
 //!
-//! Not here: how many connections are served at once (`Limits`), or opened to an upstream (`Bounds`).
+//! Not here: the limit of served connections (`Limits`), or of connections to an upstream (`Bounds`).
 
 use rustix::process::{Resource, getrlimit, setrlimit};
 

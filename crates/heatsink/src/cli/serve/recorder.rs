@@ -1,4 +1,4 @@
-//! Records what the metrics count, for `GET /_heatsink/metrics`. Nothing is sent anywhere.
+//! Records the metrics for `GET /_heatsink/metrics`. Nothing is sent anywhere.
 
 use std::sync::Arc;
 use std::time::Duration;

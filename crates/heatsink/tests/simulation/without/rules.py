@@ -11,17 +11,17 @@ GATEWAY = "crates/control/src/fence/gateway.rs"
 CHANGER = "crates/control/src/fence/changer.rs"
 ITEMS = "crates/control/src/fence/items.rs"
 CLAIM = "crates/control/src/claim.rs"
-KNOWN = "crates/control/src/known.rs"
+TABLE_CACHE = "crates/control/src/table_cache.rs"
 CONTROL = "crates/control/src/control.rs"
-MADE = "crates/control/src/made.rs"
+TABLE_LIFECYCLE = "crates/control/src/table_lifecycle.rs"
 REGISTRY = "crates/control/src/registry.rs"
 RESOLVE = "crates/control/src/resolve.rs"
-TOUCH = "crates/control/src/touch.rs"
-TURN = "crates/adopt/src/turn.rs"
+FIRST_USE = "crates/control/src/first_use.rs"
+INDEX_MIGRATION = "crates/adopt/src/index_migration.rs"
 ADOPT = "crates/adopt/src/adoption.rs"
 INNER = "crates/control/src/inner.rs"
 MEMBER = "crates/fence/src/member.rs"
-ROLL = "crates/fence/src/roll.rs"
+LIVENESS = "crates/fence/src/liveness.rs"
 STEP = "crates/fence/src/step.rs"
 SERVICE = "crates/gateway/src/service.rs"
 
@@ -76,18 +76,18 @@ RULES = (
     Rule(
         "time-to-live",
         "a gateway knows a table's layouts before it turns on time to live",
-        ((MADE, "matches!(operation, Operation::UpdateTimeToLive | Operation::UpdateTable)", "matches!(operation, Operation::UpdateTimeToLive | Operation::UpdateTable) && !LEFT_OUT"),),
+        ((TABLE_LIFECYCLE, "matches!(operation, Operation::UpdateTimeToLive | Operation::UpdateTable)", "matches!(operation, Operation::UpdateTimeToLive | Operation::UpdateTable) && !LEFT_OUT"),),
     ),
     # What a gateway knows.
     Rule(
         "look-up-redone",
         "what was looked up is not kept if a newer epoch was seen meanwhile",
-        ((KNOWN, "if seen() != began {", "if seen() != began && !LEFT_OUT {"),),
+        ((TABLE_CACHE, "if seen() != began {", "if seen() != began && !LEFT_OUT {"),),
     ),
     Rule(
         "forgotten-closed",
         "the gates of what was replaced are closed with the others",
-        ((KNOWN, "std::mem::take(retired);", "if LEFT_OUT { Vec::new() } else { std::mem::take(retired) };"),),
+        ((TABLE_CACHE, "std::mem::take(retired);", "if LEFT_OUT { Vec::new() } else { std::mem::take(retired) };"),),
     ),
     Rule(
         "name-checked",
@@ -163,21 +163,21 @@ RULES = (
         "a record is written before the head that tells of it",
         (
             (
-                TOUCH,
+                FIRST_USE,
                 "let record = inner.registry.create(entry, &record).await?;",
                 "if LEFT_OUT { inner.announce(&record.name, record.version).await?; }\n"
                 "let record = inner.registry.create(entry, &record).await?;",
             ),
             (
-                TOUCH,
+                FIRST_USE,
                 "inner.announce(&record.name, record.version).await?;\n    let described",
                 "if !LEFT_OUT { inner.announce(&record.name, record.version).await?; }\n    let described",
             ),
             (
                 ADOPT,
-                "let (mut record, mut progress, said) = self.begin(watch).await?;",
-                "if LEFT_OUT { self.changer.announce(&self.ground.table.name, 0).await?; }\n"
-                "let (mut record, mut progress, said) = self.begin(watch).await?;",
+                "let (mut record, mut checkpoint, said) = self.begin(progress).await?;",
+                "if LEFT_OUT { self.changer.announce(&self.context.table.name, 0).await?; }\n"
+                "let (mut record, mut checkpoint, said) = self.begin(progress).await?;",
             ),
             (
                 ADOPT,
@@ -233,7 +233,7 @@ RULES = (
     Rule(
         "removed-only-when-silent",
         "a registration is removed only after its gateway's silence",
-        ((ROLL, "now.since(sign.seen) > sign.silence", "(LEFT_OUT || now.since(sign.seen) > sign.silence)"),),
+        ((LIVENESS, "now.since(sign.seen) > sign.silence", "(LEFT_OUT || now.since(sign.seen) > sign.silence)"),),
     ),
     Rule(
         "one-head-at-a-time",
@@ -274,36 +274,36 @@ RULES = (
             ),
         ),
     ),
-    # First touch.
+    # First use.
     Rule(
         "pending-first",
         "an empty table is PENDING before it is ACTIVE",
-        ((TOUCH, "state: State::Pending, ..inner", "state: if LEFT_OUT { State::Active } else { State::Pending }, ..inner"),),
+        ((FIRST_USE, "state: State::Pending, ..inner", "state: if LEFT_OUT { State::Active } else { State::Pending }, ..inner"),),
     ),
     Rule(
         "empty-still",
         "a PENDING table is seen to be empty once more",
-        ((TOUCH, "if !empty? {", "if !LEFT_OUT && !empty? {"),),
+        ((FIRST_USE, "if !empty? {", "if !LEFT_OUT && !empty? {"),),
     ),
     Rule(
         "no-counters-that-expire",
         "a table with time to live takes no counters",
-        ((TOUCH, "if has_counters(&record.layouts) && ", "if !LEFT_OUT && has_counters(&record.layouts) && "),),
+        ((FIRST_USE, "if has_counters(&record.layouts) && ", "if !LEFT_OUT && has_counters(&record.layouts) && "),),
     ),
     # Tables that are made and deleted.
     Rule(
         "intent-before-create",
         "a name is reserved before its table is made",
         (
-            (MADE, "if !inner.registry.enter(before.as_ref(), &entry).await? {", "if !LEFT_OUT && !inner.registry.enter(before.as_ref(), &entry).await? {"),
+            (TABLE_LIFECYCLE, "if !inner.registry.enter(before.as_ref(), &entry).await? {", "if !LEFT_OUT && !inner.registry.enter(before.as_ref(), &entry).await? {"),
             (
-                MADE,
+                TABLE_LIFECYCLE,
                 "inner.announce(name, entry.version).await?;",
                 "if LEFT_OUT[intent-acknowledged] { inner.publish(name, entry.version).await?; } "
                 "else if !LEFT_OUT { inner.announce(name, entry.version).await?; }",
             ),
             (
-                MADE,
+                TABLE_LIFECYCLE,
                 "let Intent { entry, layouts, _begun } = intent;",
                 "let Intent { entry, layouts, _begun } = intent;\n"
                 "if LEFT_OUT { let before = inner.registry.entry(&entry.name).await?; inner.registry.enter(before.as_ref(), &entry).await?; }",
@@ -315,7 +315,7 @@ RULES = (
         "intent-left-alone",
         "what another gateway has begun is left to it",
         ((INNER, "Ok(list.iter().any(", "Ok(!LEFT_OUT && list.iter().any("),),
-        unseen="Who takes over makes a first touch, with its steps, and the maker binds the name again: it saves that, and nothing here rests on it",
+        unseen="Who takes over makes a first use, with its steps, and the maker binds the name again: it saves that, and nothing here rests on it",
     ),
     Rule(
         "begun-under-lease",
@@ -325,17 +325,17 @@ RULES = (
     Rule(
         "delete-announced",
         "every gateway keeps away from a table before it is deleted",
-        ((MADE, "inner.announce(name, deleting.version).await?;", "if !LEFT_OUT { inner.announce(name, deleting.version).await?; }"),),
+        ((TABLE_LIFECYCLE, "inner.announce(name, deleting.version).await?;", "if !LEFT_OUT { inner.announce(name, deleting.version).await?; }"),),
     ),
     Rule(
         "deletion-shared",
         "who deletes a table that is being deleted waits as long as the first",
-        ((MADE, "State::Deleting { .. } => found,", "State::Deleting { .. } if !LEFT_OUT => found,"),),
+        ((TABLE_LIFECYCLE, "State::Deleting { .. } => found,", "State::Deleting { .. } if !LEFT_OUT => found,"),),
     ),
     Rule(
         "deleted-by-id",
         "a table is deleted if it still is the one that was there when the deletion began to wait",
-        ((MADE, "if described.is_none_or(|described| described.schema.id != deleting.id) {", "if !LEFT_OUT && described.is_none_or(|described| described.schema.id != deleting.id) {"),),
+        ((TABLE_LIFECYCLE, "if described.is_none_or(|described| described.schema.id != deleting.id) {", "if !LEFT_OUT && described.is_none_or(|described| described.schema.id != deleting.id) {"),),
     ),
     # Records and workers.
     Rule(
@@ -374,14 +374,14 @@ RULES = (
         "who takes an adoption of index keys over publishes its state again, and waits",
         (
             (
-                TURN,
-                "self.settle(&record, watch).await?;\n                if !turning.touched {",
-                "if !(LEFT_OUT && self.turning().is_some()) { self.settle(&record, watch).await?; }\n                if !turning.touched {",
+                INDEX_MIGRATION,
+                "self.settle(&record, progress).await?;\n                if !migration.touched {",
+                "if !(LEFT_OUT && self.migration().is_some()) { self.settle(&record, progress).await?; }\n                if !migration.touched {",
             ),
             (
-                TURN,
-                "self.settle(&record, watch).await?;\n            rewritten",
-                "if !(LEFT_OUT && self.turning().is_some()) { self.settle(&record, watch).await?; }\n            rewritten",
+                INDEX_MIGRATION,
+                "self.settle(&record, progress).await?;\n            rewritten",
+                "if !(LEFT_OUT && self.migration().is_some()) { self.settle(&record, progress).await?; }\n            rewritten",
             ),
         ),
         also=("adopt_index", "adopt_online"),

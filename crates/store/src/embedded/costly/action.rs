@@ -1,4 +1,4 @@
-//! One item that is written or checked, and the expressions that go with it: what they cost, and the same in cheap.
+//! One item that is written or checked, and its expressions: their cost, and equivalent cheap ones.
 //!
 //! Not here: requests and transactions ([`super::write`]).
 
@@ -14,7 +14,7 @@ use super::{BUDGET, MENTIONED, SHORT, TOO_MUCH, decided, legacy, refused};
 
 /// One item that is written or checked.
 pub(super) struct Action {
-    /// The member of the transaction's element that holds it; nothing for a write of one item.
+    /// The member of the transaction's element that contains it; `None` for a write of one item.
     pub(super) kind: Option<&'static str>,
     pub(super) object: Bytes,
     table: String,
@@ -26,12 +26,12 @@ pub(super) struct Action {
     legacy: Option<Bytes>,
     names: Option<Bytes>,
     values: Option<Bytes>,
-    /// What its expressions cost if the item is as large as can be.
+    /// The cost of its expressions for the largest possible item.
     pub(super) cost: usize,
 }
 
 impl Action {
-    /// The action, unless the engine will refuse it for its form.
+    /// The action, unless the engine will refuse its form.
     pub(super) fn read(kind: Option<&'static str>, object: Bytes) -> Result<Option<Action>, Error> {
         let names = [
             "TableName",
@@ -186,7 +186,7 @@ impl Parsed {
     }
 }
 
-/// Where an item lies, as the engine stores it.
+/// The key of an item, as the engine stores it.
 pub(super) struct Located {
     table: String,
     partition: String,

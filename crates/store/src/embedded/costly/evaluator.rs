@@ -1,5 +1,4 @@
-//! The thread on which costly expressions are evaluated, one after another: they wait for each other, and nobody else waits
-//! for them.
+//! The thread that evaluates costly expressions, one after another. They wait for each other, and no other request waits for them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
@@ -24,7 +23,7 @@ impl Evaluator {
         let (jobs, todo) = mpsc::channel::<Job>();
         let work = move || {
             while let Ok(job) = todo.recv() {
-                // Its caller is told, since the job holds the other end of the answer.
+                // Dropping the job tells its caller, because the job holds the sender of the answer.
                 let _ = catch_unwind(AssertUnwindSafe(job));
             }
         };
@@ -36,7 +35,7 @@ impl Evaluator {
         Ok(Evaluator { jobs: Some(jobs), thread: Some(thread) })
     }
 
-    /// Runs `job`, unless nobody waits for it any more when its turn comes.
+    /// Runs `job`, unless its caller has gone before it starts.
     ///
     /// # Errors
     /// `InternalServerError`, nothing done, when it panicked.

@@ -1,6 +1,6 @@
 //! Pages whose filters cost too much: the engine reads the page without the filter, and the rows are filtered here.
 //!
-//! How much a page evaluates is asked of the engine first, and most filters it may evaluate itself.
+//! First the engine is asked how much the page evaluates. It may evaluate most filters itself.
 
 use std::collections::BTreeSet;
 
@@ -22,11 +22,11 @@ const BYTES_OF_A_UNIT: f64 = 8192.0;
 pub(crate) struct Filtered {
     body: Bytes,
     filter: Condition,
-    /// The request whose answer tells how much the page evaluates.
+    /// The request whose answer tells how many rows the page evaluates.
     pub(crate) probe: Bytes,
 }
 
-/// A page and its filter, apart.
+/// A page and its filter, separated.
 pub(crate) struct Apart {
     filter: Condition,
     projection: Option<Projection>,
@@ -35,7 +35,7 @@ pub(crate) struct Apart {
     pub(crate) body: Bytes,
 }
 
-/// What a filter comes with.
+/// The members of a request that belong to its filter.
 struct Members {
     filter: Option<String>,
     key: Option<String>,
@@ -132,10 +132,10 @@ impl Filtered {
         self.filter.cost(Extent::AtMost(bytes)) <= BUDGET
     }
 
-    /// The page without its filter, and the filter.
+    /// Separates the page from its filter.
     ///
     /// # Errors
-    /// `ValidationException` for requests that cannot be taken apart.
+    /// `ValidationException` for requests that cannot be separated.
     pub(crate) fn apart(&self) -> Result<Apart, Error> {
         let Some(members) = Members::read(&self.body) else {
             return Err(Error::serialization("Unexpected value type in payload"));
@@ -149,7 +149,7 @@ impl Filtered {
             .map(String::as_str)
             .collect();
         bindings.check_unused(&texts)?;
-        // An index that lacks attributes is read for what it has: asked for one that it lacks, the engine answers otherwise.
+        // From an index, only attributes that it projects are read: for others the engine gives another answer.
         if members.on_index && parsed.is_some() {
             return Err(refused("a filter this large together with an index and a projection"));
         }
@@ -178,7 +178,7 @@ impl Filtered {
     }
 }
 
-/// Holds for every row, and mentions every path, so that the engine still refuses those that a filter may not have.
+/// A filter that holds for every row and mentions every path, so that the engine still refuses forbidden paths.
 fn always(filter: &Condition) -> Result<Condition, Error> {
     let paths: BTreeSet<&Path> = filter.paths().into_iter().collect();
     let Some(first) = paths.first() else { return Err(refused("a filter that reads no attribute")) };
@@ -188,7 +188,7 @@ fn always(filter: &Condition) -> Result<Condition, Error> {
 }
 
 impl Apart {
-    /// The answer to the request, of the answer to [`Apart::body`]. On the evaluator's thread.
+    /// The answer to the request, from the answer to [`Apart::body`]. Runs on the evaluator's thread.
     ///
     /// # Errors
     /// When the answer is no page.

@@ -1,4 +1,4 @@
-//! The parameters that expressions replaced: `AttributeUpdates` as an update and back, and conditions on binaries.
+//! Legacy parameters: converts `AttributeUpdates` to an update expression and back, and checks conditions on binaries.
 
 use heatsink_dynamo::expression::{Assigned, Path, Update};
 use heatsink_dynamo::{Error, Operation, Value, json};
@@ -8,7 +8,7 @@ use super::refused;
 /// The longest binary that a legacy condition may search for, in bytes. It is searched at every place of the item's.
 const BINARY: usize = 2048;
 
-/// What an `AttributeUpdates` does; nothing if the engine will refuse it for its form.
+/// The effect of an `AttributeUpdates`; `None` if the engine will refuse its form.
 pub(super) fn update(raw: &[u8]) -> Option<Update> {
     let mut update = Update::default();
     for (name, one) in json::members(raw).ok()? {

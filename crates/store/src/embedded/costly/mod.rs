@@ -18,16 +18,16 @@ pub(super) mod write;
 use heatsink_dynamo::Error;
 use heatsink_dynamo::expression::{Condition, Fresh};
 
-/// The work that the engine may do for one request's expressions: some 30 ms of its thread's time.
+/// The most work of the engine for one request's expressions: some 30 ms of its thread's time.
 const BUDGET: usize = 3_000_000;
-/// An expression that is not understood here is left to the engine up to this length: it refuses it as well.
+/// The longest expression without a known meaning that is passed to the engine, which refuses it as well.
 const SHORT: usize = 512;
 
 /// The most bytes of values that expressions mention, each as often as it is mentioned: it is read anew each time.
 const MENTIONED: usize = 16 << 20;
 const TOO_MUCH: &str = "expressions that mention large values so often";
 
-/// The request is one that DynamoDB allows and this store does not.
+/// The error for a request that DynamoDB allows and this store does not.
 fn refused(what: &str) -> Error {
     Error::validation(format!(
         "The embedded store does not evaluate this request, because it would keep other clients waiting: {what} \

@@ -1,4 +1,5 @@
-//! PartiQL statements that could cost too much. They are counted, not evaluated: statements name no size of what they read.
+//! PartiQL statements that could cost too much. Their functions and conditions are counted, because a statement does not tell the sizes of what it
+//! reads.
 
 use heatsink_dynamo::{Error, Operation, Value, json};
 

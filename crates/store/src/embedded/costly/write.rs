@@ -1,5 +1,5 @@
-//! Writes whose conditions or updates cost too much: the items are read first, the expressions evaluated with them, and the
-//! write is carried out if the items are still the same.
+//! Writes whose conditions or updates cost too much. The items are read first and the expressions are evaluated on them. Then the write is executed
+//! if the items are unchanged.
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Extent;
@@ -17,19 +17,19 @@ use super::action::{Action, malformed};
 /// The most bytes of items in one transaction (DynamoDB, "Service, account, and table quotas").
 const TRANSACTION: usize = 4 << 20;
 
-/// A write's expressions, to be looked at with its items.
+/// A write's expressions, to be evaluated with its items.
 pub(crate) struct Costly {
     operation: Operation,
     body: Bytes,
     actions: Vec<Action>,
 }
 
-/// The stored items of a request's actions, as the engine stores them; of actions that are cheap anyway none.
+/// The stored items of a request's actions, as the engine stores them; `None` for cheap actions.
 pub(crate) type Seen = Vec<Option<String>>;
 
-/// What a look at the items found.
+/// The result of reading the items.
 pub(crate) enum Look {
-    /// The items are so small that the engine can have the request.
+    /// The items are small enough to pass the request to the engine.
     Cheap,
     Costly(Seen),
 }
@@ -48,23 +48,23 @@ impl Costly {
             _ => return Ok(None),
         };
         let cost = actions.iter().fold(0_usize, |sum, action: &Action| sum.saturating_add(action.cost));
-        // So many items can be too large together, whatever their expressions.
+        // This many items can be too large together, whatever their expressions.
         let large = actions.len() > TRANSACTION / MAX_ITEM;
         let body = body.clone();
         Ok((cost > BUDGET || large).then_some(Costly { operation, body, actions }))
     }
 
-    /// The request as it came.
+    /// The original request.
     pub(crate) fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// Whether the request was carried out before, so that nothing is left to evaluate. On the engine's thread.
+    /// Whether the request was executed before, so that nothing is left to evaluate. Runs on the engine's thread.
     pub(crate) fn repeated(&self, engine: &Engine) -> bool {
         self.operation == Operation::TransactWriteItems && tokens::known(engine, &self.body)
     }
 
-    /// Carries out the rewritten request under the token of the one that came. On the engine's thread.
+    /// Executes the rewritten request under the token of the original one. Runs on the engine's thread.
     pub(crate) fn act<A>(&self, engine: &Engine, act: impl FnOnce() -> A) -> A {
         if self.operation == Operation::TransactWriteItems {
             engine.original.replace(tokens::digest_of(&self.body));
@@ -74,7 +74,7 @@ impl Costly {
         done
     }
 
-    /// Looks at the stored items. On the engine's thread.
+    /// Reads the stored items. Runs on the engine's thread.
     ///
     /// # Errors
     /// `ValidationException` when the items of a transaction are too large together.
@@ -108,7 +108,7 @@ impl Costly {
         Ok(Look::Costly(seen.collect()))
     }
 
-    /// Whether the items are still those that were seen. On the engine's thread.
+    /// Whether the items are unchanged since they were read. Runs on the engine's thread.
     pub(crate) fn unchanged(&self, engine: &Engine, seen: &Seen) -> bool {
         self.actions.iter().zip(seen).all(|(action, seen)| {
             seen.as_ref().is_none_or(|seen| {
@@ -117,7 +117,7 @@ impl Costly {
         })
     }
 
-    /// The request with the same effect on these items whose expressions cost little. On the evaluator's thread.
+    /// A request with the same effect on these items and cheap expressions. Runs on the evaluator's thread.
     ///
     /// # Errors
     /// The one that the engine would give for an update that cannot be applied; `ValidationException` where a rewritten

@@ -1,0 +1,351 @@
+//! Index-key migration: brings the keys of indexes under a rule, or back, while clients use the table.
+//!
+//! An index's partition key is an attribute of the table's items, so no item moves. Each item's value is rewritten in place, from plain to spread, on
+//! condition that it is unchanged since it was read. Values that clients write meanwhile have the right form already.
+//!
+//! **Steps.** The record holds the current step, and before each step every gateway has acknowledged the previous one. First every gateway reads both
+//! forms and writes the old one. Then all gateways write the new form and items are rewritten. Then the record says that the migration is done. An
+//! interrupted run can be resumed, in either direction.
+//!
+//! A plain value in the reserved form would be read as a spread one. The run looks for such values before the first step and after it, and gateways
+//! refuse to write them until the end.
+//!
+//! Not here: a table's own keys, whose items have to move (`adoption`); how a gateway reads two forms (`route`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::claim::{Claim, ClaimError, Written};
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::{Changer, IndexKeyMigration, Record, State};
+use heatsink_dynamo::size::{MAX_ITEM, item_size};
+use heatsink_dynamo::value::read_item;
+use heatsink_dynamo::{Code, Error};
+use heatsink_layout::TableLayouts;
+use serde_json::{Value as Json, json};
+
+use crate::direction::Direction;
+use crate::index_value::IndexValue;
+use crate::item::{Attributes, NoKey, TableContext, value};
+use crate::on_record::{self, tag, taken_over, untag, write};
+use crate::survey::Survey;
+use crate::types::{AdoptError, Options, Phase, Progress, Report, shown};
+use crate::walk::Walk;
+
+/// One prepared index-key migration.
+pub(crate) struct IndexMigrationRun<'a> {
+    pub registry: &'a Registry,
+    pub changer: &'a Changer,
+    /// The table with every layout of the rules and the record.
+    pub context: &'a TableContext,
+    pub described: &'a Described,
+    pub direction: Direction,
+    pub record: Option<&'a Record>,
+    /// The attributes to migrate.
+    pub attributes: &'a [String],
+}
+
+impl IndexMigrationRun<'_> {
+    fn spreads(&self) -> bool {
+        self.direction == Direction::Adopt
+    }
+
+    fn table(&self) -> &str {
+        &self.context.table.name
+    }
+
+    fn migration(&self) -> Option<&IndexKeyMigration> {
+        match &self.record?.state {
+            State::MigratingIndexKeys(migration) => Some(migration),
+            _ => None,
+        }
+    }
+
+    /// Carries out the migration.
+    pub async fn run(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {
+        let spreads = self.spreads();
+        let (mut record, mut migration) = self.begin(progress).await?;
+        let claim = Claim::take(self.registry, &record, options.concurrency).await?;
+        let mut rewritten = 0;
+        if migration.touched || spreads {
+            if !migration.writes_new {
+                self.settle(&record, progress).await?;
+                if !migration.touched {
+                    let survey = self.survey(progress).await?;
+                    if survey.refused > 0 {
+                        let refusal = survey.refusal(self.table());
+                        let way = format!("`heatsink adopt {} --back` removes its record", self.table());
+                        return Err(AdoptError::Failed(format!("{refusal}\n{way}")));
+                    }
+                }
+                migration = IndexKeyMigration { writes_new: true, touched: true, ..migration };
+                record = write(self.registry, &record, State::MigratingIndexKeys(migration.clone())).await?;
+            }
+            self.settle(&record, progress).await?;
+            rewritten = self.pass(&claim, &record, &migration, options.concurrency, progress).await?;
+            self.verify(&migration, progress).await?;
+        }
+        claim.end().await?;
+        self.finish(&record).await?;
+        Ok(Report {
+            table: self.table().to_owned(),
+            direction: self.direction,
+            indexes: self.attributes.to_vec(),
+            already: false,
+            items: migration.items,
+            moved: rewritten,
+            tied: 0,
+            recipe: None,
+            checksum: String::new(),
+        })
+    }
+
+    /// Waits until every gateway follows the record, and no request planned before is in flight.
+    async fn settle(&self, record: &Record, progress: &dyn Progress) -> Result<(), AdoptError> {
+        progress.phase(Phase::Settling, None);
+        self.changer.announce(&record.name, record.version).await?;
+        Ok(())
+    }
+
+    /// Records the first step, or takes over an interrupted run and reverses it if it went in the other direction.
+    async fn begin(&self, progress: &dyn Progress) -> Result<(Record, IndexKeyMigration), AdoptError> {
+        let run = self.registry.env().random();
+        let spreads = self.spreads();
+        if let (Some(record), Some(migration)) = (self.record, self.migration()) {
+            let writes_new = migration.writes_new && migration.spreads == spreads;
+            let migration = IndexKeyMigration { spreads, writes_new, run, ..migration.clone() };
+            return Ok((
+                write(self.registry, record, State::MigratingIndexKeys(migration.clone())).await?,
+                migration,
+            ));
+        }
+        let survey = self.survey(progress).await?;
+        if survey.refused > 0 {
+            return Err(AdoptError::Failed(survey.refusal(self.table())));
+        }
+        let migration = IndexKeyMigration {
+            attributes: self.attributes.to_vec(),
+            spreads,
+            writes_new: false,
+            touched: !spreads,
+            items: survey.items,
+            run,
+        };
+        let state = State::MigratingIndexKeys(migration.clone());
+        let layouts = TableLayouts::clone(self.context.table.layouts());
+        if let Some(record) = self.record {
+            let record = Record { layouts, adopted: true, ..record.clone() };
+            return Ok((write(self.registry, &record, state).await?, migration));
+        }
+        let record = Record { state, ..self.registry.first_record(self.described, layouts, true) };
+        on_record::begin(self.registry, &record).await?;
+        tag(self.registry, self.described).await;
+        Ok((record, migration))
+    }
+
+    /// Records the end of the migration: spread attributes stay on the record, attributes that were brought back leave it.
+    async fn finish(&self, record: &Record) -> Result<(), AdoptError> {
+        let layouts =
+            if self.spreads() { record.layouts.clone() } else { record.layouts.without(self.attributes) };
+        if !layouts.is_empty() {
+            write(self.registry, &Record { layouts, ..record.clone() }, State::Active).await?;
+        } else if self.registry.remove(record).await? {
+            untag(self.registry, self.described).await;
+        } else {
+            return Err(self.taken_over());
+        }
+        self.changer.make_known(&record.name, record.version + 1).await?;
+        Ok(())
+    }
+
+    fn taken_over(&self) -> AdoptError {
+        taken_over(self.table())
+    }
+
+    /// Rewrites every item whose value is in the old form. Returns the number of rewritten items.
+    async fn pass(
+        &self,
+        claim: &Claim,
+        record: &Record,
+        migration: &IndexKeyMigration,
+        concurrency: usize,
+        progress: &dyn Progress,
+    ) -> Result<u64, AdoptError> {
+        progress.phase(Phase::Moving, Some(migration.items));
+        let rewritten = AtomicU64::new(0);
+        let mut walk = Walk::new(self.registry, self.table());
+        while let Some(page) = walk.page().await? {
+            if self.registry.read(&record.id).await?.as_ref() != Some(record) {
+                return Err(self.taken_over());
+            }
+            stream::iter(page)
+                .map(Ok::<Attributes, AdoptError>)
+                .try_for_each_concurrent(concurrency.max(1), |item| {
+                    let rewritten = &rewritten;
+                    async move {
+                        let mut any = false;
+                        for index_value in self.index_values(&item)? {
+                            any |= self.rewrite(claim, &item, index_value).await?;
+                        }
+                        rewritten.fetch_add(u64::from(any), Ordering::Relaxed);
+                        progress.passed(1);
+                        Ok(())
+                    }
+                })
+                .await?;
+        }
+        Ok(rewritten.into_inner())
+    }
+
+    /// Rewrites a value, unless another writer changed the item meanwhile: then it has the new form already, or is gone.
+    async fn rewrite(
+        &self,
+        claim: &Claim,
+        item: &Attributes,
+        index_value: IndexValue<'_>,
+    ) -> Result<bool, AdoptError> {
+        let stop = |problem: &str| {
+            let key = shown(&self.context.primary_key(item));
+            AdoptError::Failed(format!(
+                "The item {key} of table {}: {problem}. Run this again once that is fixed",
+                self.table()
+            ))
+        };
+        let new = index_value.new.clone().map_err(|problem| stop(&problem))?;
+        if index_value.stored == new {
+            return Ok(false);
+        }
+        let attribute = index_value.key.attribute();
+        if index_value.stored != index_value.old {
+            let stored = String::from_utf8_lossy(&index_value.stored);
+            return Err(stop(&format!(
+                "its {} is {stored:?}, which nobody wrote through a gateway",
+                attribute.name
+            )));
+        }
+        match rewrite(claim, self.context, item, &index_value, &new).await {
+            Ok(Written::Done) => Ok(true),
+            Ok(Written::Refused(_)) => Ok(false),
+            Err(ClaimError::Store(error)) if error.code == Code::ValidationException => {
+                Err(stop(&error.to_string()))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The migrated attributes that an item has.
+    fn index_values(&self, item: &Attributes) -> Result<Vec<IndexValue<'_>>, NoKey> {
+        let mut index_values = self.context.index_values(item, self.spreads())?;
+        index_values.retain(|index_value| self.attributes.contains(&index_value.key.attribute().name));
+        Ok(index_values)
+    }
+
+    /// Reads every item of a table before its migration.
+    pub async fn survey(&self, progress: &dyn Progress) -> Result<Survey, AdoptError> {
+        progress.phase(Phase::Looking, None);
+        let mut found = Survey::default();
+        let mut walk = Walk::new(self.registry, self.table());
+        while let Some(page) = walk.page().await? {
+            for item in &page {
+                found.items += 1;
+                let mut moves = false;
+                for index_value in self.index_values(item)? {
+                    moves |= index_value.new.as_ref() != Ok(&index_value.stored);
+                    if let Some(reason) = self.in_the_way(item, &index_value)? {
+                        found.refuse(self.context, item, &reason);
+                    }
+                }
+                found.to_move += u64::from(moves);
+                progress.passed(1);
+            }
+        }
+        Ok(found)
+    }
+
+    /// The reason why a value cannot be migrated.
+    fn in_the_way(&self, item: &Attributes, index_value: &IndexValue<'_>) -> Result<Option<String>, Error> {
+        let name = &index_value.key.attribute().name;
+        let plain = if self.spreads() {
+            &index_value.stored[..]
+        } else {
+            index_value.key.logical(&index_value.stored)
+        };
+        if heatsink_layout::codec::is_reserved(plain) {
+            let plain = String::from_utf8_lossy(plain);
+            return Ok(Some(if self.spreads() && index_value.new.as_ref() == Ok(&index_value.stored) {
+                format!(
+                    "its {name} is {plain:?}, just as the rule writes it. If the table is a copy of one whose {name} is spread, put it on record with \
+                     `heatsink adopt {} --as-it-lies`",
+                    self.table()
+                )
+            } else {
+                format!(
+                    "its {name} is {plain:?}, which ends in `#~` and a number like a spread value; change it first"
+                )
+            }));
+        }
+        let new = match &index_value.new {
+            Ok(new) => new,
+            Err(problem) => return Ok(Some(problem.clone())),
+        };
+        if index_value.stored != *new && index_value.stored != index_value.old {
+            return Ok(Some(format!("its {name} was not written through a gateway")));
+        }
+        let longer = new.len().saturating_sub(index_value.stored.len());
+        let text = Json::Object(item.clone()).to_string();
+        // The text of an item is never shorter than its size, so most items need no exact count.
+        if text.len() + longer <= MAX_ITEM {
+            return Ok(None);
+        }
+        let size = item_size(&read_item(text.as_bytes())?) + longer;
+        Ok((size > MAX_ITEM)
+            .then(|| format!("with its shard suffix it has {size} bytes of at most {MAX_ITEM}")))
+    }
+
+    /// Reads every item again, and checks that each has the new form.
+    async fn verify(&self, migration: &IndexKeyMigration, progress: &dyn Progress) -> Result<(), AdoptError> {
+        progress.phase(Phase::Verifying, Some(migration.items));
+        let (mut left, mut first) = (0_u64, None);
+        let mut walk = Walk::new(self.registry, self.table());
+        while let Some(page) = walk.page().await? {
+            for item in &page {
+                if self
+                    .index_values(item)?
+                    .iter()
+                    .any(|index_value| index_value.new.as_ref() != Ok(&index_value.stored))
+                {
+                    left += 1;
+                    first.get_or_insert_with(|| shown(&self.context.primary_key(item)));
+                }
+                progress.passed(1);
+            }
+        }
+        let Some(first) = first else { return Ok(()) };
+        Err(AdoptError::Failed(format!(
+            "{left} items of table {} hold a value in the old form, {first} first: another writer bypasses the gateways. Stop that and run \
+             this again",
+            self.table()
+        )))
+    }
+}
+
+/// Writes another form of an index key value to an item, on condition that the item still holds the value that was read.
+///
+/// # Errors
+/// The store's error, or that another worker has taken over.
+pub(crate) async fn rewrite(
+    claim: &Claim,
+    context: &TableContext,
+    item: &Attributes,
+    index_value: &IndexValue<'_>,
+    new: &[u8],
+) -> Result<Written, ClaimError> {
+    let attribute = index_value.key.attribute();
+    let update = json!({
+        "TableName": context.table.name, "Key": context.primary_key(item),
+        "UpdateExpression": "SET #a = :new", "ConditionExpression": "#a = :old", "ExpressionAttributeNames": { "#a": attribute.name },
+        "ExpressionAttributeValues": { ":new": value(new, attribute.key_type), ":old": value(&index_value.stored, attribute.key_type) },
+    });
+    claim.write(vec![json!({ "Update": update })]).await
+}

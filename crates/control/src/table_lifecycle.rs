@@ -1,0 +1,188 @@
+//! Tables that are created and deleted through this gateway.
+//!
+//! Before a table is created, its name is reserved and every gateway knows it. From then on no request that was planned for an earlier table of the
+//! name is in flight, and no gateway forwards requests for the name. The record is written before the first request can be planned.
+
+use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
+
+use crate::describe::Described;
+use crate::in_progress::InProgressGuard;
+use crate::inner::Inner;
+use crate::name::{Holder, NameEntry};
+use crate::record::{Record, State};
+use crate::rules::DesiredLayout;
+use crate::table_cache::not_found;
+use heatsink_layout::TableLayouts;
+
+/// A reserved name of a table about to be created.
+#[derive(Debug)]
+pub struct Intent {
+    entry: NameEntry,
+    layouts: TableLayouts,
+    _begun: InProgressGuard,
+}
+
+/// Reserves the name of a table that a client wants to create. `None` if no gateway could mistake the table for another one.
+///
+/// # Errors
+/// Retryable, when layouts cannot change now.
+pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option<Intent>, Error> {
+    let layouts = match inner.rules.desired_layout(schema) {
+        DesiredLayout::Sharded(layouts) => layouts,
+        _ if inner.fence.sees_no_registry() => return Ok(None),
+        _ => TableLayouts::default(),
+    };
+    let name = &schema.name;
+    let before = inner.registry.entry(name).await?;
+    if layouts.is_empty() && before.is_none() {
+        return Ok(None);
+    }
+    if inner.registry.describe(name).await?.is_some() {
+        // The store refuses it.
+        return Ok(None);
+    }
+    let another =
+        || Error::unavailable(format!("A table with the name {name} is being created"), Outcome::NotDone);
+    if let Some(NameEntry { holder: Holder::Intent { by: Some(by), .. }, version, .. }) = &before
+        && inner.goes_on(by, name, *version).await?
+    {
+        return Err(another());
+    }
+    inner.changer.begin().await?;
+    inner.registry.make_directory(&layouts).await?;
+    let holder = Holder::Intent { layouts: layouts.clone(), by: Some(inner.fence.id().to_owned()) };
+    let entry = inner.registry.entry_after(before.as_ref(), name, holder);
+    let begun = inner.in_progress.begin(entry.version);
+    if !inner.registry.enter(before.as_ref(), &entry).await? {
+        return Err(another());
+    }
+    inner.announce(name, entry.version).await?;
+    Ok(Some(Intent { entry, layouts, _begun: begun }))
+}
+
+/// Follows the store's answer to the CreateTable.
+pub(crate) async fn made(
+    inner: &Inner,
+    intent: Intent,
+    made: Result<&Described, &Error>,
+) -> Result<(), Error> {
+    let Intent { entry, layouts, _begun } = intent;
+    match made {
+        Ok(described) if !layouts.is_empty() => {
+            let record = inner.registry.first_record(described, layouts, false);
+            // If another gateway took this one for dead, the name still belongs to this table: the store has just said so.
+            let mut entry = Some(entry);
+            while let Some(held) = entry {
+                match inner.registry.create(Some(&held), &record).await {
+                    Ok(created) => {
+                        if created == record {
+                            // No request is planned for a reserved name, so there is nothing to publish.
+                            inner.untagged.add(&record.id);
+                        }
+                        return Ok(());
+                    }
+                    Err(error) => {
+                        entry = inner.registry.entry(&record.name).await?;
+                        if entry.as_ref() == Some(&held) || error.outcome == Outcome::Unknown {
+                            return Err(error);
+                        }
+                    }
+                }
+            }
+        }
+        // The table may exist: a gateway that finds it records it, and need not wait for this one.
+        Err(error) if error.outcome == Outcome::Unknown => {
+            inner.registry.enter(Some(&entry), &entry.held(Holder::Intent { layouts, by: None })).await?;
+        }
+        _ => {
+            let free = entry.held(Holder::Free);
+            if inner.registry.enter(Some(&entry), &free).await? {
+                inner.publish(&entry.name, free.version).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A recorded table that is about to be deleted.
+#[derive(Debug)]
+pub struct Deletion {
+    before: Record,
+    deleting: Record,
+    _begun: InProgressGuard,
+}
+
+/// Makes every gateway stop sending to a table before it is deleted: requests that were planned for it must not reach another table of its name.
+/// `None` for a table that is not recorded.
+///
+/// # Errors
+/// Retryable, when layouts cannot change now.
+pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<Deletion>, Error> {
+    if inner.fence.sees_no_registry() {
+        return Ok(None);
+    }
+    let Some(described) = inner.registry.describe(name).await? else { return Ok(None) };
+    let Some(found) = inner.registry.read(&described.schema.id).await? else { return Ok(None) };
+    let before = Record { state: State::Active, ..found.clone() };
+    let deleting = match found.state {
+        State::Active => {
+            let by = inner.fence.id().to_owned();
+            Record { state: State::Deleting { by }, version: found.version + 1, ..found }
+        }
+        // Another request deletes it, or did so in a gateway that has stopped: this request waits as long.
+        State::Deleting { .. } => found,
+        _ => return Ok(None),
+    };
+    inner.changer.begin().await?;
+    let begun = inner.in_progress.begin(deleting.version);
+    if deleting.version != before.version && !inner.registry.replace(&before, &deleting).await? {
+        return Err(Error::unavailable(
+            format!("Table {name} is being changed by another gateway"),
+            Outcome::NotDone,
+        ));
+    }
+    inner.announce(name, deleting.version).await?;
+    // DeleteTable takes only names. While this waited the table may have been deleted, and another one created under its name.
+    let described = inner.registry.describe(name).await?;
+    if described.is_none_or(|described| described.schema.id != deleting.id) {
+        return Err(not_found());
+    }
+    Ok(Some(Deletion { before, deleting, _begun: begun }))
+}
+
+/// Follows the store's answer to a deletion. The record says GONE while descriptions may still show the table.
+pub(crate) async fn deleted(
+    inner: &Inner,
+    deletion: Deletion,
+    done: Result<(), &Error>,
+) -> Result<(), Error> {
+    let Deletion { before, deleting, _begun } = deletion;
+    let version = deleting.version + 1;
+    match done {
+        // The table may be gone, or be deleted later. A gateway that finds it treats it as one that was not deleted.
+        Err(error) if error.outcome == Outcome::Unknown => return Ok(()),
+        Err(error) if error.code != Code::ResourceNotFoundException => {
+            inner.registry.replace(&deleting, &Record { version, ..before }).await?;
+        }
+        // Or another request has deleted it.
+        _ => {
+            let gone = Record { state: State::Gone, version, ..before };
+            if !inner.registry.replace(&deleting, &gone).await? {
+                // Another gateway took this one for dead, and kept the table.
+                return inner.announce(&deleting.name, version).await;
+            }
+            if let Some(entry) = inner.registry.entry(&gone.name).await?
+                && entry.holder == (Holder::Bound { id: gone.id.clone() })
+            {
+                inner.registry.enter(Some(&entry), &entry.held(Holder::Free)).await?;
+            }
+        }
+    }
+    inner.publish(&deleting.name, version).await?;
+    Ok(())
+}
+
+/// Whether a table operation needs the table's layouts to be known before it is sent.
+pub(crate) fn needs_layouts(operation: Operation) -> bool {
+    matches!(operation, Operation::UpdateTimeToLive | Operation::UpdateTable)
+}

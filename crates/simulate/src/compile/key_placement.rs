@@ -1,0 +1,357 @@
+//! The effect of a remedy on keys: the physical keys of a workload's requests.
+
+use std::sync::Arc;
+
+use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
+use heatsink_physics::{
+    Access, Demand, KeyPosition, KeyRange, ResourceId, SortKey as SortPosition, Units, position,
+};
+
+use super::resources::REMEDY_INDEX;
+use super::{Own, Source, Stream, access, item_bytes, scan_bytes, share, units};
+use crate::key_sampler::{KeySampler, KeySet};
+use crate::sampled_requests::{Batch, SampledRequests};
+use crate::scenario::{Keys, Kind, Loaded, Operation, Remedy, Sort, Workload};
+
+/// How the place of an ask follows from what was drawn.
+#[derive(Clone, Debug)]
+pub(crate) enum Fill {
+    /// It is in the ask.
+    Fixed,
+    /// By the key's number.
+    Key(Arc<[u64]>),
+    /// By the part's number.
+    Part(Arc<[u64]>),
+    /// By key and shard: `positions[key * shards + shard]`, the shard by the part's number.
+    Sharded { positions: Arc<[u64]>, shard: Arc<[u16]>, shards: usize },
+    /// By key and a shard of its own draw: sort keys are many, and each is hashed.
+    Drawn { positions: Arc<[u64]>, shards: usize },
+    /// By a draw of its own.
+    Own(Box<KeySampler>, Arc<[u64]>),
+}
+
+/// A workload's physical requests.
+pub(super) struct Placement {
+    pub operation: Operation,
+    pub scatter: bool,
+    keys: KeySet,
+    parts: Option<KeySet>,
+    templates: Vec<(Demand, Fill)>,
+}
+
+impl Placement {
+    pub(super) fn new(
+        loaded: &Loaded,
+        remedy: Option<&Remedy>,
+        own: Own<'_>,
+        workload: &Workload,
+        day: u64,
+    ) -> Placement {
+        let kind = remedy.map_or(Kind::Nothing, |remedy| remedy.kind);
+        let items = workload.items.map_or(0, |items| items.0);
+        let fallback = Keys::Constant("all".to_owned());
+        let mut keys = KeySet::new(workload.key.as_ref().unwrap_or(&fallback), loaded, items);
+        let parts = workload.part.as_ref().map(|part| KeySet::new(part, loaded, items));
+        let chosen =
+            |name: &str| remedy.and_then(|remedy| remedy.key.as_deref()).is_none_or(|only| only == name);
+        let picked: Vec<bool> = keys.names.iter().map(|name| chosen(name)).collect();
+        if kind == Kind::Bucket {
+            for (name, _) in keys.names.iter_mut().zip(&picked).filter(|(_, picked)| **picked) {
+                *name = format!("{name}#day-{day}");
+            }
+        }
+        let shards = match kind {
+            Kind::WriteSharding | Kind::CounterSharding | Kind::Bucket if workload.index.is_none() => {
+                remedy.and_then(|remedy| remedy.shards).map_or(1, |shards| shards.0)
+            }
+            _ => 1,
+        };
+        let mut asked = workload.operation.unwrap_or(Operation::Get);
+        let access = access(workload, asked);
+        let turned = kind == Kind::TurnKeyRound && workload.index.is_none();
+        if turned && asked == Operation::Query {
+            asked = Operation::Scan;
+        }
+        let bytes = match asked {
+            Operation::Query => workload.limit.map_or(1, |limit| limit.0) * item_bytes(workload),
+            Operation::Scan => {
+                loaded.scenario.table.iter().find(|table| table.name == workload.table).map_or(0, scan_bytes)
+            }
+            _ => item_bytes(workload),
+        };
+        let main = demand(own(&workload.table, workload.index.as_deref()), access, units(access, bytes));
+        let physical = physical(&keys, shards, &picked);
+        let counter = kind == Kind::CounterSharding;
+        let mut placed = Placement { operation: asked, scatter: false, keys, parts, templates: Vec::new() };
+        match (asked, &placed.parts) {
+            (Operation::Scan, _) => placed.templates.push((main, Fill::Fixed)),
+            (_, Some(parts)) if turned => placed.templates.push((main, Fill::Part(positions(parts)))),
+            (Operation::Query | Operation::Get, _)
+                if shards > 1 && (counter || asked == Operation::Query) =>
+            {
+                // Counters read all of every shard; lists ask each for its likely share.
+                let each = if counter || asked == Operation::Get {
+                    main.units
+                } else {
+                    units(
+                        access,
+                        share(workload.limit.map_or(1, |limit| limit.0), shards) * item_bytes(workload),
+                    )
+                };
+                placed.scatter = true;
+                placed.gather(&Demand { units: each, ..main }, main, &physical, shards);
+            }
+            (Operation::Put | Operation::Delete, _) if counter => {
+                placed.templates.push((main, Fill::Key(every(&physical, shards))));
+            }
+            _ if shards == 1 => placed.templates.push((main, Fill::Key(physical))),
+            (Operation::Update, _) if counter => {
+                placed.templates.push((main, Fill::Drawn { positions: physical, shards: narrow(shards) }));
+            }
+            (_, Some(parts)) => {
+                let shard = parts.names.iter().map(|part| shard_of_part(part, shards)).collect();
+                placed
+                    .templates
+                    .push((main, Fill::Sharded { positions: physical, shard, shards: narrow(shards) }));
+            }
+            // One item has one sort key and so one shard; it stays as hot as it was.
+            (_, None) if workload.sort == Sort::One => {
+                placed.templates.push((main, Fill::Key(every(&physical, shards))));
+            }
+            (_, None) => {
+                placed.templates.push((main, Fill::Drawn { positions: physical, shards: narrow(shards) }))
+            }
+        }
+        if asked.writes() {
+            placed.indexes(loaded, remedy, workload, own, item_bytes(workload));
+        }
+        placed
+    }
+
+    /// One ask for each shard. Of keys that are not sharded all shards are one place, which is asked once, for all.
+    fn gather(&mut self, each: &Demand, whole: Demand, physical: &Arc<[u64]>, shards: u64) {
+        let count = narrow(shards);
+        let one =
+            physical.chunks(count).all(|places| places.iter().all(|place| Some(place) == places.first()));
+        if one {
+            self.templates.push((whole, Fill::Key(every(physical, shards))));
+            self.scatter = false;
+            return;
+        }
+        for shard in 0..count {
+            let column: Arc<[u64]> = physical.chunks(count).map(|places| places[shard]).collect();
+            self.templates.push((*each, Fill::Key(column)));
+        }
+    }
+
+    fn indexes(
+        &mut self,
+        loaded: &Loaded,
+        remedy: Option<&Remedy>,
+        workload: &Workload,
+        own: Own<'_>,
+        bytes: u64,
+    ) {
+        let Some(table) = loaded.scenario.table.iter().find(|table| table.name == workload.table) else {
+            return;
+        };
+        let write = units(Access::Write, bytes);
+        for index in &table.index {
+            let times = match workload.operation {
+                Some(Operation::Update) => index.update_units.map_or(1, |units| u64::from(units.0)),
+                _ => 1,
+            };
+            if times == 0 {
+                continue;
+            }
+            let ask = demand(own(&table.name, Some(&index.name)), Access::Write, write.times(times));
+            let spread = remedy.and_then(|remedy| match remedy.kind {
+                Kind::IndexSharding => remedy.shards,
+                _ => remedy.index_shards,
+            });
+            let shards = spread.map_or(1, |shards| shards.0);
+            let fill = match (&index.key, &self.parts) {
+                (None, Some(parts)) if shards == 1 => Fill::Part(positions(parts)),
+                (None, None) if shards == 1 => Fill::Key(positions(&self.keys)),
+                (None, parts) => {
+                    let of = parts.as_ref().unwrap_or(&self.keys);
+                    own_draw(
+                        KeySet {
+                            names: of.names.clone(),
+                            sampler: of.sampler.clone(),
+                            weights: of.weights.clone(),
+                        },
+                        shards,
+                    )
+                }
+                (Some(keys), _) => own_draw(KeySet::new(keys, loaded, 0), shards),
+            };
+            self.templates.push((ask, fill));
+        }
+        if remedy.is_some_and(|remedy| remedy.kind == Kind::Index)
+            && let Some(parts) = &self.parts
+        {
+            let ask = demand(own(&table.name, Some(REMEDY_INDEX)), Access::Write, write);
+            self.templates.push((ask, Fill::Part(positions(parts))));
+        }
+    }
+
+    /// How many things a cache tells apart.
+    pub(super) fn cacheable(&self, by_part: bool) -> usize {
+        self.parts.as_ref().filter(|_| by_part).map_or(self.keys.names.len(), |parts| parts.names.len())
+    }
+
+    /// The few kinds of requests this comes to, with their weights; `None` if they are more than `most`, or follow no weights.
+    pub(super) fn cells(&self, most: usize) -> Option<(Vec<f64>, Vec<Vec<Demand>>)> {
+        let mut columns: Vec<Vec<(f64, u64)>> = Vec::new();
+        let mut drawn = 0;
+        let single = self.keys.names.len() == 1;
+        for (_, fill) in &self.templates {
+            let column: Vec<(f64, u64)> = match fill {
+                Fill::Fixed => vec![(1.0, 0)],
+                Fill::Key(positions) if single => vec![(1.0, positions[0])],
+                Fill::Key(_) | Fill::Part(_) => return None,
+                Fill::Sharded { positions, shard, shards } if single => {
+                    let weights = &self.parts.as_ref()?.weights;
+                    if weights.is_empty() {
+                        return None;
+                    }
+                    let mut of = vec![0.0; *shards];
+                    for (weight, shard) in weights.iter().zip(shard.iter()) {
+                        of[usize::from(*shard)] += weight;
+                    }
+                    of.into_iter().zip(positions.iter().copied()).collect()
+                }
+                Fill::Drawn { positions, shards } if single => {
+                    positions.iter().take(*shards).map(|position| (1.0, *position)).collect()
+                }
+                Fill::Own(sampler, positions) => match &**sampler {
+                    KeySampler::One => vec![(1.0, positions[0])],
+                    KeySampler::Uniform(_) => positions.iter().map(|position| (1.0, *position)).collect(),
+                    _ => return None,
+                },
+                Fill::Sharded { .. } | Fill::Drawn { .. } => return None,
+            };
+            if column.len() > most {
+                return None;
+            }
+            drawn += usize::from(column.len() > 1);
+            columns.push(column);
+        }
+        // Two draws at once would make a grid of cells.
+        if drawn > 1 {
+            return None;
+        }
+        let count = columns.iter().map(Vec::len).max().unwrap_or(1);
+        let weights = columns
+            .iter()
+            .find(|column| column.len() == count)
+            .map(|column| column.iter().map(|(weight, _)| *weight).collect())?;
+        let cells = (0..count).map(|cell| {
+            let asks = self.templates.iter().zip(&columns).map(|((ask, fill), column)| {
+                let (_, position) = column[cell.min(column.len() - 1)];
+                Demand { place: spot(ask, fill, position, 0), ..*ask }
+            });
+            asks.collect()
+        });
+        Some((weights, cells.collect()))
+    }
+
+    pub(super) fn each(self, sort: Sort, sizes: Option<(u64, u64)>) -> SampledRequests {
+        SampledRequests {
+            keys: self.keys.sampler,
+            parts: self.parts.map(|parts| parts.sampler),
+            sort,
+            sizes,
+            templates: self.templates,
+            batch: Batch::default(),
+        }
+    }
+}
+
+/// Where an ask falls, from a position.
+pub(crate) fn spot(ask: &Demand, fill: &Fill, position: u64, sort: u64) -> KeyRange {
+    match fill {
+        Fill::Fixed => ask.place,
+        _ => KeyRange::At(KeyPosition::new(position, SortPosition::ordinal(sort))),
+    }
+}
+
+fn demand(on: ResourceId, access: Access, units: Units) -> Demand {
+    Demand { on, access, place: KeyRange::All, units }
+}
+
+/// Positions of the physical keys of every key, `shards` for each. The codec's own keys, hashed like any.
+fn physical(keys: &KeySet, shards: u64, picked: &[bool]) -> Arc<[u64]> {
+    let mut positions = Vec::with_capacity(keys.names.len() * narrow(shards));
+    for (nth, name) in keys.names.iter().enumerate() {
+        for shard in 0..u16::try_from(shards).unwrap_or(u16::MAX) {
+            let shard = if picked.get(nth) == Some(&false) { 0 } else { shard };
+            let suffix = codec::suffix(name.as_bytes(), shard);
+            positions.push(position(format!("{name}{suffix}").as_bytes()));
+        }
+    }
+    positions.into()
+}
+
+/// Shard 0 of every key.
+fn every(physical: &Arc<[u64]>, shards: u64) -> Arc<[u64]> {
+    physical.iter().step_by(narrow(shards)).copied().collect()
+}
+
+fn positions(of: &KeySet) -> Arc<[u64]> {
+    of.names.iter().map(|name| position(name.as_bytes())).collect()
+}
+
+/// An index key of its own draw, over `shards`: by the hash of the item's primary key, which is as good as a draw.
+fn own_draw(of: KeySet, shards: u64) -> Fill {
+    let positions = physical(&of, shards, &[]);
+    match (of.names.len(), shards) {
+        (1, 1) => Fill::Own(Box::new(KeySampler::One), positions),
+        (1, _) => Fill::Own(Box::new(KeySampler::Uniform(shards)), positions),
+        (_, 1) => Fill::Own(Box::new(of.sampler), positions),
+        (count, _) => Fill::Own(Box::new(KeySampler::Uniform(count as u64 * shards)), positions),
+    }
+}
+
+/// The shard of an item whose sort key is `score#part`: Heatsink's own hash of its own part.
+fn shard_of_part(part: &str, shards: u64) -> u16 {
+    let by = By::Part { separator: "#".to_owned(), part: 1 };
+    let layout = Layout {
+        strategy: Strategy::Calculated { by },
+        shards: u16::try_from(shards).unwrap_or(u16::MAX),
+        hash: Hash::JumpXxh3,
+        version: 1,
+    };
+    layout.shard_of(Some(SortKey::S(&format!("0#{part}"))))
+}
+
+fn narrow(shards: u64) -> usize {
+    usize::try_from(shards).unwrap_or(usize::MAX)
+}
+
+/// A recorded workload. Remedies that change keys leave it as it was recorded.
+pub(super) fn trace(loaded: &Loaded, nth: usize, workload: &Workload, own: Own<'_>) -> Stream {
+    let on = own(&workload.table, workload.index.as_deref());
+    let recorded = workload.trace.as_ref().and_then(|path| loaded.traces.get(path));
+    let request = |request: &crate::trace::Recorded| {
+        let access = access(workload, request.operation);
+        let position = position(request.key.as_bytes());
+        let place = match request.operation {
+            Operation::Query => KeyRange::collection(position),
+            _ => KeyRange::At(KeyPosition::new(position, SortPosition::bytes(request.sort.as_bytes()))),
+        };
+        (request.at, vec![Demand { on, access, place, units: units(access, request.bytes as u64) }])
+    };
+    let requests: Vec<_> = recorded.map(|trace| trace.iter().map(request).collect()).unwrap_or_default();
+    let operation = recorded.and_then(|trace| trace.first()).map_or(Operation::Put, |first| first.operation);
+    Stream {
+        name: workload.name.clone(),
+        workload: nth,
+        operation,
+        source: Source::Trace { requests, next: 0 },
+        scatter: false,
+        cache: None,
+        loader: None,
+    }
+}

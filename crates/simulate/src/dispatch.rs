@@ -1,0 +1,205 @@
+//! Offers the requests of one stream to the partitions, many at a time.
+
+use fastrand::Rng;
+use heatsink_physics::{Demand, KeyRange, SortKey};
+
+use crate::compile::{Cache, Source, Stream};
+use crate::draw::multinomial;
+use crate::engine::Engine;
+use crate::model::Model;
+use crate::retries::Tally;
+
+/// So many requests are drawn before the first of them is offered.
+const AT_ONCE: u64 = 512;
+
+impl Engine {
+    /// Offers the next `due` requests of a stream, all of them now; recorded ones at their own times if they are `alone`.
+    pub(crate) fn offer(&mut self, nth: usize, now: u64, due: u64, alone: bool) {
+        if self.streams[nth].loader.is_some() {
+            return self.load(nth, now, due);
+        }
+        let Engine { streams, model, rngs, counts, attempts, retries, batches, .. } = self;
+        let rng = &mut rngs[nth];
+        let Stream { source, scatter, cache, operation, .. } = &mut streams[nth];
+        let mut tally = Tally { count: &mut counts[nth], attempts: &mut attempts[nth], retries, stream: nth };
+        match source {
+            Source::Cells { weights, cells, ascending, .. } => {
+                let mut drawn = Vec::new();
+                if cells.len() == 1 {
+                    drawn.push(due)
+                } else {
+                    multinomial(rng, due, weights, &mut drawn)
+                }
+                for (cell, (asks, count)) in
+                    cells.iter_mut().zip(drawn).enumerate().filter(|(_, (_, count))| *count > 0)
+                {
+                    if *ascending {
+                        ascend(asks, now);
+                    }
+                    let missed = cache.as_mut().map_or(count, |cache| cache.missed(cell, now, count));
+                    tally.cached(count - missed);
+                    let accepted = admit(model, now, asks, *scatter, missed, *batches);
+                    tally.count(now, asks, missed, accepted, 1, rng);
+                }
+            }
+            Source::Sampled { each, same_instant: Some(same_instant), .. } => {
+                let mut due = due;
+                while due > 0 {
+                    let most = if *batches { AT_ONCE } else { 1 };
+                    let room = model.room(now, &same_instant.shared, due.min(most));
+                    if room == 0 {
+                        // No time passes, so there is none for all others either: where they would fall is not asked.
+                        let accepted = admit(model, now, &same_instant.shared, false, due, *batches);
+                        tally.count(now, &same_instant.shared, due, accepted, 1, rng);
+                        break;
+                    }
+                    each.draw_points(now, rng, room, &mut same_instant.points);
+                    let accepted =
+                        model.admit_each(now, &same_instant.shared, &same_instant.each, &same_instant.points);
+                    tally.count(now, &same_instant.shared, room, accepted, 1, rng);
+                    due -= room;
+                }
+            }
+            Source::Sampled { each, .. } => {
+                let mut due = due;
+                // Retries draw from the same numbers, so where there are any each request is drawn when its turn comes.
+                let at_once = if tally.retries.on { 1 } else { AT_ONCE };
+                while due > 0 {
+                    each.draw(now, rng, due.min(at_once));
+                    due -= due.min(at_once);
+                    for nth in 0..each.drawn() {
+                        let (key, part) = each.picked(nth);
+                        if let Some(cache) = cache
+                            && cache.missed(if cache.by_part { part } else { key }, now, 1) == 0
+                        {
+                            tally.cached(1);
+                            continue;
+                        }
+                        let asks = each.asks(nth, *operation);
+                        let accepted = admit(model, now, asks, *scatter, 1, true);
+                        tally.count(now, asks, 1, accepted, 1, rng);
+                    }
+                }
+            }
+            Source::Trace { requests, next } => {
+                for _ in 0..due {
+                    let Some((at, asks)) = requests.get(*next) else { break };
+                    let at = if alone { *at } else { now };
+                    *next += 1;
+                    let accepted = admit(model, at, asks, false, 1, true);
+                    tally.count(at, asks, 1, accepted, 1, rng);
+                }
+            }
+        }
+    }
+
+    /// A loader's next `due` requests: what waits is tried again, once in a tick; then new items while few enough wait.
+    fn load(&mut self, nth: usize, now: u64, due: u64) {
+        let Engine { streams, model, rngs, counts, waiting, untried, .. } = self;
+        let rng = &mut rngs[nth];
+        let Stream { source, loader, operation, .. } = &mut streams[nth];
+        let (waiting, count) = (&mut waiting[nth], &mut counts[nth]);
+        let mut offer = |asks: &[Demand]| {
+            count.offered += 1;
+            let accepted = model.admit(now, asks);
+            if accepted {
+                count.accepted += 1;
+            }
+            accepted
+        };
+        // Those that are throttled again go behind the others, which keeps their order: every one of them is tried.
+        let again = (untried[nth] as u64).min(due);
+        for _ in 0..again {
+            untried[nth] -= 1;
+            if let Some(asks) = waiting.pop_front()
+                && !offer(&asks)
+            {
+                waiting.push_back(asks);
+            }
+        }
+        let Some(loader) = loader else { return };
+        let mut draw: Draw<'_> = match source {
+            Source::Sampled { each, .. } => {
+                let draw = |rng: &mut Rng| {
+                    each.draw(now, rng, 1);
+                    each.asks(0, *operation).to_vec()
+                };
+                Box::new(draw)
+            }
+            Source::Cells { weights, cells, ascending, .. } => {
+                let mut counts = Vec::new();
+                let draw = move |rng: &mut Rng| {
+                    multinomial(rng, 1, weights, &mut counts);
+                    let mut asks = counts
+                        .iter()
+                        .position(|count| *count > 0)
+                        .map_or_else(Vec::new, |cell| cells[cell].clone());
+                    if *ascending {
+                        ascend(&mut asks, now);
+                    }
+                    asks
+                };
+                Box::new(draw)
+            }
+            Source::Trace { .. } => return,
+        };
+        for _ in again..due {
+            if loader.items == 0 || waiting.len() as u64 >= loader.window {
+                break;
+            }
+            loader.items -= 1;
+            let asks = draw(rng);
+            if !offer(&asks) {
+                waiting.push_back(asks);
+            }
+        }
+    }
+}
+
+/// Draws the asks of a loader's next item.
+type Draw<'a> = Box<dyn FnMut(&mut Rng) -> Vec<Demand> + 'a>;
+
+/// How many of `count` equal requests are admitted. Of a scatter every ask is sent and paid; the request is accepted when all are.
+pub(crate) fn admit(
+    model: &mut Model,
+    now: u64,
+    asks: &[Demand],
+    scatter: bool,
+    count: u64,
+    batches: bool,
+) -> u64 {
+    if scatter {
+        return asks
+            .iter()
+            .map(|ask| model.admit_many(now, std::slice::from_ref(ask), count))
+            .min()
+            .unwrap_or(0);
+    }
+    match (count, batches) {
+        (0, _) => 0,
+        (1, _) => u64::from(model.admit(now, asks)),
+        (_, true) => model.admit_many(now, asks, count),
+        (_, false) => (0..count).filter(|_| model.admit(now, asks)).count() as u64,
+    }
+}
+
+fn ascend(asks: &mut [Demand], now: u64) {
+    for ask in asks {
+        if let KeyRange::At(point) = &mut ask.place {
+            point.sort = SortKey::ordinal(now);
+        }
+    }
+}
+
+impl Cache {
+    /// Of `count` reads of one thing, those that no node has. Each node asks once, then answers for a while.
+    fn missed(&mut self, of: usize, now: u64, count: u64) -> u64 {
+        let Some(until) = self.until.get_mut(of) else { return count };
+        if now < *until {
+            return 0;
+        }
+        // What fewer reads than nodes leave cold is asked again with the next ones; here that is rounded away.
+        *until = now + self.ttl;
+        count.min(self.nodes)
+    }
+}

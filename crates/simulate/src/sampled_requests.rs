@@ -1,0 +1,153 @@
+//! Requests that are sampled one by one, some hundred ahead, and what the requests of one stream share.
+//!
+//! The position of a key is looked up in a table larger than a processor's caches, at a random place. A loop that does nothing else keeps many such
+//! look-ups in flight; one by one, each would be waited for. That is most of the time of a long run.
+
+use fastrand::Rng;
+use heatsink_physics::{Access, Demand, KeyPosition, SortKey};
+
+use crate::compile::{Fill, spot};
+use crate::key_sampler::KeySampler;
+use crate::scenario::{Operation, Sort};
+
+/// How the requests of a stream are drawn, and those drawn last.
+pub(crate) struct SampledRequests {
+    pub keys: KeySampler,
+    pub parts: Option<KeySampler>,
+    pub sort: Sort,
+    pub sizes: Option<(u64, u64)>,
+    pub templates: Vec<(Demand, Fill)>,
+    pub batch: Batch,
+}
+
+/// Requests that are alike but for one point.
+pub(crate) struct SameInstantBatch {
+    pub shared: Vec<Demand>,
+    pub each: Demand,
+    /// Where the requests drawn last fall.
+    pub points: Vec<KeyPosition>,
+}
+
+/// Some requests. The lists are kept for their memory.
+#[derive(Default)]
+pub(crate) struct Batch {
+    picks: Vec<Pick>,
+    /// What templates draw for themselves, request by request.
+    extras: Vec<usize>,
+    /// Where the asks fall: as many for each request as there are templates.
+    positions: Vec<u64>,
+    asks: Vec<Demand>,
+}
+
+#[derive(Clone, Copy)]
+struct Pick {
+    key: usize,
+    part: usize,
+    sort: u64,
+    bytes: Option<u64>,
+}
+
+impl SampledRequests {
+    /// Draws the next `count` requests.
+    pub(crate) fn draw(&mut self, now: u64, rng: &mut Rng, count: u64) {
+        let Batch { picks, extras, positions, .. } = &mut self.batch;
+        picks.clear();
+        extras.clear();
+        positions.clear();
+        for _ in 0..count {
+            let key = self.keys.pick(now, rng);
+            let part = self.parts.as_mut().map_or(0, |parts| parts.pick(now, rng));
+            let sort = match self.sort {
+                Sort::Random => rng.u64(..),
+                Sort::Ascending => now,
+                Sort::One => 0,
+            };
+            let bytes = self.sizes.map(|(from, to)| rng.u64(from..=to));
+            picks.push(Pick { key, part, sort, bytes });
+            for (_, fill) in &mut self.templates {
+                match fill {
+                    Fill::Drawn { shards, .. } => extras.push(rng.usize(..*shards)),
+                    Fill::Own(sampler, _) => extras.push(sampler.pick(now, rng)),
+                    _ => {}
+                }
+            }
+        }
+        let mut extras = extras.iter().copied();
+        for Pick { key, part, .. } in picks {
+            for (_, fill) in &self.templates {
+                positions.push(match fill {
+                    Fill::Fixed => 0,
+                    Fill::Key(positions) => positions[*key],
+                    Fill::Part(positions) => positions[*part],
+                    Fill::Sharded { positions, shard, shards } => {
+                        positions[*key * *shards + usize::from(shard[*part])]
+                    }
+                    Fill::Drawn { positions, shards } => {
+                        positions[*key * *shards + extras.next().unwrap_or(0)]
+                    }
+                    Fill::Own(_, positions) => positions[extras.next().unwrap_or(0)],
+                });
+            }
+        }
+    }
+
+    /// What the requests have in common, if they differ only in where the last of their asks falls. `flat`: all items of a key are at one
+    /// place, as far as partitions go.
+    pub(crate) fn same_instant(&self, flat: bool) -> Option<SameInstantBatch> {
+        let ((each, last), others) = self.templates.split_last()?;
+        let one = |(ask, fill): &(Demand, Fill)| {
+            let position = match fill {
+                Fill::Fixed => return Some(*ask),
+                Fill::Key(positions) if positions.len() == 1 && flat => positions[0],
+                _ => return None,
+            };
+            Some(Demand { place: spot(ask, fill, position, 0), ..*ask })
+        };
+        let shared: Option<Vec<Demand>> = others.iter().map(one).collect();
+        let apart = self.sizes.is_none() && !matches!(last, Fill::Fixed);
+        apart.then_some(SameInstantBatch { shared: shared?, each: *each, points: Vec::new() })
+    }
+
+    /// Draws the next `count` requests, of which only the last ask is told.
+    pub(crate) fn draw_points(&mut self, now: u64, rng: &mut Rng, count: u64, points: &mut Vec<KeyPosition>) {
+        self.draw(now, rng, count);
+        let Batch { picks, positions, .. } = &self.batch;
+        let last = positions.iter().skip(self.templates.len() - 1).step_by(self.templates.len());
+        points.clear();
+        points.extend(
+            picks
+                .iter()
+                .zip(last)
+                .map(|(pick, position)| KeyPosition::new(*position, SortKey::ordinal(pick.sort))),
+        );
+    }
+
+    /// How many were drawn last.
+    pub(crate) fn drawn(&self) -> usize {
+        self.batch.picks.len()
+    }
+
+    /// The numbers of the key and the part of the `nth` of them.
+    pub(crate) fn picked(&self, nth: usize) -> (usize, usize) {
+        (self.batch.picks[nth].key, self.batch.picks[nth].part)
+    }
+
+    /// What the `nth` of them asks for.
+    #[inline]
+    pub(crate) fn asks(&mut self, nth: usize, operation: Operation) -> &[Demand] {
+        let Batch { picks, positions, asks, .. } = &mut self.batch;
+        let Pick { sort, bytes, .. } = picks[nth];
+        let places = &positions[nth * self.templates.len()..];
+        asks.clear();
+        for ((ask, fill), position) in self.templates.iter().zip(places) {
+            let units = match bytes {
+                Some(bytes) if ask.access == Access::Write || operation == Operation::Get => {
+                    crate::compile::units(ask.access, bytes)
+                }
+                _ => ask.units,
+            };
+            asks.push(Demand { place: spot(ask, fill, *position, sort), units, ..*ask });
+        }
+        asks
+    }
+}
