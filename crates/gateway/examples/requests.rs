@@ -1,6 +1,6 @@
 //! So many requests through a gateway without HTTP, for `benches/instructions`, which counts what each costs.
 //!
-//! `requests forwarded|sharded GetItem|PutItem COUNT`. The store answers at once with what it answered first, so that all that is counted
+//! `requests forwarded|sharded GetItem|PutItem|BatchGetItem COUNT`. A batch has 25 keys. The store answers at once with what it answered first, so that all that is counted
 //! is the gateway's.
 #![allow(
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ struct Canned {
 
 impl Store for Canned {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        if !matches!(operation, Operation::GetItem | Operation::PutItem) {
+        if !matches!(operation, Operation::GetItem | Operation::PutItem | Operation::BatchGetItem) {
             return self.store.call(operation, body);
         }
         if let Some(answer) = self.answers.lock().unwrap().get(&body) {
@@ -96,6 +96,13 @@ fn main() {
         let get = Bytes::from(format!(r#"{{"TableName":"{table}","Key":{{{key}}}}}"#));
         let (operation, body) = match operation.as_str() {
             "PutItem" => (Operation::PutItem, put),
+            "BatchGetItem" => {
+                let key = |at: u32| format!(r#"{{"pk":{{"S":"game"}},"sk":{{"S":"{at:010}#player_{at}"}}}}"#);
+                let keys: Vec<String> = (111..136).map(key).collect();
+                let keys = keys.join(",");
+                let batch = format!(r#"{{"RequestItems":{{"{table}":{{"Keys":[{keys}]}}}}}}"#);
+                (Operation::BatchGetItem, Bytes::from(batch))
+            }
             _ => (Operation::GetItem, get),
         };
         for _ in 0..count.parse().unwrap() {
