@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use heatsink_layout::{
-    Bucket, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced, directory_key,
+    Bucket, InForce, Layout, LayoutSource, Reads, Slot, SortKey, Table, Unplaced, directory_key,
 };
 
 use crate::rows::keys::{self, Identity};
@@ -92,7 +92,7 @@ impl<'a> PlanContext<'a> {
 
     /// The layout of a logical partition key.
     pub(crate) fn layout(&self, table: &Table, key: &[u8]) -> Arc<Layout> {
-        let Placement::Stable(layout) = self.layouts.placement(table, key);
+        let InForce::Stable(layout) = self.layouts.in_force(table, key);
         layout
     }
 
