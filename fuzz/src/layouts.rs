@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeySchema, KeyType, TableSchema};
 use heatsink_layout::{
-    By, Glob, Hash, KeyLayout, Layout, LayoutSource, Placement, Strategy, Table, TableLayouts,
+    By, Glob, Hash, InForce, KeyLayout, Layout, LayoutSource, Strategy, Table, TableLayouts,
 };
 
 /// Tables `S` (string keys, indexes of every kind) and `B` (binary partition key, numeric sort key), every key over three shards.
@@ -62,8 +62,8 @@ impl LayoutSource for Tables {
         schema(name).map(|schema| Arc::new(Table::new(schema, Arc::new(layouts))))
     }
 
-    fn placement(&self, _: &Table, _: &[u8]) -> Placement {
-        Placement::Stable(Arc::clone(&self.0))
+    fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
+        InForce::Stable(Arc::clone(&self.0))
     }
 
     fn handle(&self) -> Arc<dyn LayoutSource> {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 use heatsink_env::Env;
-use heatsink_layout::{DIRECTORY, Layout, LayoutSource, PhysicalKeys, Placement, Reads, Table};
+use heatsink_layout::{DIRECTORY, InForce, Layout, LayoutSource, PhysicalKeys, Reads, Table};
 use heatsink_store::Store;
 
 use crate::describe::{self, Described};
@@ -490,8 +490,8 @@ impl LayoutSource for View {
         self.seen.sharded(name)
     }
 
-    fn placement(&self, table: &Table, key: &[u8]) -> Placement {
-        self.control.placement(table, key)
+    fn in_force(&self, table: &Table, key: &[u8]) -> InForce {
+        self.control.in_force(table, key)
     }
 
     fn reads(&self, table: &Table, key: &[u8]) -> Reads {
@@ -508,12 +508,12 @@ impl LayoutSource for Control {
         self.inner.tables.snapshot().sharded(name)
     }
 
-    fn placement(&self, table: &Table, key: &[u8]) -> Placement {
+    fn in_force(&self, table: &Table, key: &[u8]) -> InForce {
         let inner = &self.inner;
         if inner.reserved_keys.see(table, key, inner.registry.env().now()) == Some(PhysicalKeys::AsShard) {
-            return Placement::Stable(Arc::clone(&inner.whole));
+            return InForce::Stable(Arc::clone(&inner.whole));
         }
-        Placement::Stable(Arc::clone(table.layouts().of(key).unwrap_or(&inner.whole)))
+        InForce::Stable(Arc::clone(table.layouts().of(key).unwrap_or(&inner.whole)))
     }
 
     fn reads(&self, table: &Table, key: &[u8]) -> Reads {

@@ -1,6 +1,7 @@
 //! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what each costs.
 //!
-//! `requests forwarded|sharded GetItem|PutItem COUNT`. The store repeats its first answer at once, so that only the gateway's work is counted.
+//! `requests forwarded|sharded GetItem|PutItem|BatchGetItem COUNT`. A batch has 25 keys. The store repeats its first answer at once, so that only
+//! the gateway's work is counted.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -34,7 +35,7 @@ struct Canned {
 
 impl Store for Canned {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        if !matches!(operation, Operation::GetItem | Operation::PutItem) {
+        if !matches!(operation, Operation::GetItem | Operation::PutItem | Operation::BatchGetItem) {
             return self.store.call(operation, body);
         }
         if let Some(answer) = self.answers.lock().unwrap().get(&body) {
@@ -95,6 +96,13 @@ fn main() {
         let get = Bytes::from(format!(r#"{{"TableName":"{table}","Key":{{{key}}}}}"#));
         let (operation, body) = match operation.as_str() {
             "PutItem" => (Operation::PutItem, put),
+            "BatchGetItem" => {
+                let key = |at: u32| format!(r#"{{"pk":{{"S":"game"}},"sk":{{"S":"{at:010}#player_{at}"}}}}"#);
+                let keys: Vec<String> = (111..136).map(key).collect();
+                let keys = keys.join(",");
+                let batch = format!(r#"{{"RequestItems":{{"{table}":{{"Keys":[{keys}]}}}}}}"#);
+                (Operation::BatchGetItem, Bytes::from(batch))
+            }
             _ => (Operation::GetItem, get),
         };
         for _ in 0..count.parse().unwrap() {

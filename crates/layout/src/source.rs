@@ -2,16 +2,29 @@
 
 use std::sync::Arc;
 
-use crate::{Layout, Table};
+use crate::{Layout, Placement, SortKey, Table, Unplaced};
 
 /// The key of the tag by which a recorded table names its registry. Clients never see it.
 pub const REGISTRY_TAG: &str = "heatsink.registry";
 
-/// How one logical key is laid out right now.
+/// What is in force for one logical key right now. A key that moves to another layout while clients write will be one more variant, with both
+/// layouts and the phase of the move.
 #[derive(Clone, Debug)]
-pub enum Placement {
-    /// One layout is in force.
+pub enum InForce {
+    /// One layout.
     Stable(Arc<Layout>),
+}
+
+impl InForce {
+    /// Where the item with that sort key may lie.
+    ///
+    /// # Errors
+    /// As [`Layout::placement`].
+    pub fn placement(&self, sort: Option<SortKey<'_>>) -> Result<Placement, Unplaced> {
+        match self {
+            InForce::Stable(layout) => layout.placement(sort),
+        }
+    }
 }
 
 /// How reads of a logical key are gathered. From the rules, never on record: what is stored does not depend on it.
@@ -39,9 +52,9 @@ pub trait LayoutSource: Send + Sync {
     /// on byte for byte.
     fn table(&self, name: &str) -> Option<Arc<Table>>;
 
-    /// The layout of one logical partition key of a recorded table. `key` holds the key's bytes: UTF-8 for a string,
+    /// What is in force for one logical partition key of a recorded table. `key` holds the key's bytes: UTF-8 for a string,
     /// raw for binary. Keys that no rule names get [`Layout::none`]: they stay whole, but are escaped like the rest.
-    fn placement(&self, table: &Table, key: &[u8]) -> Placement;
+    fn in_force(&self, table: &Table, key: &[u8]) -> InForce;
 
     /// How reads of one logical partition key are gathered.
     fn reads(&self, _table: &Table, _key: &[u8]) -> Reads {

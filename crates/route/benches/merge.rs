@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, KeyValue, Operation, TableSchema};
-use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
+use heatsink_layout::{By, Hash, InForce, Layout, LayoutSource, Strategy, Table};
 use heatsink_route::Router;
 use heatsink_route::query::merge::{Merge, Next};
 use heatsink_testkit::{Step, Stepped};
@@ -55,8 +55,8 @@ impl LayoutSource for Ten {
         Some(Arc::clone(&self.0))
     }
 
-    fn placement(&self, _: &Table, _: &[u8]) -> Placement {
-        Placement::Stable(Arc::clone(&self.1))
+    fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
+        InForce::Stable(Arc::clone(&self.1))
     }
 
     fn handle(&self) -> Arc<dyn LayoutSource> {

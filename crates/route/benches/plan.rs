@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use criterion::{Criterion, criterion_group, criterion_main};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, Operation, TableSchema};
-use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
+use heatsink_layout::{By, Hash, InForce, Layout, LayoutSource, Strategy, Table};
 use heatsink_route::Router;
 use heatsink_testkit::{Step, Stepped};
 
@@ -22,8 +22,8 @@ impl LayoutSource for One {
         (name == self.schema.name).then(|| Arc::clone(&self.schema))
     }
 
-    fn placement(&self, _table: &Table, _key: &[u8]) -> Placement {
-        Placement::Stable(Arc::clone(&self.layout))
+    fn in_force(&self, _table: &Table, _key: &[u8]) -> InForce {
+        InForce::Stable(Arc::clone(&self.layout))
     }
 
     fn handle(&self) -> Arc<dyn LayoutSource> {

@@ -11,6 +11,14 @@ pub(crate) fn single_capacity(mut capacity: Json) -> Json {
     capacity
 }
 
+/// Adds the `ConsumedCapacity` of one table to a list that holds each table's once.
+pub(crate) fn add_by_table(tables: &mut Vec<Json>, more: Json) {
+    match tables.iter_mut().find(|one| one["TableName"] == more["TableName"]) {
+        Some(one) => add(one, more),
+        None => tables.push(more),
+    }
+}
+
 /// Adds the figures of a `ConsumedCapacity` to a sum of such.
 pub(crate) fn add(sum: &mut Json, more: Json) {
     match (sum, more) {

@@ -1,16 +1,16 @@
 //! What one planning knows: the layouts in force, and where items lie whose shard does not follow from their key. And what it learns on the way.
 //!
-//! Not here: looking for items (`drawn::seek`), entering buckets (`directory`).
+//! Not here: looking for items (`assigned::seek`), entering buckets (`directory`).
 
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use heatsink_layout::{
-    Bucket, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced, directory_key,
+    Bucket, InForce, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced, directory_key,
 };
 
-use crate::rows::keys::{self, Identity};
+use crate::items::identity::{self, Identity};
 
 /// An item: its table and its logical key.
 pub(crate) type Item = (String, Identity);
@@ -23,6 +23,7 @@ pub(crate) type Places = HashMap<Item, Option<Slot>>;
 pub(crate) struct Named {
     pub(crate) table: String,
     pub(crate) layout: Arc<Layout>,
+    pub(crate) placement: Placement,
     /// Its logical key, raw.
     pub(crate) key: Vec<u8>,
     pub(crate) identity: Identity,
@@ -32,6 +33,23 @@ impl Named {
     /// Which item it is.
     pub(crate) fn item(&self) -> Item {
         (self.table.clone(), self.identity.clone())
+    }
+}
+
+/// Where an item lies, as far as is known.
+#[derive(Clone, Debug)]
+pub(crate) struct ItemLocation {
+    /// Where it may lie.
+    pub(crate) placement: Placement,
+    /// The slot that a request for it goes to: where it was found, or else the placement's first.
+    pub(crate) slot: Slot,
+    /// Whether that is another slot than the placement's first: a write must not create the item there if it is gone by then.
+    pub(crate) misplaced: bool,
+}
+
+impl ItemLocation {
+    fn at_first(placement: Placement) -> Self {
+        ItemLocation { slot: placement.first(), placement, misplaced: false }
     }
 }
 
@@ -92,7 +110,7 @@ impl<'a> PlanContext<'a> {
 
     /// The layout of a logical partition key.
     pub(crate) fn layout(&self, table: &Table, key: &[u8]) -> Arc<Layout> {
-        let Placement::Stable(layout) = self.layouts.placement(table, key);
+        let InForce::Stable(layout) = self.layouts.in_force(table, key);
         layout
     }
 
@@ -109,7 +127,7 @@ impl<'a> PlanContext<'a> {
     /// The slot of the item with that key.
     ///
     /// # Errors
-    /// [`Unplaced`] where the sort key cannot be an item's, or nobody knows where the item lies.
+    /// As [`locate`](Self::locate).
     pub(crate) fn slot(
         &self,
         table: &Table,
@@ -117,31 +135,47 @@ impl<'a> PlanContext<'a> {
         key: &[u8],
         sort: Option<SortKey<'_>>,
     ) -> Result<Slot, Unplaced> {
+        self.locate(table, layout, key, sort).map(|location| location.slot)
+    }
+
+    /// Where the item with that key lies. Of one whose shard other writers assign, and for which nobody has looked yet, the hashed slot is
+    /// assumed, and learned that it was.
+    ///
+    /// # Errors
+    /// [`Unplaced`] where the sort key cannot be an item's, or nobody knows where the item lies.
+    pub(crate) fn locate(
+        &self,
+        table: &Table,
+        layout: &Layout,
+        key: &[u8],
+        sort: Option<SortKey<'_>>,
+    ) -> Result<ItemLocation, Unplaced> {
         if let Some(named) = table.as_shard(key, sort) {
-            return named.map(|()| Slot::default());
+            return named.map(|()| ItemLocation::at_first(Placement::One(Slot::default())));
         }
-        if !layout.is_drawn() {
-            return layout.slot_of(sort);
-        }
+        let placement = layout.placement(sort)?;
+        let Placement::AnyOf { hashed, .. } = placement else {
+            return Ok(ItemLocation::at_first(placement));
+        };
+        let at = |placement, slot| ItemLocation { placement, slot, misplaced: slot != hashed };
         // A request names one item at most where it has a cursor: the one that it stands at.
         if let Some(shard) = self.cursor.filter(|shard| *shard < layout.shards) {
-            return Ok(Slot { shard, ..layout.home(sort)? });
+            return Ok(at(placement, Slot { shard, ..hashed }));
         }
-        let identity = Identity::of(key, sort);
+        let item = Identity::of(key, sort);
         let Some(places) = self.places else {
-            let home = layout.home(sort)?;
             self.learned.borrow_mut().assumed.push(Named {
                 table: table.name.clone(),
                 layout: Arc::new(layout.clone()),
-                key: keys::raw(table, key, sort),
-                identity,
+                placement: placement.clone(),
+                key: identity::raw(table, key, sort),
+                identity: item,
             });
-            return Ok(home);
+            return Ok(ItemLocation::at_first(placement));
         };
-        match places.get(&(table.name.clone(), identity)) {
-            Some(Some(slot)) => Ok(*slot),
-            Some(None) => layout.home(sort),
-            None => layout.slot_of(sort),
+        match places.get(&(table.name.clone(), item)) {
+            Some(found) => Ok(at(placement, found.unwrap_or(hashed))),
+            None => layout.slot_of(sort).map(|slot| at(placement, slot)),
         }
     }
 

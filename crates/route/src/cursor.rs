@@ -2,7 +2,7 @@
 //! its own beside the keys.
 //!
 //! A Query on the table says it only where several shards hold the last sort key (`query::lanes`). A client that rebuilds cursors from
-//! items loses it; its item is then looked for (`drawn::seek`).
+//! items loses it; its item is then looked for (`assigned::seek`).
 
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed};

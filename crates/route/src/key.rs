@@ -8,9 +8,9 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Value, json};
-use heatsink_layout::{Affixes, IndexKey, Layout, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table};
+use heatsink_layout::{Affixes, IndexKey, Layout, MAX_PARTITION_KEY, PrimaryKey, SortKey, Table};
 
-use crate::context::PlanContext;
+use crate::context::{ItemLocation, PlanContext};
 use crate::refusal::Unplanned;
 use crate::splice::Splice;
 
@@ -109,13 +109,13 @@ impl<'a> KeyText<'a> {
 pub(crate) struct Located<'a> {
     /// Its logical partition key.
     pub(crate) partition: KeyText<'a>,
-    /// Which of its physical keys holds it.
-    pub(crate) slot: Slot,
-    /// What makes the logical key physical.
-    pub(crate) affixes: Affixes,
-    /// Whether it was found elsewhere than where it would be put: a write must not make it there, should it be gone.
-    pub(crate) astray: bool,
     sort: Option<KeyText<'a>>,
+    /// The layout in force for it.
+    pub(crate) layout: Arc<Layout>,
+    /// Where it may lie, and which slot the request goes to.
+    pub(crate) location: ItemLocation,
+    /// What makes the logical key the physical one of that slot.
+    pub(crate) affixes: Affixes,
 }
 
 impl Located<'_> {
@@ -157,13 +157,12 @@ pub(crate) fn locate<'a>(
         None => None,
     };
     let layout = context.layout(table, &partition.bytes);
-    let slot = context.slot(table, &layout, &partition.bytes, sort_key)?;
-    let astray = layout.is_drawn() && layout.home(sort_key)? != slot;
-    if let Some(bucket) = slot.bucket {
+    let location = context.locate(table, &layout, &partition.bytes, sort_key)?;
+    if let Some(bucket) = location.slot.bucket {
         context.learn_bucket(table, &partition.bytes, bucket);
     }
-    let affixes = table.affixes(&partition.bytes, &layout, slot)?;
-    Ok(Located { partition, slot, affixes, astray, sort })
+    let affixes = table.affixes(&partition.bytes, &layout, location.slot)?;
+    Ok(Located { partition, sort, layout, location, affixes })
 }
 
 /// Makes a raw key or item physical: its partition key, and what it holds of the spread keys of indexes.
@@ -232,15 +231,4 @@ pub(crate) fn literal(kind: KeyType, bytes: &[u8]) -> Value {
         KeyType::S => Value::S(String::from_utf8_lossy(bytes).into_owned()),
         KeyType::N => Value::N(String::from_utf8_lossy(bytes).into_owned()),
     }
-}
-
-/// The layout of the key in a raw `Key` or `Item`, if its item is to be looked for under several physical keys.
-pub(crate) fn layout_of(table: &Table, context: &PlanContext<'_>, object: &[u8]) -> Option<Arc<Layout>> {
-    if !table.has_counters() && !table.has_drawn() {
-        return None;
-    }
-    let partition = &table.key.partition;
-    let value = json::member(object, &partition.name).ok()??;
-    let layout = context.layout(table, &KeyText::read(value, partition.key_type)?.bytes);
-    (layout.counted().is_some() || layout.is_drawn()).then_some(layout)
 }

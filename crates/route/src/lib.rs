@@ -3,14 +3,14 @@
 //! Sans-IO: nothing here reads a clock or opens a socket, and nothing but [`Calls`] is waited for. A [`Router`] makes a [`Plan`] of a
 //! request; the plan is an async function over [`Calls`], which carries out its physical calls.
 //!
-//! One file per kind of request: `point`, `batch`, `transact`, `scan`, `query`, `partiql`, `streams`, `hidden`. Beneath them `item` (a request
-//! for one item made physical), `key` (where an item lies, its key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `rows`
-//! (items under several physical keys), `drawn` (items that are looked for), `cursor` (cursors that say a
+//! One module per kind of request: `items` (what primary keys name), `scan`, `query`, `partiql`, `streams`, `hidden`. Strategies whose items do
+//! not lie in one slot each have a folder: `counter`, `assigned` (other writers assign the shard). Beneath them `key` (where an item lies, its
+//! key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `cursor` (cursors that say a
 //! shard), `scan_cursor` (cursors that say a layout), `context` (what one planning knows and learns).
 
 mod answer;
 mod asked;
-mod batch;
+mod assigned;
 mod calls;
 mod capacity;
 mod composite;
@@ -18,29 +18,26 @@ mod context;
 mod counter;
 mod cursor;
 mod directory;
-mod drawn;
+mod dry_run;
 mod expression;
 mod filter;
 mod hidden;
 mod index_key;
-mod item;
+mod items;
 mod key;
 mod legacy;
 mod partiql;
 mod plan;
-mod point;
 mod projection;
 pub mod query;
 mod refusal;
 mod request;
 mod router;
-mod rows;
 mod scan;
 mod scan_cursor;
 mod splice;
 mod streams;
 mod tables;
-mod transact;
 
 pub use calls::{Answer, Calls, PhysicalCall, Round, Take};
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};

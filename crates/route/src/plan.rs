@@ -138,6 +138,13 @@ impl CallExplanation {
     }
 }
 
+impl From<&PhysicalCall> for CallExplanation {
+    /// The call of a plan, which goes to no shard in particular.
+    fn from(call: &PhysicalCall) -> Self {
+        CallExplanation::new(call.operation, &call.body)
+    }
+}
+
 /// Estimated capacity units of a call.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Estimate {

@@ -16,7 +16,18 @@ pub(crate) enum Unplanned {
 
 impl From<Unplaced> for Unplanned {
     fn from(unplaced: Unplaced) -> Self {
-        Unplanned::Refused(Error::gateway_rejection(unplaced.to_string()))
+        Unplanned::Refused(self::unplaced(unplaced))
+    }
+}
+
+/// The refusal of an item that has no slot, or of a key that has no physical one.
+pub(crate) fn unplaced(unplaced: Unplaced) -> Error {
+    Error::gateway_rejection(unplaced.to_string())
+}
+
+impl From<Error> for Unplanned {
+    fn from(error: Error) -> Self {
+        Unplanned::Refused(error)
     }
 }
 

@@ -9,16 +9,13 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{Buckets, LayoutSource, Table};
 
+use crate::assigned::{self, Tokens};
 use crate::context::{Learned, Named, Places, PlanContext};
 use crate::directory::{enter_first, writes};
-use crate::drawn::{self, Tokens};
-use crate::key::layout_of;
+use crate::items::{batch, point, transact};
 use crate::query::share::ItemSizes;
 use crate::request::Request;
-use crate::{
-    Plan, batch, composite, counter, hidden, partiql, point, query, rows, scan, scan_cursor, streams,
-    tables_of, transact,
-};
+use crate::{Plan, composite, counter, hidden, partiql, query, scan, scan_cursor, streams, tables_of};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +24,8 @@ pub struct Router {
     pub(crate) sizes: Arc<ItemSizes>,
     /// What is known of the directory of buckets.
     pub(crate) buckets: Arc<Buckets>,
-    /// How many rows of counters were drawn.
-    drawn: Arc<AtomicU16>,
+    /// How many updates of counters were given a fragment.
+    turns: Arc<AtomicU16>,
     /// What transactions with tokens were sent as, where that does not follow from them.
     pub(crate) tokens: Tokens,
     clock: Option<Clock>,
@@ -70,9 +67,9 @@ impl Router {
         self.clock.as_ref().map(|clock| clock.0())
     }
 
-    /// A row of a counter: all come in turn.
-    pub(crate) fn draw(&self, shards: u16) -> u16 {
-        self.drawn.fetch_add(1, Ordering::Relaxed) % shards.max(1)
+    /// The fragment of a counter that takes the next update: each in turn.
+    pub(crate) fn next_fragment(&self, shards: u16) -> u16 {
+        self.turns.fetch_add(1, Ordering::Relaxed) % shards.max(1)
     }
 
     /// The plan of a request. Every table that it names ([`tables_of`]) must be known to `layouts` by now: a table that `layouts`
@@ -142,9 +139,9 @@ impl Router {
         schema: &Arc<Table>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
-        let drawn = |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_drawn());
-        if schema.has_drawn() || tables.len() > 1 && tables.iter().any(drawn) {
-            return drawn::plan(self, operation, request, schema, layouts);
+        let assigned = |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_drawn());
+        if schema.has_drawn() || tables.len() > 1 && tables.iter().any(assigned) {
+            return assigned::plan(self, operation, request, schema, layouts);
         }
         self.plan_at(operation, request, schema, layouts, None).map(|(plan, _)| plan)
     }
@@ -182,16 +179,7 @@ impl Router {
         }
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
-                let holder = request.get(point::holder(operation)).unwrap_or_default();
-                match layout_of(schema, context, holder) {
-                    Some(layout) if operation == Operation::GetItem => {
-                        rows::get(request, schema, &layout, context)
-                    }
-                    Some(layout) if layout.counted().is_some() => {
-                        counter::point(self, operation, request, schema, &layout, context)
-                    }
-                    _ => point::plan(operation, request, schema, context),
-                }
+                point::plan(self, operation, request, schema, context)
             }
             Operation::Query | Operation::Scan if schema.has_counters() => {
                 self.plan_counting(operation, request, schema, context)

@@ -67,7 +67,7 @@ mod sharded {
     use std::sync::Arc;
 
     use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, TableSchema};
-    use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
+    use heatsink_layout::{By, Hash, InForce, Layout, LayoutSource, Strategy, Table};
 
     pub struct All;
 
@@ -84,9 +84,9 @@ mod sharded {
             Some(Arc::new(Table::new(schema, Arc::default())))
         }
 
-        fn placement(&self, _: &Table, _: &[u8]) -> Placement {
+        fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
             let strategy = Strategy::Calculated { by: By::SortKey };
-            Placement::Stable(Arc::new(Layout { strategy, shards: 4, hash: Hash::JumpXxh3, version: 1 }))
+            InForce::Stable(Arc::new(Layout { strategy, shards: 4, hash: Hash::JumpXxh3, version: 1 }))
         }
 
         fn handle(&self) -> Arc<dyn LayoutSource> {

@@ -2,7 +2,7 @@
 
 use fastrand::Rng;
 use heatsink_dynamo::Operation;
-use heatsink_layout::{LayoutSource, Placement};
+use heatsink_layout::{InForce, LayoutSource};
 use serde_json::{Value as Json, json};
 
 use crate::compare;
@@ -54,7 +54,7 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         let mut item = drawn.swap_remove(rng.usize(..drawn.len()));
         let physical = bytes(&item[name], kind);
         let logical = schema.logical(&physical).to_vec();
-        let Placement::Stable(layout) = world.control.placement(&schema, &logical);
+        let InForce::Stable(layout) = world.control.in_force(&schema, &logical);
         let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
         let sort = sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind));
         let slots = layout.slots_of(sort).expect("it has a slot");

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use heatsink_layout::{LayoutSource, Placement, PrimaryKey, SortKey};
+use heatsink_layout::{InForce, LayoutSource, PrimaryKey, SortKey};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -41,7 +41,7 @@ fn misplaced_in(case: &Case, table: &Table, plain: &dyn Store, sharded: &World) 
                 rows.take(table, item, true);
                 continue;
             }
-            let Placement::Stable(layout) = sharded.control.placement(schema, logical);
+            let InForce::Stable(layout) = sharded.control.in_force(schema, logical);
             let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
             let of_sort = sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind));
             let home = match schema.drawn(&physical) {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::block_on;
 use heatsink_dynamo::Operation;
-use heatsink_layout::{By, Layout, LayoutSource, Placement, Strategy, Table};
+use heatsink_layout::{By, InForce, Layout, LayoutSource, Strategy, Table};
 use heatsink_route::{Plan, Router};
 
 use crate::judge::Judge;
@@ -48,11 +48,11 @@ impl LayoutSource for Noted<'_> {
     fn table(&self, name: &str) -> Option<Arc<Table>> {
         self.control.table(name)
     }
-    fn placement(&self, table: &Table, key: &[u8]) -> Placement {
-        let placement = self.control.placement(table, key);
-        let Placement::Stable(layout) = &placement;
+    fn in_force(&self, table: &Table, key: &[u8]) -> InForce {
+        let in_force = self.control.in_force(table, key);
+        let InForce::Stable(layout) = &in_force;
         self.met.lock().unwrap().extend(called(layout));
-        placement
+        in_force
     }
     fn handle(&self) -> Arc<dyn LayoutSource> {
         self.control.handle()

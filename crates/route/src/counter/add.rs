@@ -1,38 +1,38 @@
-//! An ADD on one row: conditional on that row being there, and where it is not, a transaction that makes it beside row 0.
+//! An ADD on one fragment, on condition that the fragment exists. Where it does not, a transaction creates it beside the base fragment.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Condition, Fresh, Path, Update};
-use heatsink_dynamo::json::{self, Object};
 use heatsink_dynamo::{Code, Error, Operation, Value};
 use heatsink_layout::Table;
 
 use super::transaction;
 use crate::answer;
+use crate::dry_run::first_round;
 use crate::plan::{CallExplanation, Explanation, Kind, Planned};
 use crate::refusal::too_large;
-use crate::request::{Request, set_members};
+use crate::request::{Request, quoted, set_members};
 use crate::{Answer, Calls, PhysicalCall};
 
-/// How often a write that met a transaction is sent again, at once, before the client is told. Such transactions make a row, which
-/// happens once in its life, or set or delete the counter.
+/// How often a write that met a transaction is sent again, at once, before the client is told. Such transactions create a fragment,
+/// which happens once in its life, or set or delete the counter.
 const ATTEMPTS: u32 = 8;
 
-/// An ADD on a row that is not row 0.
+/// An ADD on a fragment that is not the base fragment.
 pub(super) struct Add {
     table: Arc<Table>,
     shard: u16,
     suffix: usize,
-    /// `UpdateItem` on the row, if it is there.
+    /// `UpdateItem` on the fragment, if it exists.
     add: Bytes,
-    /// `TransactWriteItems` that makes the row.
-    make: Bytes,
+    /// `TransactWriteItems` that creates the fragment.
+    create: Bytes,
 }
 
 impl Add {
-    /// Of a request whose expression is `update`; `keys` are the physical keys of all rows.
+    /// Of a request whose expression is `update`; `keys` are the physical keys of all fragments.
     ///
     /// # Errors
     /// `SerializationException` for a request that is none.
@@ -44,53 +44,34 @@ impl Add {
         shard: u16,
         suffix: usize,
     ) -> Result<Self, Error> {
-        let (row0, row) = (&keys[0], &keys[usize::from(shard)]);
+        let (base, fragment) = (&keys[0], &keys[usize::from(shard)]);
         let bindings = Bindings::default();
         let mut fresh = Fresh::avoiding(&bindings);
-        let quoted = |text: &str| {
-            let mut quoted = Vec::new();
-            json::write_string(&mut quoted, text);
-            quoted
-        };
         let expression = update.render(&mut fresh);
-        let (action_names, action_values) = bindings.rewritten(&[], &fresh);
-        let there = Condition::Exists(Path::root(&table.key.partition.name)).render(&mut fresh);
+        let of_action = bindings.rewritten(&[], &fresh);
+        let exists = Condition::Exists(Path::root(&table.key.partition.name)).render(&mut fresh);
         let (names, values) = bindings.rewritten(&[], &fresh);
         let add = set_members(
             request.body,
             &vec![
-                ("Key", Some(row.to_vec())),
+                ("Key", Some(fragment.to_vec())),
                 ("UpdateExpression", Some(quoted(&expression))),
-                ("ConditionExpression", Some(quoted(&there))),
+                ("ConditionExpression", Some(quoted(&exists))),
                 ("ExpressionAttributeNames", names),
                 ("ExpressionAttributeValues", values),
             ],
         )?;
-        let table_name = request.get("TableName").unwrap_or(b"null");
-        let action = |key: &[u8], expression: &str, names: Option<Vec<u8>>, values: Option<Vec<u8>>| {
-            let mut action = Object::new();
-            action.raw("TableName", table_name).raw("Key", key).string("UpdateExpression", expression);
-            if let Some(names) = names {
-                action.raw("ExpressionAttributeNames", &names);
-            }
-            if let Some(values) = values {
-                action.raw("ExpressionAttributeValues", &values);
-            }
-            let mut element = Object::new();
-            element.raw("Update", &action.finish());
-            element.finish()
+        let action = |key: &[u8], expression: &str, placeholders| {
+            transaction::update(request.get("TableName").unwrap_or(b"null"), key, expression, placeholders)
         };
         let mut fresh = Fresh::avoiding(&bindings);
         let zero = |(path, _): &(Path, Value)| (path.clone(), Value::N("0".to_owned()));
         let nothing = Update { add: update.add.iter().map(zero).collect(), ..Update::default() };
         let nothing = nothing.render(&mut fresh);
-        let (zero_names, zero_values) = bindings.rewritten(&[], &fresh);
-        let actions = [
-            action(row0, &nothing, zero_names, zero_values),
-            action(row, &expression, action_names, action_values),
-        ];
-        let make = transaction::body(request, &actions);
-        Ok(Add { table: Arc::clone(table), shard, suffix, add, make })
+        let of_nothing = bindings.rewritten(&[], &fresh);
+        let actions = [action(base, &nothing, of_nothing), action(fragment, &expression, of_action)];
+        let create = transaction::body(request, &actions);
+        Ok(Add { table: Arc::clone(table), shard, suffix, add, create })
     }
 }
 
@@ -103,14 +84,14 @@ impl Planned for Add {
     }
 
     fn explain(&self) -> Explanation {
-        let mut call = CallExplanation::new(Operation::UpdateItem, &self.add);
-        call.shard = Some(self.shard);
         let why = format!(
-            "the update only adds to a counter: one physical request on row {}, drawn in turn. Where that row is not there yet, a \
-             transaction makes it beside row 0; that costs four units more, once",
+            "the update only adds to a counter: one physical request on fragment {}, whose turn it is. Where that fragment does not exist yet, a \
+             transaction creates it beside the base fragment; that costs four units more, once",
             self.shard
         );
-        Explanation { plan: Kind::Single, why, calls: vec![call] }
+        let calls = first_round(async |calls| drop(self.carry_out(calls).await));
+        let explained = |call| CallExplanation { shard: Some(self.shard), ..CallExplanation::from(call) };
+        Explanation { plan: Kind::Single, why, calls: calls.iter().map(explained).collect() }
     }
 }
 
@@ -122,11 +103,11 @@ impl Add {
             let mut answer =
                 added.and_then(|body| answer::logical(Operation::UpdateItem, &self.table, &body));
             if is(&answer, &Code::ConditionalCheckFailedException) {
-                let made = PhysicalCall::only(Operation::TransactWriteItems, self.make.clone());
-                let made = calls.one(made).await.map_err(transaction::error);
-                answer = made.and_then(|body| transaction::answer(&self.table, &body));
+                let create = PhysicalCall::only(Operation::TransactWriteItems, self.create.clone());
+                let created = calls.one(create).await.map_err(transaction::error);
+                answer = created.and_then(|body| transaction::answer(&self.table, &body));
             }
-            // Another has made the row meanwhile, most likely.
+            // Another has created the fragment meanwhile, most likely.
             if !is(&answer, &Code::TransactionConflictException) || attempts >= ATTEMPTS {
                 return answer;
             }

@@ -10,8 +10,9 @@ use heatsink_layout::{Layout, Table};
 
 use super::fold::fold;
 use crate::answer::unreadable;
-use crate::rows::fetch::Fetch;
-use crate::rows::keys;
+use crate::items::fetch::Fetch;
+use crate::items::{fragments, identity};
+use crate::refusal::unplaced;
 
 /// Which numbers of which counters are completed.
 #[derive(Clone, Debug)]
@@ -57,7 +58,7 @@ impl Complete {
     }
 
     fn layout(&self, item: &[u8]) -> Result<Option<&Arc<Layout>>, Malformed> {
-        let identity = keys::logical(&self.table, item)?;
+        let identity = identity::logical(&self.table, item)?;
         let layout = self.table.layouts().of(identity.partition());
         Ok(layout.filter(|layout| layout.counted().is_some()))
     }
@@ -72,7 +73,8 @@ impl Complete {
             let layout = self.layout(item).map_err(|Malformed| unreadable(Operation::BatchGetItem))?;
             if let Some(layout) = layout {
                 let own = usize::from(!self.row0_too);
-                keys.extend(keys::keys(&self.table, layout, item)?.into_iter().skip(own));
+                let placement = layout.placement(None).map_err(unplaced)?;
+                keys.extend(fragments::keys(&self.table, layout, &placement, item)?.into_iter().skip(own));
             }
         }
         let bindings = Bindings::default();
@@ -100,12 +102,12 @@ impl Complete {
     pub(super) fn whole(&self, item: &Bytes, fetched: &Fetch) -> Result<Bytes, Error> {
         let broken = |Malformed| unreadable(Operation::BatchGetItem);
         let Some(layout) = self.layout(item).map_err(broken)? else { return Ok(item.clone()) };
-        let identity = keys::logical(&self.table, item).map_err(broken)?;
+        let identity = identity::logical(&self.table, item).map_err(broken)?;
         let Some(parts) = fetched.parts(&identity) else { return Ok(item.clone()) };
         let counted = layout.counted().unwrap_or_default().iter();
         let counted: Vec<String> = counted.filter(|name| self.shown.contains(name)).cloned().collect();
         let mut item = item.clone();
-        if let (true, Some(row0)) = (self.row0_too, parts.row0()) {
+        if let (true, Some(row0)) = (self.row0_too, parts.base()) {
             let mut own = Vec::new();
             for name in &counted {
                 own.push((name.as_str(), json::member(row0, name).map_err(broken)?));

@@ -1,28 +1,28 @@
-//! One item out of a counter's rows: row 0, with the declared numbers summed over all of them.
+//! One item out of a counter's fragments: the base fragment, with the declared numbers summed over all of them.
 
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{Error, Number, Value};
 
-/// Row 0 with the sums in it. Attributes that no other row has keep their bytes.
+/// The base fragment with the sums in it. Attributes that no other fragment has keep their bytes.
 ///
 /// # Errors
-/// `ValidationException` where a sum has more than 38 digits or is out of range, `InternalServerError` for rows that cannot be read.
+/// `ValidationException` where a sum has more than 38 digits or is out of range, `InternalServerError` for fragments that cannot be read.
 pub(crate) fn fold<'a>(
     counted: &[String],
-    row0: &Bytes,
+    base: &Bytes,
     others: impl Iterator<Item = &'a [u8]> + Clone,
 ) -> Result<Bytes, Error> {
     let mut sums: Vec<(&str, Option<Vec<u8>>)> = Vec::new();
     for name in counted {
         let mut parts = Vec::new();
-        for row in others.clone() {
-            parts.extend(number(row, name)?);
+        for fragment in others.clone() {
+            parts.extend(number(fragment, name)?);
         }
         if parts.is_empty() {
             continue;
         }
-        parts.extend(number(row0, name)?);
+        parts.extend(number(base, name)?);
         let sum = sum(parts).map_err(|error| {
             let why = error.message.unwrap_or_default();
             Error::validation(format!(
@@ -32,10 +32,10 @@ pub(crate) fn fold<'a>(
         sums.push((name, Some(Value::N(sum.to_string()).to_json())));
     }
     if sums.is_empty() {
-        return Ok(row0.clone());
+        return Ok(base.clone());
     }
     let sums: Vec<(&str, Option<&[u8]>)> = sums.iter().map(|(name, sum)| (*name, sum.as_deref())).collect();
-    json::splice_members(row0, &sums).map(Bytes::from).map_err(|Malformed| unreadable())
+    json::splice_members(base, &sums).map(Bytes::from).map_err(|Malformed| unreadable())
 }
 
 /// The sum of numbers in any order. Parts of unlike size and sign are added largest first and opposite signs together, so that no
@@ -50,9 +50,9 @@ fn sum(mut parts: Vec<Number>) -> Result<Number, Error> {
     Ok(sum)
 }
 
-/// A row's part of a number; `None` if it has none.
-fn number(row: &[u8], name: &str) -> Result<Option<Number>, Error> {
-    let Some(raw) = json::member(row, name).map_err(|Malformed| unreadable())? else { return Ok(None) };
+/// A fragment's part of a number; `None` if it has none.
+fn number(fragment: &[u8], name: &str) -> Result<Option<Number>, Error> {
+    let Some(raw) = json::member(fragment, name).map_err(|Malformed| unreadable())? else { return Ok(None) };
     let value = Value::read(raw).map_err(|_| unreadable())?;
     value.number().map(Some).ok_or_else(|| {
         Error::validation(format!(
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_only_one_row_has_is_shown() {
+    fn a_number_that_only_one_fragment_has_is_shown() {
         assert_eq!(folded(None, &[None, None]), None);
         assert_eq!(folded(Some("1.50"), &[None]), Some("1.5".to_owned()));
         assert_eq!(folded(None, &[Some("-7"), None]), Some("-7".to_owned()));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any way of dealing additions to rows gives the sum.
+        /// Any way of dealing additions to fragments gives the sum.
         #[test]
         fn the_fold_is_the_sum(adds in prop::collection::vec((-1_000_000_i64..1_000_000, 0_i16..6, 0_usize..7), 0..40)) {
             let text = |value: i64, places: i16| format!("{value}e-{places}");

@@ -17,12 +17,12 @@ use super::complete::Complete;
 use crate::answer::unreadable;
 use crate::asked::asked_first;
 use crate::capacity::add;
+use crate::items::shown::{Shown, whole_attributes};
 use crate::plan::{Explanation, Kind as PlanKind, Plan, Planned};
 use crate::projection;
 use crate::projection::project;
 use crate::query::legacy::modernized;
 use crate::request::{Changes, Request, set_members};
-use crate::rows::{Shown, whole_attributes};
 use crate::{Answer, Calls};
 
 /// The plan of a Query or Scan of an index; `plan` makes one of a request without regard to counters.
@@ -190,7 +190,7 @@ impl Completed {
             }
         }
         list.push(b']');
-        if let (Some(sum), Some(more)) = (&mut capacity, fetch.capacity.take()) {
+        if let (Some(sum), Some(more)) = (&mut capacity, fetch.capacity.pop()) {
             add(sum, more);
         }
         let capacity = capacity.map(|capacity| capacity.to_string());

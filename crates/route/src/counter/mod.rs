@@ -1,39 +1,40 @@
-//! Counters: numbers that are added to in any of N rows and summed when they are read.
+//! Counters: numbers that are added to in any of N fragments and summed when they are read. The placement is `SumOf`.
 //!
-//! The item (pk, sk) of a counter has rows at the physical keys of its N shards. Row 0 holds all its attributes; the others hold the
-//! key and parts of the declared numbers. **Row 0 is there whenever another row is**, so that conditions on existence are right on it
-//! alone: an ADD to another row is conditional on that row, and where it is not there yet, one transaction makes it beside row 0.
+//! The item (pk, sk) of a counter has fragments at the physical keys of its N shards. The base fragment, in shard 0, holds all its attributes;
+//! the others hold the key and parts of the declared numbers. **The base fragment exists whenever another fragment does**, so that conditions
+//! on existence are right on it alone: an ADD to another fragment is conditional on that fragment, and where it does not exist yet, one
+//! transaction creates it beside the base fragment.
 //!
 //! | request | becomes |
 //! |---|---|
-//! | an UpdateItem that only adds to declared numbers | the same on one row, drawn in turn (`add`) |
-//! | a write that neither sets nor reads them | the same on row 0 |
-//! | a write that sets, removes or replaces them | one transaction over all rows (`transaction`) |
-//! | a read that shows them | all rows, folded into one item (`fold`, `query`, `scan`, and the module `rows`) |
+//! | an UpdateItem that only adds to declared numbers | the same on one fragment, each in turn (`add`) |
+//! | a write that neither sets nor reads them | the same on the base fragment |
+//! | a write that sets, removes or replaces them | one transaction over all fragments (`transaction`) |
+//! | a read that shows them | all fragments, folded into one item (`fold`, `query`, `scan`, and the module `items`) |
 //!
-//! What no row can know is refused (`write`): a write that reads or returns a declared number. Why so:
+//! What no fragment can know is refused (`effect`): a write that reads or returns a declared number. Why so:
 //! docs/decisions/0008-counters.md.
 
 mod add;
 mod complete;
+mod effect;
 pub(crate) mod fold;
 mod index;
-mod point;
 mod scan;
-pub(crate) mod transaction;
+mod transaction;
 pub(crate) mod write;
 
-use heatsink_dynamo::{Error, json};
-use heatsink_layout::Table;
+use bytes::Bytes;
+use heatsink_dynamo::{Error, Operation, json};
 
-use crate::context::PlanContext;
-use crate::key::layout_of;
+use self::effect::Effect;
+use crate::refusal::Unsent;
+use crate::request::Request;
 
 pub(crate) use index::plan as index;
-pub(crate) use point::{MEANINGLESS, plan as point, row0};
 pub(crate) use scan::plan as scan;
 
-/// Refuses to turn on time to live: it deletes row 0 alone, and the parts in the other rows would come back with the next write.
+/// Refuses to turn on time to live: it deletes the base fragment alone, and the parts in the others would come back with the next write.
 ///
 /// # Errors
 /// `ValidationException`.
@@ -49,20 +50,31 @@ pub(crate) fn refuse_expiry(body: &[u8]) -> Result<(), Error> {
     ))
 }
 
-/// Refuses a BatchWriteItem that names a counter.
+/// The refusal of a BatchWriteItem that names a counter.
+pub(crate) fn batch_write_refusal() -> Error {
+    effect::refusal(
+        "BatchWriteItem would replace or delete its rows one by one, with readers in between. Use PutItem, DeleteItem or \
+         TransactWriteItems",
+    )
+}
+
+/// What an action of a transaction adds to it for the other fragments of a counter, whose physical keys are `others`.
 ///
 /// # Errors
-/// `ValidationException`.
-pub(crate) fn refuse_batch_write(
-    table: &Table,
-    context: &PlanContext<'_>,
-    object: &[u8],
-) -> Result<(), Error> {
-    match layout_of(table, context, object) {
-        Some(layout) if layout.counted().is_some() => Err(write::refusal(
-            "BatchWriteItem would replace or delete its rows one by one, with readers in between. Use PutItem, DeleteItem or \
-             TransactWriteItems",
-        )),
-        _ => Ok(()),
-    }
+/// [`Unsent`] for an action that no fragment can carry out.
+pub(crate) fn actions(
+    action: &str,
+    request: &Request<'_>,
+    attributes: &[String],
+    others: impl Iterator<Item = Bytes>,
+) -> Result<Vec<Vec<u8>>, Unsent> {
+    let operation = match action {
+        "Put" => Some(Operation::PutItem),
+        "Update" => Some(Operation::UpdateItem),
+        "Delete" => Some(Operation::DeleteItem),
+        _ => None,
+    };
+    let Effect::All(gone) = effect::read(operation, request, attributes)? else { return Ok(Vec::new()) };
+    let name = request.get("TableName").unwrap_or(b"null");
+    Ok(others.map(|key| transaction::cleared(name, &key, gone.as_deref())).collect())
 }

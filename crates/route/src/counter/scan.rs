@@ -19,6 +19,8 @@ use crate::answer::{pass_refusal, strip_object, unreadable};
 use crate::asked::asked_first;
 use crate::capacity::add;
 use crate::context::PlanContext;
+use crate::items::fetch::Fetch;
+use crate::items::identity;
 use crate::key::{KeyText, locate};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::projection;
@@ -26,8 +28,6 @@ use crate::projection::project;
 use crate::query::legacy::modernized;
 use crate::refusal::Unplanned;
 use crate::request::{Changes, Request, set_members};
-use crate::rows::fetch::Fetch;
-use crate::rows::keys;
 use crate::splice::Splice;
 use crate::{Answer, Calls, PhysicalCall};
 
@@ -179,7 +179,7 @@ impl Planned for Scan {
             if let Some(complete) = &self.complete {
                 let fetch = fetch.insert(complete.fetch(&page.items)?);
                 fetch.read_all(calls).await?;
-                if let Some(capacity) = fetch.capacity.take() {
+                if let Some(capacity) = fetch.capacity.pop() {
                     add(page.capacity.get_or_insert(Json::Null), capacity);
                 }
             }
@@ -300,7 +300,7 @@ impl Scan {
         answer.raw("Count", kept.to_string().as_bytes());
         answer.raw("ScannedCount", page.items.len().to_string().as_bytes());
         if let (true, Some(last)) = (page.more, page.items.last()) {
-            answer.raw("LastEvaluatedKey", &keys::key(&self.table, last).map_err(broken)?);
+            answer.raw("LastEvaluatedKey", &identity::key(&self.table, last).map_err(broken)?);
         }
         if let Some(capacity) = &page.capacity {
             answer.raw("ConsumedCapacity", capacity.to_string().as_bytes());

@@ -1,4 +1,4 @@
-//! One write as a transaction over the rows of a counter, and its answer as the one write's.
+//! One write as a transaction over the fragments of a counter, and its answer as the one write's.
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::{Bindings, Fresh};
@@ -22,7 +22,7 @@ const MEMBERS: [&str; 7] = [
     "ExpressionAttributeValues",
 ];
 
-/// The action of row 0: the write itself, physical already. `name` is `Put`, `Update` or `Delete`.
+/// The action of the base fragment: the write itself, physical already. `name` is `Put`, `Update` or `Delete`.
 pub(super) fn whole(name: &str, request: &Request<'_>) -> Vec<u8> {
     let mut action = Object::new();
     for member in MEMBERS {
@@ -33,17 +33,33 @@ pub(super) fn whole(name: &str, request: &Request<'_>) -> Vec<u8> {
     named(name, &action.finish())
 }
 
-/// The action of another row, with a physical key: it goes, or these of its attributes.
-pub(crate) fn cleared(table_name: &[u8], key: &[u8], gone: Option<&[String]>) -> Vec<u8> {
-    let mut action = Object::new();
-    action.raw("TableName", table_name).raw("Key", key);
-    let Some(gone) = gone else { return named("Delete", &action.finish()) };
+/// The action of another fragment, with a physical key: it goes, or these of its attributes.
+pub(super) fn cleared(table_name: &[u8], key: &[u8], gone: Option<&[String]>) -> Vec<u8> {
+    let Some(gone) = gone else {
+        let mut action = Object::new();
+        action.raw("TableName", table_name).raw("Key", key);
+        return named("Delete", &action.finish());
+    };
     let bindings = Bindings::default();
     let mut fresh = Fresh::avoiding(&bindings);
     let names: Vec<String> = gone.iter().map(|name| fresh.name(name)).collect();
-    action.string("UpdateExpression", &format!("REMOVE {}", names.join(", ")));
-    if let (Some(names), _) = bindings.rewritten(&[], &fresh) {
-        action.raw("ExpressionAttributeNames", &names);
+    let expression = format!("REMOVE {}", names.join(", "));
+    update(table_name, key, &expression, bindings.rewritten(&[], &fresh))
+}
+
+/// An update of a fragment; last what the placeholders for names and for values stand for.
+pub(super) fn update(
+    table_name: &[u8],
+    key: &[u8],
+    expression: &str,
+    (names, values): (Option<Vec<u8>>, Option<Vec<u8>>),
+) -> Vec<u8> {
+    let mut action = Object::new();
+    action.raw("TableName", table_name).raw("Key", key).string("UpdateExpression", expression);
+    for (member, bound) in [("ExpressionAttributeNames", names), ("ExpressionAttributeValues", values)] {
+        if let Some(bound) = bound {
+            action.raw(member, &bound);
+        }
     }
     named("Update", &action.finish())
 }
@@ -85,7 +101,7 @@ pub(super) fn answer(table: &Table, body: &Bytes) -> Result<Bytes, Error> {
         && let Some(Json::Array(collections)) = tables.into_iter().next().map(|(_, collections)| collections)
         && let Some(Json::Object(mut collection)) = collections.into_iter().next()
     {
-        // The rows of one item: all their keys are logically one.
+        // The fragments of one item: all their keys are logically one.
         if let Some(key) = collection.get("ItemCollectionKey").and_then(|key| logical_item(table, key)) {
             collection.insert("ItemCollectionKey".to_owned(), key);
         }

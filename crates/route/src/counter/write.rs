@@ -1,205 +1,149 @@
-//! What a write means for the rows of a counter, and what is refused because no row can know it.
+//! PutItem, UpdateItem and DeleteItem of a counter: the step of a write that says which fragments it concerns.
 
-use heatsink_dynamo::expression::{Assigned, Bindings, Checks, Condition, Kind, Update};
-use heatsink_dynamo::{Error, Operation, Value, json};
+use std::sync::Arc;
 
-use crate::refusal::Unsent;
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::Table;
+
+use super::add::Add;
+use super::effect::{self, Effect};
+use super::transaction;
+use crate::answer::pass_refusal;
+use crate::dry_run::first_round;
+use crate::items::physical::{Physical, holder, meaningless, of_empty_key, to_one_slot};
+use crate::items::{fragments, identity};
+use crate::key::Located;
+use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
+use crate::refusal::{Unsent, too_large};
 use crate::request::Request;
+use crate::{Answer, Calls, PhysicalCall, Router, asked};
 
-/// What a write does to the rows.
-#[derive(Debug)]
-pub(crate) enum Write {
-    /// It only adds to declared numbers: any row can take it.
-    Add(Update),
-    /// It concerns row 0 alone.
-    Whole,
-    /// Row 0 takes the write, and in the others these attributes go; all that is declared, if `None`.
-    All(Option<Vec<String>>),
+/// The counter that a write names.
+pub(crate) struct Counter<'a> {
+    pub(crate) table: &'a Arc<Table>,
+    /// Where it lies; the slot is that of the base fragment.
+    pub(crate) located: &'a Located<'a>,
+    /// How many fragments it has beside the base fragment.
+    pub(crate) others: usize,
+    /// The attributes that are summed.
+    pub(crate) attributes: &'a [String],
 }
 
-/// Reads a PutItem, UpdateItem or DeleteItem, or such an action of a transaction; `None` for a ConditionCheck.
-pub(crate) fn read(
-    operation: Option<Operation>,
+/// The plan of a write of one counter; `body` is the request for the base fragment.
+///
+/// # Errors
+/// `ValidationException` for a write that reads or returns a number, and for a key that its suffix makes too long.
+pub(crate) fn plan(
+    router: &Router,
+    operation: Operation,
     request: &Request<'_>,
-    counted: &[String],
-) -> Result<Write, Unsent> {
-    let bindings =
-        Bindings::read(request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues"))
-            .map_err(Unsent::Refused)?;
-    let text = |name| request.string(name).map_err(Unsent::Refused);
-    let condition = text("ConditionExpression")?;
-    if let Some(text) = condition.as_deref() {
-        let condition = Condition::read(Kind::Condition, text, &bindings, Checks::Meaning)
-            .map_err(Unsent::Meaningless)?;
-        if let Some(name) = counted.iter().find(|name| condition.mentions(name)) {
-            return refused(format!(
-                "a condition cannot read {name}: no one row knows the sum. Read the item first, or keep a limit in an attribute that is \
-                 not a counter"
-            ));
+    body: Bytes,
+    counter: &Counter<'_>,
+) -> Result<Plan, Error> {
+    let Counter { table, located, others, attributes } = *counter;
+    let holder = holder(operation);
+    let object = request.get(holder).unwrap_or_default();
+    if holder == "Key" && !identity::is_key(table, object) {
+        return Ok(pass_refusal(operation, request.body));
+    }
+    let effect = match effect::read(Some(operation), request, attributes) {
+        Ok(effect) => effect,
+        Err(Unsent::Refused(error)) => return Err(error),
+        Err(Unsent::Meaningless(error)) => {
+            let refused = meaningless(request, located, error).sent(operation, request);
+            return Ok(refused.err().unwrap_or_else(|| pass_refusal(operation, request.body)));
+        }
+    };
+    let keys = fragments::keys(table, &located.layout, &located.location.placement, object)?;
+    let longest = keys.last().map_or(0, Bytes::len) - keys.first().map_or(0, Bytes::len);
+    let suffix = located.affixes.len() + longest;
+    let on_base = |why| Ok(to_one_slot(operation, body.clone(), table, located, why));
+    match effect {
+        Effect::Base => on_base(
+            "the write does not only add to the counter: one physical request on the base fragment, which holds the item. Such writes are not \
+             spread",
+        ),
+        Effect::Add(update) => {
+            let shard = router.next_fragment(located.layout.shards);
+            if shard == 0 {
+                return on_base(
+                    "the update only adds to a counter: one physical request on the base fragment, whose turn it is",
+                );
+            }
+            let add = Add::new(table, request, &update, &keys, shard, suffix)?;
+            Ok(expressions_first(operation, request, located, Plan::Single(Box::new(add))))
+        }
+        Effect::All(_) if others == 0 => on_base("the counter has one fragment: one physical request"),
+        Effect::All(gone) => {
+            let action = match operation {
+                Operation::PutItem => "Put",
+                Operation::DeleteItem => "Delete",
+                _ => "Update",
+            };
+            let sent = Request::read(&body)?;
+            let mut actions = vec![transaction::whole(action, &sent)];
+            let name = request.get("TableName").unwrap_or(b"null");
+            let others = keys.iter().skip(1);
+            actions.extend(others.map(|key| transaction::cleared(name, key, gone.as_deref())));
+            let over = Over {
+                table: Arc::clone(table),
+                body: transaction::body(&sent, &actions),
+                fragments: actions.len(),
+                suffix,
+            };
+            Ok(expressions_first(operation, request, located, Plan::Scatter(Box::new(over))))
         }
     }
-    if text("ReturnValuesOnConditionCheckFailure")?.as_deref() == Some("ALL_OLD") {
-        return refused(
-            "ReturnValuesOnConditionCheckFailure = ALL_OLD would show a part of the numbers. Read the item with GetItem".to_owned(),
+}
+
+/// A plan that is carried out if the store finds nothing wrong with the expressions, where the checks here do. It is asked with a key that it
+/// refuses.
+fn expressions_first(operation: Operation, request: &Request<'_>, located: &Located<'_>, then: Plan) -> Plan {
+    let why =
+        "whether an expression is valid, the store says, asked with a key that nothing can be written to";
+    let doubtful = effect::doubtful(request).then(|| meaningless(request, located, Error::validation("")));
+    match doubtful {
+        Some(Physical::Meaningless { body, .. }) => {
+            asked::unless(operation, body, then, why, |error| !of_empty_key(error))
+        }
+        _ => then,
+    }
+}
+
+/// A write as a transaction over all fragments.
+struct Over {
+    table: Arc<Table>,
+    body: Bytes,
+    fragments: usize,
+    /// The length of the longest suffix.
+    suffix: usize,
+}
+
+impl Over {
+    async fn carry_out(&self, calls: &mut dyn Calls) -> Result<Answer, Error> {
+        let call = PhysicalCall::only(Operation::TransactWriteItems, self.body.clone());
+        match calls.one(call).await {
+            Ok(body) => transaction::answer(&self.table, &body).map(Answer::from),
+            Err(error) => Err(too_large(transaction::error(error), self.suffix)),
+        }
+    }
+}
+
+impl Planned for Over {
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move { self.carry_out(calls).await })
+    }
+
+    fn explain(&self) -> Explanation {
+        let why = format!(
+            "the write sets, removes or replaces the counter: one transaction over its {} fragments, which costs at least {} write units",
+            self.fragments,
+            2 * self.fragments
         );
+        let calls = first_round(async |calls| drop(self.carry_out(calls).await));
+        let calls = calls.iter().map(CallExplanation::from).collect();
+        Explanation { plan: Kind::Scatter, why, calls }
     }
-    legacy(request, counted)?;
-    let returned = text("ReturnValues")?;
-    let shows_all = matches!(returned.as_deref(), Some("ALL_OLD" | "ALL_NEW"));
-    if shows_all {
-        return refused(format!(
-            "ReturnValues = {} would show a part of the numbers, and ids taken from it would repeat. Read the item with GetItem",
-            returned.unwrap_or_default()
-        ));
-    }
-    // What the store refuses for certain goes to row 0.
-    let invalid = match operation {
-        Some(Operation::UpdateItem) => {
-            request.get("AttributeUpdates").is_some() && request.get("UpdateExpression").is_some()
-        }
-        _ => !matches!(returned.as_deref(), None | Some("NONE")),
-    };
-    if invalid {
-        return Ok(Write::Whole);
-    }
-    match operation {
-        Some(Operation::PutItem) => {
-            let item = request.get("Item").unwrap_or(b"{}");
-            for name in counted {
-                let value = json::member(item, name).ok().flatten().map(Value::read);
-                if let Some(Ok(value)) = value.filter(|value| !matches!(value, Ok(Value::N(_)))) {
-                    return refused(no_number(name, &value));
-                }
-            }
-            Ok(Write::All(None))
-        }
-        Some(Operation::DeleteItem) => Ok(Write::All(None)),
-        Some(_) => {
-            let Some(text) = text("UpdateExpression")? else { return Ok(Write::Whole) };
-            let update = Update::parse(&text, &bindings).map_err(Unsent::Meaningless)?;
-            let shows = matches!(returned.as_deref(), Some("UPDATED_OLD" | "UPDATED_NEW"));
-            let plain = condition.is_none() && !shows;
-            self::update(update, counted, shows, plain)
-        }
-        None => Ok(Write::Whole),
-    }
-}
-
-/// Whether the checks here find something wrong with a write's expressions. A transaction may check them otherwise, and has other
-/// words for what it finds.
-pub(super) fn doubtful(request: &Request<'_>) -> bool {
-    let checked = || {
-        let bindings = Bindings::read(
-            request.get("ExpressionAttributeNames"),
-            request.get("ExpressionAttributeValues"),
-        )?;
-        let condition = request.string("ConditionExpression")?;
-        if let Some(text) = condition.as_deref() {
-            Condition::read(Kind::Condition, text, &bindings, Checks::All)?;
-        }
-        let update = request.string("UpdateExpression")?;
-        let texts: Vec<&str> = [&condition, &update].into_iter().flatten().map(|text| &**text).collect();
-        bindings.check_unused(&texts)
-    };
-    checked().is_err()
-}
-
-fn update(update: Update, counted: &[String], shows: bool, plain: bool) -> Result<Write, Unsent> {
-    let mut gone = Vec::new();
-    for name in counted {
-        if let Some((_, value)) = update.set.iter().find(|(_, value)| reads(value, name)) {
-            let example = matches!(value, Assigned::Plus(..) | Assigned::Minus(..));
-            let instead =
-                if example { format!("Use ADD {name} :n") } else { "Read the item first".to_owned() };
-            return refused(format!("SET cannot read {name}: no one row knows the sum. {instead}"));
-        }
-        if !update.writes(name) {
-            continue;
-        }
-        if shows {
-            return refused(format!(
-                "ReturnValues would show a part of {name}, and ids taken from it would repeat. Read the item with GetItem"
-            ));
-        }
-        if let Some(path) = update.targets().find(|path| path.root == *name && !path.rest.is_empty()) {
-            return refused(format!("{path} lies in {name}, which is a number and holds nothing"));
-        }
-        if let Some((_, value)) = update
-            .add
-            .iter()
-            .chain(&update.delete)
-            .find(|(path, value)| path.root == *name && !matches!(value, Value::N(_)))
-        {
-            return refused(no_number(name, value));
-        }
-        match update.set.iter().find(|(path, _)| path.root == *name) {
-            Some((_, Assigned::Value(Value::N(_)))) => gone.push(name.clone()),
-            Some((_, Assigned::Value(value))) => return refused(no_number(name, value)),
-            Some(_) => {
-                return refused(format!(
-                    "SET {name} takes a number given in the request (SET {name} = :n), since it is taken out of all other rows"
-                ));
-            }
-            None if update.remove.iter().any(|path| path.root == *name) => gone.push(name.clone()),
-            None => {}
-        }
-    }
-    if gone.len() == counted.len() {
-        return Ok(Write::All(None));
-    }
-    if !gone.is_empty() {
-        return Ok(Write::All(Some(gone)));
-    }
-    let only_adds = update.set.is_empty()
-        && update.remove.is_empty()
-        && update.delete.is_empty()
-        && update.add.iter().all(|(path, _)| counted.iter().any(|name| path.is_root(name)));
-    Ok(if only_adds && plain { Write::Add(update) } else { Write::Whole })
-}
-
-fn reads(value: &Assigned, name: &str) -> bool {
-    match value {
-        Assigned::Path(path) => path.root == name,
-        Assigned::Value(_) => false,
-        Assigned::IfNotExists(path, default) => path.root == name || reads(default, name),
-        Assigned::ListAppend(a, b) | Assigned::Plus(a, b) | Assigned::Minus(a, b) => {
-            reads(a, name) || reads(b, name)
-        }
-    }
-}
-
-/// The parameters that expressions replaced say nothing that expressions cannot: on counters they may not name a declared number, and
-/// a write over all rows is a transaction, which does not have them.
-fn legacy(request: &Request<'_>, counted: &[String]) -> Result<(), Unsent> {
-    for member in ["AttributeUpdates", "Expected", "ConditionalOperator"] {
-        let Some(raw) = request.get(member) else { continue };
-        let named = json::members(raw).unwrap_or_default();
-        let counts = named.iter().any(|(name, _)| counted.iter().any(|counted| counted == name));
-        let transacts = request.get("AttributeUpdates").is_none();
-        if counts || transacts {
-            return refused(format!(
-                "{member} is a legacy parameter that is not supported on counters; use UpdateExpression and ConditionExpression"
-            ));
-        }
-    }
-    Ok(())
-}
-
-fn no_number(name: &str, value: &Value) -> String {
-    format!(
-        "{name} is declared as a counter and takes numbers only, not a value of type {}",
-        value.type_name()
-    )
-}
-
-/// A refusal that all of this module's share the words of.
-fn refused<T>(why: String) -> Result<T, Unsent> {
-    Err(Unsent::Refused(refusal(&why)))
-}
-
-/// The error of what a counter does not support.
-pub(super) fn refusal(why: &str) -> Error {
-    Error::gateway_rejection(format!(
-        "Not supported on a counter, whose numbers are spread over rows: {why}. Nothing was written"
-    ))
 }

@@ -4,12 +4,12 @@ use heatsink_dynamo::expression::Comparator;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::partiql::{Action, Condition, Operand, Term, TestKind};
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Value};
-use heatsink_layout::{Slot, Table};
+use heatsink_layout::{Placement, Slot, Table};
 
 use super::pages::partitions;
 use super::statement::Written;
-use crate::context::PlanContext;
-use crate::query::{Key, lanes::physical, slot_of, stable};
+use crate::context::{ItemLocation, PlanContext};
+use crate::query::{Key, lanes::physical, stable, with_sort};
 
 /// Where the item of a statement lies.
 #[derive(Debug)]
@@ -55,11 +55,13 @@ pub(super) fn target(
         Err(error) => return Target::Nowhere(error),
     };
     let layout = stable(context, schema, &partition);
-    if layout.counted().is_some() {
+    let location =
+        with_sort(sort.as_ref(), |sort| context.locate(schema, &layout, &partition.canonical_bytes(), sort));
+    if let Ok(ItemLocation { placement: Placement::SumOf { .. }, .. }) = location {
         return Target::Counter(counters());
     }
-    let placed = slot_of(context, schema, &layout, &partition, sort.as_ref())
-        .and_then(|slot| Ok((physical(schema, &layout, &partition, slot)?, slot)));
+    let placed = location
+        .and_then(|location| Ok((physical(schema, &layout, &partition, location.slot)?, location.slot)));
     // What only SELECTs name in lists is read; a bucket needs its entry before the first write.
     if let (Ok((_, Slot { bucket: Some(bucket), .. })), false) = (&placed, lists) {
         context.learn_bucket(schema, &partition.canonical_bytes(), *bucket);
@@ -70,8 +72,8 @@ pub(super) fn target(
     }
 }
 
-/// Whether a statement names a partition key whose shards are drawn.
-pub(super) fn names_drawn(written: &Written<'_>, schema: &Table, context: &PlanContext<'_>) -> bool {
+/// Whether a statement names a partition key whose shards other writers assign.
+pub(super) fn names_assigned(written: &Written<'_>, schema: &Table, context: &PlanContext<'_>) -> bool {
     let partition = &schema.key.partition;
     schema.has_drawn()
         && match named(written, partition, KeyPart::Partition, &terms(written, &partition.name, true)) {

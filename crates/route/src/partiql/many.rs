@@ -8,7 +8,7 @@ use heatsink_dynamo::{Code, Error, Operation, json};
 use heatsink_layout::Table;
 use serde_json::{Value as Json, json};
 
-use super::keys::{Target, names_drawn, target};
+use super::keys::{Target, names_assigned, target};
 use super::statement::Written;
 use super::{guard, not_understood, rewrite};
 use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
@@ -79,7 +79,7 @@ fn one<'a>(
         return guarded(not_understood("it names several tables"));
     };
     let selects = matches!(written.statement.action, Action::Select { .. });
-    if whole && selects && names_drawn(&written, &schema, context) {
+    if whole && selects && names_assigned(&written, &schema, context) {
         return Err(Error::gateway_rejection(
             "ExecuteTransaction does not read keys whose shard is drawn at random (hash = \"random\"): where the items lie would be looked \
              for before, and not at the same moment. Use TransactGetItems. Nothing was read or written",

@@ -80,7 +80,7 @@ fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Res
             && request.get("Limit").is_none()
             && request.get("NextToken").is_none();
         if whole
-            && !keys::names_drawn(&written, &schema, context)
+            && !keys::names_assigned(&written, &schema, context)
             && let Target::At(place) = keys::target(&written, &schema, context, true)
             && let Ok(body) = rewrite::body(request.body, &written, &schema, &place)
         {

@@ -6,11 +6,12 @@ use bytes::Bytes;
 use heatsink_dynamo::expression::Comparator;
 use heatsink_dynamo::partiql::{Action, Condition, Operand, Put, Span, Term, TermKind, Test, TestKind};
 use heatsink_dynamo::{Error, Item, KeyValue, Value, json};
-use heatsink_layout::{IndexKey, PrimaryKey, SortKey, Table};
+use heatsink_layout::{IndexKey, PrimaryKey, Table};
 
 use super::keys::{Place, terms};
 use super::statement::Written;
 use crate::index_key::{self, Spread};
+use crate::query::with_sort;
 use crate::splice::Splice;
 
 /// The body with its one statement made physical.
@@ -81,68 +82,52 @@ fn index_keys(
     if schema.index_keys().is_empty() {
         return Ok(());
     }
-    let numbers = [Some(&place.logical), place.sort.as_ref()].map(|key| match key {
-        Some(KeyValue::N(number)) => number.to_string(),
-        _ => String::new(),
-    });
-    let part = |key: &'_ KeyValue<'static>, number: &'_ str| match key {
-        KeyValue::S(text) => SortKeyOf::S(text.clone().into_owned()),
-        KeyValue::B(bytes) => SortKeyOf::B(bytes.clone().into_owned()),
-        KeyValue::N(_) => SortKeyOf::N(number.to_owned()),
-    };
-    let partition = part(&place.logical, &numbers[0]);
-    let sort = place.sort.as_ref().map(|sort| part(sort, &numbers[1]));
-    let primary = PrimaryKey { partition: partition.key(), sort: sort.as_ref().map(SortKeyOf::key) };
-    let spread = Spread { table: schema, primary };
-    for key in schema.index_keys() {
-        let name = &key.attribute().name;
-        match &written.statement.action {
-            Action::Insert { item } => {
-                for (_, term) in item.iter().filter(|(found, _)| found == name) {
-                    changes.store(term, key, &spread, written)?;
-                }
+    with_sort(Some(&place.logical), |partition| {
+        with_sort(place.sort.as_ref(), |sort| {
+            let Some(partition) = partition else { return Ok(()) };
+            let spread = Spread { table: schema, primary: PrimaryKey { partition, sort } };
+            schema.index_keys().iter().try_for_each(|key| of_index_key(changes, written, &spread, key))
+        })
+    })
+}
+
+/// What a statement says of one of them.
+fn of_index_key(
+    changes: &mut Changes,
+    written: &Written<'_>,
+    spread: &Spread<'_>,
+    key: &IndexKey,
+) -> Result<(), Error> {
+    let name = &key.attribute().name;
+    match &written.statement.action {
+        Action::Insert { item } => {
+            for (_, term) in item.iter().filter(|(found, _)| found == name) {
+                changes.store(term, key, spread, written)?;
             }
-            Action::Update { written: paths, read } => {
-                if read.iter().any(|path| path.root == *name) {
-                    return Err(index_key::cannot(&format!("a PartiQL UPDATE that copies {name}"), name));
-                }
-                for (_, put) in paths.iter().filter(|(path, _)| path.is_root(name)) {
-                    match put {
-                        Put::Value(term) => changes.store(term, key, &spread, written)?,
-                        Put::Nothing => {}
-                        Put::Made => {
-                            let what = format!("SET {name} to what other attributes make, in PartiQL,");
-                            return Err(index_key::cannot(&what, name));
-                        }
+        }
+        Action::Update { written: paths, read } => {
+            if read.iter().any(|path| path.root == *name) {
+                return Err(index_key::cannot(&format!("a PartiQL UPDATE that copies {name}"), name));
+            }
+            for (_, put) in paths.iter().filter(|(path, _)| path.is_root(name)) {
+                match put {
+                    Put::Value(term) => changes.store(term, key, spread, written)?,
+                    Put::Nothing => {}
+                    Put::Made => {
+                        let what = format!("SET {name} to what other attributes make, in PartiQL,");
+                        return Err(index_key::cannot(&what, name));
                     }
                 }
             }
-            Action::Select { .. } | Action::Exists | Action::Delete => {}
         }
-        for test in written.statement.condition.iter().flat_map(Condition::tests) {
-            if test.paths().iter().any(|path| path.is_root(name)) {
-                changes.test(test, key, &spread, written)?;
-            }
+        Action::Select { .. } | Action::Exists | Action::Delete => {}
+    }
+    for test in written.statement.condition.iter().flat_map(Condition::tests) {
+        if test.paths().iter().any(|path| path.is_root(name)) {
+            changes.test(test, key, spread, written)?;
         }
     }
     Ok(())
-}
-
-/// A key's value, to be lent as one that shards are taken from.
-enum SortKeyOf {
-    S(String),
-    N(String),
-    B(Vec<u8>),
-}
-
-impl SortKeyOf {
-    fn key(&self) -> SortKey<'_> {
-        match self {
-            SortKeyOf::S(text) => SortKey::S(text),
-            SortKeyOf::N(text) => SortKey::N(text),
-            SortKeyOf::B(bytes) => SortKey::B(bytes),
-        }
-    }
 }
 
 struct Changes {

@@ -26,8 +26,8 @@ use super::{Key, one_shard};
 use crate::counter::fold::fold;
 use crate::refusal::Unplanned;
 
+use crate::items::identity::{self, Identity};
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
-use crate::rows::keys::{self, Identity};
 use crate::{Answer, Calls, PhysicalCall, Router, answer};
 
 /// The plan of a Query for the key of a counter, on the table.
@@ -157,7 +157,7 @@ impl Summed {
         let [items, last, capacity] =
             json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
         for item in json::elements(items.ok_or(Malformed)?)? {
-            let (identity, _) = keys::stored(&self.wanted.gathering.shape.table, item)?;
+            let (identity, _) = identity::stored(&self.wanted.gathering.shape.table, item)?;
             parts.entry(identity).or_default().push(body.slice_ref(item));
         }
         let capacity: Option<Capacity> = capacity.and_then(|raw| serde_json::from_slice(raw).ok());
@@ -189,7 +189,7 @@ impl Summed {
         for row in &mut page.rows {
             let whole = page.pages.get(row.page).and_then(|page| page.get(row.item.clone()));
             let item = whole.ok_or_else(|| broken(Malformed))?;
-            let (identity, _) = keys::stored(table, item).map_err(broken)?;
+            let (identity, _) = identity::stored(table, item).map_err(broken)?;
             let Some(parts) = parts.get(&identity) else { continue };
             let row0 = Bytes::copy_from_slice(item);
             let item = fold(&self.counted, &row0, parts.iter().map(|part| &**part))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, KeyType, Operation, TableSchema};
-use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, Strategy, Table};
+use heatsink_layout::{By, Hash, InForce, Layout, LayoutSource, Strategy, Table};
 use heatsink_route::{Plan, Router};
 use heatsink_testkit::{Step, Stepped};
 use serde_json::Value as Json;
@@ -42,8 +42,8 @@ impl LayoutSource for Fixed {
         Some(Arc::new(Table::new(schema, Arc::default())))
     }
 
-    fn placement(&self, _table: &Table, _key: &[u8]) -> Placement {
-        Placement::Stable(Arc::new(Layout {
+    fn in_force(&self, _table: &Table, _key: &[u8]) -> InForce {
+        InForce::Stable(Arc::new(Layout {
             strategy: Strategy::Calculated { by: By::SortKey },
             shards: self.shards,
             hash: Hash::JumpXxh3,

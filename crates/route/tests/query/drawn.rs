@@ -46,8 +46,8 @@ impl LayoutSource for Drawn {
         (name == "Games").then(|| Drawn::table(self))
     }
 
-    fn placement(&self, _: &Table, _: &[u8]) -> Placement {
-        Placement::Stable(Arc::new(self.layout()))
+    fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
+        InForce::Stable(Arc::new(self.layout()))
     }
 
     fn handle(&self) -> Arc<dyn LayoutSource> {

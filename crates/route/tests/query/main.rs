@@ -14,7 +14,7 @@ use bytes::Bytes;
 use fake::{Fake, schema};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Item, Operation, Value, json};
-use heatsink_layout::{By, Hash, Layout, LayoutSource, Placement, SortKey, Table, codec};
+use heatsink_layout::{By, Hash, InForce, Layout, LayoutSource, SortKey, Table, codec};
 use heatsink_route::Router;
 use heatsink_testkit::{Step, Stepped};
 
@@ -51,8 +51,8 @@ impl LayoutSource for Shards {
         (name == "Games").then(|| Arc::new(Table::new(schema(), Arc::default())))
     }
 
-    fn placement(&self, _: &Table, _: &[u8]) -> Placement {
-        Placement::Stable(Arc::new(self.layout()))
+    fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
+        InForce::Stable(Arc::new(self.layout()))
     }
 
     fn handle(&self) -> Arc<dyn LayoutSource> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use heatsink_dynamo::{Code, Error, Item, Operation};
-use heatsink_layout::{Consistency, LayoutSource, Placement, Reads, Table};
+use heatsink_layout::{Consistency, InForce, LayoutSource, Reads, Table};
 use heatsink_route::Router;
 
 use super::fake::Fake;
@@ -22,8 +22,8 @@ impl LayoutSource for Reading {
         self.shards.table(name)
     }
 
-    fn placement(&self, table: &Table, key: &[u8]) -> Placement {
-        self.shards.placement(table, key)
+    fn in_force(&self, table: &Table, key: &[u8]) -> InForce {
+        self.shards.in_force(table, key)
     }
 
     fn reads(&self, _: &Table, _: &[u8]) -> Reads {

@@ -1,22 +1,23 @@
-//! BatchGetItem and BatchWriteItem: every key becomes exactly one physical key of the same table, so a batch stays one
-//! request. Recorded and unrecorded tables may mix.
+//! BatchGetItem and BatchWriteItem: the front end for many items. Where every item has one slot, every key becomes one physical key of the
+//! same table, so that a batch stays one request. Recorded and unrecorded tables may mix.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation, json};
-use heatsink_layout::Table;
+use heatsink_layout::{Placement, Table};
 
+use super::read;
 use crate::answer::{pass_refusal, rewrite, strip_metrics_list, strip_object};
 use crate::context::PlanContext;
+use crate::counter;
 use crate::key::place;
 use crate::plan::{Plan, Single};
 use crate::refusal::Unplanned;
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
 use crate::tables::table_name;
-use crate::{counter, rows};
 
 /// The recorded tables of a batch, by name.
 type Recorded = HashMap<String, Arc<Table>>;
@@ -27,24 +28,23 @@ pub(crate) fn plan(
     request: &Request<'_>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    if operation == Operation::BatchGetItem
-        && let Some(plan) = rows::batch_get(request, context)?
-    {
-        return Ok(plan);
-    }
     let Some(items) = request.get("RequestItems") else { return Ok(pass_refusal(operation, request.body)) };
     let mut recorded = Recorded::new();
     let mut splice = Splice::new(request.body);
     for (name, value) in json::members(items).map_err(|_| malformed())? {
         let Some(schema) = context.table(table_name(&name)) else { continue };
         for object in objects(operation, value).map_err(|_| malformed())? {
-            if operation == Operation::BatchWriteItem {
-                counter::refuse_batch_write(&schema, context, object)?;
-            }
-            match place(&schema, context, object, &mut splice) {
-                Ok(_) => {}
+            let located = match place(&schema, context, object, &mut splice) {
+                Ok(located) => located,
                 Err(Unplanned::Invalid) => return Ok(pass_refusal(operation, request.body)),
                 Err(Unplanned::Refused(error)) => return Err(error),
+            };
+            match (&located.location.placement, operation) {
+                (Placement::AnyOf { .. } | Placement::SumOf { .. }, Operation::BatchGetItem) => {
+                    return read::batch(request, context);
+                }
+                (Placement::SumOf { .. }, _) => return Err(counter::batch_write_refusal()),
+                (Placement::One(_) | Placement::AnyOf { .. }, _) => {}
             }
         }
         recorded.insert(schema.name.clone(), schema);

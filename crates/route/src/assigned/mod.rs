@@ -1,16 +1,17 @@
-//! Items whose shard others drew at random: where one lies does not follow from its key, so it is looked for.
+//! Externally assigned shards: other writers choose the shard at random, so where an item lies does not follow from its key. The placement is
+//! `AnyOf`.
 //!
 //! | request | how |
 //! |---|---|
-//! | GetItem, BatchGetItem, TransactGetItems | all physical keys of the item are read, and the one that is there is the answer (`rows`) |
+//! | GetItem, BatchGetItem, TransactGetItems | all physical keys of the item are read, and the one that exists is the answer (`items`) |
 //! | Query on the table, on an index with its partition key | all shards are gathered anyway; equal sort keys all come (`query`) |
-//! | every write; a cursor that does not say where its item lies | first all physical keys are looked for (`seek`), then the request is planned again by whoever plans it elsewhere, with the places known |
+//! | every write; a cursor that does not say where its item lies | the item is located first (`seek`), then the request is planned again with its location known |
 //!
-//! An item that is nowhere is put at its home, the hash of its sort key: two writers that meet, and a write that is sent twice, concern one
-//! item. A write to an item that was found elsewhere is conditional on its still being there (`guard`); where it is gone it is looked
-//! for again. An item in several shards is refused to whatever names it by key. Why so: docs/decisions/0009-drawn-shards.md.
+//! An item that lies nowhere is put into its hashed slot: two writers that meet, and a write that is sent twice, concern one item. A write to a
+//! misplaced item, one in another slot, requires that it still exists there (`require_exists`); where it does not, it is located again. An
+//! item in several shards is refused to whatever names it by key. Why so: docs/decisions/0009-drawn-shards.md.
 
-mod guard;
+mod require_exists;
 mod seek;
 mod tokens;
 
@@ -24,10 +25,10 @@ use crate::Router;
 use crate::plan::Plan;
 use crate::request::Request;
 
-pub(crate) use guard::there;
+pub(crate) use require_exists::require_exists;
 pub(crate) use tokens::Tokens;
 
-/// The plan of a request that names a table with drawn shards.
+/// The plan of a request that names a table with externally assigned shards.
 pub(crate) fn plan(
     router: &Router,
     operation: Operation,
@@ -37,15 +38,27 @@ pub(crate) fn plan(
 ) -> Result<Plan, Error> {
     use Operation::{BatchGetItem, GetItem, TransactGetItems};
     let (plan, assumed) = router.plan_at(operation, request, schema, layouts, None)?;
-    // These read all places where an item can lie.
+    // These read all slots in which an item can lie.
     if matches!(operation, GetItem | BatchGetItem | TransactGetItems) || assumed.is_empty() {
         return Ok(plan);
     }
     Ok(Plan::Scatter(Box::new(Seek::new(router, operation, request, layouts, assumed, plan)?)))
 }
 
+/// The one item that was found in the slots of a placement; `None` if there is none.
+///
+/// # Errors
+/// `ValidationException` for a key that several items have.
+pub(crate) fn only<T: Clone>(table: &Table, found: &[(Slot, T)]) -> Result<Option<T>, Error> {
+    match found {
+        [] => Ok(None),
+        [(_, item)] => Ok(Some(item.clone())),
+        several => Err(self::several(table, several.iter().map(|(slot, _)| *slot))),
+    }
+}
+
 /// The refusal of a key that several items have.
-pub(crate) fn several(table: &Table, slots: impl Iterator<Item = Slot>) -> Error {
+fn several(table: &Table, slots: impl Iterator<Item = Slot>) -> Error {
     let mut slots: Vec<Slot> = slots.collect();
     slots.sort_unstable();
     let slots: Vec<String> = slots.iter().map(Slot::to_string).collect();

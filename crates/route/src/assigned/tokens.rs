@@ -141,14 +141,15 @@ fn digest((table, identity): &crate::context::Item) -> Digest {
 
 #[cfg(test)]
 mod tests {
-    use heatsink_layout::{Layout, SortKey};
+    use heatsink_layout::{Layout, Placement, SortKey};
 
     use super::*;
-    use crate::rows::keys::Identity;
+    use crate::items::identity::Identity;
 
     fn named(key: &str) -> Named {
         let identity = Identity::of(key.as_bytes(), Some(SortKey::S("s")));
-        Named { table: "t".into(), layout: Arc::new(Layout::none()), key: Vec::new(), identity }
+        let placement = Placement::One(Slot::default());
+        Named { table: "t".into(), layout: Arc::new(Layout::none()), placement, key: Vec::new(), identity }
     }
 
     fn places(keys: &[Named], shard: u16) -> Places {

@@ -1,6 +1,6 @@
-//! Looks for the items that a request names, then plans it with their places known.
+//! Locates the items that a request names, then plans the request with their locations known.
 //!
-//! A write whose condition failed at a place where the item was found, and is no more, looks again.
+//! A write whose condition failed in the slot where the item was found, because it is gone from there, looks again.
 
 use std::sync::Arc;
 
@@ -9,26 +9,24 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::expression::{Bindings, Fresh, Projection};
 use heatsink_dynamo::json;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_layout::{LayoutSource, Table};
+use heatsink_layout::{LayoutSource, Slot, Table};
 use serde_json::Value as Json;
 
-use super::several;
+use super::only;
 use super::tokens::Retry;
-use crate::capacity::{add, single_capacity};
+use crate::capacity::{add, add_by_table, single_capacity};
 use crate::context::{Named, Places};
+use crate::dry_run::first_round;
+use crate::items::fetch::{Fetch, FromTable};
+use crate::items::fragments;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::request::{Request, malformed, quoted};
-use crate::rows::fetch::Fetch;
-use crate::rows::keys;
 use crate::{Answer, Calls, PhysicalCall, Router, partiql};
 
 /// How often a write is sent to an item that has moved meanwhile, before the client is told.
 const ATTEMPTS: u32 = 8;
 
-/// Keeps the numbers of one look's calls apart from another's.
-const CALLS: usize = 1 << 16;
-
-/// A request that names items whose places have to be found.
+/// A request that names items which have to be located.
 pub(super) struct Seek {
     router: Router,
     operation: Operation,
@@ -37,9 +35,10 @@ pub(super) struct Seek {
     named: Vec<Named>,
     /// Whether what is named is where a read goes on.
     cursor: bool,
-    report: Option<Vec<u8>>,
+    /// The read of all slots in which the items can lie.
+    look: Fetch,
     retry: Option<Retry>,
-    /// The plan with every item at home.
+    /// The plan with every item in its hashed slot.
     likely: Plan,
 }
 
@@ -58,58 +57,55 @@ impl Seek {
             _ => false,
         };
         let token = request.string("ClientRequestToken")?;
-        let seek = Seek {
+        let report = request.get("ReturnConsumedCapacity").map(<[u8]>::to_vec);
+        // What cannot be asked for is refused before anything is.
+        let look = look(layouts, &named, report)?;
+        Ok(Seek {
             router: router.clone(),
             operation,
             body: request.body.clone(),
             layouts: layouts.handle(),
             named,
             cursor,
-            report: request.get("ReturnConsumedCapacity").map(<[u8]>::to_vec),
+            look,
             retry: token.map(|token| Retry::new(&token, request.body, router.now())),
             likely,
-        };
-        // What cannot be asked for is refused before anything is.
-        seek.look().map(|_| seek)
-    }
-
-    /// Reads of the keys of all places where the items can lie, one for each table.
-    fn look(&self) -> Result<Vec<Look>, Error> {
-        let mut looks: Vec<Look> = Vec::new();
-        for one in &self.named {
-            let Some(table) = self.layouts.table(&one.table) else { return Err(malformed()) };
-            let keys = keys::keys(&table, &one.layout, &one.key)?;
-            match looks.iter_mut().find(|look| look.table.name == table.name) {
-                Some(look) => look.keys.extend(keys),
-                None => looks.push(Look { table, keys }),
-            }
-        }
-        Ok(looks)
-    }
-
-    fn fetches(&self) -> Result<Vec<(Arc<Table>, Fetch)>, Error> {
-        let fetch = |look: Look| {
-            let mut fresh = Fresh::avoiding(&Bindings::default());
-            let mut projection = Projection::default();
-            for name in look.table.key.names() {
-                projection.add_root(name);
-            }
-            let text = quoted(&projection.render(&mut fresh));
-            let mut options = vec![("ConsistentRead", b"true".to_vec()), ("ProjectionExpression", text)];
-            if let (Some(names), _) = Bindings::default().rewritten(&[], &fresh) {
-                options.push(("ExpressionAttributeNames", names));
-            }
-            let name = quoted(&look.table.name);
-            let fetch = Fetch::new(&look.table, name, options, self.report.clone(), look.keys);
-            (look.table, fetch)
-        };
-        Ok(self.look()?.into_iter().map(fetch).collect())
+        })
     }
 }
 
-struct Look {
-    table: Arc<Table>,
-    keys: Vec<Bytes>,
+/// A read of the keys in all slots in which the items can lie.
+fn look(layouts: &dyn LayoutSource, named: &[Named], report: Option<Vec<u8>>) -> Result<Fetch, Error> {
+    let mut tables: Vec<FromTable> = Vec::new();
+    for one in named {
+        let table = layouts.table(&one.table).ok_or_else(malformed)?;
+        let keys = fragments::keys(&table, &one.layout, &one.placement, &one.key)?;
+        match tables.iter_mut().find(|from| from.is_of(&table)) {
+            Some(from) => from.pending.extend(keys),
+            None => tables.push(FromTable::new(
+                Some(Arc::clone(&table)),
+                quoted(&table.name),
+                key_only(&table),
+                keys,
+            )),
+        }
+    }
+    Ok(Fetch::of(tables, report))
+}
+
+/// The options of a read that shows the primary key alone, as it is now.
+fn key_only(table: &Table) -> Vec<(&'static str, Vec<u8>)> {
+    let mut fresh = Fresh::avoiding(&Bindings::default());
+    let mut projection = Projection::default();
+    for name in table.key.names() {
+        projection.add_root(name);
+    }
+    let text = quoted(&projection.render(&mut fresh));
+    let mut options = vec![("ConsistentRead", b"true".to_vec()), ("ProjectionExpression", text)];
+    if let (Some(names), _) = Bindings::default().rewritten(&[], &fresh) {
+        options.push(("ExpressionAttributeNames", names));
+    }
+    options
 }
 
 impl Planned for Seek {
@@ -123,17 +119,14 @@ impl Planned for Seek {
 
     fn explain(&self) -> Explanation {
         let likely = self.likely.explain();
-        let mut calls = Vec::new();
-        for (_, fetch) in self.fetches().unwrap_or_default() {
-            calls.extend(
-                fetch.bodies().iter().map(|body| CallExplanation::new(Operation::BatchGetItem, body)),
-            );
-        }
+        let mut look = self.look.clone();
+        let look = first_round(async |calls| drop(look.round(calls).await));
+        let mut calls: Vec<CallExplanation> = look.iter().map(CallExplanation::from).collect();
         calls.extend(likely.calls);
         let why = format!(
-            "the rule's shards are drawn at random, so that where an item lies does not follow from its key: it is looked for in all of them, \
-             by consistent reads; the calls behind those are for items that are nowhere yet, and others go where they were found, on \
-             condition that they are still there: {}",
+            "other writers assign the rule's shards at random, so that where an item lies does not follow from its key: it is looked for in all of \
+             them, by consistent reads; the calls behind those are for items that lie nowhere yet, and others go where the items were found, on \
+             condition that they still exist there: {}",
             likely.why
         );
         Explanation { plan: Kind::Scatter, why, calls }
@@ -167,7 +160,7 @@ impl Seek {
                     if let Some(retry) = self.retry.as_ref().filter(|_| error.outcome != Outcome::Unknown) {
                         self.router.tokens.forget(retry);
                     }
-                    if !guarded(&error) || places.values().all(Option::is_none) {
+                    if !may_be_gone(&error) || places.values().all(Option::is_none) {
                         return Err(error);
                     }
                     refused = Some((error, places));
@@ -191,29 +184,15 @@ impl Seek {
 
     /// Looks for the items.
     async fn seek(&self, calls: &mut dyn Calls, looked: &mut Vec<Json>) -> Result<Places, Error> {
-        let mut fetches = self.fetches()?;
-        loop {
-            let mut round: Vec<PhysicalCall> = Vec::new();
-            for (at, (_, fetch)) in fetches.iter_mut().enumerate() {
-                let calls = fetch.calls()?.into_iter();
-                round.extend(calls.map(|call| PhysicalCall { id: at * CALLS + call.id, ..call }));
-            }
-            if round.is_empty() {
-                break;
-            }
-            let mut take = |id: usize, answer| {
-                let taken = fetches.get_mut(id / CALLS).map_or(Ok(()), |(_, fetch)| fetch.take(answer));
-                taken.map_err(not_done)
-            };
-            calls.round(round.into(), &mut take).await?;
-        }
-        let places = match self.places(&fetches) {
+        let mut look = self.look.clone();
+        look.read_all(calls).await.map_err(not_done)?;
+        let places = match self.places(&look) {
             Err(error) if self.cursor && self.operation != Operation::ExecuteStatement => {
                 return Err(self.refusal(calls, error).await);
             }
             places => places?,
         };
-        looked.extend(fetches.into_iter().filter_map(|(_, fetch)| fetch.capacity));
+        looked.extend(look.capacity);
         Ok(places)
     }
 
@@ -226,21 +205,20 @@ impl Seek {
     }
 
     /// Where the items were found.
-    fn places(&self, fetches: &[(Arc<Table>, Fetch)]) -> Result<Places, Error> {
+    fn places(&self, look: &Fetch) -> Result<Places, Error> {
         let mut places = Places::new();
         for one in &self.named {
-            let Some((table, fetch)) = fetches.iter().find(|(table, _)| table.name == one.table) else {
-                continue;
-            };
-            let found = fetch.parts(&one.identity).map_or(&[][..], |parts| parts.rows.as_slice());
-            let slot = match found {
-                [] if self.cursor => return Err(lost(table)),
-                [] => None,
-                [(slot, _)] => Some(*slot),
-                _ if self.cursor => return Err(lost(table)),
-                found => return Err(several(table, found.iter().map(|(slot, _)| *slot))),
-            };
-            places.insert((one.table.clone(), one.identity.clone()), slot);
+            for from in &look.tables {
+                let Some(table) = from.table.as_ref().filter(|table| table.name == one.table) else {
+                    continue;
+                };
+                let found = from.parts(&one.identity).map_or(&[][..], |parts| parts.found.as_slice());
+                if self.cursor && found.len() != 1 {
+                    return Err(lost(table));
+                }
+                let found: Vec<(Slot, Slot)> = found.iter().map(|(slot, _)| (*slot, *slot)).collect();
+                places.insert(one.item(), only(table, &found)?);
+            }
         }
         Ok(places)
     }
@@ -254,12 +232,7 @@ fn with_capacity(body: Bytes, looked: Vec<Json>) -> Bytes {
     };
     for more in looked {
         match &mut consumed {
-            Json::Array(tables) => {
-                match tables.iter_mut().find(|one| one["TableName"] == more["TableName"]) {
-                    Some(one) => add(one, single_capacity(more)),
-                    None => tables.push(more),
-                }
-            }
+            Json::Array(tables) => add_by_table(tables, single_capacity(more)),
             one => add(one, single_capacity(more)),
         }
     }
@@ -273,8 +246,8 @@ fn not_done(mut error: Error) -> Error {
     error
 }
 
-/// Whether an error may be that of a condition that an item is where it was found.
-fn guarded(error: &Error) -> bool {
+/// Whether an error may be that of the condition that an item still exists where it was found.
+fn may_be_gone(error: &Error) -> bool {
     let reasons = error.members.get("CancellationReasons").and_then(Json::as_array);
     error.code == Code::ConditionalCheckFailedException
         || reasons.into_iter().flatten().any(|reason| reason["Code"] == "ConditionalCheckFailed")

@@ -1,21 +1,28 @@
-//! A request for one item (a point operation, or an action of a transaction) made physical: its key, and its expressions that
-//! read or write keys that are stored otherwise than they were sent.
+//! A request for one item (a point operation, or an action of a transaction) made physical: its key, and its expressions that read or write
+//! keys that are stored otherwise than they were sent. And its answer made logical.
 //!
-//! Not here: what becomes of the answer (`point`, `transact`).
+//! A write to an item that was found in another slot than its hashed one requires that the item is still there.
+
+use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::Error;
+use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::Table;
 
+use crate::answer::{self, pass_refusal};
+use crate::assigned::require_exists;
 use crate::context::PlanContext;
-use crate::drawn;
 use crate::expression::{self, Rewritten};
 use crate::key::{Located, place};
 use crate::legacy::{self, Expected};
-use crate::plan::Finish;
-use crate::refusal::Unplanned;
+use crate::plan::{Finish, Plan, Single};
+use crate::refusal::{Unplanned, too_large};
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
+
+/// Why the store is asked with an empty key.
+pub(crate) const MEANINGLESS: &str =
+    "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
 
 /// What a request for one item becomes.
 pub(crate) enum Physical<'a> {
@@ -26,6 +33,28 @@ pub(crate) enum Physical<'a> {
     /// An expression means nothing here. The body has an empty key, with which nothing can be written: the store's refusal of the
     /// expression, or else `error`, is the answer ([`in_store_words`]).
     Meaningless { body: Bytes, error: Error },
+}
+
+impl<'a> Physical<'a> {
+    /// The body to send and where it goes, or else the plan of a request that is refused.
+    pub(crate) fn sent(
+        self,
+        operation: Operation,
+        request: &Request<'_>,
+    ) -> Result<(Bytes, Located<'a>), Plan> {
+        match self {
+            Physical::Sent { body, located } => Ok((body, located)),
+            Physical::Invalid => Err(pass_refusal(operation, request.body)),
+            Physical::Meaningless { body, error } => {
+                Err(Single::new(operation, body, Some(in_store_words(error)), MEANINGLESS).plan())
+            }
+        }
+    }
+}
+
+/// The member of a point operation that holds the key.
+pub(crate) fn holder(operation: Operation) -> &'static str {
+    if operation == Operation::PutItem { "Item" } else { "Key" }
 }
 
 /// Makes a request physical whose key or item is the member `holder`.
@@ -63,12 +92,39 @@ pub(crate) fn physical<'a>(
     if !changes.is_empty() {
         body = set_members(&body, &changes)?;
     }
-    if located.astray {
-        body = drawn::there(&body, schema)?;
+    if located.location.misplaced {
+        body = require_exists(&body, schema)?;
     }
     Ok(Physical::Sent { body, located })
 }
 
+/// What to make of the answer of a point operation. A key without a suffix is its own physical key, and its answers hold no other: they stay
+/// as they are.
+pub(crate) fn finish(operation: Operation, table: &Arc<Table>, located: &Located<'_>) -> Option<Finish> {
+    if located.affixes.is_empty() && table.index_keys().is_empty() {
+        return None;
+    }
+    let table = Arc::clone(table);
+    let suffix = located.affixes.len();
+    Some(Box::new(move |answer| match answer {
+        Ok(body) => answer::logical(operation, &table, &body),
+        Err(error) => Err(too_large(answer::logical_error(&table, error), suffix)),
+    }))
+}
+
+/// The plan of a point operation that is one physical request, to the slot where the item is located.
+pub(crate) fn to_one_slot(
+    operation: Operation,
+    body: Bytes,
+    table: &Arc<Table>,
+    located: &Located<'_>,
+    why: &str,
+) -> Plan {
+    let shard = Some(located.location.slot.shard);
+    Single { shard, ..Single::new(operation, body, finish(operation, table, located), why) }.plan()
+}
+
+/// The request with an empty key, which the store refuses after what it finds wrong with the expressions.
 pub(crate) fn meaningless<'a>(request: &Request<'a>, located: &Located<'a>, error: Error) -> Physical<'a> {
     let mut splice = Splice::new(request.body);
     located.partition.empty(&mut splice);

@@ -1,4 +1,6 @@
-//! GetItem, PutItem, UpdateItem, DeleteItem: the shard follows from the primary key, so each is one physical request.
+//! GetItem, PutItem, UpdateItem, DeleteItem: the front end for one item.
+//!
+//! A request is made physical, then its item's placement says who goes on. Most items have one slot, and their requests stay one.
 
 use std::sync::Arc;
 
@@ -8,44 +10,48 @@ use heatsink_dynamo::capacity::write_units;
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{Slot, Table};
+use heatsink_layout::{Placement, Slot, Table};
 
-use crate::answer::{self, pass_refusal};
+use super::physical::{finish, holder, physical};
+use super::read;
 use crate::context::PlanContext;
-use crate::item::{Physical, in_store_words, physical};
-use crate::key::Located;
-use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, Plan, Planned, Single, one_call};
-use crate::refusal::too_large;
+use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, Plan, Planned, one_call};
 use crate::request::Request;
-use crate::{Answer, Calls};
+use crate::{Answer, Calls, Router, counter};
 
 /// The plan of a point operation on a recorded table.
+///
+/// # Errors
+/// `ValidationException` for an item that cannot be placed, or a write that its placement does not support.
 pub(crate) fn plan(
+    router: &Router,
     operation: Operation,
     request: &Request<'_>,
-    schema: &Arc<Table>,
+    table: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    let (body, located) = match physical(request, holder(operation), schema, context)? {
-        Physical::Sent { body, located } => (body, located),
-        Physical::Invalid => return Ok(pass_refusal(operation, request.body)),
-        Physical::Meaningless { body, error } => {
-            let why = "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
-            return Ok(Single::new(operation, body, Some(in_store_words(error)), why).plan());
-        }
+    let physical = physical(request, holder(operation), table, context)?;
+    let (body, located) = match physical.sent(operation, request) {
+        Ok(sent) => sent,
+        Err(refused) => return Ok(refused),
     };
-    let finish = finish(operation, schema, &located);
-    Ok(Plan::Single(Box::new(Point {
-        operation,
-        body,
-        finish,
-        schema: Arc::clone(schema),
-        slot: located.slot,
-    })))
-}
-
-pub(crate) fn holder(operation: Operation) -> &'static str {
-    if operation == Operation::PutItem { "Item" } else { "Key" }
+    match (&located.location.placement, operation) {
+        (Placement::AnyOf { .. } | Placement::SumOf { .. }, Operation::GetItem) => {
+            read::get(request, table, body, &located)
+        }
+        (Placement::SumOf { others, attributes, .. }, _) => {
+            let counter =
+                counter::write::Counter { table, located: &located, others: others.len(), attributes };
+            counter::write::plan(router, operation, request, body, &counter)
+        }
+        (Placement::One(_) | Placement::AnyOf { .. }, _) => Ok(Plan::Single(Box::new(Point {
+            finish: finish(operation, table, &located),
+            operation,
+            body,
+            table: Arc::clone(table),
+            slot: located.location.slot,
+        }))),
+    }
 }
 
 /// A point operation, rewritten. Explains itself only when asked: it is the hot path.
@@ -53,7 +59,7 @@ struct Point {
     operation: Operation,
     body: Bytes,
     finish: Option<Finish>,
-    schema: Arc<Table>,
+    table: Arc<Table>,
     slot: Slot,
 }
 
@@ -65,7 +71,7 @@ impl Planned for Point {
 
     fn explain(&self) -> Explanation {
         let mut call = CallExplanation::new(self.operation, &self.body);
-        let partition = &self.schema.key.partition;
+        let partition = &self.table.key.partition;
         let object = &call.body[holder(self.operation)];
         call.key = object[&partition.name][partition.key_type.name()].as_str().map(str::to_owned);
         call.estimate = Some(estimate(self.operation, &call.body));
@@ -76,20 +82,6 @@ impl Planned for Point {
         );
         Explanation { plan: Kind::Single, why, calls: vec![call] }
     }
-}
-
-/// What to make of the answer. A key without a suffix is its own physical key, and its answers hold no other: they stay as
-/// they are.
-pub(crate) fn finish(operation: Operation, schema: &Arc<Table>, located: &Located<'_>) -> Option<Finish> {
-    if located.affixes.is_empty() && schema.index_keys().is_empty() {
-        return None;
-    }
-    let schema = Arc::clone(schema);
-    let suffix = located.affixes.len();
-    Some(Box::new(move |answer| match answer {
-        Ok(body) => answer::logical(operation, &schema, &body),
-        Err(error) => Err(too_large(answer::logical_error(&schema, error), suffix)),
-    }))
 }
 
 /// What a point operation costs, as far as the request tells; what is stored is not known here.

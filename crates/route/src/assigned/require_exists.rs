@@ -1,4 +1,4 @@
-//! A write that must not make an item: it is conditional on the item's being where it was found.
+//! A write that must not create an item: update or delete only if the item still exists here.
 
 use bytes::Bytes;
 use heatsink_dynamo::Error;
@@ -8,11 +8,11 @@ use heatsink_layout::Table;
 
 use crate::request::{Request, malformed, quoted, set_members};
 
-/// The same physical write, if the item is there. What the store refuses for certain is left as it is.
+/// The same physical write, on condition that the item exists. What the store refuses for certain is left as it is.
 ///
 /// # Errors
 /// `ValidationException` where the legacy parameters leave no room for the condition.
-pub(crate) fn there(body: &Bytes, table: &Table) -> Result<Bytes, Error> {
+pub(crate) fn require_exists(body: &Bytes, table: &Table) -> Result<Bytes, Error> {
     let request = Request::read(body)?;
     let legacy = ["Expected", "AttributeUpdates", "ConditionalOperator", "AttributesToGet"];
     if legacy.iter().any(|name| request.get(name).is_some()) {
@@ -96,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// The store's error has to show the client's text, not the guard's.
+    /// The store's error has to show the client's text, not the one with the added condition.
     #[test]
     fn a_condition_without_sense_is_left_to_the_store() {
         let partition = AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
@@ -109,15 +109,15 @@ mod tests {
             composite_indexes: Vec::new(),
         };
         let table = Table::new(schema, Arc::default());
-        let guarded = |condition: &str| {
+        let changed = |condition: &str| {
             let body = Bytes::from(serde_json::json!({ "ConditionExpression": condition }).to_string());
-            there(&body, &table).unwrap() != body
+            require_exists(&body, &table).unwrap() != body
         };
         for sense in ["a = :v", "a = :v OR b = :v", "size(a) > :undefined"] {
-            assert!(guarded(sense), "{sense}");
+            assert!(changed(sense), "{sense}");
         }
         for nonsense in ["size(a) > :v AND", "a = :v)", "a", "(a = :v"] {
-            assert!(!guarded(nonsense), "{nonsense}");
+            assert!(!changed(nonsense), "{nonsense}");
         }
     }
 

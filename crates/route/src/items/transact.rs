@@ -1,5 +1,5 @@
-//! TransactGetItems and TransactWriteItems: every action names one item, which has one physical key, so a transaction stays
-//! one request. Recorded and unrecorded tables may mix.
+//! TransactGetItems and TransactWriteItems: every action names one item. A transaction stays one request: an action goes to the first slot of
+//! its item, and what other slots need is added to it (`added`). Recorded and unrecorded tables may mix.
 //!
 //! The same bytes with the same layouts always become the same physical bytes: a retry with a `ClientRequestToken` is to the
 //! store the request it was.
@@ -11,14 +11,14 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::Table;
 use serde_json::Value as Json;
 
+use super::added::Added;
+use super::physical::{MEANINGLESS, Physical, in_store_words, meaningless as nowhere, physical};
 use crate::answer::{accepted, logical_item, pass_refusal, rewrite, strip_metrics_list, strip_object};
 use crate::asked;
 use crate::context::PlanContext;
-use crate::item::{Physical, in_store_words, meaningless as nowhere, physical};
 use crate::plan::{Plan, Single};
 use crate::refusal::{Unsent, size_note};
 use crate::request::{Request, malformed};
-use crate::rows::Expansion;
 use crate::splice::Splice;
 use crate::tables::table_name;
 
@@ -42,7 +42,7 @@ pub(crate) fn plan(
     let mut actions = Vec::new();
     let mut splice = Splice::new(request.body);
     let (mut meaningless, mut invalid) = (None, false);
-    let mut rows = Expansion::default();
+    let mut added = Added::default();
     for element in json::elements(items).map_err(|_| malformed())? {
         let Some((whole, (name, holder), schema)) = action(request.body, element, context)? else {
             actions.push(None);
@@ -51,7 +51,7 @@ pub(crate) fn plan(
         let action = Request::read(&whole)?;
         let physical = match physical(&action, holder, &schema, context)? {
             Physical::Sent { body, located } => {
-                match rows.take(actions.len(), name, &action, body, &schema, context) {
+                match added.take(actions.len(), name, &action, body, &schema, &located) {
                     Ok(body) => Physical::Sent { body, located },
                     Err(Unsent::Meaningless(error)) => nowhere(&action, &located, error),
                     Err(Unsent::Refused(error)) => return Err(error),
@@ -81,34 +81,33 @@ pub(crate) fn plan(
         actions.push(Some((schema, suffix)));
     }
     if let Some(error) = meaningless {
-        let why = "an expression is not valid: the store is asked for its words, with a key that nothing can be written to";
         let body = splice.finish(request.body);
-        return Ok(Single::new(operation, body, Some(in_store_words(error)), why).plan());
+        return Ok(Single::new(operation, body, Some(in_store_words(error)), MEANINGLESS).plan());
     }
     let shows_index_keys =
         actions.iter().flatten().any(|(schema, _): &(Arc<Table>, usize)| !schema.index_keys().is_empty());
-    if splice.is_empty() && rows.is_empty() && !invalid && !shows_index_keys {
+    if splice.is_empty() && added.is_empty() && !invalid && !shows_index_keys {
         let why = "every item of the transaction lies in its shard 0, whose physical key is the logical key";
         return Ok(Single::new(operation, request.body.clone(), None, why).plan());
     }
-    let why = if rows.is_empty() {
+    let why = if added.is_empty() {
         "every item of the transaction has one physical key: one physical transaction, keys rewritten"
     } else {
-        splice.insert(items, 1, rows.tail(actions.len())?);
-        "one physical transaction, keys rewritten; an action that sets, deletes or reads a counter concerns all its rows, and a read of an item \
-         whose shard was drawn all of them: those of the others are appended"
+        splice.insert(items, 1, added.tail(actions.len())?);
+        "one physical transaction, keys rewritten; an action that sets, deletes or reads a counter concerns all its fragments, and a read of \
+         an item whose shard other writers assign all shards: what the others need is added behind"
     };
-    let doubtful = rows.doubtful;
+    let doubtful = added.doubtful;
     let finish = move |answer: Result<Bytes, Error>| match answer {
         Ok(_) if invalid => Err(accepted()),
         Ok(body) => {
-            let body = if rows.is_empty() { body } else { rows.answer(actions.len(), &body)? };
-            let own = |(place, action): (usize, &Action)| action.clone().filter(|_| !rows.reads(place));
+            let body = if added.is_empty() { body } else { added.answer(actions.len(), &body)? };
+            let own = |(place, action): (usize, &Action)| action.clone().filter(|_| !added.reads(place));
             let actions: Vec<Action> = actions.iter().enumerate().map(own).collect();
             rewrite(operation, &body, |splice| logical(&actions, &body, splice))
         }
-        Err(error) if rows.is_empty() => Err(logical_reasons(&actions, error)),
-        Err(error) => Err(logical_reasons(&actions, rows.error(actions.len(), error))),
+        Err(error) if added.is_empty() => Err(logical_reasons(&actions, error)),
+        Err(error) => Err(logical_reasons(&actions, added.error(actions.len(), error))),
     };
     let plan = Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan();
     Ok(if doubtful {

@@ -1,33 +1,29 @@
-//! Actions of transactions on items that are rows under several physical keys, and reads of items that may lie under any of several. The action
-//! itself goes to the first of the keys and stays at its place; what the others need is appended behind the client's actions, and their
-//! answers are taken off again.
+//! Actions of transactions on items that lie in several slots. The action itself goes to the first slot and stays at its place; what the
+//! other slots need is added behind the client's actions, and the answers to that are taken off again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{Layout, Table};
+use heatsink_layout::{Placement, Table};
 use serde_json::Value as Json;
 
 use super::fetch::Parts;
-use super::get::Shown;
-use super::{keys, whole};
-use crate::context::PlanContext;
-use crate::counter::transaction;
-use crate::counter::write::{self, Write};
-use crate::key::layout_of;
+use super::shown::Shown;
+use super::{fold, fragments, identity};
+use crate::counter;
+use crate::key::Located;
 use crate::refusal::Unsent;
 use crate::request::{Request, set_members};
 
 /// The most actions of a transaction (AWS Developer Guide, "Amazon DynamoDB Transactions").
 const MOST_ACTIONS: usize = 100;
 
-/// What the actions on such items add to a transaction.
+/// What the client's actions add to a transaction.
 #[derive(Debug, Default)]
-pub(crate) struct Expansion {
+pub(crate) struct Added {
     /// The elements that are appended.
     added: Vec<Vec<u8>>,
     /// Whose each of them is, by the place of the client's action.
@@ -42,11 +38,11 @@ pub(crate) struct Expansion {
 struct Read {
     table: Arc<Table>,
     shown: Shown,
-    layout: Arc<Layout>,
+    placement: Placement,
 }
 
-impl Expansion {
-    /// Takes the client's action at `place`: `request` as it came, `body` with the first of the physical keys. Gives the body to send.
+impl Added {
+    /// Takes the client's action at `place`: `request` as it came, `body` for the first slot of the item. Gives the body to send.
     ///
     /// # Errors
     /// [`Unsent`].
@@ -57,32 +53,29 @@ impl Expansion {
         request: &Request<'_>,
         body: Bytes,
         table: &Arc<Table>,
-        context: &PlanContext<'_>,
+        located: &Located<'_>,
     ) -> Result<Bytes, Unsent> {
-        let holder = if action == "Put" { "Item" } else { "Key" };
-        let object = request.get(holder).unwrap_or_default();
-        let Some(layout) = layout_of(table, context, object) else { return Ok(body) };
-        if holder == "Key" && !keys::is_key(table, object) {
-            // The store refuses the transaction for it.
+        let placement = &located.location.placement;
+        let object = request.get(if action == "Put" { "Item" } else { "Key" }).unwrap_or_default();
+        if matches!(placement, Placement::One(_)) || action != "Put" && !identity::is_key(table, object) {
+            // A key with more than the key attributes is the store's to refuse.
             return Ok(body);
         }
-        let keys = keys::keys(table, &layout, object)?;
         let name = request.get("TableName").unwrap_or(b"null");
+        let others = |placement: &Placement| {
+            let keys = fragments::keys(table, &located.layout, placement, object)?;
+            Ok::<_, Error>(keys.into_iter().skip(1))
+        };
         if action == "Get" {
-            let shown = match Shown::read(request, table, Checks::All) {
-                Ok(shown) => shown,
-                // What only the checks here find wrong the store may take: it decides.
-                Err(_) => {
-                    self.doubtful = true;
-                    Shown::read(request, table, Checks::Meaning).map_err(Unsent::Meaningless)?
-                }
-            };
-            if keys.len() == 1 || layout.counted().is_some_and(|counted| !shown.counts(counted)) {
+            let (shown, valid) = Shown::leniently(request, table).map_err(Unsent::Meaningless)?;
+            self.doubtful |= !valid;
+            let others = others(&shown.needs(placement))?;
+            if others.len() == 0 {
                 return Ok(body);
             }
-            for key in keys.iter().skip(1) {
+            for key in others {
                 let mut get = Object::new();
-                get.raw("TableName", name).raw("Key", key);
+                get.raw("TableName", name).raw("Key", &key);
                 for (name, value) in &shown.asked {
                     get.raw(name, value);
                 }
@@ -91,20 +84,13 @@ impl Expansion {
                 self.add(place, element.finish());
             }
             let changes = shown.asked.iter().map(|(name, value)| (*name, Some(value.clone()))).collect();
-            let read = Read { table: Arc::clone(table), shown, layout };
+            let read = Read { table: Arc::clone(table), shown, placement: placement.clone() };
             self.reads.insert(place, read);
             return Ok(set_members(&body, &changes)?);
         }
-        let Some(counted) = layout.counted() else { return Ok(body) };
-        let operation = match action {
-            "Put" => Some(Operation::PutItem),
-            "Update" => Some(Operation::UpdateItem),
-            "Delete" => Some(Operation::DeleteItem),
-            _ => None,
-        };
-        if let Write::All(gone) = write::read(operation, request, counted)? {
-            for key in keys.iter().skip(1) {
-                self.add(place, transaction::cleared(name, key, gone.as_deref()));
+        if let Placement::SumOf { attributes, .. } = placement {
+            for action in counter::actions(action, request, attributes, others(placement)?)? {
+                self.add(place, action);
             }
         }
         Ok(body)
@@ -181,18 +167,16 @@ impl Expansion {
             let others = self.owners.iter().zip(all.iter().skip(actions));
             let others = others.filter(|(owner, _)| **owner == place).map(|(_, response)| response);
             for response in std::iter::once(response).chain(others) {
-                if let Some(row) = item(response)? {
-                    let (_, slot) = keys::stored(&read.table, &row).map_err(broken)?;
-                    parts.rows.push((slot, row));
+                if let Some(item) = item(response)? {
+                    let (_, slot) = identity::stored(&read.table, &item).map_err(broken)?;
+                    parts.found.push((slot, item));
                 }
             }
             let mut shown = Object::new();
-            if let Some(whole) = whole(&read.table, Some(&read.layout), &parts)? {
-                let item = read.shown.of(&read.table, &whole).map_err(broken)?;
-                // Of an item that has nothing of a projection the store shows nothing.
-                if item != b"{}" {
-                    shown.raw("Item", &item);
-                }
+            // Of an item that has nothing of a projection the store shows nothing.
+            let item = fold::shown(&read.table, &read.placement, &parts, &read.shown)?;
+            if let Some(item) = item.filter(|item| item != b"{}") {
+                shown.raw("Item", &item);
             }
             list.extend_from_slice(&shown.finish());
         }
@@ -200,7 +184,7 @@ impl Expansion {
         json::splice_members(body, &[("Responses", Some(&list))]).map(Bytes::from).map_err(broken)
     }
 
-    /// The store's error with the client's reasons alone: what failed for another row failed for its action.
+    /// The store's error with the client's reasons alone: what failed for another slot failed for its action.
     pub(crate) fn error(&self, actions: usize, mut error: Error) -> Error {
         let Some(Json::Array(mut reasons)) = error.members.get("CancellationReasons").cloned() else {
             return error;

@@ -1,0 +1,115 @@
+//! Placements: every layout gives slots that are its own, and different items of one key agree where they must.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
+
+use std::collections::HashSet;
+
+use heatsink_layout::{
+    By, Hash, InForce, Layout, Placement, Slot, SortKey, Strategy as Spread, Template, Unplaced,
+};
+use proptest::prelude::*;
+
+fn layout(strategy: Spread, shards: u16, hash: Hash) -> Layout {
+    Layout { strategy, shards, hash, version: 1 }
+}
+
+fn template(by: By) -> Spread {
+    Spread::Template { template: Template::read("{pk}#{shard}").unwrap(), by, time: None }
+}
+
+fn counter() -> Spread {
+    Spread::Counter { attributes: vec!["likes".to_owned(), "views".to_owned()] }
+}
+
+fn any_layout() -> impl Strategy<Value = Layout> {
+    let strategy = prop_oneof![
+        Just((Spread::None, Hash::JumpXxh3)),
+        Just((Spread::Calculated { by: By::SortKey }, Hash::JumpXxh3)),
+        Just((counter(), Hash::JumpXxh3)),
+        Just((template(By::SortKey), Hash::Crc32)),
+        Just((template(By::SortKey), Hash::Random)),
+    ];
+    (strategy, 1_u16..40).prop_map(|((strategy, hash), shards)| layout(strategy, shards, hash))
+}
+
+#[test]
+fn a_key_that_is_not_sharded_has_one_slot() {
+    assert_eq!(Layout::none().placement(Some(SortKey::S("a"))), Ok(Placement::One(Slot::default())));
+    assert_eq!(Layout::none().placement(None), Ok(Placement::One(Slot::default())));
+}
+
+#[test]
+fn a_counter_is_summed_over_its_base_fragment_and_the_others() {
+    let placement = layout(counter(), 3, Hash::JumpXxh3).placement(Some(SortKey::S("a")));
+    let others = vec![Slot::shard(1), Slot::shard(2)];
+    let attributes = vec!["likes".to_owned(), "views".to_owned()];
+    assert_eq!(placement, Ok(Placement::SumOf { base: Slot::default(), others, attributes }));
+}
+
+#[test]
+fn a_counter_of_one_shard_is_still_a_counter() {
+    let placement = layout(counter(), 1, Hash::JumpXxh3).placement(None).unwrap();
+    assert!(matches!(&placement, Placement::SumOf { others, .. } if others.is_empty()), "{placement:?}");
+}
+
+#[test]
+fn a_shard_from_an_attribute_outside_the_key_has_no_placement() {
+    let by = By::Attribute { name: "player".to_owned() };
+    let placement = layout(template(by), 4, Hash::JumpXxh3).placement(Some(SortKey::S("a")));
+    assert!(matches!(placement, Err(Unplaced::NotFromKey(_))), "{placement:?}");
+}
+
+#[test]
+fn the_placement_in_force_is_that_of_the_layout() {
+    let layout = layout(Spread::Calculated { by: By::SortKey }, 10, Hash::JumpXxh3);
+    let sort = Some(SortKey::S("0000123#player_7"));
+    assert_eq!(InForce::Stable(layout.clone().into()).placement(sort), layout.placement(sort));
+}
+
+proptest! {
+    #[test]
+    fn slots_are_distinct_and_within_the_layout(layout in any_layout(), sort in "[a-z0-9]{1,8}") {
+        let placement = layout.placement(Some(SortKey::S(&sort))).unwrap();
+        let slots: Vec<Slot> = placement.slots().collect();
+        prop_assert_eq!(slots.iter().collect::<HashSet<_>>().len(), slots.len());
+        prop_assert!(slots.iter().all(|slot| slot.shard < layout.shards && slot.bucket.is_none()));
+        prop_assert_eq!(slots.first(), Some(&placement.first()));
+        let expected = match placement {
+            Placement::One(_) => 1,
+            Placement::AnyOf { .. } | Placement::SumOf { .. } => usize::from(layout.shards),
+        };
+        prop_assert_eq!(slots.len(), expected);
+    }
+
+    /// Where code that asks for one slot, or for all of them, is answered, it is answered alike.
+    #[test]
+    fn a_placement_agrees_with_the_slots_of_the_layout(layout in any_layout(), sort in "[a-z0-9]{1,8}") {
+        let sort = Some(SortKey::S(&sort));
+        let placement = layout.placement(sort).unwrap();
+        if let Placement::One(slot) = placement {
+            prop_assert_eq!(layout.slot_of(sort), Ok(slot));
+        }
+        if let Placement::AnyOf { hashed, .. } = placement {
+            prop_assert_eq!(layout.home(sort), Ok(hashed));
+            let mut slots: Vec<Slot> = placement.slots().collect();
+            slots.sort_unstable();
+            prop_assert_eq!(layout.slots_of(sort), Ok(slots));
+        }
+    }
+
+    /// Spellings of one number are one item.
+    #[test]
+    fn equal_sort_keys_have_one_placement(layout in any_layout(), number in 0_u32..100_000, zeros in 1_usize..4) {
+        let (plain, spelt) = (number.to_string(), format!("{number}.{}", "0".repeat(zeros)));
+        prop_assert_eq!(layout.placement(Some(SortKey::N(&plain))), layout.placement(Some(SortKey::N(&spelt))));
+    }
+
+    /// Other writers that add shards do not move what Heatsink puts: most hashed slots stay.
+    #[test]
+    fn an_item_that_other_writers_may_place_is_put_into_its_hashed_slot(shards in 2_u16..40, sort in "[a-z0-9]{1,8}") {
+        let sort = Some(SortKey::S(&sort));
+        let random = layout(template(By::SortKey), shards, Hash::Random).placement(sort).unwrap();
+        let hashed = layout(template(By::SortKey), shards, Hash::JumpXxh3).slot_of(sort);
+        prop_assert_eq!(Ok(random.first()), hashed);
+    }
+}

@@ -1,0 +1,362 @@
+//! Items that may lie in several slots: fragments of counters are summed, externally assigned shards are looked into, and what is explained
+//! is what is sent.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic, its helpers too")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use common::{json, run};
+use heatsink_dynamo::{AttributeDefinition, Code, Error, KeySchema, KeyType, Operation, TableSchema};
+use heatsink_layout::{
+    By, Glob, Hash, InForce, KeyLayout, Layout, LayoutSource, Strategy, Table, TableLayouts, Template,
+};
+use heatsink_route::Router;
+use serde_json::{Value, json as value};
+
+/// Every key of the table `Tab` is laid out so.
+#[derive(Clone)]
+struct All(Layout);
+
+/// Counters of three fragments; `n` is summed.
+fn counters() -> All {
+    let strategy = Strategy::Counter { attributes: vec!["n".to_owned()] };
+    All(Layout { strategy, shards: 3, hash: Hash::JumpXxh3, version: 1 })
+}
+
+/// Three shards that other writers assign: `a.1`, `a.2`, `a.3`.
+fn assigned() -> All {
+    let template = Template::read("{pk}.{shard+1}").unwrap();
+    let strategy = Strategy::Template { template, by: By::SortKey, time: None };
+    All(Layout { strategy, shards: 3, hash: Hash::Random, version: 1 })
+}
+
+impl LayoutSource for All {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
+        let partition = AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
+        let schema = TableSchema {
+            name: name.to_owned(),
+            id: name.to_owned(),
+            key: KeySchema { partition, sort: None },
+            indexes: Vec::new(),
+            composite_indexes: Vec::new(),
+        };
+        let layouts = TableLayouts::new(vec![KeyLayout::new(Glob::new("*"), self.0.clone())]);
+        (name == "Tab").then(|| Arc::new(Table::new(schema, Arc::new(layouts))))
+    }
+
+    fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
+        InForce::Stable(Arc::new(self.0.clone()))
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
+    }
+}
+
+/// A store that knows BatchGetItem; everything else is answered by what the test says.
+#[derive(Default)]
+struct Store {
+    /// The items of `Tab`, by their partition key.
+    items: BTreeMap<String, Value>,
+    /// How often the item with that key is left unread.
+    unread: BTreeMap<String, usize>,
+    /// What was sent.
+    sent: Vec<(Operation, Value)>,
+}
+
+impl Store {
+    fn with(items: &[(&str, Value)]) -> Self {
+        let item = |(key, item): &(&str, Value)| {
+            let mut item = item.clone();
+            item["pk"] = value!({ "S": key });
+            ((*key).to_owned(), item)
+        };
+        Store { items: items.iter().map(item).collect(), ..Store::default() }
+    }
+
+    fn batch(&mut self, body: &Value) -> Value {
+        let (mut found, mut left) = (Vec::new(), Vec::new());
+        for key in body["RequestItems"]["Tab"]["Keys"].as_array().unwrap() {
+            let text = key["pk"]["S"].as_str().unwrap();
+            match self.unread.get_mut(text).filter(|times| **times > 0) {
+                Some(times) => {
+                    *times -= 1;
+                    left.push(key.clone());
+                }
+                None => found.extend(self.items.get(text).cloned()),
+            }
+        }
+        let left = if left.is_empty() { value!({}) } else { value!({ "Tab": { "Keys": left } }) };
+        let other = body["RequestItems"]["Other"]["Keys"].clone();
+        let mut responses = value!({ "Tab": found });
+        if other.is_array() {
+            responses["Other"] = other;
+        }
+        value!({ "Responses": responses, "UnprocessedKeys": left })
+    }
+
+    /// The client's answer.
+    fn call(
+        &mut self,
+        layouts: &All,
+        operation: Operation,
+        body: &Value,
+        mut other: impl FnMut(Operation, &Value) -> Result<Value, Error>,
+    ) -> Result<Value, Error> {
+        let plan = Router::new().plan(operation, &Bytes::from(body.to_string()), layouts)?;
+        let answer = run(plan, |operation, body| {
+            let body = json(body);
+            self.sent.push((operation, body.clone()));
+            let answer = match operation {
+                Operation::BatchGetItem => Ok(self.batch(&body)),
+                _ => other(operation, &body),
+            };
+            answer.map(|answer| Bytes::from(answer.to_string()))
+        });
+        answer.map(|body| json(&body))
+    }
+
+    fn read(&mut self, layouts: &All, operation: Operation, body: &Value) -> Result<Value, Error> {
+        self.call(layouts, operation, body, |operation, _| panic!("{operation:?} is no read of these"))
+    }
+
+    fn operations(&self) -> Vec<Operation> {
+        self.sent.iter().map(|(operation, _)| *operation).collect()
+    }
+}
+
+fn number(n: &str) -> Value {
+    value!({ "n": { "N": n } })
+}
+
+fn get(key: &str) -> Value {
+    value!({ "TableName": "Tab", "Key": { "pk": { "S": key } } })
+}
+
+fn votes() -> Store {
+    Store::with(&[
+        ("a", value!({ "n": { "N": "1" }, "name": { "S": "x" } })),
+        ("a#~1", number("20")),
+        ("a#~2", number("300")),
+        ("b#~1", number("7")),
+    ])
+}
+
+#[test]
+fn a_counter_is_the_sum_of_its_fragments() {
+    let mut store = votes();
+    let answer = store.read(&counters(), Operation::GetItem, &get("a")).unwrap();
+    assert_eq!(answer["Item"], value!({ "pk": { "S": "a" }, "n": { "N": "321" }, "name": { "S": "x" } }));
+    assert_eq!(store.operations(), [Operation::BatchGetItem]);
+    // Without a base fragment there is no item, whatever the others hold.
+    assert_eq!(store.read(&counters(), Operation::GetItem, &get("b")).unwrap(), value!({}));
+}
+
+#[test]
+fn a_read_that_shows_no_number_goes_to_the_base_fragment() {
+    let mut body = get("a");
+    body["ProjectionExpression"] = value!("#n");
+    body["ExpressionAttributeNames"] = value!({ "#n": "name" });
+    let mut store = votes();
+    let answer = store.call(&counters(), Operation::GetItem, &body, |operation, sent| {
+        assert_eq!((operation, sent), (Operation::GetItem, &body));
+        Ok(value!({ "Item": { "name": { "S": "x" } } }))
+    });
+    assert_eq!(answer.unwrap()["Item"], value!({ "name": { "S": "x" } }));
+}
+
+#[test]
+fn what_is_explained_is_what_is_sent_first() {
+    let put = value!({ "TableName": "Tab", "Item": { "pk": { "S": "a" }, "n": { "N": "5" } } });
+    let cases = [
+        (counters(), Operation::GetItem, get("a")),
+        (counters(), Operation::PutItem, put.clone()),
+        (assigned(), Operation::GetItem, get("a")),
+        (assigned(), Operation::DeleteItem, get("a")),
+        (
+            assigned(),
+            Operation::BatchGetItem,
+            value!({ "RequestItems": { "Tab": { "Keys": [{ "pk": { "S": "a" } }] } } }),
+        ),
+    ];
+    for (layouts, operation, body) in cases {
+        let plan = Router::new().plan(operation, &Bytes::from(body.to_string()), &layouts).unwrap();
+        let explained = plan.explain();
+        let mut store = votes();
+        store.call(&layouts, operation, &body, |_, _| Ok(value!({}))).unwrap();
+        let (first, sent) = &store.sent[0];
+        assert_eq!(explained.calls[0].operation, first.name(), "{operation:?}");
+        assert_eq!(explained.calls[0].body, *sent, "{operation:?}");
+    }
+    let plan =
+        Router::new().plan(Operation::GetItem, &Bytes::from(get("a").to_string()), &counters()).unwrap();
+    assert!((plan.explain().calls[0].estimate.as_ref().unwrap().read_units - 1.5).abs() < 1e-9);
+}
+
+#[test]
+fn get_item_asks_again_for_what_was_left_unread() {
+    let mut store = votes();
+    store.unread = [("a#~1".to_owned(), 2), ("a#~2".to_owned(), 1)].into();
+    let answer = store.read(&counters(), Operation::GetItem, &get("a")).unwrap();
+    assert_eq!(answer["Item"]["n"], value!({ "N": "321" }));
+    let asked =
+        |(_, body): &(Operation, Value)| body["RequestItems"]["Tab"]["Keys"].as_array().unwrap().len();
+    assert_eq!(store.sent.iter().map(asked).collect::<Vec<_>>(), [3, 2, 1]);
+    store.unread = [("a#~1".to_owned(), usize::MAX)].into();
+    let error = store.read(&counters(), Operation::GetItem, &get("a")).unwrap_err();
+    assert_eq!(error.code, Code::ProvisionedThroughputExceededException);
+}
+
+#[test]
+fn a_batch_hands_back_an_item_of_which_a_fragment_was_left_unread() {
+    let mut store = votes();
+    store.items.insert("c".to_owned(), value!({ "pk": { "S": "c" }, "n": { "N": "4" } }));
+    store.unread = [("a#~2".to_owned(), 1)].into();
+    let keys = value!([{ "pk": { "S": "a" } }, { "pk": { "S": "c" } }]);
+    let part = value!({ "Keys": keys, "ConsistentRead": true });
+    let body = value!({ "RequestItems": { "Tab": part, "Other": { "Keys": [{ "id": { "N": "1" } }] } } });
+    let answer = store.read(&counters(), Operation::BatchGetItem, &body).unwrap();
+    let found = value!([{ "pk": { "S": "c" }, "n": { "N": "4" } }]);
+    assert_eq!(answer["Responses"], value!({ "Tab": found, "Other": [{ "id": { "N": "1" } }] }));
+    let left = value!({ "Tab": { "Keys": [{ "pk": { "S": "a" } }], "ConsistentRead": true } });
+    assert_eq!(answer["UnprocessedKeys"], left);
+    assert_eq!(store.operations(), [Operation::BatchGetItem]);
+}
+
+#[test]
+fn an_item_is_found_in_whichever_shard_it_was_put() {
+    for shard in ["a.1", "a.2", "a.3"] {
+        let mut store = Store::with(&[(shard, number("1"))]);
+        let answer = store.read(&assigned(), Operation::GetItem, &get("a")).unwrap();
+        assert_eq!(answer["Item"], value!({ "pk": { "S": "a" }, "n": { "N": "1" } }));
+    }
+    let mut store = Store::with(&[("a.1", number("1")), ("a.3", number("1"))]);
+    let error = store.read(&assigned(), Operation::GetItem, &get("a")).unwrap_err();
+    assert!(error.to_string().contains("shard 0 and in shard 2"), "{error}");
+}
+
+#[test]
+fn a_write_goes_where_the_item_lies_and_requires_that_it_still_does() {
+    let mut conditions = Vec::new();
+    for shard in ["a.1", "a.2", "a.3"] {
+        let mut store = Store::with(&[(shard, number("1"))]);
+        let answer = store.call(&assigned(), Operation::DeleteItem, &get("a"), |operation, body| {
+            assert_eq!((operation, &body["Key"]["pk"]["S"]), (Operation::DeleteItem, &value!(shard)));
+            conditions.push(body["ConditionExpression"].clone());
+            Ok(value!({}))
+        });
+        assert_eq!(answer.unwrap(), value!({}));
+        assert_eq!(store.operations(), [Operation::BatchGetItem, Operation::DeleteItem]);
+    }
+    // In its hashed slot alone an item may be created.
+    let exists = value!("attribute_exists(#there)");
+    assert_eq!(conditions.iter().filter(|condition| condition.is_null()).count(), 1);
+    assert_eq!(conditions.iter().filter(|condition| **condition == exists).count(), 2);
+}
+
+#[test]
+fn a_write_to_an_item_that_is_gone_looks_again() {
+    let mut store = Store::with(&[]);
+    let absent = store.call(&assigned(), Operation::DeleteItem, &get("a"), |_, body| Ok(body["Key"].clone()));
+    let hashed = absent.unwrap()["pk"]["S"].as_str().unwrap().to_owned();
+    let misplaced = ["a.1", "a.2", "a.3"].into_iter().find(|shard| *shard != hashed).unwrap();
+    for moves in [true, false] {
+        let mut store = Store::with(&[(misplaced, number("1"))]);
+        let layouts = assigned();
+        let body = Bytes::from(get("a").to_string());
+        let plan = Router::new().plan(Operation::DeleteItem, &body, &layouts).unwrap();
+        let mut written = Vec::new();
+        let answer = run(plan, |operation, body| {
+            let body = json(body);
+            if operation == Operation::BatchGetItem {
+                return Ok(Bytes::from(store.batch(&body).to_string()));
+            }
+            let key = body["Key"]["pk"]["S"].as_str().unwrap().to_owned();
+            written.push(key.clone());
+            if key == hashed {
+                return Ok(Bytes::from_static(b"{}"));
+            }
+            if moves {
+                store = Store::with(&[(&hashed, number("1"))]);
+            }
+            Err(Error::new(Code::ConditionalCheckFailedException, "The conditional request failed"))
+        });
+        if moves {
+            assert_eq!(answer.unwrap(), "{}");
+            assert_eq!(written, [misplaced, &hashed]);
+        } else {
+            // It lies where it lay: the condition that failed is the client's own.
+            assert_eq!(answer.unwrap_err().code, Code::ConditionalCheckFailedException);
+            assert_eq!(written, [misplaced]);
+        }
+    }
+}
+
+#[test]
+fn an_add_goes_to_each_fragment_in_turn_and_creates_the_one_that_is_missing() {
+    let mut body = get("a");
+    body["UpdateExpression"] = value!("ADD n :one");
+    body["ExpressionAttributeValues"] = value!({ ":one": { "N": "1" } });
+    let (router, layouts) = (Router::new(), counters());
+    let (mut keys, mut created) = (Vec::new(), Vec::new());
+    for _ in 0..6 {
+        let plan = router.plan(Operation::UpdateItem, &Bytes::from(body.to_string()), &layouts).unwrap();
+        let answer = run(plan, |operation, sent| {
+            let sent = json(sent);
+            if operation == Operation::TransactWriteItems {
+                let key = |action: &Value| action["Update"]["Key"]["pk"]["S"].as_str().unwrap().to_owned();
+                created.push(sent["TransactItems"].as_array().unwrap().iter().map(key).collect::<Vec<_>>());
+                return Ok(Bytes::from_static(b"{}"));
+            }
+            let key = sent["Key"]["pk"]["S"].as_str().unwrap().to_owned();
+            keys.push(key.clone());
+            assert_eq!(key == "a", sent["ConditionExpression"].is_null(), "{sent}");
+            let missing = key == "a#~2";
+            let refusal = Error::new(Code::ConditionalCheckFailedException, "The conditional request failed");
+            if missing { Err(refusal) } else { Ok(Bytes::from_static(b"{}")) }
+        });
+        assert_eq!(answer.unwrap(), "{}");
+    }
+    assert_eq!(keys, ["a", "a#~1", "a#~2", "a", "a#~1", "a#~2"]);
+    assert_eq!(created, [["a", "a#~2"], ["a", "a#~2"]]);
+}
+
+#[test]
+fn a_write_of_the_number_takes_it_out_of_all_other_fragments() {
+    let put = value!({ "TableName": "Tab", "Item": { "pk": { "S": "a" }, "n": { "N": "5" } } });
+    let mut store = votes();
+    let answer = store.call(&counters(), Operation::PutItem, &put, |operation, body| {
+        assert_eq!(operation, Operation::TransactWriteItems);
+        let actions = body["TransactItems"].as_array().unwrap();
+        assert_eq!(actions[0], value!({ "Put": put }));
+        assert_eq!(actions[1], value!({ "Delete": get("a#~1") }));
+        assert_eq!(actions[2], value!({ "Delete": get("a#~2") }));
+        Ok(value!({}))
+    });
+    assert_eq!(answer.unwrap(), value!({}));
+    let batch = value!({ "RequestItems": { "Tab": [{ "PutRequest": { "Item": { "pk": { "S": "a" } } } }] } });
+    let refused = store.call(&counters(), Operation::BatchWriteItem, &batch, |_, _| Ok(value!({})));
+    assert!(refused.unwrap_err().to_string().contains("Not supported on a counter"));
+}
+
+#[test]
+fn a_transaction_reads_every_fragment_and_answers_with_the_clients_actions() {
+    let body = value!({ "TransactItems": [{ "Get": get("a") }, { "Get": get("b") }] });
+    let mut store = votes();
+    let stored = store.items.clone();
+    let answer = store.call(&counters(), Operation::TransactGetItems, &body, |_, body| {
+        let item = |action: &Value| {
+            let key = action["Get"]["Key"]["pk"]["S"].as_str().unwrap();
+            stored.get(key).map_or_else(|| value!({}), |item| value!({ "Item": item }))
+        };
+        let actions = body["TransactItems"].as_array().unwrap();
+        assert_eq!(actions.len(), 6);
+        Ok(value!({ "Responses": actions.iter().map(item).collect::<Vec<_>>() }))
+    });
+    let responses = answer.unwrap()["Responses"].clone();
+    assert_eq!(responses[0]["Item"]["n"], value!({ "N": "321" }));
+    assert_eq!(responses, value!([responses[0].clone(), {}]));
+}
