@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{Buckets, LayoutSource, Table};
+use heatsink_layout::{LayoutSource, Table};
 
 use crate::context::{Learned, Named, Places, PlanContext};
-use crate::directory::{enter_first, writes};
+use crate::directory::{KnownBuckets, enter_first, writes};
 use crate::drawn::{self, Tokens};
 use crate::key::layout_of;
 use crate::query::share::ItemSizes;
@@ -26,7 +26,7 @@ pub struct Router {
     /// What the items of each table weigh, learned from answers.
     pub(crate) sizes: Arc<ItemSizes>,
     /// What is known of the directory of buckets.
-    pub(crate) buckets: Arc<Buckets>,
+    pub(crate) buckets: Arc<KnownBuckets>,
     /// How many rows of counters were drawn.
     drawn: Arc<AtomicU16>,
     /// What transactions with tokens were sent as, where that does not follow from them.

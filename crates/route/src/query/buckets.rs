@@ -14,9 +14,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, KeyValue, Number};
-use heatsink_layout::{
-    Bucket, Buckets as Known, DIRECTORY, Layout, Slot, SortKey, Span, Strategy, Time, directory_key,
-};
+use heatsink_layout::{Bucket, DIRECTORY, Layout, Slot, SortKey, Span, Strategy, Time, directory_key};
 use serde_json::{Value as Json, json};
 
 use super::Key;
@@ -24,7 +22,7 @@ use super::lanes::{Lane, Lanes, physical};
 use super::range::Range;
 use super::request::Query;
 use crate::Router;
-use crate::directory::put;
+use crate::directory::{KnownBuckets, put};
 use crate::refusal::Unplanned;
 
 /// Up to so many buckets are tried without a look into the directory, which costs as much as a few empty shards.
@@ -53,7 +51,7 @@ pub(crate) enum Source {
 /// The buckets of one Query.
 pub(crate) struct Buckets {
     lanes: Lanes,
-    known: Arc<Known>,
+    known: Arc<KnownBuckets>,
     key: String,
     time: Time,
     /// What is asked for, from the cursor on; `None` on an index, where buckets and rows are ordered differently.
