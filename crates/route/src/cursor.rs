@@ -5,7 +5,7 @@
 //! items loses it; its item is then looked for (`drawn::seek`).
 
 use bytes::Bytes;
-use heatsink_dynamo::json::{self, Malformed};
+use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_layout::Table;
 
 use crate::answer::strip_object;
@@ -29,6 +29,20 @@ pub(crate) fn taken_off(body: &Bytes, table: &Table) -> (Bytes, Option<u16>) {
         Some((body, shard)) => (body, Some(shard)),
         None => (body.clone(), None),
     }
+}
+
+/// The raw cursor of a page that ends with an item: its values of the cursor's attributes.
+///
+/// # Errors
+/// The item lacks one of them.
+pub(crate) fn of_item(attributes: &[String], item: &[u8]) -> Result<Bytes, Malformed> {
+    let members = json::members(item)?;
+    let mut cursor = Object::new();
+    for name in attributes {
+        let (_, value) = members.iter().find(|(found, _)| found == name).ok_or(Malformed)?;
+        cursor.raw(name, value);
+    }
+    Ok(Bytes::from(cursor.finish()))
 }
 
 /// Makes a raw `LastEvaluatedKey` of the store logical.

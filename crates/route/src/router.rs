@@ -193,9 +193,6 @@ impl Router {
                     _ => point::plan(operation, request, schema, context),
                 }
             }
-            Operation::Query | Operation::Scan if schema.has_counters() => {
-                self.plan_counting(operation, request, schema, context)
-            }
             Operation::Query => query::plan(self, request, schema, context),
             Operation::Scan => scan::plan(request, schema, context),
             Operation::BatchGetItem | Operation::BatchWriteItem => batch::plan(operation, request, context),
@@ -212,27 +209,6 @@ impl Router {
                 operation.name(),
                 schema.name
             ))),
-        }
-    }
-
-    /// A Query or Scan of a table with counters.
-    fn plan_counting(
-        &self,
-        operation: Operation,
-        request: &Request<'_>,
-        schema: &Arc<Table>,
-        context: &PlanContext<'_>,
-    ) -> Result<Plan, Error> {
-        let plain = |request: &Request<'_>| match operation {
-            Operation::Query => query::plan(self, request, schema, context),
-            _ => scan::plan(request, schema, context),
-        };
-        let index = request.string("IndexName")?;
-        match index.as_deref().map(|name| schema.indexes.iter().find(|index| index.name == name)) {
-            Some(Some(index)) => counter::index(operation, request, schema, index, &plain),
-            None if operation == Operation::Scan => counter::scan(request, schema, context),
-            // An index that is not known here is the store's to refuse.
-            None | Some(None) => plain(request),
         }
     }
 }

@@ -9,17 +9,16 @@
 //! | an UpdateItem that only adds to declared numbers | the same on one row, drawn in turn (`add`) |
 //! | a write that neither sets nor reads them | the same on row 0 |
 //! | a write that sets, removes or replaces them | one transaction over all rows (`transaction`) |
-//! | a read that shows them | all rows, folded into one item (`fold`, `query`, `scan`, and the module `rows`) |
+//! | a read that shows them | all rows, folded into one item (`fold`; of pages `fragments`, of single items the module `rows`) |
 //!
 //! What no row can know is refused (`write`): a write that reads or returns a declared number. Why so:
 //! docs/decisions/0008-counters.md.
 
 mod add;
-mod complete;
 pub(crate) mod fold;
+pub(crate) mod fragments;
 mod index;
 mod point;
-mod scan;
 pub(crate) mod transaction;
 pub(crate) mod write;
 
@@ -29,9 +28,8 @@ use heatsink_layout::Table;
 use crate::context::PlanContext;
 use crate::key::layout_of;
 
-pub(crate) use index::plan as index;
+pub(crate) use index::{of_index, of_table};
 pub(crate) use point::{MEANINGLESS, plan as point, row0};
-pub(crate) use scan::plan as scan;
 
 /// Refuses to turn on time to live: it deletes row 0 alone, and the parts in the other rows would come back with the next write.
 ///

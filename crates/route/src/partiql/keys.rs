@@ -8,8 +8,8 @@ use heatsink_layout::{Slot, Table};
 
 use super::pages::partitions;
 use super::statement::Written;
+use crate::collection::keys::{Key, physical, slot_of, stable};
 use crate::context::PlanContext;
-use crate::query::{Key, lanes::physical, slot_of, stable};
 
 /// Where the item of a statement lies.
 #[derive(Debug)]

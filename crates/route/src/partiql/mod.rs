@@ -105,7 +105,7 @@ fn pointed(body: Bytes, schema: &Arc<Table>, place: &keys::Place) -> Plan {
         "the statement names one primary key, which is in {}: one physical statement, the key rewritten where it stands",
         place.slot
     );
-    let length = |key: &crate::query::Key| key.canonical_bytes().len();
+    let length = |key: &crate::collection::keys::Key| key.canonical_bytes().len();
     let suffix = length(&place.physical) - length(&place.logical);
     let logical = logical(Arc::clone(schema));
     // A key in its shard 0 is its own physical key, and the answer holds no other but the spread keys of indexes.

@@ -17,11 +17,12 @@ use heatsink_dynamo::{Error, KeyValue, Number};
 use heatsink_layout::{Bucket, DIRECTORY, Layout, Slot, SortKey, Span, Strategy, Time, directory_key};
 use serde_json::{Value as Json, json};
 
-use super::Key;
-use super::lanes::{Lane, Lanes, physical};
-use super::range::Range;
+use super::lanes::{Lane, Lanes};
 use super::request::Query;
 use crate::Router;
+use crate::collection::keys::Key;
+use crate::collection::keys::physical;
+use crate::collection::range::Range;
 use crate::directory::{KnownBuckets, put};
 use crate::refusal::Unplanned;
 

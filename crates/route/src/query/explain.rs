@@ -74,9 +74,10 @@ fn explain_scatter(scatter: &Scatter, consistent: bool) -> Explanation {
          are merged by sort key, and shards that run dry before the page is full are asked again",
         shares.len()
     );
-    let why = match scatter.opens() {
-        Some(opens) => format!("{opens}; {why}"),
-        None => why,
+    let why = match (scatter.opens(), scatter.fold()) {
+        (_, Some(fold)) => fold.why(),
+        (Some(opens), None) => format!("{opens}; {why}"),
+        (None, None) => why,
     };
     Explanation { plan: Kind::Scatter, why, calls }
 }

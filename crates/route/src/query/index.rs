@@ -6,10 +6,10 @@ use heatsink_dynamo::KeyValue;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_layout::{IndexKey, Slot};
 
-use super::Key;
 use super::lanes::Lane;
-use super::range::Range;
 use super::request::Query;
+use crate::collection::keys::Key;
+use crate::collection::range::Range;
 use crate::context::PlanContext;
 use crate::key::place;
 use crate::refusal::Unplanned;

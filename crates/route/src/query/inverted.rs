@@ -18,15 +18,17 @@ use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation, json};
 use heatsink_layout::{IndexKey, Slot, Table, Turn};
 
 use super::index::values;
-use super::lanes::{Lane, physical};
-use super::page::{Capacity, Row};
-use super::range::{Condition, Range};
+use super::lanes::Lane;
+use super::page::Row;
 use super::request::Query;
 use super::scatter::Collected;
 use super::shape::Gathering;
 use super::share::PAGE_BYTES;
-use super::template::Ask;
-use super::{Key, slot_of, stable};
+use crate::collection::capacity::Capacity;
+use crate::collection::keys::physical;
+use crate::collection::keys::{Key, slot_of, stable};
+use crate::collection::range::{Condition, Range};
+use crate::collection::template::Ask;
 use crate::context::PlanContext;
 use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
@@ -201,8 +203,8 @@ impl Inverted {
         let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
         let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
         let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
-        let page = Collected { pages, rows, more, capacity, tied: false };
-        let answer = self.gathering.shape.answer(&page, None)?;
+        let mut page = Collected { pages, rows, more, capacity, tied: false };
+        let answer = self.gathering.answer(&mut page, None, calls).await?;
         Ok(match turning {
             Some(attribute) => self.mark(&answer, &attribute)?.into(),
             None => answer.into(),

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::KeyValue;
 use heatsink_dynamo::json::Object;
-use heatsink_layout::{Layout, Slot, Table, Unplaced};
+use heatsink_layout::{Layout, Slot, Table};
 
-use super::Key;
-use super::range::{Condition, Range};
 use super::request::Query;
+use crate::collection::keys::{Key, physical};
+use crate::collection::range::{Condition, Range};
 use crate::refusal::Unplanned;
 
 /// One shard's part of a Query.
@@ -60,19 +60,6 @@ impl Lane {
             None => self.closed = true,
         }
     }
-}
-
-/// The physical key of a logical key in a slot; numbers are never sharded.
-pub(crate) fn physical(table: &Table, layout: &Layout, logical: &Key, slot: Slot) -> Result<Key, Unplaced> {
-    let affixes = |bytes: &[u8]| table.affixes(bytes, layout, slot);
-    Ok(match logical {
-        KeyValue::S(text) => {
-            let affixes = affixes(text.as_bytes())?;
-            KeyValue::S(format!("{}{text}{}", affixes.before, affixes.after).into())
-        }
-        KeyValue::B(bytes) => KeyValue::B(affixes(bytes)?.around(bytes).into()),
-        KeyValue::N(number) => KeyValue::N(*number),
-    })
 }
 
 /// What the lanes of a Query on the table, or on an index whose partition key is the table's, have in common.

@@ -7,8 +7,8 @@
 //!   partition key, or its partition key is on its way from whole to spread (`inverted`).
 //! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
 //!
-//! Beneath: `request` (reading), `template` (physical bodies), `lanes` (cursors), `range` (conditions), `page` (physical
-//! answers), `merge`, `share`, `shape` and `answer` (the client's answer), `legacy`.
+//! Beneath: `request` (reading), `lanes` (cursors), `page` (physical answers), `merge`, `share`, `shape` and `answer` (the client's answer),
+//! `legacy`; and what all reads share (`collection`).
 
 mod answer;
 mod buckets;
@@ -20,34 +20,33 @@ pub(crate) mod lanes;
 pub(crate) mod legacy;
 pub mod merge;
 mod page;
-mod range;
 pub(crate) mod request;
 mod scatter;
 mod shape;
 pub mod share;
 mod strong;
-mod template;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{Error, KeyValue, Operation, json};
-use heatsink_layout::{Consistency, Layout, Reads, Slot, SortKey, Table, Unplaced};
+use heatsink_layout::{Consistency, Layout, Reads, Slot, Table};
 
 use self::answer::Logical;
 use self::buckets::{Buckets, Source};
 use self::explain::Gather;
 use self::inverted::Inverted;
-use self::lanes::{Lane, lanes, physical};
-use self::range::Condition;
+use self::lanes::{Lane, lanes};
 use self::request::Query;
 use self::scatter::Wanted;
 use self::shape::Gathering;
-use self::template::{Ask, Expressions, Template};
 use crate::Router;
 use crate::answer::{logical_page, pass_refusal, rewrite};
 use crate::asked::asked_first;
+use crate::collection::keys::{Key, physical, slot_of, stable, with_sort};
+use crate::collection::range::Condition;
+use crate::collection::template::{Ask, Expressions, Template};
 use crate::context::PlanContext;
 use crate::cursor;
 use crate::key::place;
@@ -55,9 +54,6 @@ use crate::plan::{Finish, Plan, Single};
 use crate::refusal::Unplanned;
 use crate::request::Request;
 use crate::splice::Splice;
-
-/// The value of a key attribute.
-pub(crate) type Key = KeyValue<'static>;
 
 /// The plan of a Query of a recorded table.
 ///
@@ -126,6 +122,10 @@ fn read(
     let mut query = Query::read(request, schema, checks)?;
     let query = &mut query;
     let partition = &schema.key.partition.name;
+    if let (true, Some(index)) = (schema.has_counters(), query.index) {
+        let fold = crate::counter::of_index(request, &query.expressions, schema, index);
+        query.fold = fold.map_err(Unplanned::Refused)?.map(Arc::new);
+    }
     if let Some(sort) = query.key().sort.as_ref().filter(|sort| schema.index_key(&sort.name).is_some()) {
         // Of an index that was made after the rule: rules are refused for such tables.
         return Err(Unplanned::Refused(Error::gateway_rejection(format!(
@@ -155,28 +155,27 @@ fn read(
             },
         };
     }
-    let filters_index_key = query.filter.as_ref().is_some_and(|(_, filter)| {
+    let filters_index_key = query.expressions.filter.as_ref().is_some_and(|(_, filter)| {
         schema.index_keys().iter().any(|key| filter.mentions(&key.attribute().name))
     });
     let layout = stable(context, schema, &query.partition);
     if query.starts_at_end()? && (layout.shards <= 1 || !layout.is_drawn()) {
         return Ok(behind_the_end(router, query, &layout, context));
     }
-    if layout.counted().is_some() {
-        return match query.index {
-            None => counter::plan(router, query, &layout),
-            // It holds row 0 of each item alone.
-            Some(_) => one_shard(query, &layout, Slot::default()),
-        };
+    let counts = layout.counted().is_some();
+    if counts && query.index.is_none() {
+        query.fold = counter::fold(query, &layout)?.map(Arc::new);
     }
     let only = match (&query.condition, query.index) {
+        // Shard 0 holds row 0 of each item, which an index holds alone.
+        _ if counts => Some(Slot::default()),
         _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
         (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => {
             Some(slot_of(context, schema, &layout, &query.partition, Some(sort))?)
         }
         _ => None,
     };
-    if let (Some(slot), false) = (only, filters_index_key) {
+    if let (Some(slot), false) = (only, filters_index_key || query.fold.is_some()) {
         return one_shard(query, &layout, slot);
     }
     query.drawn = layout.is_drawn();
@@ -190,7 +189,8 @@ fn read(
     };
     let reads = reads(context, schema, &query.partition);
     // A global index is behind its table anyway, and has no consistent reads.
-    let strong = reads.consistency == Consistency::Strong && query.index.is_none_or(|index| index.local);
+    let strong =
+        !counts && reads.consistency == Consistency::Strong && query.index.is_none_or(|index| index.local);
     if strong {
         query.consistently();
     }
@@ -244,35 +244,9 @@ fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, context: 
     gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false, false)
 }
 
-/// The layout in force of a logical key.
-pub(crate) fn stable(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Arc<Layout> {
-    context.layout(schema, &partition.canonical_bytes())
-}
-
 /// How reads of a logical key are gathered.
 fn reads(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Reads {
     context.reads(schema, &partition.canonical_bytes())
-}
-
-/// The slot of the item with that primary key.
-pub(crate) fn slot_of(
-    context: &PlanContext<'_>,
-    schema: &Table,
-    layout: &Layout,
-    partition: &Key,
-    sort: Option<&Key>,
-) -> Result<Slot, Unplaced> {
-    with_sort(sort, |sort| context.slot(schema, layout, &partition.canonical_bytes(), sort))
-}
-
-/// Calls `then` with a sort key as layouts have it.
-pub(crate) fn with_sort<T>(sort: Option<&Key>, then: impl FnOnce(Option<SortKey<'_>>) -> T) -> T {
-    match sort {
-        None => then(None),
-        Some(KeyValue::S(text)) => then(Some(SortKey::S(text))),
-        Some(KeyValue::B(bytes)) => then(Some(SortKey::B(bytes))),
-        Some(KeyValue::N(number)) => then(Some(SortKey::N(&number.to_string()))),
-    }
 }
 
 /// Where the item of a cursor lies, if it matters: on an index, and on the table where the cursor says it.
@@ -321,13 +295,18 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
     let text = |text: Option<&str>| text.map(str::to_owned);
     let expressions = Expressions {
         members,
-        filter: text(query.filter.as_ref().map(|(text, _)| &**text)),
-        projection: text(query.projection.as_ref().map(|(text, _)| &**text)),
+        filter: text(query.expressions.filter.as_ref().map(|(text, _)| &**text)),
+        projection: text(query.expressions.projection.as_ref().map(|(text, _)| &**text)),
         attributes: None,
     };
     let key = query.key();
-    let template =
-        Template::new(&key.partition, key.sort.as_ref(), &expressions, &query.bindings, query.fresh());
+    let template = Template::new(
+        &key.partition,
+        key.sort.as_ref(),
+        &expressions,
+        &query.expressions.bindings,
+        query.fresh(),
+    );
     let condition = query.condition.as_ref();
     let body = template.body(Ask { partition: &partition, condition, start: start.as_deref(), limit: None });
     let single = Single::new(Operation::Query, body, Some(logical(Arc::clone(query.schema))), why);
@@ -350,7 +329,8 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
         start = Some(key);
     }
     let mut hidden = query.schema.stored_otherwise();
-    if query.filter.as_ref().is_some_and(|(_, filter)| hidden.any(|name| filter.mentions(name))) {
+    let filter = query.expressions.filter.as_ref();
+    if query.fold.is_some() || filter.is_some_and(|(_, filter)| hidden.any(|name| filter.mentions(name))) {
         let lane = Lane {
             slot: Slot::default(),
             partition: query.partition.clone(),

@@ -7,15 +7,17 @@ use heatsink_dynamo::{Error, Fault, Operation};
 use heatsink_layout::{Bucket, Slot};
 use serde_json::Value as Json;
 
-use super::Key;
 use super::answer::Marks;
 use super::buckets::{BEGUN, Buckets, Source};
 use super::lanes::Lane;
 use super::merge::{Merge, Next, Want};
-use super::page::{Capacity, Row, count};
+use super::page::{Row, count};
 use super::shape::Gathering;
 use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
-use super::template::Ask;
+use crate::collection::capacity::Capacity;
+use crate::collection::keys::Key;
+use crate::collection::template::Ask;
+use crate::counter::fragments::Fold;
 use crate::directory::not_done;
 use crate::{Answer, Calls, PhysicalCall, Round};
 
@@ -163,8 +165,8 @@ impl Scatter {
     /// The first error of a shard.
     pub(crate) async fn read(wanted: Arc<Wanted>, calls: &mut dyn Calls) -> Result<Answer, Error> {
         let mut scatter = Scatter::new(Arc::clone(&wanted));
-        let page = scatter.collect(calls).await?;
-        let body = wanted.gathering.shape.answer(&page, None)?;
+        let mut page = scatter.collect(calls).await?;
+        let body = wanted.gathering.answer(&mut page, None, calls).await?;
         Ok(Answer { body, missing: scatter.missing.iter().map(label).collect() })
     }
 
@@ -399,6 +401,11 @@ impl Scatter {
                  them before, the last few"
             ),
         })
+    }
+
+    /// What completes the counters among the items.
+    pub(crate) fn fold(&self) -> Option<&Fold> {
+        self.wanted.gathering.fold.as_deref()
     }
 
     /// What an item weighs, as far as is known.

@@ -19,7 +19,7 @@ const COLLECTS: u32 = 8;
 
 /// Reads such a page.
 pub(crate) async fn read(wanted: Arc<Wanted>, calls: &mut dyn Calls) -> Result<Answer, Error> {
-    let shape = &wanted.gathering.shape;
+    let gathering = &wanted.gathering;
     let mut earlier = Scatter::new(Arc::clone(&wanted)).collect(calls).await?;
     for _ in 1..COLLECTS {
         let mut page = Scatter::new(Arc::clone(&wanted)).collect(calls).await?;
@@ -29,11 +29,11 @@ pub(crate) async fn read(wanted: Arc<Wanted>, calls: &mut dyn Calls) -> Result<A
         let agreed = agreed(&earlier, &page);
         if agreed == earlier.rows.len() && agreed == page.rows.len() {
             page.more |= earlier.more;
-            return shape.answer(&page, None).map(Answer::from);
+            return gathering.answer(&mut page, None, calls).await.map(Answer::from);
         }
         if agreed > 0 {
             page.more = true;
-            return shape.answer(&page, Some(agreed)).map(Answer::from);
+            return gathering.answer(&mut page, Some(agreed), calls).await.map(Answer::from);
         }
         earlier = page;
     }

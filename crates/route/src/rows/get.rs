@@ -115,7 +115,7 @@ impl Shown {
 
 /// What to ask the store for: whole attributes, and the keys. A store shows what a path leaves of an attribute, to which the path means something
 /// else when it is applied to the sum.
-pub(crate) fn whole_attributes(projection: &Projection, table: &Table) -> Projection {
+fn whole_attributes(projection: &Projection, table: &Table) -> Projection {
     let mut wanted = Projection::default();
     for path in &projection.paths {
         wanted.add_root(&path.root);

@@ -24,7 +24,7 @@ use crate::counter::fold::fold;
 use crate::drawn;
 
 pub(crate) use batch::get as batch_get;
-pub(crate) use get::{Shown, of_key as get, whole_attributes};
+pub(crate) use get::of_key as get;
 pub(crate) use transact::Expansion;
 
 /// The one item of what was found of it; `None` if there is none.
