@@ -42,7 +42,7 @@ mod streams;
 mod tables;
 mod transact;
 
-pub use calls::{Answer, Calls, PhysicalCall, Round, Take};
+pub use calls::{Answer, Calls, PhysicalCall, Round, Take, Target};
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
 pub use refusal::name_rules;
 pub use router::Router;

@@ -1,11 +1,12 @@
 //! What is to be done for a request, and how it explains itself.
 
 use bytes::Bytes;
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation};
 use serde::Serialize;
 
-use crate::{Answer, Calls, PhysicalCall};
+use crate::{Answer, Calls, PhysicalCall, Round, Take};
 
 /// What a request becomes.
 pub enum Plan {
@@ -135,6 +136,50 @@ impl CallExplanation {
             estimate: None,
             body: serde_json::from_slice(body).unwrap_or_default(),
         }
+    }
+
+    fn of(call: &PhysicalCall) -> Self {
+        let explained = CallExplanation::new(call.operation, &call.body);
+        let Some(target) = &call.target else { return explained };
+        let bytes = f64::from(u32::try_from(target.items).unwrap_or(u32::MAX)) * target.item_bytes;
+        let steps = (bytes / STEP).ceil().max(1.0);
+        CallExplanation {
+            shard: Some(target.shard),
+            key: target.key.clone(),
+            estimate: Some(Estimate {
+                read_units: if target.consistent { steps } else { steps / 2.0 },
+                write_units: 0.0,
+                assumes: format!(
+                    "{} items of {:.0} bytes; a shard with fewer costs less",
+                    target.items, target.item_bytes
+                ),
+            }),
+            ..explained
+        }
+    }
+}
+
+/// DynamoDB counts reads in steps of 4 KB (AWS, "Read and write operations").
+const STEP: f64 = 4096.0;
+
+/// The calls of a dry run: they are recorded and not carried out. The plan ends with the first round, in an error that nobody sees.
+#[derive(Debug, Default)]
+pub(crate) struct DryRun(Vec<CallExplanation>);
+
+impl DryRun {
+    /// The calls of the first round of `run`.
+    pub(crate) fn of<T>(run: impl AsyncFnOnce(&mut dyn Calls) -> Result<T, Error>) -> Vec<CallExplanation> {
+        let mut calls = DryRun::default();
+        // It waits for nothing: the first round ends it.
+        drop(run(&mut calls).now_or_never());
+        calls.0
+    }
+}
+
+impl Calls for DryRun {
+    fn round<'a>(&'a mut self, round: Round, _: &'a mut Take<'_>) -> BoxFuture<'a, Result<(), Error>> {
+        self.0 = round.calls.iter().map(CallExplanation::of).collect();
+        Box::pin(std::future::ready(Err(Error::internal("A dry run sends nothing"))))
     }
 }
 

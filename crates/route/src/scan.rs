@@ -146,7 +146,7 @@ fn evaluated(
                 out rows were read, the scan goes on";
     }
     if let Some(fold) = &fold {
-        why = format!("{why}; {}", fold.why());
+        why = fold.why(&why);
     }
     Ok(Some(Evaluated {
         body: set_members(body, &expressions.changes(schema, index)).map_err(Unplanned::Refused)?,

@@ -108,11 +108,13 @@ impl Fold {
         Ok((items.into_iter().map(whole).collect::<Result<_, _>>()?, capacity))
     }
 
-    /// How it explains itself.
-    pub(crate) fn why(&self) -> String {
+    /// How a plan with it explains itself, which reads its page because of `page`.
+    pub(crate) fn why(&self, page: &str) -> String {
         match &self.by {
             By::Keys { .. } => {
-                "the numbers of counters are then completed from their other rows, by BatchGetItem".to_owned()
+                format!(
+                    "{page}; the numbers of counters are then completed from their other rows, by BatchGetItem"
+                )
             }
             By::Range { partitions, .. } => format!(
                 "the key holds counters: shard 0 has row 0 of every item and decides what the page holds; then the {} other shards are \

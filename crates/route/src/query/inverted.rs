@@ -42,8 +42,9 @@ type Place = (Option<Key>, Key, Option<Key>, Slot);
 const MARK: &str = "#~0";
 
 /// Such a Query under way.
+#[derive(Clone)]
 pub(crate) struct Inverted {
-    gathering: Gathering,
+    gathering: Arc<Gathering>,
     schema: Arc<Table>,
     partition: Key,
     lanes: Vec<Lane>,
@@ -142,7 +143,7 @@ impl Inverted {
 
     fn of(query: &Query<'_>, gathering: Gathering, lanes: Vec<Lane>) -> Self {
         Inverted {
-            gathering,
+            gathering: Arc::new(gathering),
             schema: Arc::clone(query.schema),
             partition: query.partition.clone(),
             lanes,
@@ -161,13 +162,25 @@ impl Inverted {
         }
     }
 
+    /// Why it is put in order here.
+    pub(crate) fn why(&self) -> &'static str {
+        if self.is_turning() {
+            "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
+             are ordered by primary key, so each page reads all rows that have its last sort key"
+        } else {
+            "the index's sort key is the table's partition key, which is stored with shard suffixes: for every page the whole collection of \
+             the index key (with = on the sort key, only that key's shards) is read, sorted by logical keys and cut, so each page costs as \
+             much as reading all of it"
+        }
+    }
+
     /// Whether it is so because the index's partition key turns.
-    pub(crate) fn is_turning(&self) -> bool {
+    fn is_turning(&self) -> bool {
         self.turning.is_some()
     }
 
     /// The calls that read on.
-    pub(crate) fn calls(&self) -> Vec<PhysicalCall> {
+    fn calls(&self) -> Vec<PhysicalCall> {
         let open = |turn: &&Vec<usize>| {
             turn.iter().any(|lane| self.lanes.get(*lane).is_some_and(|lane| !lane.closed))
         };
@@ -182,7 +195,7 @@ impl Inverted {
                 start: lane.start.as_deref(),
                 limit,
             });
-            PhysicalCall { id, operation: Operation::Query, body, retry_throttled: true }
+            PhysicalCall { id, retry_throttled: true, ..PhysicalCall::only(Operation::Query, body) }
         })
         .collect()
     }
@@ -191,7 +204,7 @@ impl Inverted {
     ///
     /// # Errors
     /// The first error of a lane.
-    pub(crate) async fn read(mut self: Box<Self>, calls: &mut dyn Calls) -> Result<Answer, Error> {
+    pub(crate) async fn read(mut self, calls: &mut dyn Calls) -> Result<Answer, Error> {
         loop {
             let round = self.calls();
             if round.is_empty() {

@@ -223,7 +223,7 @@ fn gathered(
         sizes: Arc::clone(&router.sizes),
         learned_as: query.learned_as(),
     });
-    Plan::Scatter(Box::new(Gather::Shards { wanted, consistent: query.consistent, strong }))
+    Plan::Scatter(Box::new(Gather::Shards { wanted, strong }))
 }
 
 /// A Query of the table that starts on the inclusive end of its condition, where DynamoDB takes no cursor: an empty page. Heatsink once gave

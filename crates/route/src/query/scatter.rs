@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Fault, Operation};
+use heatsink_dynamo::{Error, Fault, KeyValue, Operation};
 use heatsink_layout::{Bucket, Slot};
 use serde_json::Value as Json;
 
@@ -17,9 +17,9 @@ use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
 use crate::collection::capacity::Capacity;
 use crate::collection::keys::Key;
 use crate::collection::template::Ask;
-use crate::counter::fragments::Fold;
 use crate::directory::not_done;
-use crate::{Answer, Calls, PhysicalCall, Round};
+use crate::plan::{CallExplanation, DryRun};
+use crate::{Answer, Calls, PhysicalCall, Round, Target};
 
 /// How many bytes the bodies of one round hold, and how many its answers are expected to. What is beyond them waits for the next round.
 const ROUND_BODIES: usize = 16 * 1024 * 1024;
@@ -64,6 +64,8 @@ pub(crate) struct Scatter {
     left_out: Option<Error>,
     /// The shards that hold the sort key of [`Wanted::passed`].
     passed: Vec<Slot>,
+    /// Whether a few shards are asked first while nothing is known of the size of the items.
+    probes: bool,
 }
 
 /// How far the buckets of a Query are opened.
@@ -119,6 +121,7 @@ impl Scatter {
             missing: Vec::new(),
             left_out: None,
             passed: Vec::new(),
+            probes: true,
         };
         match &wanted.source {
             Source::Lanes(lanes) => scatter.add(lanes.clone(), None),
@@ -216,7 +219,7 @@ impl Scatter {
         let mut shares = self.shares(Some(blocked));
         shares.sort_by_key(|(lane, _)| *lane != blocked);
         let size = self.item_size();
-        let known = self.read.1 > 0 || self.wanted.sizes.knows(&self.wanted.learned_as);
+        let known = !self.probes || self.read.1 > 0 || self.wanted.sizes.knows(&self.wanted.learned_as);
         let (mut bodies, mut answers) = (0, 0.0);
         let mut calls: Vec<PhysicalCall> = Vec::new();
         for (lane, share) in shares {
@@ -224,7 +227,7 @@ impl Scatter {
             if full {
                 break;
             }
-            let Some((_, call)) = self.call(lane, share) else { continue };
+            let Some(call) = self.call(lane, share) else { continue };
             bodies += call.body.len();
             // An item has 400 KB at most, and a page 1 MB.
             answers += (count(share) * size).min(PAGE_BYTES);
@@ -312,7 +315,7 @@ impl Scatter {
     }
 
     /// The lanes to ask next, and how many items of each. `blocked` is the one without which the merge cannot go on.
-    pub(crate) fn shares(&self, blocked: Option<usize>) -> Vec<(usize, usize)> {
+    fn shares(&self, blocked: Option<usize>) -> Vec<(usize, usize)> {
         let by_bytes = self.rows_left_by_bytes();
         let left = self.rows_left();
         let mut wanted = self.merge.wanted(left);
@@ -356,26 +359,39 @@ impl Scatter {
     }
 
     /// The physical call that asks a lane for `share` items.
-    pub(crate) fn call(&self, lane: usize, share: usize) -> Option<(&Lane, PhysicalCall)> {
+    fn call(&self, lane: usize, share: usize) -> Option<PhysicalCall> {
         let asked = self.lanes.get(lane)?;
+        let call = |body| PhysicalCall {
+            id: lane,
+            retry_throttled: true,
+            ..PhysicalCall::only(Operation::Query, body)
+        };
         if let (Some(directory), Source::Buckets(buckets)) = (self.opening.directory, &self.wanted.source)
             && lane == directory
         {
-            let body = buckets.body(self.opening.start.as_ref());
-            let call = PhysicalCall { id: lane, operation: Operation::Query, body, retry_throttled: true };
-            return Some((asked, call));
+            return Some(call(buckets.body(self.opening.start.as_ref())));
         }
+        let target = Target {
+            shard: asked.slot.shard,
+            key: match &asked.partition {
+                KeyValue::S(text) => Some(text.clone().into_owned()),
+                _ => None,
+            },
+            items: share,
+            item_bytes: self.item_size(),
+            consistent: self.wanted.gathering.reader.consistent,
+        };
         let body = self.wanted.gathering.template.body(Ask {
             partition: &asked.partition,
             condition: asked.condition.as_ref(),
             start: asked.start.as_deref(),
             limit: Some(share),
         });
-        Some((asked, PhysicalCall { id: lane, operation: Operation::Query, body, retry_throttled: true }))
+        Some(PhysicalCall { target: Some(target), ..call(body) })
     }
 
     /// Which buckets are opened, and why; `None` without buckets.
-    pub(crate) fn opens(&self) -> Option<String> {
+    fn opens(&self) -> Option<String> {
         let Source::Buckets(buckets) = &self.wanted.source else { return None };
         let order = if self.wanted.descending { "newest" } else { "oldest" };
         let length = buckets.granularity();
@@ -403,13 +419,30 @@ impl Scatter {
         })
     }
 
-    /// What completes the counters among the items.
-    pub(crate) fn fold(&self) -> Option<&Fold> {
-        self.wanted.gathering.fold.as_deref()
+    /// The calls that it begins with, were the size of the items known.
+    pub(crate) fn explain(self) -> Vec<CallExplanation> {
+        let mut known = Scatter { probes: false, ..self };
+        DryRun::of(async |calls| known.collect(calls).await)
+    }
+
+    /// Why it is gathered, and how.
+    pub(crate) fn why(&self) -> String {
+        let shares = self.shares(None);
+        let why = format!(
+            "the matching items may lie in {} shards: each is asked for its likely share of the page, {} items, the answers are merged by sort \
+             key, and shards that run dry before the page is full are asked again",
+            shares.len(),
+            shares.first().map_or(0, |(_, share)| *share)
+        );
+        match (&self.wanted.gathering.fold, self.opens()) {
+            (Some(fold), _) => fold.why(&why),
+            (None, Some(opens)) => format!("{opens}; {why}"),
+            (None, None) => why,
+        }
     }
 
     /// What an item weighs, as far as is known.
-    pub(crate) fn item_size(&self) -> f64 {
+    fn item_size(&self) -> f64 {
         match self.read {
             (bytes, items) if items > 0 && bytes > 0.0 => (bytes / count(items)).max(1.0),
             _ => self.wanted.sizes.expected(&self.wanted.learned_as),

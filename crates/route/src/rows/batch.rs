@@ -201,12 +201,8 @@ impl Batch {
             if let Some(report) = &self.report {
                 body.raw("ReturnConsumedCapacity", report);
             }
-            calls.push(PhysicalCall {
-                id: calls.len(),
-                operation: Operation::BatchGetItem,
-                body: Bytes::from(body.finish()),
-                retry_throttled: true,
-            });
+            let call = PhysicalCall::only(Operation::BatchGetItem, Bytes::from(body.finish()));
+            calls.push(PhysicalCall { id: calls.len(), retry_throttled: true, ..call });
         }
         Ok(calls)
     }

@@ -17,7 +17,7 @@ use crate::collection::selection::Selection;
 use crate::counter::fragments::Fold;
 use crate::cursor;
 use crate::key::KeyText;
-use crate::plan::{CallExplanation, Explanation, Kind, Planned};
+use crate::plan::{DryRun, Explanation, Kind, Planned};
 use crate::request::set_members;
 use crate::splice::Splice;
 use crate::{Answer, Calls, PhysicalCall};
@@ -69,11 +69,7 @@ impl Planned for Evaluated {
     fn explain(&self) -> Explanation {
         let plan =
             if self.fold.is_some() || self.table.has_counters() { Kind::Scatter } else { Kind::Single };
-        Explanation {
-            plan,
-            why: self.why.clone(),
-            calls: vec![CallExplanation::new(Operation::Scan, &self.body)],
-        }
+        Explanation { plan, why: self.why.clone(), calls: DryRun::of(async |calls| self.page(calls).await) }
     }
 }
 
