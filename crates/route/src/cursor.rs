@@ -6,24 +6,46 @@
 
 use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::{AttributeDefinition, KeyValue};
 use heatsink_layout::Table;
 
-use crate::answer::strip_object;
-use crate::key::KeyText;
+use crate::collection::keys::Key;
+use crate::key::{KeyText, strip};
 use crate::splice::Splice;
 
 /// The attribute.
 pub(crate) const SHARD: &str = "heatsink:shard";
 
+/// The values of a cursor, each also raw.
+pub(crate) type Cursor<'a> = Vec<(Key, &'a [u8])>;
+
+/// The values of those attributes in an object's members, in their order; `None` where one is missing or of another type.
+pub(crate) fn values<'a>(
+    members: &[json::Member<'a>],
+    attributes: &[&AttributeDefinition],
+) -> Option<Cursor<'a>> {
+    let value = |attribute: &&AttributeDefinition| {
+        let (_, raw) = members.iter().find(|(name, _)| *name == attribute.name)?;
+        Some((KeyValue::read(raw, attribute).ok()?.into_owned(), *raw))
+    };
+    attributes.iter().map(value).collect()
+}
+
+/// A request without the attribute of that name in its `ExclusiveStartKey`, and that attribute's raw value.
+pub(crate) fn without<'a>(body: &'a Bytes, name: &str) -> Option<(Bytes, &'a [u8])> {
+    let start = json::member(body, "ExclusiveStartKey").ok()??;
+    let value = json::member(start, name).ok()??;
+    let start = json::splice_members(start, &[(name, None)]).ok()?;
+    let body = json::splice_members(body, &[("ExclusiveStartKey", Some(&start))]).ok()?;
+    Some((Bytes::from(body), value))
+}
+
 /// A Query or Scan as DynamoDB knows it, and the shard that its `ExclusiveStartKey` names beside the keys.
 pub(crate) fn taken_off(body: &Bytes, table: &Table) -> (Bytes, Option<u16>) {
     let read = || {
-        let start = json::member(body, "ExclusiveStartKey").ok()??;
-        let shard = json::member(json::member(start, SHARD).ok()??, "N").ok()??;
-        let shard = json::string(shard).ok()?.parse().ok()?;
-        let start = json::splice_members(start, &[(SHARD, None)]).ok()?;
-        let body = json::splice_members(body, &[("ExclusiveStartKey", Some(&start))]).ok()?;
-        Some((Bytes::from(body), shard))
+        let (body, shard) = without(body, SHARD)?;
+        let shard = json::string(json::member(shard, "N").ok()??).ok()?.parse().ok()?;
+        Some((body, shard))
     };
     match table.has_drawn().then(read).flatten() {
         Some((body, shard)) => (body, Some(shard)),
@@ -50,7 +72,7 @@ pub(crate) fn logical(table: &Table, key: &[u8], splice: &mut Splice<'_>) -> Res
     if key == b"null" {
         return Ok(());
     }
-    strip_object(table, key, splice)?;
+    strip(table, key, splice)?;
     if table.has_drawn()
         && let Some(partition) = json::member(key, &table.key.partition.name)?
         && let Some(shard) = shard(table, partition)

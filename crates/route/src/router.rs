@@ -114,7 +114,14 @@ impl Router {
             return Ok(plan);
         }
         let Some(schema) = tables.iter().find_map(|name| layouts.table(name)) else {
-            scan_cursor::refuse_of_before(operation, body, tables)?;
+            let of_a_layout = match operation {
+                Operation::Scan => scan_cursor::names_layout(body),
+                Operation::ExecuteStatement => partiql::names_layout(body),
+                _ => false,
+            };
+            if of_a_layout {
+                return Err(scan_cursor::of_no_layout(tables));
+            }
             return Ok(Plan::Forward {
                 operation,
                 body: body.clone(),

@@ -46,11 +46,7 @@ pub(crate) fn lanes(
         lanes.reverse();
     }
     let (Some(cursor), Some(raw)) = (query.cursor()?, query.start) else { return Ok(lanes) };
-    let attributes = query.cursor_attributes();
-    let find = |name: &str| {
-        let at = attributes.iter().position(|attribute| attribute.name == name)?;
-        cursor.get(at).map(|(value, _)| value)
-    };
+    let find = |name: &str| query.value_of(&cursor, name);
     let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
     let inside = at.is_none_or(|at| Range::of(query.condition.as_ref()).contains(at));
     if !inside || find(&key.attribute().name) != Some(&query.partition) {

@@ -19,9 +19,8 @@ use heatsink_layout::{IndexKey, Slot, Table, Turn};
 
 use super::index::values;
 use super::lanes::Lane;
-use super::page::Row;
+use super::page::{Collected, Row};
 use super::request::Query;
-use super::scatter::Collected;
 use super::shape::Gathering;
 use super::share::PAGE_BYTES;
 use crate::collection::capacity::Capacity;
@@ -30,6 +29,7 @@ use crate::collection::keys::{Key, slot_of, stable};
 use crate::collection::range::{Condition, Range};
 use crate::collection::template::Ask;
 use crate::context::PlanContext;
+use crate::cursor::Cursor;
 use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
@@ -387,24 +387,19 @@ pub(crate) fn without_mark(body: &Bytes, schema: &Table) -> Bytes {
 /// The index's partition key in the Query's cursor, if that is marked.
 fn marked(query: &Query<'_>) -> Option<Key> {
     let name = &query.key().partition.name;
-    let at = query.cursor_attributes().iter().position(|attribute| attribute.name == *name)?;
-    let found = query.cursor().ok()??.get(at)?.0.clone();
+    let found = query.value_of(&query.cursor().ok()??, name)?.clone();
     (found == with_mark(&query.partition)).then_some(found)
 }
 
 /// The place of a cursor, whose logical partition key is in `range`.
 fn place(
     query: &Query<'_>,
-    cursor: &[(Key, &[u8])],
+    cursor: &Cursor<'_>,
     in_order: bool,
     range: &Range,
     context: &PlanContext<'_>,
 ) -> Result<Place, Unplanned> {
-    let attributes = query.cursor_attributes();
-    let find = |name: &str| {
-        let at = attributes.iter().position(|attribute| attribute.name == name)?;
-        cursor.get(at).map(|(value, _)| value.clone())
-    };
+    let find = |name: &str| query.value_of(cursor, name).cloned();
     let key = &query.schema.key;
     let partition = find(&key.partition.name).filter(|partition| range.contains(partition));
     let partition = partition.ok_or(Unplanned::Invalid)?;

@@ -11,6 +11,7 @@ use heatsink_layout::{Layout, Slot, Table};
 use super::request::Query;
 use crate::collection::keys::{Key, physical};
 use crate::collection::range::{Condition, Range};
+use crate::cursor::Cursor;
 use crate::refusal::Unplanned;
 
 /// One shard's part of a Query.
@@ -150,7 +151,7 @@ pub(crate) fn lanes(query: &Query<'_>, layout: &Arc<Layout>) -> Result<Vec<Lane>
 }
 
 /// The attributes of a cursor, raw, the partition key first.
-pub(crate) fn attributes(query: &Query<'_>, cursor: &[(Key, &[u8])]) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn attributes(query: &Query<'_>, cursor: &Cursor<'_>) -> Vec<(String, Vec<u8>)> {
     let named = query.cursor_attributes().into_iter().zip(cursor);
     named.map(|(attribute, (_, raw))| (attribute.name.clone(), raw.to_vec())).collect()
 }
@@ -168,7 +169,7 @@ pub(crate) fn start(attributes: &[(String, Vec<u8>)], partition: &Key) -> Bytes 
     Bytes::from(key.finish())
 }
 
-fn after(query: &Query<'_>, cursor: &[(Key, &[u8])]) -> Result<After, Unplanned> {
+fn after(query: &Query<'_>, cursor: &Cursor<'_>) -> Result<After, Unplanned> {
     if cursor.first().is_none_or(|(partition, _)| *partition != query.partition) {
         return Err(Unplanned::Invalid);
     }
@@ -176,11 +177,7 @@ fn after(query: &Query<'_>, cursor: &[(Key, &[u8])]) -> Result<After, Unplanned>
     if query.index.is_none() && !query.drawn {
         return Ok(After::SortKey(raw));
     }
-    let attributes = query.cursor_attributes();
-    let find = |name: &str| {
-        let at = attributes.iter().position(|attribute| attribute.name == name)?;
-        cursor.get(at).map(|(value, _)| value)
-    };
+    let find = |name: &str| query.value_of(cursor, name);
     let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
     let range = Range::of(query.condition.as_ref());
     if at.is_some_and(|at| !range.contains(at)) {

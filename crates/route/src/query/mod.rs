@@ -7,8 +7,8 @@
 //!   partition key, or its partition key is on its way from whole to spread (`inverted`).
 //! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
 //!
-//! Beneath: `request` (reading), `lanes` (cursors), `page` (physical answers), `merge`, `share`, `shape` and `answer` (the client's answer),
-//! `legacy`; and what all reads share (`collection`).
+//! Beneath: `request` (reading), `lanes` (cursors), `page` (physical answers), `merge`, `share`, `shape` and `answer` (the client's answer);
+//! and what all reads share (`collection`).
 
 mod answer;
 mod buckets;
@@ -17,7 +17,6 @@ mod explain;
 mod index;
 pub(crate) mod inverted;
 pub(crate) mod lanes;
-pub(crate) mod legacy;
 pub mod merge;
 mod page;
 pub(crate) mod request;
@@ -50,6 +49,7 @@ use crate::collection::template::{Ask, Expressions, Template};
 use crate::context::PlanContext;
 use crate::cursor;
 use crate::key::place;
+use crate::legacy::modernized;
 use crate::plan::{Finish, Plan, Single};
 use crate::refusal::Unplanned;
 use crate::request::Request;
@@ -78,7 +78,7 @@ fn unmarked(
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    let modern = match legacy::modernized(request, "QueryFilter") {
+    let modern = match modernized(request, "QueryFilter") {
         Ok(modern) => modern,
         Err(Unplanned::Refused(error)) => return Err(error),
         Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Query, request.body)),

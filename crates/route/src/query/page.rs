@@ -42,6 +42,26 @@ pub(crate) struct Page {
     pub(crate) bytes: f64,
 }
 
+/// A page gathered from all shards.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) pages: Vec<Bytes>,
+    pub(crate) rows: Vec<Row>,
+    /// Whether more follows.
+    pub(crate) more: bool,
+    /// Whether other shards hold the sort key of the last row.
+    pub(crate) tied: bool,
+    pub(crate) capacity: Option<Capacity>,
+}
+
+impl Collected {
+    /// The bytes of a row's item, as the store gave them.
+    pub(crate) fn item(&self, row: usize) -> Option<&[u8]> {
+        let row = self.rows.get(row)?;
+        self.pages.get(row.page)?.get(row.item.clone())
+    }
+}
+
 /// DynamoDB counts reads in steps of 4 KB (AWS, "Read and write operations").
 const STEP: f64 = 4096.0;
 

@@ -14,11 +14,9 @@ use crate::collection::keys::{Key, cursor_attributes};
 use crate::collection::range::Condition;
 use crate::collection::selection::Expressions;
 use crate::counter::fragments::Fold;
+use crate::cursor::{self, Cursor};
 use crate::refusal::Unplanned;
 use crate::request::Request;
-
-/// The values of a cursor, each also raw.
-pub(crate) type Cursor<'a> = Vec<(Key, &'a [u8])>;
 
 /// A valid Query.
 #[derive(Debug)]
@@ -126,14 +124,13 @@ impl<'a> Query<'a> {
         if members.len() != attributes.len() {
             return Err(Unplanned::Invalid);
         }
-        let mut values = Vec::with_capacity(attributes.len());
-        for attribute in attributes {
-            let (_, raw) =
-                members.iter().find(|(name, _)| *name == attribute.name).ok_or(Unplanned::Invalid)?;
-            let value = KeyValue::read(raw, attribute).map_err(|_| Unplanned::Invalid)?;
-            values.push((value.into_owned(), *raw));
-        }
-        Ok(Some(values))
+        cursor::values(&members, &attributes).map(Some).ok_or(Unplanned::Invalid)
+    }
+
+    /// A cursor's value of one attribute.
+    pub(crate) fn value_of<'c>(&self, cursor: &'c Cursor<'_>, name: &str) -> Option<&'c Key> {
+        let at = self.cursor_attributes().iter().position(|attribute| attribute.name == name)?;
+        cursor.get(at).map(|(value, _)| value)
     }
 
     /// The sort key behind which a Query of the table finds nothing and takes no cursor ([`Condition::inclusive_end`]). An index has none:

@@ -11,10 +11,9 @@ use super::answer::Marks;
 use super::buckets::{BEGUN, Buckets, Source};
 use super::lanes::Lane;
 use super::merge::{Merge, Next, Want};
-use super::page::{Row, count};
+use super::page::{Collected, Row, count};
 use super::shape::Gathering;
 use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
-use crate::collection::capacity::Capacity;
 use crate::collection::keys::Key;
 use crate::collection::template::Ask;
 use crate::directory::not_done;
@@ -85,26 +84,6 @@ struct Opening {
     kept: Vec<Bucket>,
     /// Buckets in which something was found, that are yet to be entered.
     news: Vec<Bucket>,
-}
-
-/// A page gathered from all shards.
-#[derive(Debug, Default)]
-pub(crate) struct Collected {
-    pub(crate) pages: Vec<Bytes>,
-    pub(crate) rows: Vec<Row>,
-    /// Whether more follows.
-    pub(crate) more: bool,
-    /// Whether other shards hold the sort key of the last row.
-    pub(crate) tied: bool,
-    pub(crate) capacity: Option<Capacity>,
-}
-
-impl Collected {
-    /// The bytes of a row's item, as the store gave them.
-    pub(crate) fn item(&self, row: usize) -> Option<&[u8]> {
-        let row = self.rows.get(row)?;
-        self.pages.get(row.page)?.get(row.item.clone())
-    }
 }
 
 impl Scatter {

@@ -6,9 +6,8 @@ use bytes::Bytes;
 use heatsink_dynamo::Error;
 
 use super::answer::{Logical, Marks, Shape};
-use super::page::Reader;
+use super::page::{Collected, Reader};
 use super::request::Query;
-use super::scatter::Collected;
 use crate::Calls;
 use crate::collection::template::{Expressions, Template};
 use crate::counter::fragments::Fold;

@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use heatsink_dynamo::{Error, Outcome};
 
-use super::scatter::{Collected, Scatter, Wanted};
+use super::page::Collected;
+use super::scatter::{Scatter, Wanted};
 use crate::{Answer, Calls};
 
 /// How often a page is collected before the request fails. Each collect is one round trip or a few; a first item that changes
