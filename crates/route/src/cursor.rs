@@ -1,7 +1,7 @@
-//! Cursors of tables whose shards others draw: the shard of a cursor's item does not follow from its key, so the cursor says it, in an attribute of
-//! its own beside the keys.
+//! What a cursor holds: the key of the item at which a page ends, and beside it, in attributes of their own, what does not follow from that key.
 //!
-//! A Query on the table says it only where several shards hold the last sort key (`query::lanes`). A client that rebuilds cursors from
+//! Shard-tagged cursors are those of tables whose shards are assigned externally: the cursor says in which shard its item lies.
+//! A Query on the table says it only where several shards hold the last sort key (`query::shard_streams`). A client that rebuilds cursors from
 //! items loses it; its item is then looked for (`drawn::seek`).
 
 use bytes::Bytes;
@@ -41,7 +41,7 @@ pub(crate) fn without<'a>(body: &'a Bytes, name: &str) -> Option<(Bytes, &'a [u8
 }
 
 /// A Query or Scan as DynamoDB knows it, and the shard that its `ExclusiveStartKey` names beside the keys.
-pub(crate) fn taken_off(body: &Bytes, table: &Table) -> (Bytes, Option<u16>) {
+pub(crate) fn without_shard(body: &Bytes, table: &Table) -> (Bytes, Option<u16>) {
     let read = || {
         let (body, shard) = without(body, SHARD)?;
         let shard = json::string(json::member(shard, "N").ok()??).ok()?.parse().ok()?;

@@ -5,8 +5,8 @@
 //!
 //! One file per kind of request: `point`, `batch`, `transact`, `scan`, `query`, `partiql`, `streams`, `hidden`. Beneath them `item` (a request
 //! for one item made physical), `key` (where an item lies, its key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `rows`
-//! (items under several physical keys), `drawn` (items that are looked for), `cursor` (cursors that say a
-//! shard), `scan_cursor` (cursors that say a layout), `context` (what one planning knows and learns).
+//! (items under several physical keys), `drawn` (items that are looked for), `collection` (what all reads of many items share), `cursor` (what a
+//! cursor holds), `scan_cursor` (cursors that say a layout), `context` (what one planning knows and learns).
 
 mod answer;
 mod asked;

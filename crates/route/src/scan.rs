@@ -35,13 +35,13 @@ pub(crate) fn plan(
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if schema.has_drawn() {
-        let (body, shard) = cursor::taken_off(request.body, schema);
-        return unmarked(&Request::read(&body)?, schema, &context.with_cursor(shard));
+        let (body, shard) = cursor::without_shard(request.body, schema);
+        return untagged(&Request::read(&body)?, schema, &context.with_cursor(shard));
     }
-    unmarked(request, schema, context)
+    untagged(request, schema, context)
 }
 
-fn unmarked(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_>) -> Result<Plan, Error> {
+fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_>) -> Result<Plan, Error> {
     let index = match request.string("IndexName")? {
         None => None,
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
@@ -64,7 +64,7 @@ fn unmarked(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
             Ok(None) => {}
             // What such a filter may hold is the store's to say: it is asked first.
             Ok(Some(modern)) => {
-                let then = unmarked(&Request::read(&modern)?, schema, context)?;
+                let then = untagged(&Request::read(&modern)?, schema, context)?;
                 return Ok(asked_first(Operation::Scan, request.body.clone(), then));
             }
             Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Scan, request.body)),

@@ -26,7 +26,7 @@ pub(crate) enum Logical {
 
 /// When a cursor says in which shard its item lies, if that was drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Marks {
+pub(crate) enum ShardTags {
     /// None is drawn.
     Never,
     /// Where several shards hold the last sort key.
@@ -42,7 +42,7 @@ pub(crate) struct Shape {
     pub(crate) report: Report,
     pub(crate) table: Arc<Table>,
     pub(crate) logical: Logical,
-    pub(crate) marks: Marks,
+    pub(crate) tags: ShardTags,
     /// The sort key of a cursor that said where its item lies.
     pub(crate) from: Option<Key>,
     /// The attributes of a cursor.
@@ -75,11 +75,11 @@ impl Shape {
         let shown = rows.and_then(|rows| all.get(..rows)).unwrap_or(all);
         let cut = shown.len() < all.len();
         let more = page.more || cut;
-        // Of a cut page it is not known what other shards hold; a mark is right in any case.
-        let marked = match self.marks {
-            Marks::Never => false,
-            Marks::Ties => page.tied || cut,
-            Marks::Always => true,
+        // Of a cut page it is not known what other shards hold; a tag is right in any case.
+        let tagged = match self.tags {
+            ShardTags::Never => false,
+            ShardTags::Ties => page.tied || cut,
+            ShardTags::Always => true,
         };
         let mut listing = self.selection.list();
         let mut scratch = Vec::new();
@@ -95,7 +95,7 @@ impl Shape {
             listing.add(item).map_err(unreadable)?;
         }
         let last = shown.last().filter(|_| more);
-        let last = last.map(|last| self.cursor(&page.pages, last, marked)).transpose().map_err(unreadable)?;
+        let last = last.map(|last| self.cursor(&page.pages, last, tagged)).transpose().map_err(unreadable)?;
         Ok(Bytes::from(listing.answer(last.as_deref(), page.capacity.as_ref(), self.report)))
     }
 
@@ -119,12 +119,12 @@ impl Shape {
         Ok(())
     }
 
-    /// The plain logical key at which a page that ended with `row` goes on; if it is to be marked, with the row's shard.
-    fn cursor(&self, pages: &[Bytes], row: &Row, marked: bool) -> Result<Bytes, Malformed> {
+    /// The plain logical key at which a page that ended with `row` goes on; if it is to be tagged, with the row's shard.
+    fn cursor(&self, pages: &[Bytes], row: &Row, tagged: bool) -> Result<Bytes, Malformed> {
         let mut item = Vec::new();
         self.logical(pages, row, &mut item)?;
         let found = cursor::of_item(&self.cursor, &item)?;
-        if marked {
+        if tagged {
             let partition = pages.get(row.page).and_then(|page| page.get(row.partition.clone()));
             if let Some(shard) = cursor::shard(&self.table, partition.ok_or(Malformed)?) {
                 let shard = [(cursor::SHARD, Some(shard.as_bytes()))];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use heatsink_dynamo::Error;
 
-use super::inverted::Inverted;
+use super::locally_sorted::LocallySorted;
 use super::scatter::{Scatter, Wanted};
 use super::strong;
 use crate::plan::{DryRun, Explanation, Kind, Planned};
@@ -18,7 +18,7 @@ pub(crate) enum Gather {
         /// Whether it shows its shards as they were at one moment.
         strong: bool,
     },
-    Inverted(Box<Inverted>),
+    LocallySorted(Box<LocallySorted>),
 }
 
 impl Planned for Gather {
@@ -26,7 +26,7 @@ impl Planned for Gather {
         match *self {
             Gather::Shards { wanted, strong: false } => Box::pin(Scatter::read(wanted, calls)),
             Gather::Shards { wanted, strong: true } => Box::pin(strong::read(wanted, calls)),
-            Gather::Inverted(inverted) => Box::pin(inverted.read(calls)),
+            Gather::LocallySorted(locally_sorted) => Box::pin(locally_sorted.read(calls)),
         }
     }
 
@@ -41,9 +41,9 @@ impl Planned for Gather {
                 }
                 (why, scatter.explain())
             }
-            Gather::Inverted(inverted) => {
-                let first = inverted.as_ref().clone();
-                (inverted.why().to_owned(), DryRun::of(async |calls| first.read(calls).await))
+            Gather::LocallySorted(locally_sorted) => {
+                let first = locally_sorted.as_ref().clone();
+                (locally_sorted.why().to_owned(), DryRun::of(async |calls| first.read(calls).await))
             }
         };
         Explanation { plan: Kind::Scatter, why, calls }

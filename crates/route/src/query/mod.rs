@@ -4,10 +4,10 @@
 //! - The table, or an index whose partition key is the table's: all shards are asked and merged (`scatter`).
 //! - A global index whose partition key is spread by a rule: all its values are asked and merged.
 //! - A global index on another attribute: one physical Query, whose keys are translated; unless its sort key is the table's
-//!   partition key, or its partition key is on its way from whole to spread (`inverted`).
+//!   partition key, or its partition key is on its way from whole to spread (`locally_sorted`).
 //! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
 //!
-//! Beneath: `request` (reading), `lanes` (cursors), `page` (physical answers), `merge`, `share`, `shape` and `answer` (the client's answer);
+//! Beneath: `request` (reading), `shard_streams` (cursors), `page` (physical answers), `merge`, `share`, `shape` and `answer` (the client's answer);
 //! and what all reads share (`collection`).
 
 mod answer;
@@ -15,13 +15,13 @@ mod buckets;
 mod counter;
 mod explain;
 mod index;
-pub(crate) mod inverted;
-pub(crate) mod lanes;
+pub(crate) mod locally_sorted;
 pub mod merge;
 mod page;
 pub(crate) mod request;
 mod scatter;
 mod shape;
+pub(crate) mod shard_streams;
 pub mod share;
 mod strong;
 
@@ -35,11 +35,11 @@ use heatsink_layout::{Consistency, Layout, Reads, Slot, Table};
 use self::answer::Logical;
 use self::buckets::{Buckets, Source};
 use self::explain::Gather;
-use self::inverted::Inverted;
-use self::lanes::{Lane, lanes};
+use self::locally_sorted::LocallySorted;
 use self::request::Query;
 use self::scatter::Wanted;
 use self::shape::Gathering;
+use self::shard_streams::{ShardStream, streams};
 use crate::Router;
 use crate::answer::{logical_page, pass_refusal, rewrite};
 use crate::asked::asked_first;
@@ -66,13 +66,13 @@ pub(crate) fn plan(
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if schema.has_drawn() {
-        let (body, shard) = cursor::taken_off(request.body, schema);
-        return unmarked(router, &Request::read(&body)?, schema, &context.with_cursor(shard));
+        let (body, shard) = cursor::without_shard(request.body, schema);
+        return untagged(router, &Request::read(&body)?, schema, &context.with_cursor(shard));
     }
-    unmarked(router, request, schema, context)
+    untagged(router, request, schema, context)
 }
 
-fn unmarked(
+fn untagged(
     router: &Router,
     request: &Request<'_>,
     schema: &Arc<Table>,
@@ -87,7 +87,7 @@ fn unmarked(
     let expressed = modern.as_ref().unwrap_or(request);
     let read = |checks| read(router, expressed, schema, context, checks);
     let as_sent = || {
-        let sent = inverted::without_mark(request.body, schema);
+        let sent = locally_sorted::without_mark(request.body, schema);
         match Query::read(expressed, schema, Checks::Meaning) {
             Ok(query) if matches!(query.starts_at_end(), Ok(true)) => {
                 json::splice_members(&sent, &[("ExclusiveStartKey", None)]).map_or(sent, Bytes::from)
@@ -138,18 +138,18 @@ fn read(
         return match &query.key().sort {
             Some(sort) if sort.name == *partition && !schema.keys_are_whole() => {
                 let gathering = Gathering::new(query, Logical::Decoded);
-                let inverted = Inverted::new(query, gathering, context)?;
-                Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(inverted)))))
+                let locally_sorted = LocallySorted::new(query, gathering, context)?;
+                Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(locally_sorted)))))
             }
             _ => match schema.index_key(&query.key().partition.name) {
                 Some(key) if key.turn().is_some() => {
                     let gathering = Gathering::new(query, Logical::Decoded);
-                    let turning = Inverted::turning(query, key, gathering, context)?;
-                    Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(turning)))))
+                    let turning = LocallySorted::turning(query, key, gathering, context)?;
+                    Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(turning)))))
                 }
                 Some(key) => {
-                    let lanes = Source::Lanes(index::lanes(query, key, context)?);
-                    Ok(gathered(router, query, Logical::Decoded, lanes, false, false))
+                    let streams = Source::Streams(index::streams(query, key, context)?);
+                    Ok(gathered(router, query, Logical::Decoded, streams, false, false))
                 }
                 None => other_index(router, query, context),
             },
@@ -167,7 +167,7 @@ fn read(
         query.fold = counter::fold(query, &layout)?.map(Arc::new);
     }
     let only = match (&query.condition, query.index) {
-        // Shard 0 holds row 0 of each item, which an index holds alone.
+        // Shard 0 holds the base fragments, and an index holds no others.
         _ if counts => Some(Slot::default()),
         _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
         (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => {
@@ -196,9 +196,9 @@ fn read(
     }
     let source = match layout.time() {
         None => {
-            let mut lanes = lanes(query, &layout)?;
-            lanes.retain(|lane| only.is_none_or(|only| lane.slot == only));
-            Source::Lanes(lanes)
+            let mut streams = streams(query, &layout)?;
+            streams.retain(|stream| only.is_none_or(|only| stream.slot == only));
+            Source::Streams(streams)
         }
         Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time, context.now())?)),
     };
@@ -209,13 +209,13 @@ fn gathered(
     router: &Router,
     query: &Query<'_>,
     logical: Logical,
-    lanes: Source,
+    streams: Source,
     strong: bool,
     partial: bool,
 ) -> Plan {
     let wanted = Arc::new(Wanted {
         gathering: Gathering::new(query, logical),
-        source: lanes,
+        source: streams,
         passed: query.passed(),
         partial,
         limit: query.limit,
@@ -232,7 +232,7 @@ fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, context: 
     let end = query.end();
     let slot = slot_of(context, query.schema, layout, &query.partition, end).unwrap_or_default();
     let partition = physical(query.schema, layout, &query.partition, slot);
-    let mut lane = Lane {
+    let mut stream = ShardStream {
         slot,
         partition: partition.unwrap_or_else(|_| query.partition.clone()),
         condition: None,
@@ -240,8 +240,8 @@ fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, context: 
         start: None,
         closed: false,
     };
-    end.into_iter().for_each(|end| lane.behind_end(end));
-    gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false, false)
+    end.into_iter().for_each(|end| stream.behind_end(end));
+    gathered(router, query, Logical::Decoded, Source::Streams(vec![stream]), false, false)
 }
 
 /// How reads of a logical key are gathered.
@@ -279,7 +279,7 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
     }
     let start = match query.cursor()? {
         Some(cursor) if cursor.first().is_some_and(|(cursor, _)| *cursor == query.partition) => {
-            Some(lanes::start(&lanes::attributes(query, &cursor), &partition))
+            Some(shard_streams::start(&shard_streams::attributes(query, &cursor), &partition))
         }
         Some(_) => return Err(Unplanned::Invalid),
         None => None,
@@ -331,7 +331,7 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
     let mut hidden = query.schema.stored_otherwise();
     let filter = query.expressions.filter.as_ref();
     if query.fold.is_some() || filter.is_some_and(|(_, filter)| hidden.any(|name| filter.mentions(name))) {
-        let lane = Lane {
+        let stream = ShardStream {
             slot: Slot::default(),
             partition: query.partition.clone(),
             condition: query.condition.clone(),
@@ -339,7 +339,7 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
             start,
             closed: false,
         };
-        return Ok(gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false, false));
+        return Ok(gathered(router, query, Logical::Decoded, Source::Streams(vec![stream]), false, false));
     }
     let why = "the index is not sharded: one physical request, keys in cursor and items translated";
     let body = body.finish(query.request.body);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::Error;
 
-use super::answer::{Logical, Marks, Shape};
+use super::answer::{Logical, Shape, ShardTags};
 use super::page::{Collected, Reader};
 use super::request::Query;
 use crate::Calls;
@@ -46,10 +46,10 @@ impl Gathering {
             report: query.report,
             table: Arc::clone(schema),
             logical,
-            marks: match query.index {
-                _ if !schema.has_drawn() => Marks::Never,
-                None => Marks::Ties,
-                Some(_) => Marks::Always,
+            tags: match query.index {
+                _ if !schema.has_drawn() => ShardTags::Never,
+                None => ShardTags::Ties,
+                Some(_) => ShardTags::Always,
             },
             from: query.home.and_then(|_| query.cursor().ok()??.into_iter().nth(1)).map(|(sort, _)| sort),
             cursor: query.cursor_attributes().into_iter().map(|attribute| attribute.name.clone()).collect(),
