@@ -56,9 +56,4 @@ impl<'a, const N: usize> Page<'a, N> {
     pub(crate) fn capacity(&self) -> Option<Capacity> {
         serde_json::from_slice(self.capacity?).ok()
     }
-
-    /// The raw `ConsumedCapacity`.
-    pub(crate) fn consumed(&self) -> Option<&'a [u8]> {
-        self.capacity
-    }
 }

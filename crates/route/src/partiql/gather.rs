@@ -6,11 +6,10 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::json::{Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
-use serde_json::Value as Json;
 
 use super::token::Position;
 use crate::answer::unreadable;
-use crate::capacity::add;
+use crate::collection::capacity::{Capacity, Report};
 use crate::collection::page::Page;
 use crate::collection::selection::{Listing, Selection};
 use crate::cursor;
@@ -96,7 +95,7 @@ struct Answered<'s> {
     /// Their bytes.
     read: usize,
     shown: Listing<'s>,
-    capacity: Option<Json>,
+    capacity: Option<Capacity>,
 }
 
 /// What follows a part.
@@ -117,8 +116,8 @@ impl Answered<'_> {
         last_part: bool,
     ) -> Result<More, Malformed> {
         let page = Page::<0>::read(body, [])?;
-        if let Some(capacity) = page.consumed().and_then(|raw| serde_json::from_slice::<Json>(raw).ok()) {
-            add(self.capacity.get_or_insert(Json::Null), capacity);
+        if let Some(capacity) = page.capacity() {
+            self.capacity.get_or_insert_default().add(&capacity);
         }
         let (mut items, last) = (page.items, page.last);
         let room = limit.map(|limit| limit.saturating_sub(self.evaluated));
@@ -149,8 +148,9 @@ impl Answered<'_> {
         if let Some(position) = more {
             answer.string("NextToken", &position.write(shape.fingerprint, shape.order.as_deref()));
         }
-        if let Some(capacity) = &self.capacity {
-            answer.raw("ConsumedCapacity", capacity.to_string().as_bytes());
+        // The plans beneath show as much of the capacity as the client asks for.
+        if let Some(capacity) = self.capacity.and_then(|capacity| capacity.shown(Report::Indexes)) {
+            answer.raw("ConsumedCapacity", &capacity);
         }
         Answer { body: Bytes::from(answer.finish()), missing }
     }
