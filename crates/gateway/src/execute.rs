@@ -349,6 +349,7 @@ mod tests {
                 operation: self.operation,
                 body: body.clone(),
                 retry_throttled: self.retry,
+                target: None,
             };
             self.bodies.iter().enumerate().map(call).collect()
         }

@@ -22,7 +22,7 @@ mod words;
 
 pub use bucket::{Bucket, Granularity};
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
-pub use directory::{Buckets, DIRECTORY, directory_key};
+pub use directory::{DIRECTORY, directory_key};
 pub use glob::Glob;
 pub use index::{IndexKey, PrimaryKey, Turn};
 pub use layout::{By, Digest, Hash, Layout, Strategy};

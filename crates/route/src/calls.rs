@@ -17,12 +17,29 @@ pub struct PhysicalCall {
     /// true for the shards of a scatter, where one refusal would throw away all other answers. Elsewhere the refusal goes to
     /// the client, whose SDK retries.
     pub retry_throttled: bool,
+    /// Where it goes and what it is expected to read, for explanations. Nothing else depends on it.
+    pub target: Option<Target>,
+}
+
+/// Where a physical call goes, and what it is expected to read there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// The shard.
+    pub shard: u16,
+    /// The physical partition key; `None` for one that is no text.
+    pub key: Option<String>,
+    /// The most items that it reads.
+    pub items: usize,
+    /// What one of them weighs in bytes, as far as is known.
+    pub item_bytes: f64,
+    /// Whether it reads consistently.
+    pub consistent: bool,
 }
 
 impl PhysicalCall {
     /// The only call of a round. A throttled one is not sent again.
     pub(crate) fn only(operation: Operation, body: Bytes) -> Self {
-        PhysicalCall { id: 0, operation, body, retry_throttled: false }
+        PhysicalCall { id: 0, operation, body, retry_throttled: false, target: None }
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn plan(
     if let Some(name) = filtered(request, table) {
         return Err(filter(index, name));
     }
-    let (body, shard) = cursor::taken_off(request.body, table);
+    let (body, shard) = cursor::without_shard(request.body, table);
     let body = &body;
     let request = Request::read(body)?;
     let mut splice = Splice::new(body);

@@ -2,14 +2,17 @@
 //!
 //! Not here: reading the directory, which a Query does beside its shards (`query::buckets`).
 
+mod known;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
-use heatsink_layout::{Bucket, Buckets, DIRECTORY};
+use heatsink_layout::{Bucket, DIRECTORY};
 use serde_json::json;
 
+pub(crate) use self::known::KnownBuckets;
 use crate::plan::{CallExplanation, Explanation, Plan, Planned};
 use crate::{Answer, Calls, PhysicalCall};
 
@@ -28,7 +31,7 @@ pub(crate) fn writes(operation: Operation) -> bool {
 }
 
 /// The plan, after the rows of those of its buckets that are not known to have one.
-pub(crate) fn enter_first(plan: Plan, mut rows: Vec<(String, Bucket)>, known: &Arc<Buckets>) -> Plan {
+pub(crate) fn enter_first(plan: Plan, mut rows: Vec<(String, Bucket)>, known: &Arc<KnownBuckets>) -> Plan {
     rows.retain(|(key, bucket)| !known.has(key, *bucket));
     rows.sort();
     rows.dedup();
@@ -41,7 +44,7 @@ pub(crate) fn enter_first(plan: Plan, mut rows: Vec<(String, Bucket)>, known: &A
 /// A write, after the rows of its buckets.
 struct Registered {
     rows: Vec<(String, Bucket)>,
-    known: Arc<Buckets>,
+    known: Arc<KnownBuckets>,
     then: Box<dyn Planned>,
 }
 

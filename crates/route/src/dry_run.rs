@@ -4,7 +4,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::Error;
 
-use crate::{Calls, PhysicalCall, Round, Take};
+use crate::{CallExplanation, Calls, PhysicalCall, Round, Take};
 
 /// Keeps the calls of the first round, and fails it.
 #[derive(Debug, Default)]
@@ -18,10 +18,15 @@ impl Calls for FirstRound {
 }
 
 /// The calls of the first round of what `run` does; none if it ends before it calls.
-pub(crate) fn first_round(run: impl AsyncFnOnce(&mut dyn Calls)) -> Vec<PhysicalCall> {
+pub(crate) fn first_round<T>(run: impl AsyncFnOnce(&mut dyn Calls) -> T) -> Vec<PhysicalCall> {
     let mut first = FirstRound::default();
     // A plan waits for nothing but its calls, and those fail at once.
     let ended = run(&mut first).now_or_never();
     debug_assert!(ended.is_some(), "a plan waits for something beside its calls");
     first.0.unwrap_or_default()
+}
+
+/// The same calls, explained.
+pub(crate) fn explained<T>(run: impl AsyncFnOnce(&mut dyn Calls) -> T) -> Vec<CallExplanation> {
+    first_round(run).iter().map(CallExplanation::from).collect()
 }

@@ -3,12 +3,15 @@
 //!
 //! Elsewhere they pass on as they came: a store tests stored values, and only the partition key is stored otherwise than sent.
 
+mod lowering;
+
 use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind};
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{AttributeDefinition, Error, Item, Value, comparison};
 
 use heatsink_layout::Table;
 
+pub(crate) use self::lowering::modernized;
 use crate::index_key::{self, Spread};
 use crate::key::{Located, literal};
 use crate::request::Request;

@@ -5,14 +5,16 @@
 //!
 //! One module per kind of request: `items` (what primary keys name), `scan`, `query`, `partiql`, `streams`, `hidden`. Strategies whose items do
 //! not lie in one slot each have a folder: `counter`, `assigned` (other writers assign the shard). Beneath them `key` (where an item lies, its
-//! key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `cursor` (cursors that say a
-//! shard), `scan_cursor` (cursors that say a layout), `context` (what one planning knows and learns).
+//! key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `collection`
+//! (what all reads of many items share), `cursor` (what a cursor holds), `scan_cursor` (cursors that say a layout), `context` (what one planning
+//! knows and learns).
 
 mod answer;
 mod asked;
 mod assigned;
 mod calls;
 mod capacity;
+mod collection;
 mod composite;
 mod context;
 mod counter;
@@ -20,7 +22,6 @@ mod cursor;
 mod directory;
 mod dry_run;
 mod expression;
-mod filter;
 mod hidden;
 mod index_key;
 mod items;
@@ -39,7 +40,7 @@ mod splice;
 mod streams;
 mod tables;
 
-pub use calls::{Answer, Calls, PhysicalCall, Round, Take};
+pub use calls::{Answer, Calls, PhysicalCall, Round, Take, Target};
 pub use plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
 pub use refusal::name_rules;
 pub use router::Router;

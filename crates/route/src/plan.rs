@@ -139,11 +139,29 @@ impl CallExplanation {
 }
 
 impl From<&PhysicalCall> for CallExplanation {
-    /// The call of a plan, which goes to no shard in particular.
     fn from(call: &PhysicalCall) -> Self {
-        CallExplanation::new(call.operation, &call.body)
+        let explained = CallExplanation::new(call.operation, &call.body);
+        let Some(target) = &call.target else { return explained };
+        let bytes = f64::from(u32::try_from(target.items).unwrap_or(u32::MAX)) * target.item_bytes;
+        let steps = (bytes / STEP).ceil().max(1.0);
+        CallExplanation {
+            shard: Some(target.shard),
+            key: target.key.clone(),
+            estimate: Some(Estimate {
+                read_units: if target.consistent { steps } else { steps / 2.0 },
+                write_units: 0.0,
+                assumes: format!(
+                    "{} items of {:.0} bytes; a shard with fewer costs less",
+                    target.items, target.item_bytes
+                ),
+            }),
+            ..explained
+        }
     }
 }
+
+/// DynamoDB counts reads in steps of 4 KB (AWS, "Read and write operations").
+const STEP: f64 = 4096.0;
 
 /// Estimated capacity units of a call.
 #[derive(Clone, Debug, PartialEq, Serialize)]

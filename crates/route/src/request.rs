@@ -7,6 +7,8 @@ use bytes::Bytes;
 use heatsink_dynamo::wire::{self, Members};
 use heatsink_dynamo::{Code, Error, Operation, json};
 
+use crate::refusal::Unplanned;
+
 /// A request's body and its members.
 #[derive(Debug)]
 pub struct Request<'a> {
@@ -53,6 +55,17 @@ impl<'a> Request<'a> {
     /// `SerializationException` if it is something else.
     pub fn string(&self, name: &str) -> Result<Option<Cow<'a, str>>, Error> {
         self.get(name).map(|raw| json::string(raw).map_err(|_| malformed())).transpose()
+    }
+
+    /// `Limit`: a positive number of 32 bits.
+    ///
+    /// # Errors
+    /// [`Unplanned::Invalid`] for anything else.
+    pub(crate) fn limit(&self) -> Result<Option<usize>, Unplanned> {
+        let Some(raw) = self.get("Limit") else { return Ok(None) };
+        let limit = std::str::from_utf8(raw).ok().and_then(|text| text.parse::<i32>().ok());
+        let limit = limit.and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
+        limit.map(Some).ok_or(Unplanned::Invalid)
     }
 }
 

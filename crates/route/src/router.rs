@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU16, Ordering};
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{Buckets, LayoutSource, Table};
+use heatsink_layout::{LayoutSource, Table};
 
 use crate::assigned::{self, Tokens};
 use crate::context::{Learned, Named, Places, PlanContext};
-use crate::directory::{enter_first, writes};
+use crate::directory::{KnownBuckets, enter_first, writes};
 use crate::items::{batch, point, transact};
 use crate::query::share::ItemSizes;
 use crate::request::Request;
@@ -23,7 +23,7 @@ pub struct Router {
     /// What the items of each table weigh, learned from answers.
     pub(crate) sizes: Arc<ItemSizes>,
     /// What is known of the directory of buckets.
-    pub(crate) buckets: Arc<Buckets>,
+    pub(crate) buckets: Arc<KnownBuckets>,
     /// How many updates of counters were given a fragment.
     turns: Arc<AtomicU16>,
     /// What transactions with tokens were sent as, where that does not follow from them.
@@ -111,7 +111,14 @@ impl Router {
             return Ok(plan);
         }
         let Some(schema) = tables.iter().find_map(|name| layouts.table(name)) else {
-            scan_cursor::refuse_of_before(operation, body, tables)?;
+            let of_a_layout = match operation {
+                Operation::Scan => scan_cursor::names_layout(body),
+                Operation::ExecuteStatement => partiql::names_layout(body),
+                _ => false,
+            };
+            if of_a_layout {
+                return Err(scan_cursor::of_no_layout(tables));
+            }
             return Ok(Plan::Forward {
                 operation,
                 body: body.clone(),
@@ -181,9 +188,6 @@ impl Router {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 point::plan(self, operation, request, schema, context)
             }
-            Operation::Query | Operation::Scan if schema.has_counters() => {
-                self.plan_counting(operation, request, schema, context)
-            }
             Operation::Query => query::plan(self, request, schema, context),
             Operation::Scan => scan::plan(request, schema, context),
             Operation::BatchGetItem | Operation::BatchWriteItem => batch::plan(operation, request, context),
@@ -200,27 +204,6 @@ impl Router {
                 operation.name(),
                 schema.name
             ))),
-        }
-    }
-
-    /// A Query or Scan of a table with counters.
-    fn plan_counting(
-        &self,
-        operation: Operation,
-        request: &Request<'_>,
-        schema: &Arc<Table>,
-        context: &PlanContext<'_>,
-    ) -> Result<Plan, Error> {
-        let plain = |request: &Request<'_>| match operation {
-            Operation::Query => query::plan(self, request, schema, context),
-            _ => scan::plan(request, schema, context),
-        };
-        let index = request.string("IndexName")?;
-        match index.as_deref().map(|name| schema.indexes.iter().find(|index| index.name == name)) {
-            Some(Some(index)) => counter::index(operation, request, schema, index, &plain),
-            None if operation == Operation::Scan => counter::scan(request, schema, context),
-            // An index that is not known here is the store's to refuse.
-            None | Some(None) => plain(request),
         }
     }
 }

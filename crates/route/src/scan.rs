@@ -1,24 +1,29 @@
 //! Scan, of a table or an index, parallel or not: one physical Scan; keys in cursors and items are translated.
+//!
+//! Where the store cannot test or show items as the client knows them, that is done here (`evaluated`).
+
+mod evaluated;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::expression::Checks;
-use heatsink_dynamo::{Error, IndexSchema, Operation};
+use heatsink_dynamo::expression::{Checks, may_mention};
+use heatsink_dynamo::{Error, IndexSchema, Operation, Value};
 use heatsink_layout::Table;
 
-use crate::answer::{logical_page, pass_refusal, rewrite, unreadable};
+use self::evaluated::Evaluated;
+use crate::answer::{logical_page, pass_refusal, rewrite};
 use crate::asked::asked_first;
+use crate::collection::keys::cursor_attributes;
+use crate::collection::selection::Expressions;
 use crate::context::PlanContext;
-use crate::cursor;
-use crate::filter::LocalFilter;
 use crate::key::place;
-use crate::legacy::compares;
-use crate::plan::{Plan, Single};
-use crate::query::legacy::modernized;
+use crate::legacy::{compares, modernized};
+use crate::plan::{Kind, Plan, Planned, Single};
 use crate::refusal::Unplanned;
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
+use crate::{counter, cursor};
 
 const WHY: &str =
     "a scan reads all physical keys anyway: one physical request, keys in cursor and items translated";
@@ -30,13 +35,13 @@ pub(crate) fn plan(
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if schema.has_drawn() {
-        let (body, shard) = cursor::taken_off(request.body, schema);
-        return unmarked(&Request::read(&body)?, schema, &context.with_cursor(shard));
+        let (body, shard) = cursor::without_shard(request.body, schema);
+        return untagged(&Request::read(&body)?, schema, &context.with_cursor(shard));
     }
-    unmarked(request, schema, context)
+    untagged(request, schema, context)
 }
 
-fn unmarked(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_>) -> Result<Plan, Error> {
+fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_>) -> Result<Plan, Error> {
     let index = match request.string("IndexName")? {
         None => None,
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
@@ -52,10 +57,19 @@ fn unmarked(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
             index.key.partition.name, index.name
         )));
     }
-    if let Some(conditions) = request.get("ScanFilter")
-        && schema.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false))
-    {
-        return legacy_filter(request, schema, context);
+    let by_key =
+        |conditions| schema.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false));
+    if has_counters(request, schema, index) || request.get("ScanFilter").is_some_and(by_key) {
+        match modernized(request, "ScanFilter") {
+            Ok(None) => {}
+            // What such a filter may hold is the store's to say: it is asked first.
+            Ok(Some(modern)) => {
+                let then = untagged(&Request::read(&modern)?, schema, context)?;
+                return Ok(asked_first(Operation::Scan, request.body.clone(), then));
+            }
+            Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Scan, request.body)),
+            Err(Unplanned::Refused(error)) => return Err(error),
+        }
     }
     let legacy = ["ScanFilter", "AttributesToGet", "ConditionalOperator"];
     if request.get("FilterExpression").is_some() && legacy.iter().any(|name| request.get(name).is_some()) {
@@ -73,24 +87,6 @@ fn unmarked(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
     }
 }
 
-/// The plan of a Scan with a `ScanFilter` that compares the partition key: as an expression, which is evaluated here. What such
-/// a filter may hold is the store's to say: it is asked first.
-fn legacy_filter(
-    request: &Request<'_>,
-    schema: &Arc<Table>,
-    context: &PlanContext<'_>,
-) -> Result<Plan, Error> {
-    let as_it_came = request.body;
-    match modernized(request, "ScanFilter") {
-        Ok(Some(modern)) => {
-            let then = unmarked(&Request::read(&modern)?, schema, context)?;
-            Ok(asked_first(Operation::Scan, as_it_came.clone(), then))
-        }
-        Ok(None) | Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, as_it_came)),
-        Err(Unplanned::Refused(error)) => Err(error),
-    }
-}
-
 fn read(
     request: &Request<'_>,
     schema: &Arc<Table>,
@@ -98,29 +94,80 @@ fn read(
     index: Option<&IndexSchema>,
     checks: Checks,
 ) -> Result<Plan, Unplanned> {
-    let filter = LocalFilter::new(request, schema, index, checks)?;
     let mut splice = Splice::new(request.body);
     start_key(request, schema, context, &mut splice)?;
     let body = splice.finish(request.body);
+    if let Some(scan) = evaluated(request, schema, index, checks, &body)? {
+        return Ok(match scan.explain().plan {
+            Kind::Single => Plan::Single(Box::new(scan)),
+            _ => Plan::Scatter(Box::new(scan)),
+        });
+    }
     let table = Arc::clone(schema);
-    let (body, filter, why) = match filter {
-        None => (body, None, WHY.to_owned()),
-        Some((filter, changes)) => {
-            let why = format!(
-                "{WHY}; the filter reads a key that is stored with shard suffixes and is evaluated here, on logical keys"
-            );
-            (set_members(&body, &changes).map_err(Unplanned::Refused)?, Some(filter), why)
-        }
-    };
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
-        let body = rewrite(Operation::Scan, &body, |splice| logical_page(&table, &body, splice))?;
-        match &filter {
-            None => Ok(body),
-            Some(filter) => filter.answer(&body).map_err(|_| unreadable(Operation::Scan)),
-        }
+        rewrite(Operation::Scan, &body, |splice| logical_page(&table, &body, splice))
     };
-    Ok(Single::new(Operation::Scan, body, Some(Box::new(finish)), why).plan())
+    Ok(Single::new(Operation::Scan, body, Some(Box::new(finish)), WHY).plan())
+}
+
+/// The Scan as one whose items are tested here, if that is needed: the table holds counters, or the filter reads a key that is stored with
+/// shard suffixes. `body`: the request with its cursor physical.
+fn evaluated(
+    request: &Request<'_>,
+    schema: &Arc<Table>,
+    index: Option<&IndexSchema>,
+    checks: Checks,
+    body: &Bytes,
+) -> Result<Option<Evaluated>, Unplanned> {
+    let counters = has_counters(request, schema, index);
+    if !counters && !may_filter_by_key(request, schema) {
+        return Ok(None);
+    }
+    let expressions = Expressions::read(request, schema, index, None, checks)?;
+    let filter = expressions.filter.as_ref().map(|(_, filter)| filter);
+    let compares = |name: &str| filter.is_some_and(|filter| filter.substitute(name, &Value::Null) != *filter);
+    let by_key = schema.stored_otherwise().any(compares);
+    let fold = match index {
+        _ if !counters => None,
+        None => counter::of_table(request, &expressions, schema),
+        Some(index) => counter::of_index(request, &expressions, schema, index).map_err(Unplanned::Refused)?,
+    };
+    if !by_key && fold.is_none() && !(counters && index.is_none()) {
+        return Ok(None);
+    }
+    let mut why = WHY.to_owned();
+    if by_key {
+        why += "; the filter reads a key that is stored with shard suffixes and is evaluated here, on logical keys";
+    }
+    if counters && index.is_none() {
+        why += "; the table holds counters: their rows but row 0 are left out, and filter, projection and Limit are applied here. Where only left \
+                out rows were read, the scan goes on";
+    }
+    if let Some(fold) = &fold {
+        why = fold.why(&why);
+    }
+    Ok(Some(Evaluated {
+        body: set_members(body, &expressions.changes(schema, index)).map_err(Unplanned::Refused)?,
+        table: Arc::clone(schema),
+        selection: expressions.selection(schema, index),
+        limit: request.limit()?,
+        fold,
+        cursor: cursor_attributes(schema, index).into_iter().map(|key| key.name.clone()).collect(),
+        why,
+    }))
+}
+
+/// Whether what is read can hold counters. Of an index that is not known here, and that the store therefore refuses, nobody knows.
+fn has_counters(request: &Request<'_>, schema: &Table, index: Option<&IndexSchema>) -> bool {
+    schema.has_counters() && (index.is_some() || request.get("IndexName").is_none())
+}
+
+/// Whether the filter may mention a key that is stored with shard suffixes.
+fn may_filter_by_key(request: &Request<'_>, schema: &Table) -> bool {
+    let text = request.string("FilterExpression").ok().flatten();
+    let names = request.get("ExpressionAttributeNames");
+    text.is_some_and(|text| schema.stored_otherwise().any(|name| may_mention(&text, names, name)))
 }
 
 /// Makes `ExclusiveStartKey` physical: it holds the table's primary key, on an index too.

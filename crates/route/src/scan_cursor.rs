@@ -10,13 +10,14 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation, json};
+use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::Table;
 
 use crate::answer::rewrite;
+use crate::collection::keys::cursor_attributes;
 use crate::plan::{Explanation, Plan, Planned};
 use crate::request::Request;
-use crate::{Answer, Calls, partiql};
+use crate::{Answer, Calls, cursor};
 
 /// The attribute.
 const LAYOUT: &str = "heatsink:layout";
@@ -34,7 +35,7 @@ pub(crate) fn plan(
     let order = order(table, index.as_deref());
     let plan = match request.get("ExclusiveStartKey") {
         None => then(request)?,
-        Some(start) => match taken_off(request.body, start) {
+        Some(start) => match taken_off(request.body) {
             Some((name, body)) => {
                 admit(Some(&name), order.as_deref(), table)?;
                 then(&Request::read(&body)?)?
@@ -73,30 +74,19 @@ pub(crate) fn admit(found: Option<&str>, order: Option<&str>, table: &Table) -> 
     }
 }
 
-/// Refuses a request on a table without a layout that goes on where one under a layout stopped.
-///
-/// # Errors
-/// `ValidationException`, by name.
-pub(crate) fn refuse_of_before(
-    operation: Operation,
-    body: &[u8],
-    tables: &[Cow<'_, str>],
-) -> Result<(), Error> {
-    let member = |name| json::member(body, name).ok().flatten();
-    let of_a_layout = match operation {
-        Operation::Scan => member("ExclusiveStartKey")
-            .is_some_and(|start| json::member(start, LAYOUT).is_ok_and(|name| name.is_some())),
-        Operation::ExecuteStatement => member("NextToken")
-            .and_then(|raw| json::string(raw).ok())
-            .is_some_and(|token| partiql::is_own(&token)),
-        _ => false,
-    };
-    if of_a_layout { Err(Error::validation(refusal(&tables.join(", ")))) } else { Ok(()) }
+/// Whether a Scan goes on where one under a layout stopped.
+pub(crate) fn names_layout(body: &Bytes) -> bool {
+    cursor::without(body, LAYOUT).is_some()
 }
 
 /// The refusal of a position that is not of the layout in force.
 pub(crate) fn of_another_layout(table: &Table) -> Error {
     Error::gateway_rejection(refusal(&table.name))
+}
+
+/// The refusal of such a position in a request on tables without a layout.
+pub(crate) fn of_no_layout(tables: &[Cow<'_, str>]) -> Error {
+    Error::validation(refusal(&tables.join(", ")))
 }
 
 fn refusal(table: &str) -> String {
@@ -108,24 +98,17 @@ fn refusal(table: &str) -> String {
 }
 
 /// A body without the name in its cursor, and that name.
-fn taken_off(body: &Bytes, start: &[u8]) -> Option<(String, Bytes)> {
-    let value = json::member(start, LAYOUT).ok()??;
+fn taken_off(body: &Bytes) -> Option<(String, Bytes)> {
+    let (body, value) = cursor::without(body, LAYOUT)?;
     let name = json::member(value, "S").ok().flatten().and_then(|raw| json::string(raw).ok());
-    let start = json::splice_members(start, &[(LAYOUT, None)]).ok()?;
-    let body = json::splice_members(body, &[("ExclusiveStartKey", Some(&start))]).ok()?;
-    Some((name.unwrap_or_default().into_owned(), Bytes::from(body)))
+    Some((name.unwrap_or_default().into_owned(), body))
 }
 
 /// Whether `start` has the shape of a cursor of the table, or of that index.
 fn is_key(start: &[u8], table: &Table, index: Option<&str>) -> bool {
     let Ok(members) = json::members(start) else { return false };
-    let has = |attribute: &AttributeDefinition| {
-        let found = members.iter().find(|(name, _)| *name == attribute.name);
-        found.is_some_and(|(_, value)| KeyValue::read(value, attribute).is_ok())
-    };
     let index = index.and_then(|name| table.indexes.iter().find(|index| index.name == name));
-    let keys = [Some(&table.key), index.map(|index| &index.key)];
-    keys.into_iter().flatten().all(|key| std::iter::once(&key.partition).chain(&key.sort).all(has))
+    cursor::values(&members, &cursor_attributes(table, index)).is_some()
 }
 
 /// A Scan whose cursor names its order.

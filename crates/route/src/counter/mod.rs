@@ -10,18 +10,17 @@
 //! | an UpdateItem that only adds to declared numbers | the same on one fragment, each in turn (`add`) |
 //! | a write that neither sets nor reads them | the same on the base fragment |
 //! | a write that sets, removes or replaces them | one transaction over all fragments (`transaction`) |
-//! | a read that shows them | all fragments, folded into one item (`fold`, `query`, `scan`, and the module `items`) |
+//! | a read that shows them | all fragments, folded into one item (`fold`; of pages `fragments`, of single items the module `items`) |
 //!
 //! What no fragment can know is refused (`effect`): a write that reads or returns a declared number. Why so:
 //! docs/decisions/0008-counters.md.
 
 mod add;
-mod complete;
 mod effect;
 pub(crate) mod fold;
+pub(crate) mod fragments;
 mod index;
-mod scan;
-mod transaction;
+pub(crate) mod transaction;
 pub(crate) mod write;
 
 use bytes::Bytes;
@@ -31,8 +30,7 @@ use self::effect::Effect;
 use crate::refusal::Unsent;
 use crate::request::Request;
 
-pub(crate) use index::plan as index;
-pub(crate) use scan::plan as scan;
+pub(crate) use index::{of_index, of_table};
 
 /// Refuses to turn on time to live: it deletes the base fragment alone, and the parts in the others would come back with the next write.
 ///

@@ -11,7 +11,7 @@ use heatsink_layout::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::query::inverted::without_mark;
+use crate::query::locally_sorted::without_mark;
 
 fn table(shards: u16) -> Table {
     let attribute = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };

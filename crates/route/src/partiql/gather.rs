@@ -1,18 +1,18 @@
 //! Pages of Queries and Scans to one answer of ExecuteStatement.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use heatsink_dynamo::expression::{Condition, Path, Step as PathStep};
-use heatsink_dynamo::json::{self, Malformed, Object};
-use heatsink_dynamo::value::{read_item, write_item};
-use heatsink_dynamo::{Error, Item, Operation, Value};
-use serde_json::Value as Json;
+use heatsink_dynamo::json::{Malformed, Object};
+use heatsink_dynamo::{Error, Operation};
 
 use super::token::Position;
 use crate::answer::unreadable;
-use crate::capacity::add;
+use crate::collection::capacity::{Capacity, Report};
+use crate::collection::page::Page;
+use crate::collection::selection::{Listing, Selection};
+use crate::cursor;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::{Answer, Calls};
 
@@ -21,11 +21,7 @@ const PAGE: usize = 1 << 20;
 
 /// What a SELECT shows of the items that it reads.
 pub(super) struct Shape {
-    pub(super) filter: Option<Condition>,
-    /// The attributes that the filter sees; `None` is all.
-    pub(super) seen: Option<BTreeSet<String>>,
-    /// The paths shown; empty is all.
-    pub(super) shown: Vec<Path>,
+    pub(super) selection: Selection,
     /// The attributes of a position.
     pub(super) cursor: Vec<String>,
     pub(super) fingerprint: u64,
@@ -73,7 +69,8 @@ impl Planned for Gather {
 impl Gather {
     async fn read(self: Box<Self>, calls: &mut dyn Calls) -> Result<Answer, Error> {
         let Gather { mut parts, shape, limit, first } = *self;
-        let mut page = Page { part: first, evaluated: 0, read: 0, shown: vec![b'['], capacity: None };
+        let shown = shape.selection.list();
+        let mut page = Answered { part: first, evaluated: 0, read: 0, shown, capacity: None };
         let mut missing = Vec::new();
         // Of a statement whose list of partition keys is empty there is none.
         while let Some(part) = parts.pop_front() {
@@ -90,15 +87,15 @@ impl Gather {
 }
 
 /// What is read, and shown, of a SELECT so far.
-struct Page {
+struct Answered<'s> {
     /// The number of the current part.
     part: usize,
     /// Items read so far, shown or not.
     evaluated: usize,
     /// Their bytes.
     read: usize,
-    shown: Vec<u8>,
-    capacity: Option<Json>,
+    shown: Listing<'s>,
+    capacity: Option<Capacity>,
 }
 
 /// What follows a part.
@@ -109,7 +106,7 @@ enum More {
     At(Position),
 }
 
-impl Page {
+impl Answered<'_> {
     /// Takes a part's page. `last_part`: no other follows.
     fn take(
         &mut self,
@@ -118,28 +115,26 @@ impl Page {
         body: &[u8],
         last_part: bool,
     ) -> Result<More, Malformed> {
-        let [items, last, capacity] =
-            json::attributes_of(body, ["Items", "LastEvaluatedKey", "ConsumedCapacity"])?;
-        let mut items = json::elements(items.unwrap_or(b"[]"))?;
-        if let Some(capacity) = capacity.and_then(|raw| serde_json::from_slice::<Json>(raw).ok()) {
-            add(self.capacity.get_or_insert(Json::Null), capacity);
+        let page = Page::<0>::read(body, [])?;
+        if let Some(capacity) = page.capacity() {
+            self.capacity.get_or_insert_default().add(&capacity);
         }
+        let (mut items, last) = (page.items, page.last);
         let room = limit.map(|limit| limit.saturating_sub(self.evaluated));
         let full = room.is_some_and(|room| items.len() >= room);
         let cut = room.is_some_and(|room| items.len() > room);
-        let last = last.filter(|last| *last != b"null");
         items.truncate(room.unwrap_or(usize::MAX));
         for item in &items {
             self.evaluated += 1;
-            self.read += item.len();
-            shape.show(item, &mut self.shown)?;
+            self.read += item.raw.len();
+            self.shown.add(item.raw)?;
         }
-        let at = |part, after: Vec<u8>| More::At(Position { part, after: Some(Bytes::from(after)) });
+        let at = |part, after| More::At(Position { part, after: Some(after) });
         if let (true, Some(item)) = (cut, items.last()) {
-            return Ok(at(self.part, shape.key(item)?));
+            return Ok(at(self.part, cursor::of_item(&shape.cursor, item.raw)?));
         }
         if let Some(last) = last {
-            return Ok(at(self.part, last.to_vec()));
+            return Ok(at(self.part, Bytes::copy_from_slice(last)));
         }
         self.part += 1;
         // DynamoDB gives a position whenever the limit is reached: here that of what comes next, if anything does.
@@ -147,89 +142,18 @@ impl Page {
         Ok(if ends { More::At(Position { part: self.part, after: None }) } else { More::Read })
     }
 
-    fn answer(mut self, shape: &Shape, more: Option<&Position>, missing: Vec<String>) -> Answer {
-        self.shown.push(b']');
+    fn answer(self, shape: &Shape, more: Option<&Position>, missing: Vec<String>) -> Answer {
         let mut answer = Object::new();
-        answer.raw("Items", &self.shown);
+        answer.raw("Items", &self.shown.items());
         if let Some(position) = more {
             answer.string("NextToken", &position.write(shape.fingerprint, shape.order.as_deref()));
         }
-        if let Some(capacity) = &self.capacity {
-            answer.raw("ConsumedCapacity", capacity.to_string().as_bytes());
+        // The plans beneath show as much of the capacity as the client asks for.
+        if let Some(capacity) = self.capacity.and_then(|capacity| capacity.shown(Report::Indexes)) {
+            answer.raw("ConsumedCapacity", &capacity);
         }
         Answer { body: Bytes::from(answer.finish()), missing }
     }
-}
-
-impl Shape {
-    /// Writes what is shown of an item, if it passes.
-    fn show(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
-        let part = |out: &mut Vec<u8>| {
-            if out.len() > 1 {
-                out.push(b',');
-            }
-        };
-        if self.filter.is_none() && self.shown.is_empty() {
-            part(out);
-            out.extend_from_slice(raw);
-            return Ok(());
-        }
-        let item = read_item(raw).map_err(|_| Malformed)?;
-        if let Some(filter) = &self.filter {
-            let passes = match &self.seen {
-                None => filter.holds(&item),
-                Some(seen) => {
-                    let seen = item.iter().filter(|(name, _)| seen.contains(*name));
-                    filter.holds(&seen.map(|(name, value)| (name.clone(), value.clone())).collect())
-                }
-            };
-            if !passes {
-                return Ok(());
-            }
-        }
-        part(out);
-        if self.shown.is_empty() {
-            out.extend_from_slice(raw);
-        } else {
-            write_item(&shown(&item, &self.shown), out);
-        }
-        Ok(())
-    }
-
-    /// The raw key at which a page ends that ended with an item.
-    fn key(&self, item: &[u8]) -> Result<Vec<u8>, Malformed> {
-        let members = json::members(item)?;
-        let mut key = Object::new();
-        for name in &self.cursor {
-            let (_, value) = members.iter().find(|(found, _)| found == name).ok_or(Malformed)?;
-            key.raw(name, value);
-        }
-        Ok(key.finish())
-    }
-}
-
-/// Each path's value under the last name of the path and the indexes behind it, as DynamoDB names them.
-fn shown(item: &Item, paths: &[Path]) -> Item {
-    let mut left = Item::new();
-    for path in paths {
-        let mut name = path.root.clone();
-        let mut found = item.get(&path.root);
-        for step in &path.rest {
-            match step {
-                PathStep::Name(step) => name.clone_from(step),
-                PathStep::Index(index) => name = format!("{name}[{index}]"),
-            }
-            found = match (step, found) {
-                (PathStep::Name(step), Some(Value::M(map))) => map.get(step),
-                (PathStep::Index(index), Some(Value::L(list))) => list.get(*index),
-                _ => None,
-            };
-        }
-        if let Some(value) = found {
-            left.insert(name, value.clone());
-        }
-    }
-    left
 }
 
 /// A plan that sends nothing and refuses.

@@ -8,8 +8,8 @@ use heatsink_layout::{Placement, Slot, Table};
 
 use super::pages::partitions;
 use super::statement::Written;
+use crate::collection::keys::{Key, physical, stable, with_sort};
 use crate::context::{ItemLocation, PlanContext};
-use crate::query::{Key, lanes::physical, stable, with_sort};
 
 /// Where the item of a statement lies.
 #[derive(Debug)]

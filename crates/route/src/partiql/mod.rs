@@ -29,7 +29,6 @@ use heatsink_layout::Table;
 use self::keys::Target;
 use self::statement::Written;
 pub(crate) use self::statement::reads;
-pub(crate) use self::token::is_own;
 use crate::answer::{logical_error, rewrite as edited, strip_object};
 use crate::context::PlanContext;
 use crate::plan::{Finish, Plan, Single};
@@ -51,6 +50,12 @@ pub(crate) fn plan(
     } else {
         many::plan(operation, request, context)
     }
+}
+
+/// Whether a statement goes on where one on a table under a layout stopped.
+pub(crate) fn names_layout(body: &Bytes) -> bool {
+    let token = json::member(body, "NextToken").ok().flatten().and_then(|raw| json::string(raw).ok());
+    token.is_some_and(|token| token::is_own(&token))
 }
 
 fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Result<Plan, Error> {
@@ -105,7 +110,7 @@ fn pointed(body: Bytes, schema: &Arc<Table>, place: &keys::Place) -> Plan {
         "the statement names one primary key, which is in {}: one physical statement, the key rewritten where it stands",
         place.slot
     );
-    let length = |key: &crate::query::Key| key.canonical_bytes().len();
+    let length = |key: &crate::collection::keys::Key| key.canonical_bytes().len();
     let suffix = length(&place.physical) - length(&place.logical);
     let logical = logical(Arc::clone(schema));
     // A key in its shard 0 is its own physical key, and the answer holds no other but the spread keys of indexes.

@@ -8,7 +8,7 @@ use heatsink_dynamo::partiql::{Condition, Operand, Test, TestKind};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, TableSchema, Value};
 
 use super::keys::key_value;
-use crate::query::Key;
+use crate::collection::keys::Key;
 use crate::request::Request;
 
 /// The partition keys that a clause confines items to, in its order, each once; `None` if it leaves them open.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use heatsink_dynamo::expression::{Path, Step as PathStep};
 use heatsink_dynamo::partiql::{Condition, Operand, Order, TestKind};
-use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operation, TableSchema, json};
+use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operation, json};
 use heatsink_layout::Table;
 
 use super::gather::{Gather, Shape};
@@ -12,9 +12,10 @@ use super::pages::{Common, partitions, sort_condition};
 use super::statement::Written;
 use super::token::{self, Position, fingerprint};
 use super::{asked_first, edited, logical, not_understood, refused_read};
+use crate::collection::keys::{Key, cursor_attributes, stable};
+use crate::collection::selection::{Selection, Shown, projects};
 use crate::context::PlanContext;
 use crate::plan::{Finish, Plan, Single};
-use crate::query::Key;
 use crate::request::{Request, quoted, set_members};
 use crate::{Router, composite, query, scan, scan_cursor};
 
@@ -63,7 +64,7 @@ impl Select<'_> {
         let condition = self.written.statement.condition.as_ref()?;
         let keys = partitions(condition, &schema.key.partition, &self.written.values)?;
         let reads: usize =
-            keys.iter().map(|key| usize::from(query::stable(context, schema, key).shards.max(1))).sum();
+            keys.iter().map(|key| usize::from(stable(context, schema, key).shards.max(1))).sum();
         (keys.len() > 1 && reads > MOST_READS).then(|| {
             Error::gateway_rejection(format!(
                 "The statement names {} values of {}, whose shards are {reads} together; a statement reads at most {MOST_READS}. Name fewer \
@@ -169,7 +170,11 @@ impl Select<'_> {
         let (confined, descending) = self.ordered(confined, key)?;
         let sort = key.sort.as_ref().zip(condition);
         let sort = sort.and_then(|(sort, condition)| sort_condition(condition, sort, values));
-        let lacks = |index: &IndexSchema| self.shown.iter().any(|path| !holds(index, schema, &path.root));
+        let cursor = cursor_attributes(schema, index);
+        let holds = |index: &IndexSchema, name: &str| {
+            projects(index, name) || cursor.iter().any(|attribute| attribute.name == name)
+        };
+        let lacks = |index: &IndexSchema| self.shown.iter().any(|path| !holds(index, &path.root));
         let all_attributes = index.is_some_and(|index| index.local && lacks(index));
         if all_attributes && confined.is_none() {
             return Err(Error::gateway_rejection(format!(
@@ -178,7 +183,6 @@ impl Select<'_> {
                 key.partition.name
             )));
         }
-        let cursor = cursor(schema, index);
         let order = self.order().filter(|_| confined.is_none());
         let position = match request.string("NextToken")? {
             None => Position::default(),
@@ -222,10 +226,9 @@ impl Select<'_> {
             let names = cursor.iter().map(|attribute| attribute.name.clone());
             names.chain(index.included.iter().cloned()).collect()
         });
+        let shown = if self.shown.is_empty() { Shown::Whole } else { Shown::Named(self.shown.to_vec()) };
         let shape = Shape {
-            filter,
-            seen,
-            shown: self.shown.to_vec(),
+            selection: Selection { filter, seen, shown },
             cursor: cursor.into_iter().map(|attribute| attribute.name.clone()).collect(),
             fingerprint: fingerprint(self.written),
             order,
@@ -305,24 +308,4 @@ pub(super) fn names_apart(shown: &[Path], table: &Table) -> bool {
         })
     };
     !shown.iter().any(|path| inside(path) == Some(true))
-}
-
-/// Whether an index holds an attribute.
-fn holds(index: &IndexSchema, schema: &TableSchema, name: &str) -> bool {
-    index.projects_all
-        || index.included.iter().any(|included| included == name)
-        || cursor(schema, Some(index)).iter().any(|attribute| attribute.name == name)
-}
-
-/// The attributes of a cursor: the table's key, and the index's.
-fn cursor<'a>(schema: &'a TableSchema, index: Option<&'a IndexSchema>) -> Vec<&'a AttributeDefinition> {
-    let mut attributes: Vec<&AttributeDefinition> = Vec::with_capacity(4);
-    for key in [Some(&schema.key), index.map(|index| &index.key)].into_iter().flatten() {
-        for attribute in std::iter::once(&key.partition).chain(&key.sort) {
-            if !attributes.contains(&attribute) {
-                attributes.push(attribute);
-            }
-        }
-    }
-    attributes
 }

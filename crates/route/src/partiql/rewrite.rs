@@ -10,8 +10,8 @@ use heatsink_layout::{IndexKey, PrimaryKey, Table};
 
 use super::keys::{Place, terms};
 use super::statement::Written;
+use crate::collection::keys::with_sort;
 use crate::index_key::{self, Spread};
-use crate::query::with_sort;
 use crate::splice::Splice;
 
 /// The body with its one statement made physical.

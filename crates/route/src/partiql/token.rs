@@ -6,12 +6,12 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Value, json};
+use heatsink_dynamo::{AttributeDefinition, Error, Value, json};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::statement::Written;
-use crate::cursor::SHARD;
+use crate::cursor::{SHARD, values};
 
 /// A position in a SELECT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) fn of_store(token: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether the token was given out by Heatsink, and not by a store.
-pub(crate) fn is_own(token: &str) -> bool {
+pub(super) fn is_own(token: &str) -> bool {
     of_store(token).is_some() || decoded(token).is_some()
 }
 
@@ -93,11 +93,7 @@ impl Position {
 fn is_key(raw: &[u8], cursor: &[&AttributeDefinition]) -> bool {
     let Ok(members) = json::members(raw) else { return false };
     let more = usize::from(members.iter().any(|(name, _)| name == SHARD));
-    members.len() == cursor.len() + more
-        && cursor.iter().all(|attribute| {
-            let found = members.iter().find(|(name, _)| *name == attribute.name);
-            found.is_some_and(|(_, value)| KeyValue::read(value, attribute).is_ok())
-        })
+    members.len() == cursor.len() + more && values(&members, cursor).is_some()
 }
 
 /// FNV-1a over the text and the parameters: the token is not a secret, it is only not to be mixed up.

@@ -2,7 +2,7 @@
 //!
 //! Buckets lie in the order of the sort keys, so a page of the table rarely needs more than the next one or two: they are opened
 //! one, two, four at a time, newest first where the Query descends, until the page is full. Which buckets there are says the
-//! directory, which is read in the same direction, beside the shards; it takes part in the merge as a lane without rows. Where
+//! directory, which is read in the same direction, beside the shards; it takes part in the merge as a stream without rows. Where
 //! the condition spans a few buckets only, they are tried without asking it. On an index, whose order is another, all buckets
 //! are opened. Sort keys without a time lie outside all buckets, in shard 0, which is always asked.
 //!
@@ -14,17 +14,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, KeyValue, Number};
-use heatsink_layout::{
-    Bucket, Buckets as Known, DIRECTORY, Layout, Slot, SortKey, Span, Strategy, Time, directory_key,
-};
+use heatsink_layout::{Bucket, DIRECTORY, Layout, Slot, SortKey, Span, Strategy, Time, directory_key};
 use serde_json::{Value as Json, json};
 
-use super::Key;
-use super::lanes::{Lane, Lanes, physical};
-use super::range::Range;
 use super::request::Query;
+use super::shard_streams::{ShardStream, ShardStreams};
 use crate::Router;
-use crate::directory::put;
+use crate::collection::keys::Key;
+use crate::collection::keys::physical;
+use crate::collection::range::Range;
+use crate::directory::{KnownBuckets, put};
 use crate::refusal::Unplanned;
 
 /// Up to so many buckets are tried without a look into the directory, which costs as much as a few empty shards.
@@ -42,18 +41,18 @@ const AHEAD: u64 = 5 * 60 * 1000;
 /// Rows of one page of the directory: some 7 KB.
 const ROWS: usize = 100;
 
-/// Where the lanes of a gathered Query come from.
+/// Where the streams of a gathered Query come from.
 pub(crate) enum Source {
     /// These.
-    Lanes(Vec<Lane>),
+    Streams(Vec<ShardStream>),
     /// They are found on the way.
     Buckets(Box<Buckets>),
 }
 
 /// The buckets of one Query.
 pub(crate) struct Buckets {
-    lanes: Lanes,
-    known: Arc<Known>,
+    streams: ShardStreams,
+    known: Arc<KnownBuckets>,
     key: String,
     time: Time,
     /// What is asked for, from the cursor on; `None` on an index, where buckets and rows are ordered differently.
@@ -107,7 +106,7 @@ impl Buckets {
             }
         };
         let mut buckets = Buckets {
-            lanes: Lanes::new(query, layout)?,
+            streams: ShardStreams::new(query, layout)?,
             known: Arc::clone(&router.buckets),
             key: directory_key(query.schema, &query.partition.canonical_bytes()),
             time: time.clone(),
@@ -239,7 +238,7 @@ impl Buckets {
     pub(crate) fn first(&self) -> (Vec<Bucket>, bool) {
         match (&self.few, &self.range) {
             (Some(few), _) => (few.clone(), false),
-            // On an index the order of lanes is that of the directory.
+            // On an index the order of streams is that of the directory.
             (None, None) => (Vec::new(), true),
             (None, Some(_)) => {
                 let end = self
@@ -298,18 +297,18 @@ impl Buckets {
         self.until
     }
 
-    /// The lanes of a bucket, in the order that breaks ties.
-    pub(crate) fn of(&self, bucket: Option<Bucket>) -> Vec<Lane> {
+    /// The streams of a bucket, in the order that breaks ties.
+    pub(crate) fn of(&self, bucket: Option<Bucket>) -> Vec<ShardStream> {
         let shards = if bucket.is_some() { self.shards } else { 1 };
-        let mut lanes: Vec<Lane> =
-            (0..shards).filter_map(|shard| self.lanes.lane(Slot { bucket, shard })).collect();
+        let mut streams: Vec<ShardStream> =
+            (0..shards).filter_map(|shard| self.streams.stream(Slot { bucket, shard })).collect();
         if self.descending {
-            lanes.reverse();
+            streams.reverse();
         }
-        lanes
+        streams
     }
 
-    /// When the lane of items without a time is opened: `Some(true)` before all buckets, `Some(false)` behind them.
+    /// When the stream of items without a time is opened: `Some(true)` before all buckets, `Some(false)` behind them.
     pub(crate) fn others(&self) -> Option<bool> {
         self.others.then_some(self.range.is_some() || !self.descending)
     }

@@ -1,15 +1,15 @@
-//! A Query on a global index whose partition key is spread: one lane for each of the values that a logical one is stored as.
+//! A Query on a global index whose partition key is spread: one stream for each of the values that a logical one is stored as.
 //!
-//! The cursor is DynamoDB's own, with logical keys: the lane of its item follows from the primary key in it.
+//! The cursor is DynamoDB's own, with logical keys: the stream of its item follows from the primary key in it.
 
 use heatsink_dynamo::KeyValue;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_layout::{IndexKey, Slot};
 
-use super::Key;
-use super::lanes::Lane;
-use super::range::Range;
 use super::request::Query;
+use super::shard_streams::ShardStream;
+use crate::collection::keys::Key;
+use crate::collection::range::Range;
 use crate::context::PlanContext;
 use crate::key::place;
 use crate::refusal::Unplanned;
@@ -28,29 +28,32 @@ pub(crate) fn values(key: &IndexKey, logical: &Key) -> Vec<Key> {
     (0..key.shards(&logical.canonical_bytes()).max(1)).map(stored).collect()
 }
 
-/// The lanes, in the order that breaks ties: by shard, descending with the rest.
-pub(crate) fn lanes(
+/// The streams, in the order that breaks ties: by shard, descending with the rest.
+pub(crate) fn streams(
     query: &Query<'_>,
     key: &IndexKey,
     context: &PlanContext<'_>,
-) -> Result<Vec<Lane>, Unplanned> {
-    let mut lanes: Vec<Lane> = Vec::new();
+) -> Result<Vec<ShardStream>, Unplanned> {
+    let mut streams: Vec<ShardStream> = Vec::new();
     for (shard, partition) in (0..).zip(values(key, &query.partition)) {
         // What is too long for a shard was refused to every write.
         if shard == 0 || partition.check(KeyPart::Partition, &key.attribute().name).is_ok() {
             let (slot, condition) = (Slot::shard(shard), query.condition.clone());
-            lanes.push(Lane { slot, partition, condition, dropped: Vec::new(), start: None, closed: false });
+            streams.push(ShardStream {
+                slot,
+                partition,
+                condition,
+                dropped: Vec::new(),
+                start: None,
+                closed: false,
+            });
         }
     }
     if query.descending {
-        lanes.reverse();
+        streams.reverse();
     }
-    let (Some(cursor), Some(raw)) = (query.cursor()?, query.start) else { return Ok(lanes) };
-    let attributes = query.cursor_attributes();
-    let find = |name: &str| {
-        let at = attributes.iter().position(|attribute| attribute.name == name)?;
-        cursor.get(at).map(|(value, _)| value)
-    };
+    let (Some(cursor), Some(raw)) = (query.cursor()?, query.start) else { return Ok(streams) };
+    let find = |name: &str| query.value_of(&cursor, name);
     let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
     let inside = at.is_none_or(|at| Range::of(query.condition.as_ref()).contains(at));
     if !inside || find(&key.attribute().name) != Some(&query.partition) {
@@ -61,12 +64,12 @@ pub(crate) fn lanes(
     let primary = located.primary().ok_or(Unplanned::Invalid)?;
     let home = Slot::shard(key.shard_of(&query.partition.canonical_bytes(), primary));
     let start = start.finish(&query.request.body.slice_ref(raw));
-    for lane in &mut lanes {
-        if lane.slot == home {
-            lane.start = Some(start.clone());
+    for stream in &mut streams {
+        if stream.slot == home {
+            stream.start = Some(start.clone());
         } else {
-            lane.resume(home, at, query.descending);
+            stream.resume(home, at, query.descending);
         }
     }
-    Ok(lanes)
+    Ok(streams)
 }

@@ -4,60 +4,56 @@
 //! - The table, or an index whose partition key is the table's: all shards are asked and merged (`scatter`).
 //! - A global index whose partition key is spread by a rule: all its values are asked and merged.
 //! - A global index on another attribute: one physical Query, whose keys are translated; unless its sort key is the table's
-//!   partition key, or its partition key is on its way from whole to spread (`inverted`).
+//!   partition key, or its partition key is on its way from whole to spread (`locally_sorted`).
 //! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
 //!
-//! Beneath: `request` (reading), `template` (physical bodies), `lanes` (cursors), `range` (conditions), `page` (physical
-//! answers), `merge`, `share`, `shape` and `answer` (the client's answer), `legacy`.
+//! Beneath: `request` (reading), `shard_streams` (cursors), `page` (physical answers), `merge`, `share`, `shape` and `answer` (the client's answer);
+//! and what all reads share (`collection`).
 
 mod answer;
 mod buckets;
 mod counter;
 mod explain;
 mod index;
-pub(crate) mod inverted;
-pub(crate) mod lanes;
-pub(crate) mod legacy;
+pub(crate) mod locally_sorted;
 pub mod merge;
 mod page;
-mod range;
 pub(crate) mod request;
 mod scatter;
 mod shape;
+pub(crate) mod shard_streams;
 pub mod share;
 mod strong;
-mod template;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{Error, KeyValue, Operation, json};
-use heatsink_layout::{Consistency, Layout, Reads, Slot, SortKey, Table, Unplaced};
+use heatsink_layout::{Consistency, Layout, Reads, Slot, Table};
 
 use self::answer::Logical;
 use self::buckets::{Buckets, Source};
 use self::explain::Gather;
-use self::inverted::Inverted;
-use self::lanes::{Lane, lanes, physical};
-use self::range::Condition;
+use self::locally_sorted::LocallySorted;
 use self::request::Query;
 use self::scatter::Wanted;
 use self::shape::Gathering;
-use self::template::{Ask, Expressions, Template};
+use self::shard_streams::{ShardStream, streams};
 use crate::Router;
 use crate::answer::{logical_page, pass_refusal, rewrite};
 use crate::asked::asked_first;
+use crate::collection::keys::{Key, physical, slot_of, stable, with_sort};
+use crate::collection::range::Condition;
+use crate::collection::template::{Ask, Expressions, Template};
 use crate::context::PlanContext;
 use crate::cursor;
 use crate::key::place;
+use crate::legacy::modernized;
 use crate::plan::{Finish, Plan, Single};
 use crate::refusal::Unplanned;
 use crate::request::Request;
 use crate::splice::Splice;
-
-/// The value of a key attribute.
-pub(crate) type Key = KeyValue<'static>;
 
 /// The plan of a Query of a recorded table.
 ///
@@ -70,19 +66,19 @@ pub(crate) fn plan(
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if schema.has_drawn() {
-        let (body, shard) = cursor::taken_off(request.body, schema);
-        return unmarked(router, &Request::read(&body)?, schema, &context.with_cursor(shard));
+        let (body, shard) = cursor::without_shard(request.body, schema);
+        return untagged(router, &Request::read(&body)?, schema, &context.with_cursor(shard));
     }
-    unmarked(router, request, schema, context)
+    untagged(router, request, schema, context)
 }
 
-fn unmarked(
+fn untagged(
     router: &Router,
     request: &Request<'_>,
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    let modern = match legacy::modernized(request, "QueryFilter") {
+    let modern = match modernized(request, "QueryFilter") {
         Ok(modern) => modern,
         Err(Unplanned::Refused(error)) => return Err(error),
         Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Query, request.body)),
@@ -91,7 +87,7 @@ fn unmarked(
     let expressed = modern.as_ref().unwrap_or(request);
     let read = |checks| read(router, expressed, schema, context, checks);
     let as_sent = || {
-        let sent = inverted::without_mark(request.body, schema);
+        let sent = locally_sorted::without_mark(request.body, schema);
         match Query::read(expressed, schema, Checks::Meaning) {
             Ok(query) if matches!(query.starts_at_end(), Ok(true)) => {
                 json::splice_members(&sent, &[("ExclusiveStartKey", None)]).map_or(sent, Bytes::from)
@@ -126,6 +122,10 @@ fn read(
     let mut query = Query::read(request, schema, checks)?;
     let query = &mut query;
     let partition = &schema.key.partition.name;
+    if let (true, Some(index)) = (schema.has_counters(), query.index) {
+        let fold = crate::counter::of_index(request, &query.expressions, schema, index);
+        query.fold = fold.map_err(Unplanned::Refused)?.map(Arc::new);
+    }
     if let Some(sort) = query.key().sort.as_ref().filter(|sort| schema.index_key(&sort.name).is_some()) {
         // Of an index that was made after the rule: rules are refused for such tables.
         return Err(Unplanned::Refused(Error::gateway_rejection(format!(
@@ -138,45 +138,44 @@ fn read(
         return match &query.key().sort {
             Some(sort) if sort.name == *partition && !schema.keys_are_whole() => {
                 let gathering = Gathering::new(query, Logical::Decoded);
-                let inverted = Inverted::new(query, gathering, context)?;
-                Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(inverted)))))
+                let locally_sorted = LocallySorted::new(query, gathering, context)?;
+                Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(locally_sorted)))))
             }
             _ => match schema.index_key(&query.key().partition.name) {
                 Some(key) if key.turn().is_some() => {
                     let gathering = Gathering::new(query, Logical::Decoded);
-                    let turning = Inverted::turning(query, key, gathering, context)?;
-                    Ok(Plan::Scatter(Box::new(Gather::Inverted(Box::new(turning)))))
+                    let turning = LocallySorted::turning(query, key, gathering, context)?;
+                    Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(turning)))))
                 }
                 Some(key) => {
-                    let lanes = Source::Lanes(index::lanes(query, key, context)?);
-                    Ok(gathered(router, query, Logical::Decoded, lanes, false, false))
+                    let streams = Source::Streams(index::streams(query, key, context)?);
+                    Ok(gathered(router, query, Logical::Decoded, streams, false, false))
                 }
                 None => other_index(router, query, context),
             },
         };
     }
-    let filters_index_key = query.filter.as_ref().is_some_and(|(_, filter)| {
+    let filters_index_key = query.expressions.filter.as_ref().is_some_and(|(_, filter)| {
         schema.index_keys().iter().any(|key| filter.mentions(&key.attribute().name))
     });
     let layout = stable(context, schema, &query.partition);
     if query.starts_at_end()? && (layout.shards <= 1 || !layout.is_drawn()) {
         return Ok(behind_the_end(router, query, &layout, context));
     }
-    if layout.counted().is_some() {
-        return match query.index {
-            None => counter::plan(router, query, &layout),
-            // It holds row 0 of each item alone.
-            Some(_) => one_shard(query, &layout, Slot::default()),
-        };
+    let counts = layout.counted().is_some();
+    if counts && query.index.is_none() {
+        query.fold = counter::fold(query, &layout)?.map(Arc::new);
     }
     let only = match (&query.condition, query.index) {
+        // Shard 0 holds the base fragments, and an index holds no others.
+        _ if counts => Some(Slot::default()),
         _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
         (Some(Condition::Eq(sort)), None) if layout.follows_from_key() => {
             Some(slot_of(context, schema, &layout, &query.partition, Some(sort))?)
         }
         _ => None,
     };
-    if let (Some(slot), false) = (only, filters_index_key) {
+    if let (Some(slot), false) = (only, filters_index_key || query.fold.is_some()) {
         return one_shard(query, &layout, slot);
     }
     query.drawn = layout.is_drawn();
@@ -190,15 +189,16 @@ fn read(
     };
     let reads = reads(context, schema, &query.partition);
     // A global index is behind its table anyway, and has no consistent reads.
-    let strong = reads.consistency == Consistency::Strong && query.index.is_none_or(|index| index.local);
+    let strong =
+        !counts && reads.consistency == Consistency::Strong && query.index.is_none_or(|index| index.local);
     if strong {
         query.consistently();
     }
     let source = match layout.time() {
         None => {
-            let mut lanes = lanes(query, &layout)?;
-            lanes.retain(|lane| only.is_none_or(|only| lane.slot == only));
-            Source::Lanes(lanes)
+            let mut streams = streams(query, &layout)?;
+            streams.retain(|stream| only.is_none_or(|only| stream.slot == only));
+            Source::Streams(streams)
         }
         Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time, context.now())?)),
     };
@@ -209,13 +209,13 @@ fn gathered(
     router: &Router,
     query: &Query<'_>,
     logical: Logical,
-    lanes: Source,
+    streams: Source,
     strong: bool,
     partial: bool,
 ) -> Plan {
     let wanted = Arc::new(Wanted {
         gathering: Gathering::new(query, logical),
-        source: lanes,
+        source: streams,
         passed: query.passed(),
         partial,
         limit: query.limit,
@@ -223,7 +223,7 @@ fn gathered(
         sizes: Arc::clone(&router.sizes),
         learned_as: query.learned_as(),
     });
-    Plan::Scatter(Box::new(Gather::Shards { wanted, consistent: query.consistent, strong }))
+    Plan::Scatter(Box::new(Gather::Shards { wanted, strong }))
 }
 
 /// A Query of the table that starts on the inclusive end of its condition, where DynamoDB takes no cursor: an empty page. Heatsink once gave
@@ -232,7 +232,7 @@ fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, context: 
     let end = query.end();
     let slot = slot_of(context, query.schema, layout, &query.partition, end).unwrap_or_default();
     let partition = physical(query.schema, layout, &query.partition, slot);
-    let mut lane = Lane {
+    let mut stream = ShardStream {
         slot,
         partition: partition.unwrap_or_else(|_| query.partition.clone()),
         condition: None,
@@ -240,39 +240,13 @@ fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, context: 
         start: None,
         closed: false,
     };
-    end.into_iter().for_each(|end| lane.behind_end(end));
-    gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false, false)
-}
-
-/// The layout in force of a logical key.
-pub(crate) fn stable(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Arc<Layout> {
-    context.layout(schema, &partition.canonical_bytes())
+    end.into_iter().for_each(|end| stream.behind_end(end));
+    gathered(router, query, Logical::Decoded, Source::Streams(vec![stream]), false, false)
 }
 
 /// How reads of a logical key are gathered.
 fn reads(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Reads {
     context.reads(schema, &partition.canonical_bytes())
-}
-
-/// The slot of the item with that primary key.
-pub(crate) fn slot_of(
-    context: &PlanContext<'_>,
-    schema: &Table,
-    layout: &Layout,
-    partition: &Key,
-    sort: Option<&Key>,
-) -> Result<Slot, Unplaced> {
-    with_sort(sort, |sort| context.slot(schema, layout, &partition.canonical_bytes(), sort))
-}
-
-/// Calls `then` with a sort key as layouts have it.
-pub(crate) fn with_sort<T>(sort: Option<&Key>, then: impl FnOnce(Option<SortKey<'_>>) -> T) -> T {
-    match sort {
-        None => then(None),
-        Some(KeyValue::S(text)) => then(Some(SortKey::S(text))),
-        Some(KeyValue::B(bytes)) => then(Some(SortKey::B(bytes))),
-        Some(KeyValue::N(number)) => then(Some(SortKey::N(&number.to_string()))),
-    }
 }
 
 /// Where the item of a cursor lies, if it matters: on an index, and on the table where the cursor says it.
@@ -305,7 +279,7 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
     }
     let start = match query.cursor()? {
         Some(cursor) if cursor.first().is_some_and(|(cursor, _)| *cursor == query.partition) => {
-            Some(lanes::start(&lanes::attributes(query, &cursor), &partition))
+            Some(shard_streams::start(&shard_streams::attributes(query, &cursor), &partition))
         }
         Some(_) => return Err(Unplanned::Invalid),
         None => None,
@@ -321,13 +295,18 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
     let text = |text: Option<&str>| text.map(str::to_owned);
     let expressions = Expressions {
         members,
-        filter: text(query.filter.as_ref().map(|(text, _)| &**text)),
-        projection: text(query.projection.as_ref().map(|(text, _)| &**text)),
+        filter: text(query.expressions.filter.as_ref().map(|(text, _)| &**text)),
+        projection: text(query.expressions.projection.as_ref().map(|(text, _)| &**text)),
         attributes: None,
     };
     let key = query.key();
-    let template =
-        Template::new(&key.partition, key.sort.as_ref(), &expressions, &query.bindings, query.fresh());
+    let template = Template::new(
+        &key.partition,
+        key.sort.as_ref(),
+        &expressions,
+        &query.expressions.bindings,
+        query.fresh(),
+    );
     let condition = query.condition.as_ref();
     let body = template.body(Ask { partition: &partition, condition, start: start.as_deref(), limit: None });
     let single = Single::new(Operation::Query, body, Some(logical(Arc::clone(query.schema))), why);
@@ -350,8 +329,9 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
         start = Some(key);
     }
     let mut hidden = query.schema.stored_otherwise();
-    if query.filter.as_ref().is_some_and(|(_, filter)| hidden.any(|name| filter.mentions(name))) {
-        let lane = Lane {
+    let filter = query.expressions.filter.as_ref();
+    if query.fold.is_some() || filter.is_some_and(|(_, filter)| hidden.any(|name| filter.mentions(name))) {
+        let stream = ShardStream {
             slot: Slot::default(),
             partition: query.partition.clone(),
             condition: query.condition.clone(),
@@ -359,7 +339,7 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
             start,
             closed: false,
         };
-        return Ok(gathered(router, query, Logical::Decoded, Source::Lanes(vec![lane]), false, false));
+        return Ok(gathered(router, query, Logical::Decoded, Source::Streams(vec![stream]), false, false));
     }
     let why = "the index is not sharded: one physical request, keys in cursor and items translated";
     let body = body.finish(query.request.body);

@@ -1,13 +1,13 @@
-//! One physical answer: its items as spans, where it goes on, what it cost.
+//! One physical answer to a Query, read for the merge: its items as spans with the keys that they are ordered by.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, json};
-use serde::Deserialize;
 
-use super::Key;
+use crate::collection::capacity::Capacity;
+use crate::collection::keys::Key;
+use crate::collection::page;
 
 /// How to read the answers of one plan.
 #[derive(Debug)]
@@ -42,39 +42,23 @@ pub(crate) struct Page {
     pub(crate) bytes: f64,
 }
 
-/// `ConsumedCapacity`, of one call or summed over many.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Capacity {
-    pub(crate) table_name: String,
-    pub(crate) capacity_units: f64,
-    pub(crate) table: Option<Units>,
-    pub(crate) local_secondary_indexes: BTreeMap<String, Units>,
-    pub(crate) global_secondary_indexes: BTreeMap<String, Units>,
+/// A page gathered from all shards.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) pages: Vec<Bytes>,
+    pub(crate) rows: Vec<Row>,
+    /// Whether more follows.
+    pub(crate) more: bool,
+    /// Whether other shards hold the sort key of the last row.
+    pub(crate) tied: bool,
+    pub(crate) capacity: Option<Capacity>,
 }
 
-#[derive(Clone, Copy, Debug, Default, Deserialize)]
-#[serde(rename_all = "PascalCase", default)]
-pub(crate) struct Units {
-    pub(crate) capacity_units: f64,
-}
-
-impl Capacity {
-    pub(crate) fn add(&mut self, other: &Capacity) {
-        self.table_name.clone_from(&other.table_name);
-        self.capacity_units += other.capacity_units;
-        if let Some(table) = other.table {
-            self.table.get_or_insert_default().capacity_units += table.capacity_units;
-        }
-        let pairs = [
-            (&mut self.local_secondary_indexes, &other.local_secondary_indexes),
-            (&mut self.global_secondary_indexes, &other.global_secondary_indexes),
-        ];
-        for (sum, added) in pairs {
-            for (name, units) in added {
-                sum.entry(name.clone()).or_default().capacity_units += units.capacity_units;
-            }
-        }
+impl Collected {
+    /// The bytes of a row's item, as the store gave them.
+    pub(crate) fn item(&self, row: usize) -> Option<&[u8]> {
+        let row = self.rows.get(row)?;
+        self.pages.get(row.page)?.get(row.item.clone())
     }
 }
 
@@ -85,32 +69,19 @@ impl Reader {
     /// Reads the answer that becomes page `number`.
     pub(crate) fn read(&self, number: usize, body: &Bytes) -> Result<Page, Error> {
         let unreadable = |_| Error::internal("The store's answer to Query could not be read");
-        let [items, scanned, last, capacity] =
-            json::attributes_of(body, ["Items", "ScannedCount", "LastEvaluatedKey", "ConsumedCapacity"])
-                .map_err(unreadable)?;
         let sort = self.sort.as_ref().map_or(&self.partition, |sort| sort);
-        let items = json::attributes_of_each(items.unwrap_or(b"[]"), [&self.partition.name, &sort.name])
-            .map_err(unreadable)?;
-        let scanned = scanned.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
-        // A store may count the item that did not fit into the page (the embedded engine does).
-        let more = last.is_some_and(|last| last != b"null");
-        let expected = items.len()..=items.len() + usize::from(more);
-        if scanned.is_some_and(|scanned| !expected.contains(&scanned)) {
-            return Err(Error::internal(
-                "The store held items back from a Query whose filter is evaluated by Heatsink",
-            ));
-        }
-        let capacity: Option<Capacity> = capacity.and_then(|raw| serde_json::from_slice(raw).ok());
+        let page = page::Page::read(body, [&self.partition.name, &sort.name]).map_err(unreadable)?.whole()?;
+        let (items, capacity) = (&page.items, page.capacity());
         let (bytes, least) = self.weigh(capacity.as_ref(), items.iter().map(|item| item.raw.len()).sum());
         let size = least / count(items.len().max(1));
         let mut rows = Vec::with_capacity(items.len());
-        for item in &items {
+        for item in items {
             let [partition, key] = item.members;
             let partition = partition.and_then(|partition| span(body, partition)).unwrap_or_default();
             let place = span(body, item.raw).ok_or_else(|| unreadable(json::Malformed))?;
             rows.push((self.key(key)?, Row { page: number, item: place, partition, size }));
         }
-        let more = match last.filter(|last| *last != b"null") {
+        let more = match page.last {
             None => None,
             Some(last) => {
                 let key = json::member(last, &sort.name).map_err(unreadable)?;
@@ -146,7 +117,7 @@ pub(crate) fn count(count: usize) -> f64 {
 }
 
 /// Where `part`, a slice of `whole`, stands in it.
-pub(super) fn span(whole: &[u8], part: &[u8]) -> Option<Range<usize>> {
+fn span(whole: &[u8], part: &[u8]) -> Option<Range<usize>> {
     let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
     (start + part.len() <= whole.len()).then_some(start..start + part.len())
 }

@@ -2,32 +2,21 @@
 //!
 //! Not here: what that means for shards (`mod`), and the wording of refusals, which is the store's.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
-use heatsink_dynamo::expression::{
-    Bindings, Checks, Condition as Filter, Fresh, KeyCondition, Kind, Projection, SortTest,
-};
+use heatsink_dynamo::expression::{Bindings, Checks, Fresh, KeyCondition, SortTest};
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeySchema, KeyValue, Value, json};
 use heatsink_layout::{Slot, Table};
 
-use super::Key;
-use super::range::Condition;
-use crate::projection;
+use crate::collection::capacity::Report;
+use crate::collection::keys::{Key, cursor_attributes};
+use crate::collection::range::Condition;
+use crate::collection::selection::Expressions;
+use crate::counter::fragments::Fold;
+use crate::cursor::{self, Cursor};
 use crate::refusal::Unplanned;
 use crate::request::Request;
-
-/// The values of a cursor, each also raw.
-pub(crate) type Cursor<'a> = Vec<(Key, &'a [u8])>;
-
-/// How much of the consumed capacity the client wants to see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Report {
-    None,
-    Total,
-    Indexes,
-}
 
 /// A valid Query.
 #[derive(Debug)]
@@ -37,20 +26,17 @@ pub(crate) struct Query<'a> {
     pub(crate) index: Option<&'a IndexSchema>,
     pub(crate) partition: Key,
     pub(crate) condition: Option<Condition>,
-    /// The text of the filter, and what it means.
-    pub(crate) filter: Option<(Cow<'a, str>, Filter)>,
-    pub(crate) projection: Option<(Cow<'a, str>, Projection)>,
-    pub(crate) bindings: Bindings<'a>,
+    pub(crate) expressions: Expressions<'a>,
     pub(crate) limit: Option<usize>,
     pub(crate) descending: bool,
     pub(crate) consistent: bool,
-    /// `Select` is `COUNT`.
-    pub(crate) count: bool,
     /// The raw `ExclusiveStartKey`.
     pub(crate) start: Option<&'a [u8]>,
     pub(crate) report: Report,
     /// Where the item of the cursor lies, as far as that is known and matters.
     pub(crate) home: Option<Slot>,
+    /// What completes the counters among its items.
+    pub(crate) fold: Option<Arc<Fold>>,
     /// Whether equal sort keys of the table can lie in several shards.
     pub(crate) drawn: bool,
     /// The raw members that every physical call keeps.
@@ -72,71 +58,9 @@ impl<'a> Query<'a> {
             }
         };
         let key = index.map_or(&schema.key, |index| &index.key);
-        let bound = [request.get("ExpressionAttributeNames"), request.get("ExpressionAttributeValues")];
-        if bound
-            .into_iter()
-            .flatten()
-            .any(|bound| json::members(bound).is_ok_and(|members| members.is_empty()))
-        {
-            return Err(Unplanned::Invalid);
-        }
-        let bindings = Bindings::read(bound[0], bound[1]).map_err(|_| Unplanned::Invalid)?;
         let key_text = string("KeyConditionExpression")?.ok_or(Unplanned::Invalid)?;
-        let (partition, condition) = key_condition(&key_text, &bindings, key, checks)?;
-        let filter = match string("FilterExpression")? {
-            None => None,
-            Some(text) => {
-                let filter =
-                    Filter::read(Kind::Filter, &text, &bindings, checks).map_err(|_| Unplanned::Invalid)?;
-                Some((text, filter))
-            }
-        };
-        let projection = match string("ProjectionExpression")? {
-            None => None,
-            Some(text) => {
-                let projection =
-                    projection::read(&text, &bindings, checks, schema).map_err(|_| Unplanned::Invalid)?;
-                Some((text, projection))
-            }
-        };
-        let texts: Vec<&str> = [
-            Some(&key_text),
-            filter.as_ref().map(|(text, _)| text),
-            projection.as_ref().map(|(text, _)| text),
-        ]
-        .into_iter()
-        .flatten()
-        .map(|text| &**text)
-        .collect();
-        if checks == Checks::All {
-            bindings.check_unused(&texts).map_err(|_| Unplanned::Invalid)?;
-        }
-        let count = match string("Select")?.as_deref() {
-            Some("COUNT") if projection.is_none() => true,
-            Some("ALL_ATTRIBUTES") if projection.is_none() => false,
-            Some("ALL_PROJECTED_ATTRIBUTES") if projection.is_none() && index.is_some() => false,
-            Some("SPECIFIC_ATTRIBUTES") if projection.is_some() => false,
-            None => false,
-            Some(_) => return Err(Unplanned::Invalid),
-        };
-        let report = match string("ReturnConsumedCapacity")?.as_deref() {
-            None | Some("NONE") => Report::None,
-            Some("TOTAL") => Report::Total,
-            Some("INDEXES") => Report::Indexes,
-            Some(_) => return Err(Unplanned::Invalid),
-        };
-        let limit = match request.get("Limit") {
-            None => None,
-            Some(raw) => {
-                let limit = std::str::from_utf8(raw).ok().and_then(|text| text.parse::<i32>().ok());
-                Some(
-                    limit
-                        .and_then(|limit| usize::try_from(limit).ok())
-                        .filter(|limit| *limit > 0)
-                        .ok_or(Unplanned::Invalid)?,
-                )
-            }
-        };
+        let expressions = Expressions::read(request, schema, index, Some(&key_text), checks)?;
+        let (partition, condition) = key_condition(&key_text, &expressions.bindings, key, checks)?;
         let flag = |name| match request.get(name) {
             None => Ok(None),
             Some(b"true") => Ok(Some(true)),
@@ -153,7 +77,7 @@ impl<'a> Query<'a> {
             "IndexName",
             "ConsistentRead",
             "ScanIndexForward",
-            if count { "" } else { "Select" },
+            if expressions.count { "" } else { "Select" },
         ];
         let kept = names.into_iter().filter_map(|name| Some((name, request.get(name)?))).collect();
         Ok(Query {
@@ -162,16 +86,14 @@ impl<'a> Query<'a> {
             index,
             partition,
             condition,
-            filter,
-            projection,
-            bindings,
-            limit,
+            expressions,
+            limit: request.limit()?,
             descending: flag("ScanIndexForward")? == Some(false),
             consistent,
-            count,
             start: request.get("ExclusiveStartKey"),
-            report,
+            report: Report::read(request)?,
             home: None,
+            fold: None,
             drawn: false,
             kept,
         })
@@ -191,15 +113,7 @@ impl<'a> Query<'a> {
 
     /// The attributes of a cursor: the table's key, and the index's.
     pub(crate) fn cursor_attributes(&self) -> Vec<&'a AttributeDefinition> {
-        let mut attributes: Vec<&AttributeDefinition> = Vec::with_capacity(4);
-        for key in [Some(&self.schema.key), self.index.map(|index| &index.key)].into_iter().flatten() {
-            for attribute in std::iter::once(&key.partition).chain(&key.sort) {
-                if !attributes.contains(&attribute) {
-                    attributes.push(attribute);
-                }
-            }
-        }
-        attributes
+        cursor_attributes(self.schema, self.index)
     }
 
     /// The cursor's values in the order of [`cursor_attributes`](Self::cursor_attributes), each also raw.
@@ -210,14 +124,13 @@ impl<'a> Query<'a> {
         if members.len() != attributes.len() {
             return Err(Unplanned::Invalid);
         }
-        let mut values = Vec::with_capacity(attributes.len());
-        for attribute in attributes {
-            let (_, raw) =
-                members.iter().find(|(name, _)| *name == attribute.name).ok_or(Unplanned::Invalid)?;
-            let value = KeyValue::read(raw, attribute).map_err(|_| Unplanned::Invalid)?;
-            values.push((value.into_owned(), *raw));
-        }
-        Ok(Some(values))
+        cursor::values(&members, &attributes).map(Some).ok_or(Unplanned::Invalid)
+    }
+
+    /// A cursor's value of one attribute.
+    pub(crate) fn value_of<'c>(&self, cursor: &'c Cursor<'_>, name: &str) -> Option<&'c Key> {
+        let at = self.cursor_attributes().iter().position(|attribute| attribute.name == name)?;
+        cursor.get(at).map(|(value, _)| value)
     }
 
     /// The sort key behind which a Query of the table finds nothing and takes no cursor ([`Condition::inclusive_end`]). An index has none:
@@ -248,7 +161,7 @@ impl<'a> Query<'a> {
 
     /// Placeholders that the request does not use.
     pub(crate) fn fresh(&self) -> Fresh {
-        Fresh::avoiding(&self.bindings)
+        Fresh::avoiding(&self.expressions.bindings)
     }
 
     /// The name under which item sizes are learned.

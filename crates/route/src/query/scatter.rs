@@ -3,21 +3,23 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{Error, Fault, Operation};
+use heatsink_dynamo::{Error, Fault, KeyValue, Operation};
 use heatsink_layout::{Bucket, Slot};
 use serde_json::Value as Json;
 
-use super::Key;
-use super::answer::Marks;
+use super::answer::ShardTags;
 use super::buckets::{BEGUN, Buckets, Source};
-use super::lanes::Lane;
 use super::merge::{Merge, Next, Want};
-use super::page::{Capacity, Row, count};
+use super::page::{Collected, Row, count};
 use super::shape::Gathering;
+use super::shard_streams::ShardStream;
 use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
-use super::template::Ask;
+use crate::collection::keys::Key;
+use crate::collection::template::Ask;
 use crate::directory::not_done;
-use crate::{Answer, Calls, PhysicalCall, Round};
+use crate::dry_run::explained;
+use crate::plan::CallExplanation;
+use crate::{Answer, Calls, PhysicalCall, Round, Target};
 
 /// How many bytes the bodies of one round hold, and how many its answers are expected to. What is beyond them waits for the next round.
 const ROUND_BODIES: usize = 16 * 1024 * 1024;
@@ -47,7 +49,7 @@ pub(crate) struct Wanted {
 /// A Query under way.
 pub(crate) struct Scatter {
     wanted: Arc<Wanted>,
-    lanes: Vec<Lane>,
+    streams: Vec<ShardStream>,
     opening: Opening,
     merge: Merge<Option<Key>, Row>,
     collected: Collected,
@@ -62,52 +64,34 @@ pub(crate) struct Scatter {
     left_out: Option<Error>,
     /// The shards that hold the sort key of [`Wanted::passed`].
     passed: Vec<Slot>,
+    /// Whether a few shards are asked first while nothing is known of the size of the items.
+    probes: bool,
 }
 
 /// How far the buckets of a Query are opened.
 #[derive(Debug, Default)]
 struct Opening {
-    /// The lane that stands for the directory.
+    /// The stream that stands for the directory.
     directory: Option<usize>,
     /// Where the directory goes on.
     start: Option<Json>,
-    /// The buckets that have lanes.
+    /// The buckets that have streams.
     found: Vec<Bucket>,
     /// How often buckets were opened: each time twice as many.
     rounds: u32,
-    /// The buckets that other code may have begun, once they have lanes.
+    /// The buckets that other code may have begun, once they have streams.
     begun: Option<Vec<Bucket>>,
-    /// The buckets of the directory that have no lanes yet.
+    /// The buckets of the directory that have no streams yet.
     kept: Vec<Bucket>,
     /// Buckets in which something was found, that are yet to be entered.
     news: Vec<Bucket>,
-}
-
-/// A page gathered from all shards.
-#[derive(Debug, Default)]
-pub(crate) struct Collected {
-    pub(crate) pages: Vec<Bytes>,
-    pub(crate) rows: Vec<Row>,
-    /// Whether more follows.
-    pub(crate) more: bool,
-    /// Whether other shards hold the sort key of the last row.
-    pub(crate) tied: bool,
-    pub(crate) capacity: Option<Capacity>,
-}
-
-impl Collected {
-    /// The bytes of a row's item, as the store gave them.
-    pub(crate) fn item(&self, row: usize) -> Option<&[u8]> {
-        let row = self.rows.get(row)?;
-        self.pages.get(row.page)?.get(row.item.clone())
-    }
 }
 
 impl Scatter {
     pub(crate) fn new(wanted: Arc<Wanted>) -> Self {
         let mut scatter = Scatter {
             merge: Merge::new(0, wanted.descending),
-            lanes: Vec::new(),
+            streams: Vec::new(),
             opening: Opening::default(),
             wanted: Arc::clone(&wanted),
             collected: Collected::default(),
@@ -117,14 +101,15 @@ impl Scatter {
             missing: Vec::new(),
             left_out: None,
             passed: Vec::new(),
+            probes: true,
         };
         match &wanted.source {
-            Source::Lanes(lanes) => scatter.add(lanes.clone(), None),
+            Source::Streams(streams) => scatter.add(streams.clone(), None),
             Source::Buckets(buckets) => {
                 let (first, directory) = buckets.first();
                 if directory {
-                    scatter.opening.directory = Some(scatter.lanes.len());
-                    scatter.add(vec![Lane::nowhere()], None);
+                    scatter.opening.directory = Some(scatter.streams.len());
+                    scatter.add(vec![ShardStream::nowhere()], None);
                 }
                 if buckets.others() == Some(true) {
                     scatter.add(buckets.of(None), None);
@@ -138,18 +123,18 @@ impl Scatter {
         scatter
     }
 
-    /// Adds lanes of which nothing comes before `from`, if that is known.
-    fn add(&mut self, lanes: Vec<Lane>, from: Option<&Key>) {
-        for lane in lanes {
+    /// Adds streams of which nothing comes before `from`, if that is known.
+    fn add(&mut self, streams: Vec<ShardStream>, from: Option<&Key>) {
+        for stream in streams {
             let number = self.merge.add(from.map(|from| Some(from.clone())));
-            if lane.closed {
+            if stream.closed {
                 self.merge.close(number);
             }
-            self.lanes.push(lane);
+            self.streams.push(stream);
         }
     }
 
-    /// Adds the lanes of a bucket, once.
+    /// Adds the streams of a bucket, once.
     fn find(&mut self, buckets: &Buckets, bucket: Bucket) {
         if !self.opening.found.contains(&bucket) {
             self.opening.found.push(bucket);
@@ -163,8 +148,8 @@ impl Scatter {
     /// The first error of a shard.
     pub(crate) async fn read(wanted: Arc<Wanted>, calls: &mut dyn Calls) -> Result<Answer, Error> {
         let mut scatter = Scatter::new(Arc::clone(&wanted));
-        let page = scatter.collect(calls).await?;
-        let body = wanted.gathering.shape.answer(&page, None)?;
+        let mut page = scatter.collect(calls).await?;
+        let body = wanted.gathering.answer(&mut page, None, calls).await?;
         Ok(Answer { body, missing: scatter.missing.iter().map(label).collect() })
     }
 
@@ -180,10 +165,10 @@ impl Scatter {
                     self.collected.rows.push(row);
                 }
                 Next::End => break,
-                Next::Blocked(lane) => {
+                Next::Blocked(stream) => {
                     self.let_go();
-                    let round = self.round(lane);
-                    calls.round(round, &mut |lane, answer| self.take_answer(lane, answer)).await?;
+                    let round = self.round(stream);
+                    calls.round(round, &mut |stream, answer| self.take_answer(stream, answer)).await?;
                 }
             }
         }
@@ -204,25 +189,25 @@ impl Scatter {
         // What a shard may have behind the end of the condition is not asked for.
         self.collected.more =
             if at_end { self.merge.has_more_at_hand() } else { limited || !self.merge.is_empty() };
-        self.collected.tied = shape.marks == Marks::Ties
+        self.collected.tied = shape.tags == ShardTags::Ties
             && (at_end || self.merge.tied(Some(&shape.from).filter(|from| from.is_some())));
         Ok(std::mem::take(&mut self.collected))
     }
 
-    /// The next round, of as many calls as its bounds let in. `blocked` is the lane without which the merge cannot go on.
+    /// The next round, of as many calls as its bounds let in. `blocked` is the stream without which the merge cannot go on.
     fn round(&mut self, blocked: usize) -> Round {
         let mut shares = self.shares(Some(blocked));
-        shares.sort_by_key(|(lane, _)| *lane != blocked);
+        shares.sort_by_key(|(stream, _)| *stream != blocked);
         let size = self.item_size();
-        let known = self.read.1 > 0 || self.wanted.sizes.knows(&self.wanted.learned_as);
+        let known = !self.probes || self.read.1 > 0 || self.wanted.sizes.knows(&self.wanted.learned_as);
         let (mut bodies, mut answers) = (0, 0.0);
         let mut calls: Vec<PhysicalCall> = Vec::new();
-        for (lane, share) in shares {
+        for (stream, share) in shares {
             let full = bodies >= ROUND_BODIES || answers >= ROUND_ANSWERS || !known && calls.len() >= PROBED;
             if full {
                 break;
             }
-            let Some((_, call)) = self.call(lane, share) else { continue };
+            let Some(call) = self.call(stream, share) else { continue };
             bodies += call.body.len();
             // An item has 400 KB at most, and a page 1 MB.
             answers += (count(share) * size).min(PAGE_BYTES);
@@ -230,15 +215,15 @@ impl Scatter {
         }
         self.opening.rounds += u32::from(calls.iter().any(|call| self.is_unopened(call.id)));
         // A bucket's page is read while the store still looks for others in the directory, and in shard 0 for what has no time.
-        let bucket = |call: &PhysicalCall| self.lanes.get(call.id).and_then(|lane| lane.slot.bucket);
+        let bucket = |call: &PhysicalCall| self.streams.get(call.id).and_then(|stream| stream.slot.bucket);
         calls.sort_by_key(|call| (bucket(call).is_none(), call.id));
         Round { answers: bytes(answers), bodies: self.bodies_left(&calls), calls }
     }
 
     /// How many bytes of bodies are sent at least: the merge gives no row before every shard was read. Which buckets will be, nobody knows.
     fn bodies_left(&self, calls: &[PhysicalCall]) -> usize {
-        let Source::Lanes(_) = self.wanted.source else { return 0 };
-        let unread = (0..self.lanes.len()).filter(|lane| self.merge.is_unread(*lane)).count();
+        let Source::Streams(_) = self.wanted.source else { return 0 };
+        let unread = (0..self.streams.len()).filter(|stream| self.merge.is_unread(*stream)).count();
         calls.iter().map(|call| call.body.len()).min().unwrap_or_default().saturating_mul(unread)
     }
 
@@ -289,28 +274,29 @@ impl Scatter {
         let (Source::Buckets(buckets), Some(begun)) = (&self.wanted.source, &self.opening.begun) else {
             return;
         };
-        let unread = |(number, lane): (usize, &Lane)| {
-            self.merge.is_unread(number) && lane.slot.bucket.is_some_and(|bucket| begun.contains(&bucket))
+        let unread = |(number, stream): (usize, &ShardStream)| {
+            self.merge.is_unread(number) && stream.slot.bucket.is_some_and(|bucket| begun.contains(&bucket))
         };
-        if self.missing.is_empty() && !self.lanes.iter().enumerate().any(unread) {
+        if self.missing.is_empty() && !self.streams.iter().enumerate().any(unread) {
             buckets.looked();
         }
     }
 
     /// Where there is nothing to ask, an empty bucket is asked: the store has to see the request to refuse what is wrong with it.
     fn at_least_one(&mut self, buckets: &Buckets) {
-        if self.lanes.len() == usize::from(self.opening.directory.is_some()) {
+        if self.streams.len() == usize::from(self.opening.directory.is_some()) {
             self.add(buckets.of(buckets.any()), None);
         }
     }
 
-    /// Whether a lane is a bucket's that has not been read.
-    fn is_unopened(&self, lane: usize) -> bool {
-        self.merge.is_unread(lane) && self.lanes.get(lane).is_some_and(|lane| lane.slot.bucket.is_some())
+    /// Whether a stream is a bucket's that has not been read.
+    fn is_unopened(&self, stream: usize) -> bool {
+        self.merge.is_unread(stream)
+            && self.streams.get(stream).is_some_and(|stream| stream.slot.bucket.is_some())
     }
 
-    /// The lanes to ask next, and how many items of each. `blocked` is the one without which the merge cannot go on.
-    pub(crate) fn shares(&self, blocked: Option<usize>) -> Vec<(usize, usize)> {
+    /// The streams to ask next, and how many items of each. `blocked` is the one without which the merge cannot go on.
+    fn shares(&self, blocked: Option<usize>) -> Vec<(usize, usize)> {
         let by_bytes = self.rows_left_by_bytes();
         let left = self.rows_left();
         let mut wanted = self.merge.wanted(left);
@@ -328,16 +314,16 @@ impl Scatter {
                 // Where one shard holds most of what is wanted, its share doubles from round to round.
                 reads => likely(want.rows, open).saturating_mul(1 << (reads - 1).min(16)).min(want.rows),
             };
-            (want.lane, share)
+            (want.stream, share)
         };
         wanted.into_iter().map(share).collect()
     }
 
     /// Leaves those buckets unopened that are not due yet.
     fn hold_back(&self, blocked: Option<usize>, wanted: &mut Vec<Want>) {
-        let due = self.opening.rounds == 0 || blocked.is_some_and(|lane| self.is_unopened(lane));
-        let bucket = |want: &Want| self.lanes.get(want.lane).and_then(|lane| lane.slot.bucket);
-        let unopened = wanted.iter().filter(|want| self.is_unopened(want.lane));
+        let due = self.opening.rounds == 0 || blocked.is_some_and(|stream| self.is_unopened(stream));
+        let bucket = |want: &Want| self.streams.get(want.stream).and_then(|stream| stream.slot.bucket);
+        let unopened = wanted.iter().filter(|want| self.is_unopened(want.stream));
         let mut next: Vec<Bucket> = unopened.filter_map(bucket).collect();
         next.sort();
         if self.wanted.descending {
@@ -346,34 +332,48 @@ impl Scatter {
         next.dedup();
         next.truncate(if due { 1 << self.opening.rounds.min(16) } else { 0 });
         wanted.retain(|want| {
-            if Some(want.lane) == self.opening.directory {
-                return blocked.is_none_or(|lane| lane == want.lane) || self.merge.is_unread(want.lane);
+            if Some(want.stream) == self.opening.directory {
+                return blocked.is_none_or(|stream| stream == want.stream)
+                    || self.merge.is_unread(want.stream);
             }
-            !self.is_unopened(want.lane) || bucket(want).is_some_and(|bucket| next.contains(&bucket))
+            !self.is_unopened(want.stream) || bucket(want).is_some_and(|bucket| next.contains(&bucket))
         });
     }
 
-    /// The physical call that asks a lane for `share` items.
-    pub(crate) fn call(&self, lane: usize, share: usize) -> Option<(&Lane, PhysicalCall)> {
-        let asked = self.lanes.get(lane)?;
+    /// The physical call that asks a stream for `share` items.
+    fn call(&self, stream: usize, share: usize) -> Option<PhysicalCall> {
+        let asked = self.streams.get(stream)?;
+        let call = |body| PhysicalCall {
+            id: stream,
+            retry_throttled: true,
+            ..PhysicalCall::only(Operation::Query, body)
+        };
         if let (Some(directory), Source::Buckets(buckets)) = (self.opening.directory, &self.wanted.source)
-            && lane == directory
+            && stream == directory
         {
-            let body = buckets.body(self.opening.start.as_ref());
-            let call = PhysicalCall { id: lane, operation: Operation::Query, body, retry_throttled: true };
-            return Some((asked, call));
+            return Some(call(buckets.body(self.opening.start.as_ref())));
         }
+        let target = Target {
+            shard: asked.slot.shard,
+            key: match &asked.partition {
+                KeyValue::S(text) => Some(text.clone().into_owned()),
+                _ => None,
+            },
+            items: share,
+            item_bytes: self.item_size(),
+            consistent: self.wanted.gathering.reader.consistent,
+        };
         let body = self.wanted.gathering.template.body(Ask {
             partition: &asked.partition,
             condition: asked.condition.as_ref(),
             start: asked.start.as_deref(),
             limit: Some(share),
         });
-        Some((asked, PhysicalCall { id: lane, operation: Operation::Query, body, retry_throttled: true }))
+        Some(PhysicalCall { target: Some(target), ..call(body) })
     }
 
     /// Which buckets are opened, and why; `None` without buckets.
-    pub(crate) fn opens(&self) -> Option<String> {
+    fn opens(&self) -> Option<String> {
         let Source::Buckets(buckets) = &self.wanted.source else { return None };
         let order = if self.wanted.descending { "newest" } else { "oldest" };
         let length = buckets.granularity();
@@ -401,8 +401,30 @@ impl Scatter {
         })
     }
 
+    /// The calls that it begins with, were the size of the items known.
+    pub(crate) fn explain(self) -> Vec<CallExplanation> {
+        let mut known = Scatter { probes: false, ..self };
+        explained(async |calls| known.collect(calls).await)
+    }
+
+    /// Why it is gathered, and how.
+    pub(crate) fn why(&self) -> String {
+        let shares = self.shares(None);
+        let why = format!(
+            "the matching items may lie in {} shards: each is asked for its likely share of the page, {} items, the answers are merged by sort \
+             key, and shards that run dry before the page is full are asked again",
+            shares.len(),
+            shares.first().map_or(0, |(_, share)| *share)
+        );
+        match (&self.wanted.gathering.fold, self.opens()) {
+            (Some(fold), _) => fold.why(&why),
+            (None, Some(opens)) => format!("{opens}; {why}"),
+            (None, None) => why,
+        }
+    }
+
     /// What an item weighs, as far as is known.
-    pub(crate) fn item_size(&self) -> f64 {
+    fn item_size(&self) -> f64 {
         match self.read {
             (bytes, items) if items > 0 && bytes > 0.0 => (bytes / count(items)).max(1.0),
             _ => self.wanted.sizes.expected(&self.wanted.learned_as),
@@ -431,16 +453,16 @@ impl Scatter {
     }
 
     /// Whether the answer may go without that shard: not for what is wrong with the request, nor without the directory.
-    fn leaves_out(&self, lane: usize, error: &Error) -> bool {
+    fn leaves_out(&self, stream: usize, error: &Error) -> bool {
         let unreadable = error.retryable() || error.fault() == Fault::Server;
-        self.wanted.partial && unreadable && self.opening.directory != Some(lane)
+        self.wanted.partial && unreadable && self.opening.directory != Some(stream)
     }
 
     fn leave_out(&mut self, number: usize, error: Error) {
         self.merge.close(number);
         self.left_out.get_or_insert(error);
-        if let Some(lane) = self.lanes.get(number) {
-            self.missing.push(lane.slot);
+        if let Some(stream) = self.streams.get(number) {
+            self.missing.push(stream.slot);
         }
     }
 
@@ -469,7 +491,7 @@ impl Scatter {
             None => {
                 self.merge.read(number, [], None);
                 if !buckets.in_order() {
-                    // The order of lanes breaks ties, and cursors know it.
+                    // The order of streams breaks ties, and cursors know it.
                     let begun = buckets.begun();
                     let mut all = std::mem::take(&mut self.opening.kept);
                     all.extend(&begun);
@@ -489,15 +511,15 @@ impl Scatter {
         Ok(())
     }
 
-    /// Takes the answer of a lane.
-    fn take_answer(&mut self, lane: usize, answer: Result<Bytes, Error>) -> Result<(), Error> {
-        let answer = if self.opening.directory == Some(lane) { answer.map_err(not_done) } else { answer };
+    /// Takes the answer of a stream.
+    fn take_answer(&mut self, stream: usize, answer: Result<Bytes, Error>) -> Result<(), Error> {
+        let answer = if self.opening.directory == Some(stream) { answer.map_err(not_done) } else { answer };
         match answer {
-            Err(error) if self.leaves_out(lane, &error) => {
-                self.leave_out(lane, error);
+            Err(error) if self.leaves_out(stream, &error) => {
+                self.leave_out(stream, error);
                 Ok(())
             }
-            answer => self.take(lane, answer?),
+            answer => self.take(stream, answer?),
         }
     }
 
@@ -506,18 +528,18 @@ impl Scatter {
             return self.take_directory(number, &body);
         }
         let page = self.wanted.gathering.reader.read(self.collected.pages.len(), &body)?;
-        let Some(lane) = self.lanes.get_mut(number) else { return Ok(()) };
+        let Some(stream) = self.streams.get_mut(number) else { return Ok(()) };
         self.read.0 += page.bytes;
         self.read.1 += page.rows.len();
         if let Some(capacity) = &page.capacity {
             self.collected.capacity.get_or_insert_default().add(capacity);
         }
         let more = page.more.map(|(key, start)| {
-            lane.start = Some(start);
+            stream.start = Some(start);
             key
         });
         if let (Source::Buckets(buckets), Some(bucket), false) =
-            (&self.wanted.source, lane.slot.bucket, page.rows.is_empty())
+            (&self.wanted.source, stream.slot.bucket, page.rows.is_empty())
             && buckets.is_news(bucket)
             && !self.opening.news.contains(&bucket)
         {
@@ -526,12 +548,12 @@ impl Scatter {
         if let Some(passed) = &self.wanted.passed
             && page.rows.iter().any(|(key, _)| key.as_ref() == Some(passed))
         {
-            self.passed.push(lane.slot);
+            self.passed.push(stream.slot);
             if self.passed.len() > 1 {
                 return Err(ambiguous(&self.passed));
             }
         }
-        let (dropped, passed) = (&lane.dropped, &self.wanted.passed);
+        let (dropped, passed) = (&stream.dropped, &self.wanted.passed);
         let wanted = |(key, _): &(Option<Key>, Row)| {
             !key.as_ref().is_some_and(|key| dropped.contains(key) || passed.as_ref() == Some(key))
         };

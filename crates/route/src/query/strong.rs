@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use heatsink_dynamo::{Error, Outcome};
 
-use super::scatter::{Collected, Scatter, Wanted};
+use super::page::Collected;
+use super::scatter::{Scatter, Wanted};
 use crate::{Answer, Calls};
 
 /// How often a page is collected before the request fails. Each collect is one round trip or a few; a first item that changes
@@ -19,7 +20,7 @@ const COLLECTS: u32 = 8;
 
 /// Reads such a page.
 pub(crate) async fn read(wanted: Arc<Wanted>, calls: &mut dyn Calls) -> Result<Answer, Error> {
-    let shape = &wanted.gathering.shape;
+    let gathering = &wanted.gathering;
     let mut earlier = Scatter::new(Arc::clone(&wanted)).collect(calls).await?;
     for _ in 1..COLLECTS {
         let mut page = Scatter::new(Arc::clone(&wanted)).collect(calls).await?;
@@ -29,11 +30,11 @@ pub(crate) async fn read(wanted: Arc<Wanted>, calls: &mut dyn Calls) -> Result<A
         let agreed = agreed(&earlier, &page);
         if agreed == earlier.rows.len() && agreed == page.rows.len() {
             page.more |= earlier.more;
-            return shape.answer(&page, None).map(Answer::from);
+            return gathering.answer(&mut page, None, calls).await.map(Answer::from);
         }
         if agreed > 0 {
             page.more = true;
-            return shape.answer(&page, Some(agreed)).map(Answer::from);
+            return gathering.answer(&mut page, Some(agreed), calls).await.map(Answer::from);
         }
         earlier = page;
     }

@@ -18,16 +18,18 @@ use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation, json};
 use heatsink_layout::{IndexKey, Slot, Table, Turn};
 
 use super::index::values;
-use super::lanes::{Lane, physical};
-use super::page::{Capacity, Row};
-use super::range::{Condition, Range};
+use super::page::{Collected, Row};
 use super::request::Query;
-use super::scatter::Collected;
 use super::shape::Gathering;
+use super::shard_streams::ShardStream;
 use super::share::PAGE_BYTES;
-use super::template::Ask;
-use super::{Key, slot_of, stable};
+use crate::collection::capacity::Capacity;
+use crate::collection::keys::physical;
+use crate::collection::keys::{Key, slot_of, stable};
+use crate::collection::range::{Condition, Range};
+use crate::collection::template::Ask;
 use crate::context::PlanContext;
+use crate::cursor::Cursor;
 use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
@@ -40,14 +42,15 @@ type Place = (Option<Key>, Key, Option<Key>, Slot);
 const MARK: &str = "#~0";
 
 /// Such a Query under way.
-pub(crate) struct Inverted {
-    gathering: Gathering,
+#[derive(Clone)]
+pub(crate) struct LocallySorted {
+    gathering: Arc<Gathering>,
     schema: Arc<Table>,
     partition: Key,
-    lanes: Vec<Lane>,
-    /// The lanes by when they are read, those first that items may leave meanwhile. A lane is in one of them.
+    streams: Vec<ShardStream>,
+    /// The streams by when they are read, those first that items may leave meanwhile. A stream is in one of them.
     turns: Vec<Vec<usize>>,
-    /// The key that turns. Then the store's order is that of places but for ties, so that a lane need not be read to its end.
+    /// The key that turns. Then the store's order is that of places but for ties, so that a stream need not be read to its end.
     turning: Option<AttributeDefinition>,
     /// Whether the cursor is by the order of before.
     unmarked: bool,
@@ -66,7 +69,7 @@ pub(crate) struct Inverted {
     capacity: Option<Capacity>,
 }
 
-impl Inverted {
+impl LocallySorted {
     pub(crate) fn new(
         query: &Query<'_>,
         gathering: Gathering,
@@ -77,10 +80,10 @@ impl Inverted {
             None => vec![query.partition.clone()],
         };
         let in_each = |slot, condition: Option<Condition>| {
-            let lanes = partitions.iter().map(move |partition| lane(slot, partition, condition.clone()));
-            lanes.collect::<Vec<_>>()
+            let streams = partitions.iter().map(move |partition| stream(slot, partition, condition.clone()));
+            streams.collect::<Vec<_>>()
         };
-        let lanes = match &query.condition {
+        let streams = match &query.condition {
             Some(Condition::Eq(logical)) if stable(context, query.schema, logical).time().is_none() => {
                 let layout = stable(context, query.schema, logical);
                 let keys = (0..layout.shards).filter_map(|shard| {
@@ -96,9 +99,9 @@ impl Inverted {
             query.cursor()?.map(|cursor| place(query, &cursor, false, &range, context)).transpose()?;
         let turn = query.schema.index_key(&query.key().partition.name).and_then(IndexKey::turn);
         let values = partitions.len();
-        let (plain, spread) = (0..lanes.len()).partition(|lane| lane % values == 0);
+        let (plain, spread) = (0..streams.len()).partition(|stream| stream % values == 0);
         let turns = in_turn(turn, plain, spread);
-        Ok(Inverted { turns, range, after, ..Inverted::of(query, gathering, lanes) })
+        Ok(LocallySorted { turns, range, after, ..LocallySorted::of(query, gathering, streams) })
     }
 
     /// Of an index whose partition key `key` turns.
@@ -124,26 +127,26 @@ impl Inverted {
                 (expressed.condition, expressed.dropped)
             }
         };
-        let mut lanes = Vec::new();
+        let mut streams = Vec::new();
         for (shard, partition) in (0..).zip(values(key, &query.partition)) {
             // What is too long for a shard was refused to every write.
             if shard == 0 || partition.check(KeyPart::Partition, &key.attribute().name).is_ok() {
-                let lane = lane(Slot::shard(shard), &partition, condition.clone());
-                lanes.push(Lane { dropped: dropped.clone(), ..lane });
+                let stream = stream(Slot::shard(shard), &partition, condition.clone());
+                streams.push(ShardStream { dropped: dropped.clone(), ..stream });
             }
         }
-        let turns = in_turn(key.turn(), vec![0], (1..lanes.len()).collect());
+        let turns = in_turn(key.turn(), vec![0], (1..streams.len()).collect());
         let turning = Some(key.attribute().clone());
         let unmarked = after.is_some() && marked(query).is_none();
-        Ok(Inverted { turns, turning, unmarked, after, ..Inverted::of(query, gathering, lanes) })
+        Ok(LocallySorted { turns, turning, unmarked, after, ..LocallySorted::of(query, gathering, streams) })
     }
 
-    fn of(query: &Query<'_>, gathering: Gathering, lanes: Vec<Lane>) -> Self {
-        Inverted {
-            gathering,
+    fn of(query: &Query<'_>, gathering: Gathering, streams: Vec<ShardStream>) -> Self {
+        LocallySorted {
+            gathering: Arc::new(gathering),
             schema: Arc::clone(query.schema),
             partition: query.partition.clone(),
-            lanes,
+            streams,
             turns: Vec::new(),
             turning: None,
             unmarked: false,
@@ -159,28 +162,41 @@ impl Inverted {
         }
     }
 
+    /// Why it is put in order here.
+    pub(crate) fn why(&self) -> &'static str {
+        if self.is_turning() {
+            "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
+             are ordered by primary key, so each page reads all rows that have its last sort key"
+        } else {
+            "the index's sort key is the table's partition key, which is stored with shard suffixes: for every page the whole collection of \
+             the index key (with = on the sort key, only that key's shards) is read, sorted by logical keys and cut, so each page costs as \
+             much as reading all of it"
+        }
+    }
+
     /// Whether it is so because the index's partition key turns.
-    pub(crate) fn is_turning(&self) -> bool {
+    fn is_turning(&self) -> bool {
         self.turning.is_some()
     }
 
     /// The calls that read on.
-    pub(crate) fn calls(&self) -> Vec<PhysicalCall> {
+    fn calls(&self) -> Vec<PhysicalCall> {
         let open = |turn: &&Vec<usize>| {
-            turn.iter().any(|lane| self.lanes.get(*lane).is_some_and(|lane| !lane.closed))
+            turn.iter().any(|stream| self.streams.get(*stream).is_some_and(|stream| !stream.closed))
         };
         let turn = self.turns.iter().find(open).into_iter().flatten();
-        let open = turn.filter_map(|id| Some((*id, self.lanes.get(*id)?))).filter(|(_, lane)| !lane.closed);
+        let open =
+            turn.filter_map(|id| Some((*id, self.streams.get(*id)?))).filter(|(_, stream)| !stream.closed);
         // One more than fits says whether there is more.
         let limit = self.limit.filter(|_| self.is_turning()).map(|limit| limit.saturating_add(1));
-        open.map(|(id, lane)| {
+        open.map(|(id, stream)| {
             let body = self.gathering.template.body(Ask {
-                partition: &lane.partition,
-                condition: lane.condition.as_ref(),
-                start: lane.start.as_deref(),
+                partition: &stream.partition,
+                condition: stream.condition.as_ref(),
+                start: stream.start.as_deref(),
                 limit,
             });
-            PhysicalCall { id, operation: Operation::Query, body, retry_throttled: true }
+            PhysicalCall { id, retry_throttled: true, ..PhysicalCall::only(Operation::Query, body) }
         })
         .collect()
     }
@@ -188,21 +204,21 @@ impl Inverted {
     /// Carries the Query out.
     ///
     /// # Errors
-    /// The first error of a lane.
-    pub(crate) async fn read(mut self: Box<Self>, calls: &mut dyn Calls) -> Result<Answer, Error> {
+    /// The first error of a stream.
+    pub(crate) async fn read(mut self, calls: &mut dyn Calls) -> Result<Answer, Error> {
         loop {
             let round = self.calls();
             if round.is_empty() {
                 break;
             }
-            calls.round(round.into(), &mut |lane, answer| self.take(lane, answer?)).await?;
+            calls.round(round.into(), &mut |stream, answer| self.take(stream, answer?)).await?;
         }
         let turning = self.turning.clone().filter(|_| self.ends_in_ties());
         let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
         let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
         let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
-        let page = Collected { pages, rows, more, capacity, tied: false };
-        let answer = self.gathering.shape.answer(&page, None)?;
+        let mut page = Collected { pages, rows, more, capacity, tied: false };
+        let answer = self.gathering.answer(&mut page, None, calls).await?;
         Ok(match turning {
             Some(attribute) => self.mark(&answer, &attribute)?.into(),
             None => answer.into(),
@@ -211,11 +227,11 @@ impl Inverted {
 
     fn take(&mut self, number: usize, body: Bytes) -> Result<(), Error> {
         let page = self.gathering.reader.read(self.pages.len(), &body)?;
-        let Some(lane) = self.lanes.get_mut(number) else { return Ok(()) };
-        lane.closed = page.more.is_none();
+        let Some(stream) = self.streams.get_mut(number) else { return Ok(()) };
+        stream.closed = page.more.is_none();
         let read_to = page.more.as_ref().and_then(|(at, _)| at.clone());
-        lane.start = page.more.map(|(_, start)| start);
-        let dropped = lane.dropped.clone();
+        stream.start = page.more.map(|(_, start)| start);
+        let dropped = stream.dropped.clone();
         if let Some(capacity) = &page.capacity {
             self.capacity.get_or_insert_default().add(capacity);
         }
@@ -241,11 +257,11 @@ impl Inverted {
         }
         self.pages.push(body);
         self.cut();
-        // Nothing that the lane still has comes before what the page holds: rows with the same index sort key may.
+        // Nothing that the stream still has comes before what the page holds: rows with the same index sort key may.
         if let (true, true, Some(((last, ..), _))) = (self.is_turning(), self.more, self.rows.last()) {
             let beyond = if self.descending { read_to < *last } else { read_to > *last };
-            if beyond && let Some(lane) = self.lanes.get_mut(number) {
-                lane.closed = true;
+            if beyond && let Some(stream) = self.streams.get_mut(number) {
+                stream.closed = true;
             }
         }
         Ok(())
@@ -328,11 +344,18 @@ impl Inverted {
     }
 }
 
-fn lane(slot: Slot, partition: &Key, condition: Option<Condition>) -> Lane {
-    Lane { slot, partition: partition.clone(), condition, dropped: Vec::new(), start: None, closed: false }
+fn stream(slot: Slot, partition: &Key, condition: Option<Condition>) -> ShardStream {
+    ShardStream {
+        slot,
+        partition: partition.clone(),
+        condition,
+        dropped: Vec::new(),
+        start: None,
+        closed: false,
+    }
 }
 
-/// The lanes of the plain value and those of spread ones, in the order in which they are read.
+/// The streams of the plain value and those of spread ones, in the order in which they are read.
 fn in_turn(turn: Option<Turn>, plain: Vec<usize>, spread: Vec<usize>) -> Vec<Vec<usize>> {
     match turn {
         Some(turn) if turn.spreads => vec![plain, spread],
@@ -372,24 +395,19 @@ pub(crate) fn without_mark(body: &Bytes, schema: &Table) -> Bytes {
 /// The index's partition key in the Query's cursor, if that is marked.
 fn marked(query: &Query<'_>) -> Option<Key> {
     let name = &query.key().partition.name;
-    let at = query.cursor_attributes().iter().position(|attribute| attribute.name == *name)?;
-    let found = query.cursor().ok()??.get(at)?.0.clone();
+    let found = query.value_of(&query.cursor().ok()??, name)?.clone();
     (found == with_mark(&query.partition)).then_some(found)
 }
 
 /// The place of a cursor, whose logical partition key is in `range`.
 fn place(
     query: &Query<'_>,
-    cursor: &[(Key, &[u8])],
+    cursor: &Cursor<'_>,
     in_order: bool,
     range: &Range,
     context: &PlanContext<'_>,
 ) -> Result<Place, Unplanned> {
-    let attributes = query.cursor_attributes();
-    let find = |name: &str| {
-        let at = attributes.iter().position(|attribute| attribute.name == name)?;
-        cursor.get(at).map(|(value, _)| value.clone())
-    };
+    let find = |name: &str| query.value_of(cursor, name).cloned();
     let key = &query.schema.key;
     let partition = find(&key.partition.name).filter(|partition| range.contains(partition));
     let partition = partition.ok_or(Unplanned::Invalid)?;

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use heatsink_dynamo::json;
 
-use crate::legacy::{Placeholders, Tests, Unreadable, filter, projection, tests};
+use super::{Placeholders, Tests, Unreadable, filter, projection, tests};
 use crate::refusal::Unplanned;
 use crate::request::{Request, quoted};
 

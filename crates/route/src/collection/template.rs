@@ -5,7 +5,7 @@ use heatsink_dynamo::expression::{Bindings, Fresh};
 use heatsink_dynamo::json::{Object, write_string};
 use heatsink_dynamo::{AttributeDefinition, Value};
 
-use super::Key;
+use super::keys::Key;
 use super::range::Condition;
 
 /// What one call asks.

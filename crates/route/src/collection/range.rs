@@ -7,11 +7,11 @@ use std::ops::Bound;
 
 use heatsink_dynamo::KeyValue;
 
-type Key = KeyValue<'static>;
+use super::keys::Key;
 
 /// A condition on a sort key, as `KeyConditionExpression` knows them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Condition {
+pub(crate) enum Condition {
     /// `= a`
     Eq(Key),
     /// `< a`
@@ -31,7 +31,7 @@ pub enum Condition {
 impl Condition {
     /// The key beyond which a Query of a table finds nothing in its direction, where the condition includes that key. DynamoDB gives no
     /// cursor there and refuses one; with `=` and `begins_with` it does neither.
-    pub fn inclusive_end(&self, descending: bool) -> Option<&Key> {
+    pub(crate) fn inclusive_end(&self, descending: bool) -> Option<&Key> {
         match (self, descending) {
             (Condition::Le(end) | Condition::Between(_, end), false)
             | (Condition::Ge(end) | Condition::Between(end, _), true) => Some(end),
@@ -42,26 +42,26 @@ impl Condition {
 
 /// All keys between two bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Range {
+pub(crate) struct Range {
     /// Where it starts.
-    pub lower: Bound<Key>,
+    pub(crate) lower: Bound<Key>,
     /// Where it ends.
-    pub upper: Bound<Key>,
+    pub(crate) upper: Bound<Key>,
 }
 
 /// What one key condition can say of a range: a condition that matches it and perhaps its excluded ends, which are then
 /// dropped from the answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expressed {
+pub(crate) struct Expressed {
     /// The condition; `None` matches everything.
-    pub condition: Option<Condition>,
+    pub(crate) condition: Option<Condition>,
     /// Keys that match it but are not in the range.
-    pub dropped: Vec<Key>,
+    pub(crate) dropped: Vec<Key>,
 }
 
 impl Range {
     /// The keys that a condition matches.
-    pub fn of(condition: Option<&Condition>) -> Range {
+    pub(crate) fn of(condition: Option<&Condition>) -> Range {
         let (lower, upper) = match condition {
             None => (Bound::Unbounded, Bound::Unbounded),
             Some(Condition::Eq(a)) => (Bound::Included(a.clone()), Bound::Included(a.clone())),
@@ -78,7 +78,7 @@ impl Range {
     }
 
     /// Whether a key lies in it.
-    pub fn contains(&self, key: &Key) -> bool {
+    pub(crate) fn contains(&self, key: &Key) -> bool {
         let from = match &self.lower {
             Bound::Included(lower) => lower <= key,
             Bound::Excluded(lower) => lower < key,
@@ -92,12 +92,12 @@ impl Range {
     }
 
     /// What is left of it from `key` on, in the direction of reading. `key` lies in it.
-    pub fn from(self, key: Bound<Key>, descending: bool) -> Range {
+    pub(crate) fn from(self, key: Bound<Key>, descending: bool) -> Range {
         if descending { Range { upper: key, ..self } } else { Range { lower: key, ..self } }
     }
 
     /// One condition for the range; `None` if nothing can lie in it.
-    pub fn express(self) -> Option<Expressed> {
+    pub(crate) fn express(self) -> Option<Expressed> {
         let mut dropped = Vec::new();
         let condition = match (self.lower, self.upper) {
             (Bound::Unbounded, Bound::Unbounded) => None,

@@ -6,16 +6,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::KeyValue;
 use heatsink_dynamo::json::Object;
-use heatsink_layout::{Layout, Slot, Table, Unplaced};
+use heatsink_layout::{Layout, Slot, Table};
 
-use super::Key;
-use super::range::{Condition, Range};
 use super::request::Query;
+use crate::collection::keys::{Key, physical};
+use crate::collection::range::{Condition, Range};
+use crate::cursor::Cursor;
 use crate::refusal::Unplanned;
 
 /// One shard's part of a Query.
 #[derive(Clone, Debug)]
-pub(crate) struct Lane {
+pub(crate) struct ShardStream {
     pub(crate) slot: Slot,
     pub(crate) partition: Key,
     pub(crate) condition: Option<Condition>,
@@ -27,12 +28,12 @@ pub(crate) struct Lane {
     pub(crate) closed: bool,
 }
 
-impl Lane {
-    /// A lane that is no shard's.
+impl ShardStream {
+    /// A stream that is no shard's.
     pub(crate) fn nowhere() -> Self {
         let partition = KeyValue::S("".into());
         let slot = Slot::default();
-        Lane { slot, partition, condition: None, dropped: Vec::new(), start: None, closed: false }
+        ShardStream { slot, partition, condition: None, dropped: Vec::new(), start: None, closed: false }
     }
 
     /// Goes on behind a cursor of an index whose item lies in another slot, `home`, under the index sort key `at`: those before it in
@@ -62,22 +63,9 @@ impl Lane {
     }
 }
 
-/// The physical key of a logical key in a slot; numbers are never sharded.
-pub(crate) fn physical(table: &Table, layout: &Layout, logical: &Key, slot: Slot) -> Result<Key, Unplaced> {
-    let affixes = |bytes: &[u8]| table.affixes(bytes, layout, slot);
-    Ok(match logical {
-        KeyValue::S(text) => {
-            let affixes = affixes(text.as_bytes())?;
-            KeyValue::S(format!("{}{text}{}", affixes.before, affixes.after).into())
-        }
-        KeyValue::B(bytes) => KeyValue::B(affixes(bytes)?.around(bytes).into()),
-        KeyValue::N(number) => KeyValue::N(*number),
-    })
-}
-
-/// What the lanes of a Query on the table, or on an index whose partition key is the table's, have in common.
+/// What the streams of a Query on the table, or on an index whose partition key is the table's, have in common.
 #[derive(Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct ShardStreams {
     table: Arc<Table>,
     layout: Arc<Layout>,
     logical: Key,
@@ -99,17 +87,17 @@ enum After {
     /// sort key is left out of the answer ([`Query::passed`]).
     Anywhere(Key),
     /// On an index, or where shards are drawn: only the slot that holds the cursor's item goes on after it; the others
-    /// [`resume`](Lane::resume).
+    /// [`resume`](ShardStream::resume).
     IndexKey { home: Slot, at: Option<Key>, attributes: Vec<(String, Vec<u8>)> },
 }
 
-impl Lanes {
+impl ShardStreams {
     pub(crate) fn new(query: &Query<'_>, layout: &Arc<Layout>) -> Result<Self, Unplanned> {
         let after = match query.cursor()? {
             None => After::Nothing,
             Some(cursor) => after(query, &cursor)?,
         };
-        Ok(Lanes {
+        Ok(ShardStreams {
             table: Arc::clone(query.schema),
             layout: Arc::clone(layout),
             logical: query.partition.clone(),
@@ -120,10 +108,10 @@ impl Lanes {
         })
     }
 
-    /// The lane of one slot. `None` where the key is too long for it: then it was refused to every write.
-    pub(crate) fn lane(&self, slot: Slot) -> Option<Lane> {
+    /// The stream of one slot. `None` where the key is too long for it: then it was refused to every write.
+    pub(crate) fn stream(&self, slot: Slot) -> Option<ShardStream> {
         let partition = physical(&self.table, &self.layout, &self.logical, slot).ok()?;
-        let mut lane = Lane {
+        let mut stream = ShardStream {
             slot,
             partition,
             condition: self.condition.clone(),
@@ -133,37 +121,37 @@ impl Lanes {
         };
         match &self.after {
             After::Nothing => {}
-            After::SortKey(attributes) => lane.start = Some(start(attributes, &lane.partition)),
+            After::SortKey(attributes) => stream.start = Some(start(attributes, &stream.partition)),
             After::IndexKey { home, at: Some(at), .. } if slot == *home && self.end.as_ref() == Some(at) => {
-                lane.behind_end(at);
+                stream.behind_end(at);
             }
             After::IndexKey { home, attributes, .. } if slot == *home => {
-                lane.start = Some(start(attributes, &lane.partition));
+                stream.start = Some(start(attributes, &stream.partition));
             }
-            After::IndexKey { home, at, .. } => lane.resume(*home, at.as_ref(), self.descending),
-            After::Anywhere(at) => lane.from(Bound::Included(at.clone()), self.descending),
+            After::IndexKey { home, at, .. } => stream.resume(*home, at.as_ref(), self.descending),
+            After::Anywhere(at) => stream.from(Bound::Included(at.clone()), self.descending),
         }
-        Some(lane)
+        Some(stream)
     }
 }
 
-/// The lanes of a layout without buckets, in the order that breaks ties: by shard, descending with the rest.
-pub(crate) fn lanes(query: &Query<'_>, layout: &Arc<Layout>) -> Result<Vec<Lane>, Unplanned> {
-    let common = Lanes::new(query, layout)?;
-    let mut lanes: Vec<Lane> =
-        (0..layout.shards).filter_map(|shard| common.lane(Slot::shard(shard))).collect();
-    if lanes.is_empty() {
+/// The streams of a layout without buckets, in the order that breaks ties: by shard, descending with the rest.
+pub(crate) fn streams(query: &Query<'_>, layout: &Arc<Layout>) -> Result<Vec<ShardStream>, Unplanned> {
+    let common = ShardStreams::new(query, layout)?;
+    let mut streams: Vec<ShardStream> =
+        (0..layout.shards).filter_map(|shard| common.stream(Slot::shard(shard))).collect();
+    if streams.is_empty() {
         // Says why.
         physical(query.schema, layout, &query.partition, Slot::default())?;
     }
     if query.descending {
-        lanes.reverse();
+        streams.reverse();
     }
-    Ok(lanes)
+    Ok(streams)
 }
 
 /// The attributes of a cursor, raw, the partition key first.
-pub(crate) fn attributes(query: &Query<'_>, cursor: &[(Key, &[u8])]) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn attributes(query: &Query<'_>, cursor: &Cursor<'_>) -> Vec<(String, Vec<u8>)> {
     let named = query.cursor_attributes().into_iter().zip(cursor);
     named.map(|(attribute, (_, raw))| (attribute.name.clone(), raw.to_vec())).collect()
 }
@@ -181,7 +169,7 @@ pub(crate) fn start(attributes: &[(String, Vec<u8>)], partition: &Key) -> Bytes 
     Bytes::from(key.finish())
 }
 
-fn after(query: &Query<'_>, cursor: &[(Key, &[u8])]) -> Result<After, Unplanned> {
+fn after(query: &Query<'_>, cursor: &Cursor<'_>) -> Result<After, Unplanned> {
     if cursor.first().is_none_or(|(partition, _)| *partition != query.partition) {
         return Err(Unplanned::Invalid);
     }
@@ -189,11 +177,7 @@ fn after(query: &Query<'_>, cursor: &[(Key, &[u8])]) -> Result<After, Unplanned>
     if query.index.is_none() && !query.drawn {
         return Ok(After::SortKey(raw));
     }
-    let attributes = query.cursor_attributes();
-    let find = |name: &str| {
-        let at = attributes.iter().position(|attribute| attribute.name == name)?;
-        cursor.get(at).map(|(value, _)| value)
-    };
+    let find = |name: &str| query.value_of(cursor, name);
     let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
     let range = Range::of(query.condition.as_ref());
     if at.is_some_and(|at| !range.contains(at)) {

@@ -1,0 +1,72 @@
+//! Key values of a read: which layout they have, where an item with them lies, and what they are stored as.
+
+use std::sync::Arc;
+
+use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeyValue, TableSchema};
+use heatsink_layout::{Layout, Slot, SortKey, Table, Unplaced};
+
+use crate::context::PlanContext;
+
+/// The value of a key attribute.
+pub(crate) type Key = KeyValue<'static>;
+
+/// The layout in force of a logical key.
+pub(crate) fn stable(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Arc<Layout> {
+    context.layout(schema, &partition.canonical_bytes())
+}
+
+/// The slot of the item with that primary key.
+///
+/// # Errors
+/// As [`PlanContext::slot`].
+pub(crate) fn slot_of(
+    context: &PlanContext<'_>,
+    schema: &Table,
+    layout: &Layout,
+    partition: &Key,
+    sort: Option<&Key>,
+) -> Result<Slot, Unplaced> {
+    with_sort(sort, |sort| context.slot(schema, layout, &partition.canonical_bytes(), sort))
+}
+
+/// Calls `then` with a sort key as layouts have it.
+pub(crate) fn with_sort<T>(sort: Option<&Key>, then: impl FnOnce(Option<SortKey<'_>>) -> T) -> T {
+    match sort {
+        None => then(None),
+        Some(KeyValue::S(text)) => then(Some(SortKey::S(text))),
+        Some(KeyValue::B(bytes)) => then(Some(SortKey::B(bytes))),
+        Some(KeyValue::N(number)) => then(Some(SortKey::N(&number.to_string()))),
+    }
+}
+
+/// The physical key of a logical key in a slot; numbers are never sharded.
+///
+/// # Errors
+/// [`Unplaced`] where the key is too long for the slot.
+pub(crate) fn physical(table: &Table, layout: &Layout, logical: &Key, slot: Slot) -> Result<Key, Unplaced> {
+    let affixes = |bytes: &[u8]| table.affixes(bytes, layout, slot);
+    Ok(match logical {
+        KeyValue::S(text) => {
+            let affixes = affixes(text.as_bytes())?;
+            KeyValue::S(format!("{}{text}{}", affixes.before, affixes.after).into())
+        }
+        KeyValue::B(bytes) => KeyValue::B(affixes(bytes)?.around(bytes).into()),
+        KeyValue::N(number) => KeyValue::N(*number),
+    })
+}
+
+/// The attributes of a cursor: the table's key, and the index's, each once.
+pub(crate) fn cursor_attributes<'a>(
+    table: &'a TableSchema,
+    index: Option<&'a IndexSchema>,
+) -> Vec<&'a AttributeDefinition> {
+    let mut attributes: Vec<&AttributeDefinition> = Vec::with_capacity(4);
+    for key in [Some(&table.key), index.map(|index| &index.key)].into_iter().flatten() {
+        for attribute in std::iter::once(&key.partition).chain(&key.sort) {
+            if !attributes.contains(&attribute) {
+                attributes.push(attribute);
+            }
+        }
+    }
+    attributes
+}

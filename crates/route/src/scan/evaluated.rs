@@ -1,0 +1,149 @@
+//! A Scan whose items are tested here, on logical keys and whole items: fetch, fold, filter, project, cut.
+//!
+//! Of a table with counters it leaves out all fragments but the base ones, and reads on where it finds nothing else.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use heatsink_dynamo::json::{self, Malformed};
+use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::Table;
+
+use crate::answer::{strip_object, unreadable};
+use crate::collection::capacity::{Capacity, Report};
+use crate::collection::page;
+use crate::collection::selection::Selection;
+use crate::counter::fragments::Fold;
+use crate::cursor;
+use crate::dry_run::explained;
+use crate::key::KeyText;
+use crate::plan::{Explanation, Kind, Planned};
+use crate::request::set_members;
+use crate::splice::Splice;
+use crate::{Answer, Calls, PhysicalCall};
+
+/// Such a Scan.
+pub(super) struct Evaluated {
+    /// The first physical call.
+    pub(super) body: Bytes,
+    pub(super) table: Arc<Table>,
+    pub(super) selection: Selection,
+    pub(super) limit: Option<usize>,
+    pub(super) fold: Option<Fold>,
+    /// The attributes of a cursor.
+    pub(super) cursor: Vec<String>,
+    pub(super) why: String,
+}
+
+/// What was read of the page.
+#[derive(Default)]
+struct Page {
+    /// Items with logical keys; of counters the base fragments.
+    items: Vec<Bytes>,
+    /// The raw logical key at which the next page begins.
+    last: Option<Bytes>,
+    capacity: Option<Capacity>,
+}
+
+impl Planned for Evaluated {
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move {
+            let Page { mut items, last, mut capacity } = self.page(calls).await?;
+            if let Some(fold) = &self.fold {
+                let (whole, more) = fold.whole(items, calls).await?;
+                items = whole;
+                if let Some(more) = more {
+                    capacity.get_or_insert_default().add(&more);
+                }
+            }
+            let mut listing = self.selection.list();
+            for item in &items {
+                listing.add(item).map_err(|Malformed| unreadable(Operation::Scan))?;
+            }
+            // The store was asked for as much of the capacity as the client asks for: all that it told is shown.
+            let answer = listing.answer(last.as_deref(), capacity.as_ref(), Report::Indexes);
+            Ok(Bytes::from(answer).into())
+        })
+    }
+
+    fn explain(&self) -> Explanation {
+        let plan =
+            if self.fold.is_some() || self.table.has_counters() { Kind::Scatter } else { Kind::Single };
+        Explanation { plan, why: self.why.clone(), calls: explained(async |calls| self.page(calls).await) }
+    }
+}
+
+impl Evaluated {
+    /// Reads on until there is something to show.
+    async fn page(&self, calls: &mut dyn Calls) -> Result<Page, Error> {
+        let mut page = Page::default();
+        let (mut body, mut rounds) = (self.body.clone(), 0_u32);
+        loop {
+            // Where most fragments are left out, more are asked for from round to round.
+            let left = self.limit.map(|limit| limit - page.items.len().min(limit));
+            let asked = left.map(|left| left.saturating_mul(1 << rounds.min(12)).min(100_000));
+            if let Some(asked) = asked.filter(|_| rounds > 0) {
+                body = set_members(&body, &vec![("Limit", Some(asked.to_string().into_bytes()))])?;
+            }
+            let call = PhysicalCall::only(Operation::Scan, body);
+            let answer = calls.one(PhysicalCall { retry_throttled: rounds > 0, ..call }).await?;
+            match self.take(&mut page, &answer, asked)? {
+                Some(next) => body = next,
+                None => return Ok(page),
+            }
+            rounds += 1;
+        }
+    }
+
+    /// Takes the answer to a request for so many rows. Returns the next one, if the page needs it.
+    fn take(&self, page: &mut Page, body: &Bytes, asked: Option<usize>) -> Result<Option<Bytes>, Error> {
+        let broken = |Malformed| unreadable(Operation::Scan);
+        let partition = &self.table.key.partition;
+        let read = page::Page::read(body, [&partition.name]).map_err(broken)?.whole()?;
+        if let Some(capacity) = read.capacity() {
+            page.capacity.get_or_insert_default().add(&capacity);
+        }
+        let (count, mut left_out, mut last_left_out) = (read.items.len(), 0, false);
+        for item in &read.items {
+            let [key] = item.members;
+            let key = key.and_then(|key| KeyText::read(key, partition.key_type));
+            last_left_out = key.is_some_and(|key| self.table.is_part(&key.bytes));
+            if last_left_out {
+                left_out += 1;
+                continue;
+            }
+            let item = body.slice_ref(item.raw);
+            let mut splice = Splice::new(&item);
+            strip_object(&self.table, &item, &mut splice).map_err(broken)?;
+            page.items.push(splice.finish(&item));
+        }
+        let cut = self.limit.is_some_and(|limit| page.items.len() > limit);
+        let filled = self.limit.is_some_and(|limit| page.items.len() >= limit);
+        // A physical page ends at its limit, or at 1 MB.
+        let full = asked.is_none_or(|asked| count < asked);
+        page.items.truncate(self.limit.unwrap_or(usize::MAX));
+        if let (Some(last), false) = (read.last, filled || left_out == 0 || full && !page.items.is_empty()) {
+            let next = json::splice_members(&self.body, &[("ExclusiveStartKey", Some(last))]);
+            return next.map(|next| Some(Bytes::from(next))).map_err(broken);
+        }
+        page.last = match read.last {
+            Some(last) if !cut && !last_left_out => Some(self.logical(body.slice_ref(last)).map_err(broken)?),
+            None if !cut => None,
+            _ => page
+                .items
+                .last()
+                .map(|item| cursor::of_item(&self.cursor, item))
+                .transpose()
+                .map_err(broken)?,
+        };
+        Ok(None)
+    }
+
+    /// A cursor of the store with logical keys.
+    fn logical(&self, last: Bytes) -> Result<Bytes, Malformed> {
+        let mut splice = Splice::new(&last);
+        cursor::logical(&self.table, &last, &mut splice)?;
+        Ok(splice.finish(&last))
+    }
+}
