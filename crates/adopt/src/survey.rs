@@ -53,7 +53,7 @@ impl Survey {
         let more = self.refused.saturating_sub(u64::try_from(self.refusals.len()).unwrap_or(u64::MAX));
         let more = if more == 0 { String::new() } else { format!("\n  and {more} more") };
         format!(
-            "{} items of table {table} cannot be moved; nothing was changed:\n  {}{more}",
+            "{} items of table {table} cannot be moved; nothing was moved:\n  {}{more}",
             self.refused,
             self.refusals.join("\n  ")
         )

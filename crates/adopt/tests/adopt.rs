@@ -186,7 +186,7 @@ async fn what_cannot_move_is_found_before_anything_moves() {
     let progress = Phases::default();
     let error = adoption.run(OPTIONS, &progress).await.unwrap_err().to_string();
     assert!(
-        error.contains("cannot be moved; nothing was changed")
+        error.contains("cannot be moved; nothing was moved")
             && error.contains("2048 bytes")
             && error.contains("of at most 409600"),
         "{error}"
