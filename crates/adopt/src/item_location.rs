@@ -33,7 +33,7 @@ impl TableContext {
                 "its key is written like {slot} of {logical:?}, and by the record {logical:?} has no such shard"
             )));
         }
-        if let (Some(slot), Some(counted)) = (slot, layout.counted())
+        if let (Some(slot), Some(counted)) = (slot, layout.counter_attributes())
             && slot != Slot::default()
         {
             let primary = self.primary_key(item);

@@ -169,7 +169,7 @@ impl Adoption {
 
 /// Whether some keys have counters with more than one fragment.
 fn spread_counters(layouts: &TableLayouts) -> bool {
-    layouts.iter().any(|one| one.layout().counted().is_some() && one.layout().shards > 1)
+    layouts.iter().any(|one| one.layout().counter_attributes().is_some() && one.layout().shards > 1)
 }
 
 /// Whether a table's items can stay where they are when its record is removed, or the reason why not.

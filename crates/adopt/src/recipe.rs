@@ -60,7 +60,8 @@ pub(crate) struct Trial(Vec<Drawn>);
 impl Trial {
     /// Tests the recipes on the physical key of an item, if its layout has random shards.
     pub fn see_stored(&mut self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) {
-        if let (Some(slot), Some(layout)) = (table.drawn(key), table.layouts().of(table.logical(key))) {
+        if let (Some(slot), Some(layout)) = (table.assigned_slot(key), table.layouts().of(table.logical(key)))
+        {
             self.see(layout, sort, slot);
         }
     }

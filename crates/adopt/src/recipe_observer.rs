@@ -41,7 +41,7 @@ impl RecipeObserver {
     /// As [`Control::resolve`].
     pub async fn observe(&self, control: &Control, table: &str) -> Result<(), Error> {
         control.resolve(&[table]).await?;
-        let table = control.table(table).filter(|table| table.has_drawn());
+        let table = control.table(table).filter(|table| table.has_externally_assigned());
         let observed =
             table.map(|table| Observed { context: TableContext { table }, trial: Trial::default() });
         *self.observed.lock().unwrap_or_else(PoisonError::into_inner) = observed;

@@ -89,10 +89,10 @@ pub(crate) async fn survey(
             let key = context.key(item)?;
             let logical = context.logical(&key, direction);
             found.items += 1;
-            if context.table.has_drawn() {
+            if context.table.has_externally_assigned() {
                 trial.see_stored(&context.table, &key, context.sort(item)?.as_ref().map(Scalar::key));
             }
-            if context.table.drawn(&key).is_some() && !met.insert(context.identity(item, logical)) {
+            if context.table.assigned_slot(&key).is_some() && !met.insert(context.identity(item, logical)) {
                 found.tied += 1;
             }
             if direction == Direction::Adopt {

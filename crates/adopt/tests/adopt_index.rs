@@ -10,7 +10,7 @@ use heatsink_control::{Control, MAX_AGE, Rules};
 use heatsink_control::{Verdict, check};
 use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
-use heatsink_layout::{LayoutSource, PrimaryKey, SortKey, Turn, codec, hash};
+use heatsink_layout::{LayoutSource, MigrationPhase, PrimaryKey, SortKey, codec, hash};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 use support::{Adopting, Mortal, call, items, killed_everywhere, memory};
@@ -238,7 +238,7 @@ async fn a_gateway_serves_the_table_at_every_step() {
         for control in [&control, &silent] {
             env.advance(MAX_AGE);
             control.resolve(&["Tasks"]).await.unwrap();
-            let turn = control.table("Tasks").map(|table| table.index_key("status").unwrap().turn());
+            let turn = control.table("Tasks").map(|table| table.index_key("status").unwrap().migration());
             if seen.last() != Some(&turn) {
                 seen.push(turn);
             }
@@ -248,7 +248,7 @@ async fn a_gateway_serves_the_table_at_every_step() {
         }
         at += 1;
     }
-    let turn = |writes_new| Some(Some(Turn { spreads: true, writes_new }));
+    let turn = |writes_new| Some(Some(MigrationPhase { spreads: true, writes_new }));
     assert_eq!(seen, [None, turn(false), turn(true), Some(None)]);
 }
 
@@ -268,7 +268,7 @@ fn a_turning_key_is_written_in_one_form_and_held_in_two() {
         let table = heatsink_layout::Table::new(schema.clone(), Arc::new(layouts.clone()));
         match turn {
             Some((spreads, writes_new)) => {
-                table.turning(&["status".to_owned()], Turn { spreads, writes_new })
+                table.migrating(&["status".to_owned()], MigrationPhase { spreads, writes_new })
             }
             None => table,
         }

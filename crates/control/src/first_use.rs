@@ -152,5 +152,5 @@ async fn drop_it(inner: &Inner, record: &Record) -> Result<(), Error> {
 }
 
 fn has_counters(layouts: &TableLayouts) -> bool {
-    layouts.iter().any(|one| one.layout().counted().is_some())
+    layouts.iter().any(|one| one.layout().counter_attributes().is_some())
 }

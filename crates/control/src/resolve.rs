@@ -16,7 +16,7 @@ use crate::rules::{DesiredLayout, Rules};
 use crate::table_cache::{CachedTable, Freshness, TableStatus, not_found};
 use crate::tags;
 use crate::unrecorded_table;
-use heatsink_layout::{OfIndex, Table, TableLayouts, Turn};
+use heatsink_layout::{MigrationPhase, OfIndex, Table, TableLayouts};
 
 /// How often a look-up is repeated because the registry changed meanwhile.
 const TRIES: usize = 20;
@@ -238,8 +238,8 @@ fn recorded(
     let under_way = match &record.state {
         State::Active => return TableStatus::Sharded(Arc::new(table())),
         State::MigratingIndexKeys(migration) => {
-            let turn = Turn { spreads: migration.spreads, writes_new: migration.writes_new };
-            return TableStatus::Sharded(Arc::new(table().turning(&migration.attributes, turn)));
+            let turn = MigrationPhase { spreads: migration.spreads, writes_new: migration.writes_new };
+            return TableStatus::Sharded(Arc::new(table().migrating(&migration.attributes, turn)));
         }
         State::Pending | State::Deleting { .. } | State::Gone => {
             return TableStatus::Refused { error: not_found(), fatal: false };

@@ -199,7 +199,7 @@ impl Service {
                 drop(reading);
                 let deadline = self.env.now() + self.limits.request;
                 let view = self.control.view(&pass);
-                let turns = |name| view.table(name).is_some_and(|table| table.is_turning());
+                let turns = |name| view.table(name).is_some_and(|table| table.is_migrating());
                 let executor = Executor {
                     store: &*self.store,
                     pass: &pass,

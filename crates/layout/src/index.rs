@@ -4,25 +4,25 @@
 //! key spread over N, and every point operation knows what is stored without reading it. The suffix codec is that of partition
 //! keys ([`codec`](crate::codec)), escape included. The attribute has one stored form, whichever of the table's indexes it is in.
 //!
-//! While an index that has items already is brought in (or back out), its attribute is **turning** ([`Turn`]): some items hold the
-//! plain value, others the spread one. Both are read; which one is written depends on how far the turn has come.
+//! While an index that has items already is brought in (or back out), its attribute is **migrating** ([`MigrationPhase`]): some items hold
+//! the plain value, others the spread one. Both are read; which one is written depends on the phase.
 //!
-//! Not here: the table's own partition key ([`Table`](crate::Table)); who turns an attribute (`control`).
+//! Not here: the table's own partition key ([`Table`](crate::Table)); who migrates an attribute (`adopt`).
 
 use heatsink_dynamo::AttributeDefinition;
 
 use crate::{KeyLayout, KeyTooLong, MAX_PARTITION_KEY, SortKey, Unplaced, codec, hash};
 
-/// Which way the stored values of an attribute are being changed, and how far that has come.
+/// In which direction the stored values of an attribute are rewritten, and which form is written now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct MigrationPhase {
     /// From plain values to spread ones; otherwise back.
     pub spreads: bool,
     /// Whether the new form is written already. Before that everybody has to learn to read it.
     pub writes_new: bool,
 }
 
-impl Turn {
+impl MigrationPhase {
     /// Whether spread values are written.
     pub fn writes_spread(self) -> bool {
         self.spreads == self.writes_new
@@ -56,21 +56,21 @@ impl PrimaryKey<'_> {
 pub struct IndexKey {
     attribute: AttributeDefinition,
     layouts: Vec<KeyLayout>,
-    turn: Option<Turn>,
+    migration: Option<MigrationPhase>,
 }
 
 impl IndexKey {
     pub(crate) fn new(attribute: AttributeDefinition) -> Self {
-        IndexKey { attribute, layouts: Vec::new(), turn: None }
+        IndexKey { attribute, layouts: Vec::new(), migration: None }
     }
 
-    pub(crate) fn turning(&mut self, turn: Turn) {
-        self.turn = Some(turn);
+    pub(crate) fn migrating(&mut self, phase: MigrationPhase) {
+        self.migration = Some(phase);
     }
 
-    /// Its turn, while some items hold it plain and others spread.
-    pub fn turn(&self) -> Option<Turn> {
-        self.turn
+    /// The phase of its migration, while some items hold it plain and others spread.
+    pub fn migration(&self) -> Option<MigrationPhase> {
+        self.migration
     }
 
     pub(crate) fn add(&mut self, layout: KeyLayout) {
@@ -88,7 +88,7 @@ impl IndexKey {
         layout.map_or(1, |one| one.layout().shards)
     }
 
-    /// The shard of the item with that primary key, while the attribute has that value. While the attribute turns, an item may
+    /// The shard of the item with that primary key, while the attribute has that value. While the attribute migrates, an item may
     /// also be in shard 0.
     pub fn shard_of(&self, logical: &[u8], key: PrimaryKey<'_>) -> u16 {
         match self.shards(logical) {
@@ -98,10 +98,10 @@ impl IndexKey {
     }
 
     /// What may be appended to a value of the item with that primary key: to the one that is written first; while the attribute
-    /// turns also to the other one.
+    /// migrates also to the other one.
     pub fn suffixes(&self, logical: &[u8], key: PrimaryKey<'_>) -> Vec<String> {
         let home = self.shard_of(logical, key);
-        let shards = match self.turn {
+        let shards = match self.migration {
             Some(_) if home == 0 => vec![0],
             Some(turn) if turn.writes_spread() => vec![home, 0],
             Some(_) => vec![0, home],
@@ -114,16 +114,16 @@ impl IndexKey {
     /// is left as it is: the store refuses it.
     ///
     /// # Errors
-    /// [`Unplaced::TooLong`] for a value that its suffix makes too long; [`Unplaced::Turning`] for one in the reserved form while
-    /// the attribute turns: plain values are not escaped, so it could not be told from a spread one.
+    /// [`Unplaced::TooLong`] for a value that its suffix makes too long; [`Unplaced::Migrating`] for one in the reserved form while
+    /// the attribute migrates: plain values are not escaped, so it could not be told from a spread one.
     pub fn checked_suffix(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<String, Unplaced> {
         if logical.len() > MAX_PARTITION_KEY {
             return Ok(String::new());
         }
         let home = self.shard_of(logical, key);
         let suffix = codec::checked_suffix(logical, home)?;
-        match self.turn {
-            Some(_) if codec::is_reserved(logical) => Err(Unplaced::Turning(self.attribute.name.clone())),
+        match self.migration {
+            Some(_) if codec::is_reserved(logical) => Err(Unplaced::Migrating(self.attribute.name.clone())),
             Some(turn) if !turn.writes_spread() => Ok(String::new()),
             _ => Ok(suffix),
         }

@@ -159,7 +159,7 @@ impl Layout {
     }
 
     /// The attributes that are summed over the shards, if the keys hold counters.
-    pub fn counted(&self) -> Option<&[String]> {
+    pub fn counter_attributes(&self) -> Option<&[String]> {
         match &self.strategy {
             Strategy::Counter { attributes } => Some(attributes),
             _ => None,
@@ -175,7 +175,7 @@ impl Layout {
     }
 
     /// Whether other writers draw the shard: an item can be in any of them, and equal sort keys in several.
-    pub fn is_drawn(&self) -> bool {
+    pub fn is_externally_assigned(&self) -> bool {
         self.hash == Hash::Random && self.shards > 1 && self.attribute().is_none()
     }
 

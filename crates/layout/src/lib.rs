@@ -5,6 +5,7 @@
 mod bucket;
 pub mod codec;
 mod directory;
+mod display;
 mod glob;
 pub mod hash;
 mod index;
@@ -18,13 +19,12 @@ mod strategy;
 mod table;
 mod template;
 mod time;
-mod words;
 
 pub use bucket::{Bucket, Granularity};
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
 pub use directory::{DIRECTORY, directory_key};
 pub use glob::Glob;
-pub use index::{IndexKey, PrimaryKey, Turn};
+pub use index::{IndexKey, MigrationPhase, PrimaryKey};
 pub use layout::{By, Digest, Hash, Layout, Strategy};
 pub use physical::PhysicalKeys;
 pub use placement::Placement;

@@ -67,10 +67,10 @@ impl Layout {
                 attributes: attributes.clone(),
             });
         }
-        if !self.is_drawn() {
+        if !self.is_externally_assigned() {
             return self.slot_of(sort).map(Placement::One);
         }
-        let hashed = self.home(sort)?;
+        let hashed = self.hashed_slot(sort)?;
         let shards = (0..self.shards).map(|shard| Slot { shard, ..hashed });
         Ok(Placement::AnyOf { hashed, others: shards.filter(|slot| *slot != hashed).collect() })
     }

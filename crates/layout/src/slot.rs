@@ -76,12 +76,12 @@ pub enum Unplaced {
         "The table's rule takes the bucket from the time in the sort key, and this sort key holds none: {0}"
     )]
     NoTime(String),
-    /// A value in the reserved form, while the index key that it is for is turning.
+    /// A value in the reserved form, while the index key that it is for migrates.
     #[error(
         "The key {0} of an index is being spread or brought back by `heatsink adopt`, and until that is done a value that ends in `#~` and a \
          number cannot be written to it. Nothing was written"
     )]
-    Turning(String),
+    Migrating(String),
     /// Another logical key's item would lie under the same physical key.
     #[error(
         "The physical key {physical:?} of the logical key {logical:?} would be read as another logical key's: the rule's template \

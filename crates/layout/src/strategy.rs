@@ -60,12 +60,12 @@ impl Layout {
         }
     }
 
-    /// The slot into which an item that is nowhere yet is put. Of drawn shards all writers of this kind choose the same one, so that a
+    /// The slot into which an item that is nowhere yet is put. Of externally assigned shards all gateways choose the same one, so that a
     /// write that is sent again, and two that meet, concern one item.
     ///
     /// # Errors
     /// [`Unplaced`] for a sort key that cannot be an item's.
-    pub fn home(&self, sort: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
+    pub fn hashed_slot(&self, sort: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
         self.slot_of_item(sort, None)
     }
 

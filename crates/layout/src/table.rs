@@ -7,7 +7,7 @@ use heatsink_dynamo::{AttributeDefinition, TableSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, MAX_PARTITION_KEY};
-use crate::{Glob, IndexKey, KeyTooLong, Layout, PhysicalKeys, Slot, Strategy, Turn, Unplaced};
+use crate::{Glob, IndexKey, KeyTooLong, Layout, MigrationPhase, PhysicalKeys, Slot, Strategy, Unplaced};
 
 /// A table that is on record as sharded: its schema, and how its keys are laid out.
 #[derive(Debug)]
@@ -98,11 +98,11 @@ impl Table {
         Table { schema, layouts, form, index_keys, physical_keys: Vec::new(), adopted: false }
     }
 
-    /// The same table while the index keys of those names are turning.
+    /// The same table while the index keys of those names migrate.
     #[must_use]
-    pub fn turning(mut self, attributes: &[String], turn: Turn) -> Self {
+    pub fn migrating(mut self, attributes: &[String], phase: MigrationPhase) -> Self {
         let named = self.index_keys.iter_mut().filter(|key| attributes.contains(&key.attribute().name));
-        named.for_each(|key| key.turning(turn));
+        named.for_each(|key| key.migrating(phase));
         self
     }
 
@@ -111,9 +111,9 @@ impl Table {
         &self.index_keys
     }
 
-    /// Whether keys of its indexes are turning: a worker rewrites items while clients go on.
-    pub fn is_turning(&self) -> bool {
-        self.index_keys.iter().any(|key| key.turn().is_some())
+    /// Whether keys of its indexes migrate: a worker rewrites items while clients continue.
+    pub fn is_migrating(&self) -> bool {
+        self.index_keys.iter().any(|key| key.migration().is_some())
     }
 
     /// Whether some of its keys are written by templates.
@@ -144,29 +144,29 @@ impl Table {
 
     /// Whether some of its keys hold counters.
     pub fn has_counters(&self) -> bool {
-        self.layouts.iter().any(|one| one.layout.counted().is_some())
+        self.layouts.iter().any(|one| one.layout.counter_attributes().is_some())
     }
 
     /// Whether some of its keys lie in shards that others draw.
-    pub fn has_drawn(&self) -> bool {
-        self.layouts.iter().any(|one| one.index.is_none() && one.layout.is_drawn())
+    pub fn has_externally_assigned(&self) -> bool {
+        self.layouts.iter().any(|one| one.index.is_none() && one.layout.is_externally_assigned())
     }
 
-    /// The slot of a physical key, if its shard was drawn.
-    pub fn drawn(&self, physical: &[u8]) -> Option<Slot> {
-        if !self.has_drawn() {
+    /// The slot of a physical key, if its shard is externally assigned.
+    pub fn assigned_slot(&self, physical: &[u8]) -> Option<Slot> {
+        if !self.has_externally_assigned() {
             return None;
         }
         let (logical, slot) = self.decode(physical);
         let layout = self.layouts.of(logical)?;
-        slot.filter(|_| layout.is_drawn())
+        slot.filter(|_| layout.is_externally_assigned())
     }
 
     /// Whether a stored item, with that physical key, is a part of a counter that does not count as an item.
     pub fn is_part(&self, physical: &[u8]) -> bool {
         let (logical, slot) = self.decode(physical);
         slot.is_some_and(|slot| slot != Slot::default())
-            && self.layouts.of(logical).is_some_and(|layout| layout.counted().is_some())
+            && self.layouts.of(logical).is_some_and(|layout| layout.counter_attributes().is_some())
     }
 
     /// What has to be put around a logical key, laid out so, to make it the physical key of a slot.

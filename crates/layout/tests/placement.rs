@@ -90,7 +90,7 @@ proptest! {
             prop_assert_eq!(layout.slot_of(sort), Ok(slot));
         }
         if let Placement::AnyOf { hashed, .. } = placement {
-            prop_assert_eq!(layout.home(sort), Ok(hashed));
+            prop_assert_eq!(layout.hashed_slot(sort), Ok(hashed));
             let mut slots: Vec<Slot> = placement.slots().collect();
             slots.sort_unstable();
             prop_assert_eq!(layout.slots_of(sort), Ok(slots));

@@ -7,39 +7,7 @@ use heatsink_layout::Table;
 use serde_json::Value as Json;
 
 use crate::key::strip;
-use crate::plan::{Plan, Single};
 use crate::splice::Splice;
-
-/// The plan for a request that every DynamoDB refuses: it is sent as it came, so that the refusal is the store's own.
-pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
-    let finish = move |answer: Result<Bytes, Error>| match answer {
-        Ok(_) if reads(operation) => Err(Error::validation(format!(
-            "The table is sharded, and Heatsink cannot tell what this {} asks for: DynamoDB is known to refuse it",
-            operation.name()
-        ))),
-        Ok(_) => Err(accepted()),
-        Err(error) => Err(error),
-    };
-    Single::new(
-        operation,
-        body.clone(),
-        Some(Box::new(finish)),
-        "the request is not valid: it is sent as it came, so that the store refuses it",
-    )
-    .plan()
-}
-
-fn reads(operation: Operation) -> bool {
-    use Operation::{BatchGetItem, GetItem, Query, Scan, TransactGetItems};
-    matches!(operation, BatchGetItem | GetItem | Query | Scan | TransactGetItems)
-}
-
-/// The error of a write that the store accepted though every DynamoDB refuses it.
-pub(crate) fn accepted() -> Error {
-    done(Error::internal(
-        "The store accepted a key that DynamoDB refuses; it may lie where Heatsink does not find it",
-    ))
-}
 
 /// The answer of a point operation with its keys made logical.
 pub(crate) fn logical(operation: Operation, table: &Table, body: &Bytes) -> Result<Bytes, Error> {
@@ -75,7 +43,7 @@ pub(crate) fn unreadable(operation: Operation) -> Error {
 }
 
 /// The same error for a request that may have taken effect.
-fn done(mut error: Error) -> Error {
+pub(crate) fn done(mut error: Error) -> Error {
     error.outcome = Outcome::Unknown;
     error
 }

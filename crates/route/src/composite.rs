@@ -11,12 +11,13 @@ use heatsink_dynamo::expression::{Bindings, Checks, Condition, Kind, may_mention
 use heatsink_dynamo::{CompositeIndex, Error, Operation, Value};
 use heatsink_layout::Table;
 
-use crate::answer::{logical_page, pass_refusal, rewrite};
+use crate::answer::{logical_page, rewrite};
 use crate::context::PlanContext;
 use crate::cursor;
 use crate::key::place;
 use crate::legacy::compares;
 use crate::plan::{Plan, Single};
+use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
 use crate::request::Request;
 use crate::splice::Splice;

@@ -182,8 +182,10 @@ impl<'a> PlanContext<'a> {
     /// The slot where an item is known to lie whose slot does not follow from its key.
     pub(crate) fn found(&self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) -> Option<Slot> {
         let layout = self.layout(table, key);
-        if let Some(shard) = self.cursor.filter(|shard| layout.is_drawn() && *shard < layout.shards) {
-            return Some(Slot { shard, ..layout.home(sort).ok()? });
+        if let Some(shard) =
+            self.cursor.filter(|shard| layout.is_externally_assigned() && *shard < layout.shards)
+        {
+            return Some(Slot { shard, ..layout.hashed_slot(sort).ok()? });
         }
         *self.places?.get(&(table.name.clone(), Identity::of(key, sort)))?
     }

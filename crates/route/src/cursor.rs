@@ -47,7 +47,7 @@ pub(crate) fn without_shard(body: &Bytes, table: &Table) -> (Bytes, Option<u16>)
         let shard = json::string(json::member(shard, "N").ok()??).ok()?.parse().ok()?;
         Some((body, shard))
     };
-    match table.has_drawn().then(read).flatten() {
+    match table.has_externally_assigned().then(read).flatten() {
         Some((body, shard)) => (body, Some(shard)),
         None => (body.clone(), None),
     }
@@ -73,7 +73,7 @@ pub(crate) fn logical(table: &Table, key: &[u8], splice: &mut Splice<'_>) -> Res
         return Ok(());
     }
     strip(table, key, splice)?;
-    if table.has_drawn()
+    if table.has_externally_assigned()
         && let Some(partition) = json::member(key, &table.key.partition.name)?
         && let Some(shard) = shard(table, partition)
     {
@@ -82,8 +82,8 @@ pub(crate) fn logical(table: &Table, key: &[u8], splice: &mut Splice<'_>) -> Res
     Ok(())
 }
 
-/// The value of the attribute for a raw physical partition key whose shard was drawn.
+/// The value of the attribute for a raw physical partition key whose shard is externally assigned.
 pub(crate) fn shard(table: &Table, partition: &[u8]) -> Option<String> {
     let key = KeyText::read(partition, table.key.partition.key_type)?;
-    Some(format!("{{\"N\":\"{}\"}}", table.drawn(&key.bytes)?.shard))
+    Some(format!("{{\"N\":\"{}\"}}", table.assigned_slot(&key.bytes)?.shard))
 }

@@ -10,7 +10,6 @@
 //! knows and learns).
 
 mod answer;
-mod asked;
 mod assigned;
 mod calls;
 mod capacity;
@@ -29,6 +28,7 @@ mod key;
 mod legacy;
 mod partiql;
 mod plan;
+mod preflight;
 mod projection;
 pub mod query;
 mod refusal;

@@ -146,8 +146,9 @@ impl Router {
         schema: &Arc<Table>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
-        let assigned = |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_drawn());
-        if schema.has_drawn() || tables.len() > 1 && tables.iter().any(assigned) {
+        let assigned =
+            |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_externally_assigned());
+        if schema.has_externally_assigned() || tables.len() > 1 && tables.iter().any(assigned) {
             return assigned::plan(self, operation, request, schema, layouts);
         }
         self.plan_at(operation, request, schema, layouts, None).map(|(plan, _)| plan)

@@ -12,14 +12,15 @@ use heatsink_dynamo::{Error, IndexSchema, Operation, Value};
 use heatsink_layout::Table;
 
 use self::evaluated::Evaluated;
-use crate::answer::{logical_page, pass_refusal, rewrite};
-use crate::asked::asked_first;
+use crate::answer::{logical_page, rewrite};
 use crate::collection::keys::cursor_attributes;
 use crate::collection::selection::Expressions;
 use crate::context::PlanContext;
 use crate::key::place;
 use crate::legacy::{compares, modernized};
 use crate::plan::{Kind, Plan, Planned, Single};
+use crate::preflight;
+use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
@@ -34,7 +35,7 @@ pub(crate) fn plan(
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    if schema.has_drawn() {
+    if schema.has_externally_assigned() {
         let (body, shard) = cursor::without_shard(request.body, schema);
         return untagged(&Request::read(&body)?, schema, &context.with_cursor(shard));
     }
@@ -48,7 +49,7 @@ fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
         Some(name) => schema.indexes.iter().find(|index| index.name == name),
     };
     if let Some(index) = index
-        && schema.index_key(&index.key.partition.name).is_some_and(|key| key.turn().is_some())
+        && schema.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some())
     {
         // A cursor does not say under which of two stored values its item lies, nor does the item stay there.
         return Err(Error::validation(format!(
@@ -65,7 +66,7 @@ fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
             // What such a filter may hold is the store's to say: it is asked first.
             Ok(Some(modern)) => {
                 let then = untagged(&Request::read(&modern)?, schema, context)?;
-                return Ok(asked_first(Operation::Scan, request.body.clone(), then));
+                return Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), then));
             }
             Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Scan, request.body)),
             Err(Unplanned::Refused(error)) => return Err(error),
@@ -79,7 +80,7 @@ fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
         Ok(plan) => Ok(plan),
         // What only the checks here find wrong the store may take: it decides.
         Err(Unplanned::Invalid) => match read(request, schema, context, index, Checks::Meaning) {
-            Ok(plan) => Ok(asked_first(Operation::Scan, request.body.clone(), plan)),
+            Ok(plan) => Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), plan)),
             Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, request.body)),
             Err(Unplanned::Refused(error)) => Err(error),
         },

@@ -111,7 +111,7 @@ impl<'a> Classifier<'a> {
     fn index_keys(&self, item: &Attributes) -> Result<Vec<Found>, VerifyError> {
         let mut wrong = Vec::new();
         for index_value in self.context.index_values(item, true)? {
-            let turning = index_value.key.turn().is_some();
+            let turning = index_value.key.migration().is_some();
             if index_value.new.as_ref() == Ok(&index_value.stored)
                 || (turning && index_value.stored == index_value.old)
             {

@@ -22,7 +22,7 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{Record, State};
 use heatsink_dynamo::{Error, KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{DIRECTORY, Table, Turn};
+use heatsink_layout::{DIRECTORY, MigrationPhase, Table};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -122,8 +122,8 @@ impl Verification {
         let laid_out = match &record.state {
             State::Active => laid_out,
             State::MigratingIndexKeys(migration) => {
-                let turn = Turn { spreads: migration.spreads, writes_new: migration.writes_new };
-                laid_out.turning(&migration.attributes, turn)
+                let turn = MigrationPhase { spreads: migration.spreads, writes_new: migration.writes_new };
+                laid_out.migrating(&migration.attributes, turn)
             }
             State::Adopting(_) | State::Returning(_) => {
                 return usage(format!(

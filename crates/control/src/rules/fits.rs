@@ -32,7 +32,7 @@ impl Rule {
         if let Some(index) = &self.index {
             return index::fits(index, schema).map_err(Unfit::Indexes);
         }
-        match layout.counted() {
+        match layout.counter_attributes() {
             Some(attributes) => {
                 self.fits_key(layout, part_of.as_deref(), schema).map_err(Unfit::Key)?;
                 counter_fits(attributes, schema)
@@ -50,7 +50,7 @@ impl Rule {
                 partition.name
             ));
         }
-        if let Some(attributes) = layout.counted() {
+        if let Some(attributes) = layout.counter_attributes() {
             return match attributes.iter().find(|name| schema.key.has(name)) {
                 Some(name) => Err(format!("{name} is a key attribute, and a key cannot be added to")),
                 None => Ok(()),

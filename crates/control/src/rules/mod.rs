@@ -317,7 +317,7 @@ fn clash(layouts: &[KeyLayout], table: &str) -> Option<String> {
              one could be read as the other's. Give all of them templates, such as template = \"{{pk}}#{{shard}}\", or none"
         ));
     }
-    if layouts.iter().any(|one| one.layout().counted().is_some())
+    if layouts.iter().any(|one| one.layout().counter_attributes().is_some())
         && let Some(index) = layouts.iter().find_map(KeyLayout::index)
     {
         return Some(format!(
@@ -343,7 +343,7 @@ impl Rule {
     fn held(&self, recorded: &TableLayouts) -> Option<KeyLayout> {
         let same = |one: &&KeyLayout| match (&self.index, one.index()) {
             (Some(name), Some(index)) => *name == index.name,
-            (None, None) => one.layout().counted().is_some() && *one.keys() == self.keys,
+            (None, None) => one.layout().counter_attributes().is_some() && *one.keys() == self.keys,
             _ => false,
         };
         Some(match recorded.iter().find(same)?.index() {
@@ -360,8 +360,8 @@ impl Rule {
             (Spread::Sharded { layout, part_of: None }, Spread::Sharded { layout: theirs, .. })
                 if layout.time().is_none()
                     && layout.attribute().is_none()
-                    && layout.counted().is_none()
-                    && theirs.counted().is_none() =>
+                    && layout.counter_attributes().is_none()
+                    && theirs.counter_attributes().is_none() =>
             {
                 true
             }
@@ -370,7 +370,7 @@ impl Rule {
                 Spread::Sharded { layout: theirs, part_of: b },
             ) => {
                 let like = |layout: &Layout| {
-                    let counted = layout.counted().map(<[String]>::to_vec);
+                    let counted = layout.counter_attributes().map(<[String]>::to_vec);
                     (layout.time().cloned(), layout.attribute().map(str::to_owned), counted)
                 };
                 self.table.is_exact() || a == b && like(mine) == like(theirs)

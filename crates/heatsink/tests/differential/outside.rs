@@ -47,7 +47,7 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         let Some(schema) = world.control.table(table.name) else { continue };
         let (name, kind) = table.partition;
         let mut drawn = items(table, &*world.raw);
-        drawn.retain(|item| schema.drawn(&bytes(&item[name], kind)).is_some());
+        drawn.retain(|item| schema.assigned_slot(&bytes(&item[name], kind)).is_some());
         if drawn.is_empty() {
             continue;
         }

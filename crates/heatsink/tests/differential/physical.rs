@@ -44,7 +44,7 @@ fn misplaced_in(case: &Case, table: &Table, plain: &dyn Store, sharded: &World) 
             let InForce::Stable(layout) = sharded.control.in_force(schema, logical);
             let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
             let of_sort = sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind));
-            let home = match schema.drawn(&physical) {
+            let home = match schema.assigned_slot(&physical) {
                 Some(slot) if layout.slots_of(of_sort).is_ok_and(|slots| slots.contains(&slot)) => Ok(slot),
                 _ => layout.slot_of(of_sort),
             };

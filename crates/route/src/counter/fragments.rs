@@ -61,7 +61,7 @@ impl Fold {
         base_too: bool,
         shown: impl Fn(&str) -> bool,
     ) -> Option<Self> {
-        let counters = table.layouts().iter().filter_map(|one| one.layout().counted()).flatten();
+        let counters = table.layouts().iter().filter_map(|one| one.layout().counter_attributes()).flatten();
         let mut counters: Vec<String> = counters.filter(|name| shown(name)).cloned().collect();
         counters.sort_unstable();
         counters.dedup();
@@ -160,7 +160,7 @@ impl Fold {
             let identity = identity::logical(&self.table, item);
             let identity = identity.map_err(|Malformed| unreadable(Operation::BatchGetItem))?;
             let layout = self.table.layouts().of(identity.partition());
-            if let Some(layout) = layout.filter(|layout| layout.counted().is_some()) {
+            if let Some(layout) = layout.filter(|layout| layout.counter_attributes().is_some()) {
                 let placement = layout.placement(None).map_err(unplaced)?;
                 let fragments = fragments::keys(&self.table, layout, &placement, item)?;
                 keys.extend(fragments.into_iter().skip(usize::from(!base_too)));

@@ -10,15 +10,15 @@ use heatsink_layout::Table;
 use super::add::Add;
 use super::effect::{self, Effect};
 use super::transaction;
-use crate::answer::pass_refusal;
 use crate::dry_run::first_round;
 use crate::items::physical::{Physical, holder, meaningless, of_empty_key, to_one_slot};
 use crate::items::{fragments, identity};
 use crate::key::Located;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
+use crate::preflight::pass_refusal;
 use crate::refusal::{Unsent, too_large};
 use crate::request::Request;
-use crate::{Answer, Calls, PhysicalCall, Router, asked};
+use crate::{Answer, Calls, PhysicalCall, Router, preflight};
 
 /// The counter that a write names.
 pub(crate) struct Counter<'a> {
@@ -106,7 +106,7 @@ fn expressions_first(operation: Operation, request: &Request<'_>, located: &Loca
     let doubtful = effect::doubtful(request).then(|| meaningless(request, located, Error::validation("")));
     match doubtful {
         Some(Physical::Meaningless { body, .. }) => {
-            asked::unless(operation, body, then, why, |error| !of_empty_key(error))
+            preflight::unless(operation, body, then, why, |error| !of_empty_key(error))
         }
         _ => then,
     }

@@ -63,12 +63,12 @@ proptest! {
     ) {
         let mut table = table(shards);
         if let Some((spreads, writes_new)) = turn {
-            table = table.turning(&["t".to_owned()], heatsink_layout::Turn { spreads, writes_new });
+            table = table.migrating(&["t".to_owned()], heatsink_layout::MigrationPhase { spreads, writes_new });
         }
         let spread = Spread { table: &table, primary: PrimaryKey { partition: SortKey::S(&item_key), sort: None } };
         let key = table.index_key("t").unwrap();
         let logical = value.map(Value::S);
-        // While the attribute turns, in one form or the other.
+        // While the attribute migrates, in one form or the other.
         let stored = logical.as_ref().and_then(|value| {
             let held = spread.held(key, value);
             held.get(usize::from(second)).or(held.first()).cloned()
@@ -112,13 +112,13 @@ fn what_cannot_be_said_is_refused_by_name() {
 /// The store is asked about a request whose cursor it can read.
 #[test]
 fn a_marked_cursor_is_not_shown_to_the_store() {
-    let turn = heatsink_layout::Turn { spreads: true, writes_new: true };
+    let turn = heatsink_layout::MigrationPhase { spreads: true, writes_new: true };
     let body = |value: &str| {
         let cursor = serde_json::json!({ "pk": { "S": "p#~0" }, "t": { "S": value } });
         Bytes::from(serde_json::json!({ "ExclusiveStartKey": cursor, "TableName": "T" }).to_string())
     };
-    let turning = table(2).turning(&["t".to_owned()], turn);
-    assert_eq!(without_mark(&body("a#~0"), &turning), body("a"));
-    assert_eq!(without_mark(&body("a"), &turning), body("a"));
+    let migrating = table(2).migrating(&["t".to_owned()], turn);
+    assert_eq!(without_mark(&body("a#~0"), &migrating), body("a"));
+    assert_eq!(without_mark(&body("a"), &migrating), body("a"));
     assert_eq!(without_mark(&body("a#~0"), &table(2)), body("a#~0"));
 }

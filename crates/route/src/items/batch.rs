@@ -9,11 +9,12 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{Placement, Table};
 
 use super::read;
-use crate::answer::{pass_refusal, rewrite, strip_metrics_list, strip_object};
+use crate::answer::{rewrite, strip_metrics_list, strip_object};
 use crate::context::PlanContext;
 use crate::counter;
 use crate::key::place;
 use crate::plan::{Plan, Single};
+use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
 use crate::request::{Request, malformed};
 use crate::splice::Splice;

@@ -9,13 +9,14 @@ use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::Table;
 
-use crate::answer::{self, pass_refusal};
+use crate::answer;
 use crate::assigned::require_exists;
 use crate::context::PlanContext;
 use crate::expression::{self, Rewritten};
 use crate::key::{Located, place};
 use crate::legacy::{self, Expected};
 use crate::plan::{Finish, Plan, Single};
+use crate::preflight::pass_refusal;
 use crate::refusal::{Unplanned, too_large};
 use crate::request::{Request, set_members};
 use crate::splice::Splice;

@@ -17,16 +17,17 @@ use super::fetch::{Fetch, MOST_KEYS, list};
 use super::identity::{self, Identity};
 use super::physical::to_one_slot;
 use super::wanted::Wanted;
-use crate::answer::{pass_refusal, unreadable};
+use crate::answer::unreadable;
 use crate::capacity::single_capacity;
 use crate::context::PlanContext;
 use crate::dry_run::first_round;
 use crate::key::{Located, locate};
 use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
+use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
 use crate::request::{Request, malformed, quoted};
 use crate::tables::table_name;
-use crate::{Answer, Calls, asked};
+use crate::{Answer, Calls, preflight};
 
 /// The plan of a GetItem; `body` is the request for the first slot, where `located` says that the item may lie in others too.
 ///
@@ -117,7 +118,7 @@ fn plan(
     let report = request.get("ReturnConsumedCapacity").map(<[u8]>::to_vec);
     let plan = Plan::Scatter(Box::new(Read { operation, tables, report, units, why }));
     let why = "whether the request is valid, the store says";
-    if valid { plan } else { asked::first(operation, request.body.clone(), plan, why) }
+    if valid { plan } else { preflight::first(operation, request.body.clone(), plan, why) }
 }
 
 fn refused(operation: Operation, request: &Request<'_>, unplanned: Unplanned) -> Result<Plan, Error> {

@@ -13,10 +13,12 @@ use serde_json::Value as Json;
 
 use super::added::Added;
 use super::physical::{MEANINGLESS, Physical, in_store_words, meaningless as nowhere, physical};
-use crate::answer::{accepted, logical_item, pass_refusal, rewrite, strip_metrics_list, strip_object};
-use crate::asked;
+use crate::answer::{logical_item, rewrite, strip_metrics_list, strip_object};
 use crate::context::PlanContext;
 use crate::plan::{Plan, Single};
+use crate::preflight;
+use crate::preflight::accepted;
+use crate::preflight::pass_refusal;
 use crate::refusal::{Unsent, size_note};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
@@ -111,7 +113,7 @@ pub(crate) fn plan(
     };
     let plan = Single::new(operation, splice.finish(request.body), Some(Box::new(finish)), why).plan();
     Ok(if doubtful {
-        asked::first(
+        preflight::first(
             operation,
             request.body.clone(),
             plan,

@@ -75,9 +75,9 @@ pub(super) fn target(
 /// Whether a statement names a partition key whose shards other writers assign.
 pub(super) fn names_assigned(written: &Written<'_>, schema: &Table, context: &PlanContext<'_>) -> bool {
     let partition = &schema.key.partition;
-    schema.has_drawn()
+    schema.has_externally_assigned()
         && match named(written, partition, KeyPart::Partition, &terms(written, &partition.name, true)) {
-            Ok(Some(key)) => stable(context, schema, &key).is_drawn(),
+            Ok(Some(key)) => stable(context, schema, &key).is_externally_assigned(),
             _ => false,
         }
 }
@@ -103,8 +103,9 @@ pub(super) fn reads_counters(
     let keys = condition
         .filter(|_| written.statement.index.is_none())
         .and_then(|condition| partitions(condition, &schema.key.partition, &written.values));
-    let none =
-        keys.is_some_and(|keys| keys.iter().all(|key| stable(context, schema, key).counted().is_none()));
+    let none = keys.is_some_and(|keys| {
+        keys.iter().all(|key| stable(context, schema, key).counter_attributes().is_none())
+    });
     (!none).then(counters)
 }
 

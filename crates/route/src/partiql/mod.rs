@@ -36,7 +36,7 @@ use crate::refusal::too_large;
 use crate::request::Request;
 use crate::splice::Splice;
 use crate::tables::table_name;
-use crate::{Router, asked};
+use crate::{Router, preflight};
 
 /// The plan of a PartiQL request that names a recorded table.
 pub(crate) fn plan(
@@ -99,7 +99,7 @@ fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Res
             let body = rewrite::body(request.body, &written, &schema, &place)?;
             Ok(pointed(body, &schema, &place))
         }
-        Target::Invalid => Ok(crate::answer::pass_refusal(Operation::ExecuteStatement, request.body)),
+        Target::Invalid => Ok(pass_refusal(Operation::ExecuteStatement, request.body)),
         Target::Nowhere(error) | Target::Counter(error) => guard::plan(request, error),
     }
 }
@@ -148,16 +148,16 @@ fn unread(body: &Bytes, why: &str, asked: bool) -> Plan {
 
 fn refused_read(body: &Bytes, error: Error, ask: bool) -> Plan {
     let refused = gather::Refused(error).plan();
-    if ask { asked_first(body, refused) } else { refused }
+    if ask { as_sent(body, refused) } else { refused }
 }
 
 /// A read that is carried out if the store takes its statement.
-fn asked_first(body: &Bytes, then: Plan) -> Plan {
+fn as_sent(body: &Bytes, then: Plan) -> Plan {
     let one_item = [("NextToken", None), ("Limit", Some(&b"1"[..]))];
     let limit = json::member(body, "Limit").ok().flatten().unwrap_or(b"1");
     let valid = limit.iter().all(u8::is_ascii_digit) && limit != b"0";
     let changes = if valid { &one_item[..] } else { &one_item[..1] };
     let body = json::splice_members(body, changes).map_or_else(|_| body.clone(), Bytes::from);
     let why = "whether the statement is one that DynamoDB takes, the store says";
-    asked::first(Operation::ExecuteStatement, body, then, why)
+    preflight::first(Operation::ExecuteStatement, body, then, why)
 }

@@ -11,7 +11,7 @@ use super::gather::{Gather, Shape};
 use super::pages::{Common, partitions, sort_condition};
 use super::statement::Written;
 use super::token::{self, Position, fingerprint};
-use super::{asked_first, edited, logical, not_understood, refused_read};
+use super::{as_sent, edited, logical, not_understood, refused_read};
 use crate::collection::keys::{Key, cursor_attributes, stable};
 use crate::collection::selection::{Selection, Shown, projects};
 use crate::context::PlanContext;
@@ -51,7 +51,7 @@ impl Select<'_> {
         match self.parts(router, request, context) {
             Err(error) => Ok(refused_read(request.body, error, true)),
             Ok(plan) if self.is_plain(request) => Ok(plan),
-            Ok(plan) => Ok(asked_first(request.body, plan)),
+            Ok(plan) => Ok(as_sent(request.body, plan)),
         }
     }
 

@@ -181,13 +181,13 @@ impl Changes {
             }
             _ => return Err(unsaid(key)),
         };
-        if key.turn().is_some() {
+        if key.migration().is_some() {
             return self.either(test, &compared, is_not, key, spread, written);
         }
         compared.into_iter().try_for_each(|term| self.store(term, key, spread, written))
     }
 
-    /// Says a test of a spread attribute that turns: each value has two stored forms.
+    /// Says a test of a spread attribute that migrates: each value has two stored forms.
     fn either(
         &mut self,
         test: &Test,

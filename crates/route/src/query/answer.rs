@@ -24,10 +24,10 @@ pub(crate) enum Logical {
     Decoded,
 }
 
-/// When a cursor says in which shard its item lies, if that was drawn.
+/// When a cursor says in which shard its item lies, if that is externally assigned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShardTags {
-    /// None is drawn.
+    /// None is externally assigned.
     Never,
     /// Where several shards hold the last sort key.
     Ties,

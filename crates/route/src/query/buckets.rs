@@ -97,8 +97,8 @@ impl Buckets {
                 let sort = query.cursor()?.and_then(|cursor| cursor.into_iter().nth(1));
                 Some(match sort {
                     Some((at, _)) if range.contains(&at) => {
-                        // Other shards can hold the same sort key, where they are drawn.
-                        let bound = if query.drawn { Bound::Included(at) } else { Bound::Excluded(at) };
+                        // Other shards can hold the same sort key, where they are externally assigned.
+                        let bound = if query.assigned { Bound::Included(at) } else { Bound::Excluded(at) };
                         range.from(bound, query.descending)
                     }
                     _ => range,

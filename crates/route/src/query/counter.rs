@@ -16,7 +16,8 @@ use crate::refusal::Unplanned;
 pub(super) fn fold(query: &Query<'_>, layout: &Layout) -> Result<Option<Fold>, Unplanned> {
     let asked = query.expressions.wanted(query.schema, query.index);
     let shown = |name: &&String| asked.as_ref().is_none_or(|asked| asked.covers(name));
-    let counters: Vec<String> = layout.counted().unwrap_or_default().iter().filter(shown).cloned().collect();
+    let counters: Vec<String> =
+        layout.counter_attributes().unwrap_or_default().iter().filter(shown).cloned().collect();
     if counters.is_empty() || layout.shards <= 1 {
         return Ok(None);
     }

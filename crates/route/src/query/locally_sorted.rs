@@ -3,7 +3,7 @@
 //! - **Its sort key is the table's partition key.** The index is ordered by physical keys, the client thinks in logical ones, and a
 //!   suffix moves a key past its neighbours. So the whole collection of the index key is read for every page, put in logical order,
 //!   tested, and cut; with `=` on the sort key only that key's shards.
-//! - **Its partition key turns** ([`Turn`](heatsink_layout::Turn)): items go from one stored value to the other between two pages, and
+//! - **Its partition key migrates** ([`MigrationPhase`](heatsink_layout::MigrationPhase)): items go from one stored value to the other between two pages, and
 //!   within one. So equal index sort keys are ordered by primary key, which does not move; the values that items leave are read before
 //!   those that they come to; and what was seen under both counts once. A page reads, beyond its own rows, all that have its last
 //!   index sort key. Where others have that key too its cursor says by what order it stands there ([`MARK`]), and a cursor by
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation, json};
-use heatsink_layout::{IndexKey, Slot, Table, Turn};
+use heatsink_layout::{IndexKey, MigrationPhase, Slot, Table};
 
 use super::index::values;
 use super::page::{Collected, Row};
@@ -34,11 +34,11 @@ use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
 /// The order of rows: the index's sort key, unless that is the table's partition key; the logical partition key; the table's sort key; and where
-/// shards are drawn, so that several items can have one key, the slot.
+/// shards are externally assigned, so that several items can have one key, the slot.
 type Place = (Option<Key>, Key, Option<Key>, Slot);
 
 /// Stands behind the index's partition key in a cursor among rows with equal sort keys, which are in the order of primary keys. No
-/// value ends so while the key turns, and elsewhere such a cursor is not one of the Query.
+/// value ends so while the key migrates, and elsewhere such a cursor is not one of the Query.
 const MARK: &str = "#~0";
 
 /// Such a Query under way.
@@ -49,9 +49,9 @@ pub(crate) struct LocallySorted {
     partition: Key,
     streams: Vec<ShardStream>,
     /// The streams by when they are read, those first that items may leave meanwhile. A stream is in one of them.
-    turns: Vec<Vec<usize>>,
-    /// The key that turns. Then the store's order is that of places but for ties, so that a stream need not be read to its end.
-    turning: Option<AttributeDefinition>,
+    stages: Vec<Vec<usize>>,
+    /// The key that migrates. Then the store's order is that of places but for ties, so that a stream need not be read to its end.
+    migrating: Option<AttributeDefinition>,
     /// Whether the cursor is by the order of before.
     unmarked: bool,
     /// Whether other rows have the index sort key of the page's last.
@@ -97,15 +97,15 @@ impl LocallySorted {
         let range = Range::of(query.condition.as_ref());
         let after =
             query.cursor()?.map(|cursor| place(query, &cursor, false, &range, context)).transpose()?;
-        let turn = query.schema.index_key(&query.key().partition.name).and_then(IndexKey::turn);
+        let phase = query.schema.index_key(&query.key().partition.name).and_then(IndexKey::migration);
         let values = partitions.len();
         let (plain, spread) = (0..streams.len()).partition(|stream| stream % values == 0);
-        let turns = in_turn(turn, plain, spread);
-        Ok(LocallySorted { turns, range, after, ..LocallySorted::of(query, gathering, streams) })
+        let stages = in_stages(phase, plain, spread);
+        Ok(LocallySorted { stages, range, after, ..LocallySorted::of(query, gathering, streams) })
     }
 
-    /// Of an index whose partition key `key` turns.
-    pub(crate) fn turning(
+    /// Of an index whose partition key `key` migrates.
+    pub(crate) fn migrating(
         query: &Query<'_>,
         key: &IndexKey,
         gathering: Gathering,
@@ -135,10 +135,16 @@ impl LocallySorted {
                 streams.push(ShardStream { dropped: dropped.clone(), ..stream });
             }
         }
-        let turns = in_turn(key.turn(), vec![0], (1..streams.len()).collect());
-        let turning = Some(key.attribute().clone());
+        let stages = in_stages(key.migration(), vec![0], (1..streams.len()).collect());
+        let migrating = Some(key.attribute().clone());
         let unmarked = after.is_some() && marked(query).is_none();
-        Ok(LocallySorted { turns, turning, unmarked, after, ..LocallySorted::of(query, gathering, streams) })
+        Ok(LocallySorted {
+            stages,
+            migrating,
+            unmarked,
+            after,
+            ..LocallySorted::of(query, gathering, streams)
+        })
     }
 
     fn of(query: &Query<'_>, gathering: Gathering, streams: Vec<ShardStream>) -> Self {
@@ -147,8 +153,8 @@ impl LocallySorted {
             schema: Arc::clone(query.schema),
             partition: query.partition.clone(),
             streams,
-            turns: Vec::new(),
-            turning: None,
+            stages: Vec::new(),
+            migrating: None,
             unmarked: false,
             tied: false,
             range: Range::of(None),
@@ -164,7 +170,7 @@ impl LocallySorted {
 
     /// Why it is put in order here.
     pub(crate) fn why(&self) -> &'static str {
-        if self.is_turning() {
+        if self.is_migrating() {
             "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
              are ordered by primary key, so each page reads all rows that have its last sort key"
         } else {
@@ -174,21 +180,21 @@ impl LocallySorted {
         }
     }
 
-    /// Whether it is so because the index's partition key turns.
-    fn is_turning(&self) -> bool {
-        self.turning.is_some()
+    /// Whether it is so because the index's partition key migrates.
+    fn is_migrating(&self) -> bool {
+        self.migrating.is_some()
     }
 
     /// The calls that read on.
     fn calls(&self) -> Vec<PhysicalCall> {
-        let open = |turn: &&Vec<usize>| {
-            turn.iter().any(|stream| self.streams.get(*stream).is_some_and(|stream| !stream.closed))
+        let open = |stage: &&Vec<usize>| {
+            stage.iter().any(|stream| self.streams.get(*stream).is_some_and(|stream| !stream.closed))
         };
-        let turn = self.turns.iter().find(open).into_iter().flatten();
+        let stage = self.stages.iter().find(open).into_iter().flatten();
         let open =
-            turn.filter_map(|id| Some((*id, self.streams.get(*id)?))).filter(|(_, stream)| !stream.closed);
+            stage.filter_map(|id| Some((*id, self.streams.get(*id)?))).filter(|(_, stream)| !stream.closed);
         // One more than fits says whether there is more.
-        let limit = self.limit.filter(|_| self.is_turning()).map(|limit| limit.saturating_add(1));
+        let limit = self.limit.filter(|_| self.is_migrating()).map(|limit| limit.saturating_add(1));
         open.map(|(id, stream)| {
             let body = self.gathering.template.body(Ask {
                 partition: &stream.partition,
@@ -213,13 +219,13 @@ impl LocallySorted {
             }
             calls.round(round.into(), &mut |stream, answer| self.take(stream, answer?)).await?;
         }
-        let turning = self.turning.clone().filter(|_| self.ends_in_ties());
+        let migrating = self.migrating.clone().filter(|_| self.ends_in_ties());
         let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
         let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
         let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
         let mut page = Collected { pages, rows, more, capacity, tied: false };
         let answer = self.gathering.answer(&mut page, None, calls).await?;
-        Ok(match turning {
+        Ok(match migrating {
             Some(attribute) => self.mark(&answer, &attribute)?.into(),
             None => answer.into(),
         })
@@ -238,7 +244,7 @@ impl LocallySorted {
         for (sort, row) in page.rows {
             let (partition, table_sort, slot) =
                 self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
-            let place = (sort.filter(|_| self.is_turning()), partition, table_sort, slot);
+            let place = (sort.filter(|_| self.is_migrating()), partition, table_sort, slot);
             let behind = self
                 .after
                 .as_ref()
@@ -258,7 +264,7 @@ impl LocallySorted {
         self.pages.push(body);
         self.cut();
         // Nothing that the stream still has comes before what the page holds: rows with the same index sort key may.
-        if let (true, true, Some(((last, ..), _))) = (self.is_turning(), self.more, self.rows.last()) {
+        if let (true, true, Some(((last, ..), _))) = (self.is_migrating(), self.more, self.rows.last()) {
             let beyond = if self.descending { read_to < *last } else { read_to > *last };
             if beyond && let Some(stream) = self.streams.get_mut(number) {
                 stream.closed = true;
@@ -267,7 +273,7 @@ impl LocallySorted {
         Ok(())
     }
 
-    /// The logical primary key of a stored item, and its slot if that was drawn.
+    /// The logical primary key of a stored item, and its slot if that is externally assigned.
     fn primary_of(&self, item: &[u8]) -> Result<(Key, Option<Key>, Slot), Error> {
         let unreadable =
             || Error::internal("The store's answer to Query has an item without the table's key");
@@ -276,7 +282,7 @@ impl LocallySorted {
         let [partition, sort_value] =
             json::attributes_of(item, [&key.partition.name, &sort.name]).map_err(|_| unreadable())?;
         let stored = KeyValue::read(partition.ok_or_else(unreadable)?, &key.partition)?.into_owned();
-        let slot = self.schema.drawn(&stored.canonical_bytes()).unwrap_or_default();
+        let slot = self.schema.assigned_slot(&stored.canonical_bytes()).unwrap_or_default();
         let logical = match stored {
             Key::S(text) => {
                 let logical = self.schema.logical(text.as_bytes());
@@ -356,9 +362,9 @@ fn stream(slot: Slot, partition: &Key, condition: Option<Condition>) -> ShardStr
 }
 
 /// The streams of the plain value and those of spread ones, in the order in which they are read.
-fn in_turn(turn: Option<Turn>, plain: Vec<usize>, spread: Vec<usize>) -> Vec<Vec<usize>> {
-    match turn {
-        Some(turn) if turn.spreads => vec![plain, spread],
+fn in_stages(phase: Option<MigrationPhase>, plain: Vec<usize>, spread: Vec<usize>) -> Vec<Vec<usize>> {
+    match phase {
+        Some(phase) if phase.spreads => vec![plain, spread],
         Some(_) => vec![spread, plain],
         None => vec![[plain, spread].concat()],
     }
@@ -376,7 +382,7 @@ fn with_mark(partition: &Key) -> Key {
 /// A Query as it is without the mark of its cursor, of which the store knows nothing: what it is asked when it has to say whether it
 /// takes the request.
 pub(crate) fn without_mark(body: &Bytes, schema: &Table) -> Bytes {
-    let turning = schema.index_keys().iter().filter(|key| key.turn().is_some());
+    let migrating = schema.index_keys().iter().filter(|key| key.migration().is_some());
     let bare = |key: &AttributeDefinition| -> Option<Bytes> {
         let cursor = json::member(body, "ExclusiveStartKey").ok()??;
         let marked = KeyValue::read(json::member(cursor, &key.name).ok()??, key).ok()?;
@@ -389,7 +395,7 @@ pub(crate) fn without_mark(body: &Bytes, schema: &Table) -> Bytes {
         let cursor = json::splice_members(cursor, &[(&key.name, Some(&value))]).ok()?;
         json::splice_members(body, &[("ExclusiveStartKey", Some(&cursor))]).ok().map(Bytes::from)
     };
-    turning.map(IndexKey::attribute).find_map(bare).unwrap_or_else(|| body.clone())
+    migrating.map(IndexKey::attribute).find_map(bare).unwrap_or_else(|| body.clone())
 }
 
 /// The index's partition key in the Query's cursor, if that is marked.
@@ -418,7 +424,7 @@ fn place(
     let at = query.key().sort.as_ref().filter(|_| in_order).and_then(|sort| find(&sort.name));
     let sort = key.sort.as_ref().and_then(|sort| find(&sort.name));
     let layout = stable(context, query.schema, &partition);
-    let slot = match layout.is_drawn() {
+    let slot = match layout.is_externally_assigned() {
         true => slot_of(context, query.schema, &layout, &partition, sort.as_ref())?,
         false => Slot::default(),
     };

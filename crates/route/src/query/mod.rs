@@ -41,8 +41,7 @@ use self::scatter::Wanted;
 use self::shape::Gathering;
 use self::shard_streams::{ShardStream, streams};
 use crate::Router;
-use crate::answer::{logical_page, pass_refusal, rewrite};
-use crate::asked::asked_first;
+use crate::answer::{logical_page, rewrite};
 use crate::collection::keys::{Key, physical, slot_of, stable, with_sort};
 use crate::collection::range::Condition;
 use crate::collection::template::{Ask, Expressions, Template};
@@ -51,6 +50,8 @@ use crate::cursor;
 use crate::key::place;
 use crate::legacy::modernized;
 use crate::plan::{Finish, Plan, Single};
+use crate::preflight;
+use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
 use crate::request::Request;
 use crate::splice::Splice;
@@ -65,7 +66,7 @@ pub(crate) fn plan(
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    if schema.has_drawn() {
+    if schema.has_externally_assigned() {
         let (body, shard) = cursor::without_shard(request.body, schema);
         return untagged(router, &Request::read(&body)?, schema, &context.with_cursor(shard));
     }
@@ -98,10 +99,10 @@ fn untagged(
     let in_legacy_words = modern.is_some() && request.get("QueryFilter").is_some();
     let planned = match read(Checks::All) {
         // What a legacy filter may hold is the store's to say.
-        Ok(plan) if in_legacy_words => Ok(asked_first(Operation::Query, as_sent(), plan)),
+        Ok(plan) if in_legacy_words => Ok(preflight::as_it_came(Operation::Query, as_sent(), plan)),
         // What only the checks here find wrong the store may take: it decides.
         Err(Unplanned::Invalid) => {
-            read(Checks::Meaning).map(|plan| asked_first(Operation::Query, as_sent(), plan))
+            read(Checks::Meaning).map(|plan| preflight::as_it_came(Operation::Query, as_sent(), plan))
         }
         planned => planned,
     };
@@ -142,10 +143,10 @@ fn read(
                 Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(locally_sorted)))))
             }
             _ => match schema.index_key(&query.key().partition.name) {
-                Some(key) if key.turn().is_some() => {
+                Some(key) if key.migration().is_some() => {
                     let gathering = Gathering::new(query, Logical::Decoded);
-                    let turning = LocallySorted::turning(query, key, gathering, context)?;
-                    Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(turning)))))
+                    let migrating = LocallySorted::migrating(query, key, gathering, context)?;
+                    Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(migrating)))))
                 }
                 Some(key) => {
                     let streams = Source::Streams(index::streams(query, key, context)?);
@@ -159,10 +160,10 @@ fn read(
         schema.index_keys().iter().any(|key| filter.mentions(&key.attribute().name))
     });
     let layout = stable(context, schema, &query.partition);
-    if query.starts_at_end()? && (layout.shards <= 1 || !layout.is_drawn()) {
+    if query.starts_at_end()? && (layout.shards <= 1 || !layout.is_externally_assigned()) {
         return Ok(behind_the_end(router, query, &layout, context));
     }
-    let counts = layout.counted().is_some();
+    let counts = layout.counter_attributes().is_some();
     if counts && query.index.is_none() {
         query.fold = counter::fold(query, &layout)?.map(Arc::new);
     }
@@ -178,7 +179,7 @@ fn read(
     if let (Some(slot), false) = (only, filters_index_key || query.fold.is_some()) {
         return one_shard(query, &layout, slot);
     }
-    query.drawn = layout.is_drawn();
+    query.assigned = layout.is_externally_assigned();
     query.home = home(query, &layout, context)?;
     let logical = if schema.index_keys().is_empty() {
         let mut logical = Vec::new();
@@ -253,7 +254,7 @@ fn reads(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Reads {
 fn home(query: &Query<'_>, layout: &Layout, context: &PlanContext<'_>) -> Result<Option<Slot>, Unplanned> {
     let Some(cursor) = query.cursor()? else { return Ok(None) };
     let (partition, _) = cursor.first().ok_or(Unplanned::Invalid)?;
-    if *partition != query.partition || query.index.is_none() && !layout.is_drawn() {
+    if *partition != query.partition || query.index.is_none() && !layout.is_externally_assigned() {
         return Ok(None);
     }
     let sort = query.schema.key.sort.as_ref().and_then(|_| cursor.get(1)).map(|(sort, _)| sort);

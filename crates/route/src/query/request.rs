@@ -38,7 +38,7 @@ pub(crate) struct Query<'a> {
     /// What completes the counters among its items.
     pub(crate) fold: Option<Arc<Fold>>,
     /// Whether equal sort keys of the table can lie in several shards.
-    pub(crate) drawn: bool,
+    pub(crate) assigned: bool,
     /// The raw members that every physical call keeps.
     pub(crate) kept: Vec<(&'static str, &'a [u8])>,
 }
@@ -94,7 +94,7 @@ impl<'a> Query<'a> {
             report: Report::read(request)?,
             home: None,
             fold: None,
-            drawn: false,
+            assigned: false,
             kept,
         })
     }
@@ -151,7 +151,7 @@ impl<'a> Query<'a> {
 
     /// The sort key of a cursor that does not say in which of several shards its item lies.
     pub(crate) fn passed(&self) -> Option<Key> {
-        let cursor = if self.drawn && self.index.is_none() && self.home.is_none() {
+        let cursor = if self.assigned && self.index.is_none() && self.home.is_none() {
             self.cursor().ok()?
         } else {
             None

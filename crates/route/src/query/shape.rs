@@ -47,7 +47,7 @@ impl Gathering {
             table: Arc::clone(schema),
             logical,
             tags: match query.index {
-                _ if !schema.has_drawn() => ShardTags::Never,
+                _ if !schema.has_externally_assigned() => ShardTags::Never,
                 None => ShardTags::Ties,
                 Some(_) => ShardTags::Always,
             },

@@ -83,10 +83,10 @@ enum After {
     Nothing,
     /// On the base table: the store resumes after a sort key that the shard does not hold.
     SortKey(Vec<(String, Vec<u8>)>),
-    /// On a base table whose shards are drawn, where it is not known which holds the cursor's item: all from its sort key on. What has that
+    /// On a base table whose shards are externally assigned, where it is not known which holds the cursor's item: all from its sort key on. What has that
     /// sort key is left out of the answer ([`Query::passed`]).
     Anywhere(Key),
-    /// On an index, or where shards are drawn: only the slot that holds the cursor's item goes on after it; the others
+    /// On an index, or where shards are externally assigned: only the slot that holds the cursor's item goes on after it; the others
     /// [`resume`](ShardStream::resume).
     IndexKey { home: Slot, at: Option<Key>, attributes: Vec<(String, Vec<u8>)> },
 }
@@ -174,7 +174,7 @@ fn after(query: &Query<'_>, cursor: &Cursor<'_>) -> Result<After, Unplanned> {
         return Err(Unplanned::Invalid);
     }
     let raw = attributes(query, cursor);
-    if query.index.is_none() && !query.drawn {
+    if query.index.is_none() && !query.assigned {
         return Ok(After::SortKey(raw));
     }
     let find = |name: &str| query.value_of(cursor, name);

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of a test")]
 
 mod bounds;
-mod drawn;
+mod externally_assigned;
 mod fake;
 mod moments;
 mod properties;

@@ -8,11 +8,11 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Every key over that many shards, drawn.
+/// Every key over that many shards, assigned.
 #[derive(Clone)]
-struct Drawn(u16);
+struct Assigned(u16);
 
-impl Drawn {
+impl Assigned {
     fn layout(&self) -> Layout {
         let template = Template::read("{pk}.{shard+1}").unwrap();
         let strategy = Spread::Template { template, by: By::SortKey, time: None };
@@ -41,9 +41,9 @@ impl Drawn {
     }
 }
 
-impl LayoutSource for Drawn {
+impl LayoutSource for Assigned {
     fn table(&self, name: &str) -> Option<Arc<Table>> {
-        (name == "Games").then(|| Drawn::table(self))
+        (name == "Games").then(|| Assigned::table(self))
     }
 
     fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
@@ -75,12 +75,12 @@ fn asked(body: &Bytes) -> Result<Bytes, Error> {
 }
 
 /// Reads all pages. `rebuilt`: with cursors that have only the keys of the last item.
-fn read(drawn: &Drawn, store: &Fake, body: &str, rebuilt: bool) -> Read {
+fn read(assigned: &Assigned, store: &Fake, body: &str, rebuilt: bool) -> Read {
     let router = Router::new();
     let mut next = body.to_owned();
     let mut pages: Vec<Page> = Vec::new();
     loop {
-        let plan = router.plan(Operation::Query, &Bytes::copy_from_slice(next.as_bytes()), drawn).unwrap();
+        let plan = router.plan(Operation::Query, &Bytes::copy_from_slice(next.as_bytes()), assigned).unwrap();
         let mut running = Stepped::new(plan);
         let answer = loop {
             match running.step() {
@@ -143,10 +143,10 @@ proptest! {
         shards in 2_u16..6, all in placed(6), limit in 1_usize..9, descending: bool, bounds in prop::option::of((0..6_u8, 0..6_u8)),
         index in prop::option::of(prop::sample::select(vec!["local", "global"])), short in prop::collection::vec(1_usize..5, 0..3),
     ) {
-        let drawn = Drawn(shards);
+        let assigned = Assigned(shards);
         let placed: BTreeSet<(u8, u16)> = all.into_iter().map(|(sort, shard)| (sort, shard % shards)).collect();
-        let store = Fake { items: drawn.store(&placed), pages: short, ..Fake::default() };
-        let found = read(&drawn, &store, &body(index, limit, descending, bounds), false);
+        let store = Fake { items: assigned.store(&placed), pages: short, ..Fake::default() };
+        let found = read(&assigned, &store, &body(index, limit, descending, bounds), false);
         prop_assert!(found.refused.is_none(), "{:?}", found.refused);
         let within = |sort: u8| index.is_some() || bounds.is_none_or(|(a, b)| (a.min(b)..=a.max(b)).contains(&sort));
         let mut expected: Vec<(u8, u16)> = placed.iter().copied().filter(|(sort, _)| within(*sort)).collect();
@@ -172,9 +172,9 @@ proptest! {
         shards in 2_u16..8, ties in 1_u16..8, limit in 1_usize..4, test in prop::sample::select(vec![("<=", false), (">=", true), ("BETWEEN", false), ("BETWEEN", true)]),
         legacy: bool,
     ) {
-        let drawn = Drawn(shards);
+        let assigned = Assigned(shards);
         let placed: BTreeSet<(u8, u16)> = (0..ties.min(shards)).map(|shard| (3, shard)).chain([(2, 0), (4, 1)]).collect();
-        let store = Fake { items: drawn.store(&placed), ..Fake::default() };
+        let store = Fake { items: assigned.store(&placed), ..Fake::default() };
         let (operator, descending) = test;
         let mut body: serde_json::Value = serde_json::from_str(&body(None, limit, descending, Some((3, 3)))).unwrap();
         let operand = |text: &str| serde_json::json!({ "S": text });
@@ -202,7 +202,7 @@ proptest! {
                 body["ExpressionAttributeValues"][":b"] = high.clone();
             }
         }
-        let found = read(&drawn, &store, &body.to_string(), false);
+        let found = read(&assigned, &store, &body.to_string(), false);
         prop_assert!(found.refused.is_none(), "{:?}", found.refused);
         let mut expected: Vec<(u8, u16)> = placed.iter().copied().filter(|(sort, _)| if descending { *sort >= 3 } else { *sort <= 3 }).collect();
         if descending {
@@ -216,10 +216,10 @@ proptest! {
     fn a_cursor_that_was_rebuilt_from_an_item_loses_nothing(
         shards in 2_u16..6, all in placed(6), limit in 1_usize..9, descending: bool,
     ) {
-        let drawn = Drawn(shards);
+        let assigned = Assigned(shards);
         let placed: BTreeSet<(u8, u16)> = all.into_iter().map(|(sort, shard)| (sort, shard % shards)).collect();
-        let store = Fake { items: drawn.store(&placed), ..Fake::default() };
-        let found = read(&drawn, &store, &body(None, limit, descending, None), true);
+        let store = Fake { items: assigned.store(&placed), ..Fake::default() };
+        let found = read(&assigned, &store, &body(None, limit, descending, None), true);
         let mut expected: Vec<(u8, u16)> = placed.iter().copied().collect();
         if descending {
             expected.reverse();
@@ -239,11 +239,11 @@ proptest! {
     /// With sort keys that one shard holds each, cursors are DynamoDB's own.
     #[test]
     fn cursors_of_unique_sort_keys_are_plain(shards in 2_u16..6, all in placed(6), limit in 1_usize..5) {
-        let drawn = Drawn(shards);
+        let assigned = Assigned(shards);
         let unique: std::collections::BTreeMap<u8, u16> = all.into_iter().map(|(sort, shard)| (sort, shard % shards)).collect();
         let placed = unique.into_iter().collect();
-        let store = Fake { items: drawn.store(&placed), ..Fake::default() };
-        let found = read(&drawn, &store, &body(None, limit, false, None), false);
+        let store = Fake { items: assigned.store(&placed), ..Fake::default() };
+        let found = read(&assigned, &store, &body(None, limit, false, None), false);
         prop_assert_eq!(rows(&found.pages).len(), placed.len());
         for last in found.pages.iter().filter_map(|page| page.last.as_ref()) {
             prop_assert_eq!(read_item(last).unwrap().len(), 2);

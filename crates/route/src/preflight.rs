@@ -1,18 +1,21 @@
-//! Reads of which only the checks here find something wrong: the store is asked first, with the request as it came
-//! (and `Limit` 1 where it has none).
+//! Requests of which the store has to say whether they are valid, and in which words not. The store is asked here and nowhere else.
 //!
-//! If it refuses, that is the client's answer, in the store's words. If not, the request is planned like any other: a
-//! sharded table must not refuse more than an unsharded one.
+//! - Every DynamoDB refuses the request: it is sent as it came, and the refusal is the client's answer ([`pass_refusal`]).
+//! - Only the checks here find something wrong: the store is asked first, with the request as it came (and `Limit` 1 where it has none). If it
+//!   refuses, that is the client's answer. If not, the request is planned like any other: a sharded table must not refuse more than an unsharded one.
+//!
+//! Not here: refusals that can be decided and worded without the store (`refusal`, and the checks of `heatsink_dynamo`).
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation, json};
 
-use crate::plan::{CallExplanation, Explanation, Plan, Planned};
+use crate::answer::done;
+use crate::plan::{CallExplanation, Explanation, Plan, Planned, Single};
 use crate::{Answer, Calls, PhysicalCall};
 
 /// A plan that is carried out if the store does not refuse the request as it came. For reads only.
-pub(crate) fn asked_first(operation: Operation, body: Bytes, then: Plan) -> Plan {
+pub(crate) fn as_it_came(operation: Operation, body: Bytes, then: Plan) -> Plan {
     let has = |name| !matches!(json::member(&body, name), Ok(None));
     let mut changes: Vec<(&str, Option<&[u8]>)> = Vec::new();
     if !has("Limit") {
@@ -45,10 +48,10 @@ pub(crate) fn unless(
     why: &'static str,
     refuses: fn(&Error) -> bool,
 ) -> Plan {
-    then.wrapped(|then| Asked { operation, body, then, why, refuses })
+    then.wrapped(|then| Preflight { operation, body, then, why, refuses })
 }
 
-struct Asked {
+struct Preflight {
     operation: Operation,
     body: Bytes,
     then: Box<dyn Planned>,
@@ -56,9 +59,9 @@ struct Asked {
     refuses: fn(&Error) -> bool,
 }
 
-impl Planned for Asked {
+impl Planned for Preflight {
     fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
-        let Asked { operation, body, then, refuses, .. } = *self;
+        let Preflight { operation, body, then, refuses, .. } = *self;
         Box::pin(async move {
             let call = PhysicalCall { retry_throttled: true, ..PhysicalCall::only(operation, body) };
             match calls.one(call).await {
@@ -74,4 +77,35 @@ impl Planned for Asked {
         explanation.calls.insert(0, CallExplanation::new(self.operation, &self.body));
         explanation
     }
+}
+
+/// The plan for a request that every DynamoDB refuses: it is sent as it came, so that the refusal is the store's own.
+pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
+    let finish = move |answer: Result<Bytes, Error>| match answer {
+        Ok(_) if reads(operation) => Err(Error::validation(format!(
+            "The table is sharded, and Heatsink cannot tell what this {} asks for: DynamoDB is known to refuse it",
+            operation.name()
+        ))),
+        Ok(_) => Err(accepted()),
+        Err(error) => Err(error),
+    };
+    Single::new(
+        operation,
+        body.clone(),
+        Some(Box::new(finish)),
+        "the request is not valid: it is sent as it came, so that the store refuses it",
+    )
+    .plan()
+}
+
+fn reads(operation: Operation) -> bool {
+    use Operation::{BatchGetItem, GetItem, Query, Scan, TransactGetItems};
+    matches!(operation, BatchGetItem | GetItem | Query | Scan | TransactGetItems)
+}
+
+/// The error of a write that the store accepted though every DynamoDB refuses it.
+pub(crate) fn accepted() -> Error {
+    done(Error::internal(
+        "The store accepted a key that DynamoDB refuses; it may lie where Heatsink does not find it",
+    ))
 }
