@@ -99,7 +99,7 @@ fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Res
             let body = rewrite::body(request.body, &written, &schema, &place)?;
             Ok(pointed(body, &schema, &place))
         }
-        Target::Invalid => Ok(pass_refusal(Operation::ExecuteStatement, request.body)),
+        Target::Invalid => Ok(preflight::pass_refusal(Operation::ExecuteStatement, request.body)),
         Target::Nowhere(error) | Target::Counter(error) => guard::plan(request, error),
     }
 }
