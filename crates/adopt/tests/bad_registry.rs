@@ -370,10 +370,19 @@ async fn what_cannot_be_read_is_told_by_name_and_left_as_it_is() {
             item
         }
     };
+    // What this build does not have, in members that it can read: a strategy of a newer one.
+    let unknown = |name: &'static str| {
+        move |mut item: Json| {
+            item[name] = json!({ "S": "{\"Braided\":{\"strands\":3}}" });
+            item
+        }
+    };
     type Spoil = Box<dyn Fn(Json) -> Json>;
     let cases: Vec<(&str, &str, Spoil)> = vec![
         ("table", "form", Box::new(newer)),
         ("name", "form", Box::new(newer)),
+        ("table", "another version", Box::new(unknown("layouts"))),
+        ("table", "another version", Box::new(unknown("state"))),
         ("table", "damaged", Box::new(broken("layouts"))),
         ("table", "damaged", Box::new(broken("state"))),
         ("table", "damaged", Box::new(without("version"))),

@@ -10,7 +10,8 @@ use heatsink_layout::TableLayouts;
 pub(crate) const SORT: &str = "table";
 
 /// The record form that this version writes. It also reads the previous form, which only an exclusive gateway may meet: gateways of the previous
-/// form do not follow the fence, and do not read records of this form. A record of any other form is refused.
+/// form do not follow the fence, and do not read records of this form. A record of any other form is refused. A new variant of a strategy, a hash or
+/// a state may keep the form: a version that does not have it says that another version wrote the record.
 pub(crate) const FORM: u64 = 2;
 const OLD_FORM: u64 = 1;
 
@@ -125,6 +126,7 @@ impl Record {
                 text("name").unwrap_or("?"),
             )));
         }
+        let known = |name: &str| text(name).is_some_and(|text| serde_json::from_str::<Json>(text).is_ok());
         let read = || {
             Some(Record {
                 id: id.to_owned(),
@@ -137,6 +139,17 @@ impl Record {
                 adopted: item["adopted"]["BOOL"].as_bool().unwrap_or(true),
             })
         };
-        read().ok_or_else(|| Error::internal(format!("The registry's record of table id {id} is damaged")))
+        read().ok_or_else(|| {
+            let table = text("name").unwrap_or("?");
+            // Its members are JSON and mean nothing here: a newer version's strategy, hash or state.
+            Error::internal(if known("layouts") && known("state") && number("version").is_some() {
+                format!(
+                    "The registry's record of table {table} ({id}) says something that this version of Heatsink does not know; it was written by \
+                     another version"
+                )
+            } else {
+                format!("The registry's record of table id {id} is damaged")
+            })
+        })
     }
 }

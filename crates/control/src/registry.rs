@@ -31,7 +31,7 @@ pub const NOBODY: &str = "heatsink.nobody";
 const PATIENCE: u32 = 300;
 const POLL: Duration = Duration::from_millis(200);
 
-/// How often a throttled request of an adoption is retried: some three minutes.
+/// How often a throttled request to the registry, or of an adoption, is retried: some three minutes. A client's request may be over by then.
 const THROTTLES: u32 = 100;
 
 /// The store, as the registry and adoption use it.

@@ -400,8 +400,8 @@ on_shard_error = "partial"
             "rule 2 (line 7): all keys of table OpsLog: a bucket for each day, 4 shards in each by sort key",
             "rule 3 (line 13): all keys of table Threats: a bucket for each month after \"ALERT#\" in the sort key",
             "rule 4 (line 19): all keys of table Hand: as \"{pk}#{bucket}#{shard}\", a bucket for each day, 5 shards by md5 of part 1 of the \
-             sort key split at \"#\"; buckets that other writers begin are seen only by Queries whose range spans at most 8 of them, until \
-             Heatsink writes to them; a Query is answered without shards that cannot be read",
+             sort key split at \"#\"; buckets that other writers begin are found by open Queries only among the last 100, and by Queries whose \
+             range spans at most 8; a Query is answered without shards that cannot be read",
         ]
     );
 }

@@ -112,7 +112,8 @@ impl Operation {
         )
     }
 
-    /// Whether requests or answers hold items or keys of tables, or lead to them as a shard iterator does.
+    /// Whether requests or answers hold items or keys of tables, or lead to them as a shard iterator does. An operation that is
+    /// missing here is forwarded on sharded tables, with logical keys.
     pub const fn touches_items(self) -> bool {
         matches!(
             self,
@@ -139,6 +140,62 @@ impl Operation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_operation_touches_items_or_is_known_not_to() {
+        // A new operation fails this test until somebody has decided: one that touches items and is not listed loses data on sharded tables.
+        let without_items = Operation::ALL.iter().filter(|operation| !operation.touches_items());
+        let known = [
+            "CreateBackup",
+            "CreateGlobalTable",
+            "CreateTable",
+            "DeleteBackup",
+            "DeleteResourcePolicy",
+            "DeleteTable",
+            "DescribeBackup",
+            "DescribeContinuousBackups",
+            "DescribeContributorInsights",
+            "DescribeEndpoints",
+            "DescribeExport",
+            "DescribeGlobalTable",
+            "DescribeGlobalTableSettings",
+            "DescribeImport",
+            "DescribeKinesisStreamingDestination",
+            "DescribeLimits",
+            "DescribeStream",
+            "DescribeTable",
+            "DescribeTableReplicaAutoScaling",
+            "DescribeTimeToLive",
+            "DisableKinesisStreamingDestination",
+            "EnableKinesisStreamingDestination",
+            "ExportTableToPointInTime",
+            "GetResourcePolicy",
+            "ImportTable",
+            "ListBackups",
+            "ListContributorInsights",
+            "ListExports",
+            "ListGlobalTables",
+            "ListImports",
+            "ListStreams",
+            "ListTables",
+            "ListTagsOfResource",
+            "PutResourcePolicy",
+            "RestoreTableFromBackup",
+            "RestoreTableToPointInTime",
+            "TagResource",
+            "UntagResource",
+            "UpdateContinuousBackups",
+            "UpdateContributorInsights",
+            "UpdateGlobalTable",
+            "UpdateGlobalTableSettings",
+            "UpdateKinesisStreamingDestination",
+            "UpdateTable",
+            "UpdateTableReplicaAutoScaling",
+            "UpdateTimeToLive",
+        ];
+        let named: Vec<&str> = without_items.map(|operation| operation.name()).collect();
+        assert_eq!(named, known);
+    }
 
     #[test]
     fn every_target_reads_back() {

@@ -13,9 +13,9 @@ pub struct PhysicalCall {
     pub operation: Operation,
     /// The body.
     pub body: Bytes,
-    /// Whether it may be sent again, with jittered backoff and within the request's deadline, when the store throttles it:
-    /// true for the shards of a scatter, where one refusal would throw away all other answers. Elsewhere the refusal goes to
-    /// the client, whose SDK retries.
+    /// Whether it may be sent again, with jittered backoff and within the request's deadline, when the store throttles it: true where one refusal
+    /// would throw away other answers or the work before it (shards of a scatter, slots of an item, a look before a write, the row of a bucket).
+    /// Where the request is this one call the refusal goes to the client, whose SDK retries.
     pub retry_throttled: bool,
     /// Where it goes and what it is expected to read, for explanations. Nothing else depends on it.
     pub target: Option<Target>,

@@ -17,7 +17,7 @@ use crate::plan::{CallExplanation, Explanation, Plan, Planned};
 use crate::{Answer, Calls, PhysicalCall};
 
 /// Whether an operation can put items.
-pub(crate) fn writes(operation: Operation) -> bool {
+pub(crate) fn can_put(operation: Operation) -> bool {
     matches!(
         operation,
         Operation::PutItem

@@ -11,7 +11,7 @@ use heatsink_layout::{LayoutSource, Table};
 
 use crate::assigned::{self, Tokens};
 use crate::context::{Learned, Named, Places, PlanContext};
-use crate::directory::{KnownBuckets, enter_first, writes};
+use crate::directory::{KnownBuckets, can_put, enter_first};
 use crate::items::{batch, point, transact};
 use crate::query::share::ItemSizes;
 use crate::request::Request;
@@ -166,7 +166,7 @@ impl Router {
     ) -> Result<(Plan, Vec<Named>), Error> {
         let learned = RefCell::<Learned>::default();
         let now = || self.now();
-        let context = PlanContext::new(layouts, &now, places, writes(operation), &learned);
+        let context = PlanContext::new(layouts, &now, places, can_put(operation), &learned);
         let plan = self.plan_recorded(operation, request, schema, &context)?;
         let mut learned = learned.into_inner();
         let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &self.buckets);

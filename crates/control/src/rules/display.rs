@@ -58,10 +58,10 @@ impl fmt::Display for Rule {
             }
             _ => write!(f, "{layout}"),
         }?;
-        // Always mentioned: an open Query knows only the buckets that the directory lists.
+        // Always mentioned: of buckets that the directory does not list, an open Query tries the last 100.
         if layout.template().is_some() && layout.time().is_some() {
             f.write_str(
-                "; buckets that other writers begin are seen only by Queries whose range spans at most 8 of them, until Heatsink writes to them",
+                "; buckets that other writers begin are found by open Queries only among the last 100, and by Queries whose range spans at most 8",
             )?;
         }
         if self.reads.consistency == Consistency::Strong {

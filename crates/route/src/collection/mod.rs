@@ -8,7 +8,8 @@
 //! | merge | puts the items of all shards in one order, as far as that is known | `query::merge` |
 //! | fold | adds what other fragments of a counter hold | `counter::fragments` |
 //! | filter, project | tests each item with its logical key, and leaves what is shown of it | `selection` |
-//! | cut, encode | writes the page and the cursor at which the next one begins | `selection`, `cursor` |
+//! | cut | decides where the page ends and whether more follows | `query::scatter`, `scan` |
+//! | encode | writes the page and the cursor at which the next one begins | `query::answer`, `selection`, `cursor` |
 //!
 //! The store is shown the filter but holds nothing back for it: what counts as evaluated, and where a page ends, is decided here.
 
