@@ -165,7 +165,7 @@ async fn values_that_look_spread_are_found_before_anything_is_written() {
     let AdoptError::Failed(said) = step(&store, false, Direction::Adopt).await.unwrap_err() else {
         panic!("it is no failure of the store")
     };
-    assert!(said.contains("1 items of table Tasks stand in the way") && said.contains("open#~1"), "{said}");
+    assert!(said.contains("1 items of table Tasks cannot be moved") && said.contains("open#~1"), "{said}");
     assert_eq!(items(&store, "Tasks").await, before);
     assert!(
         matches!(step(&store, false, Direction::Back).await, Err(AdoptError::Usage(_))),

@@ -456,13 +456,13 @@ async fn a_registry_that_is_gone_is_an_outage_and_is_not_made_again() {
     };
     ill.says(gone);
     // Within the lease a table is looked up for the first time. Without its record it looks like a whole one.
-    refused(&whole, "Tab4", &[REGISTRY, "was there"]).await;
-    refused(&sharded, "Tab5", &[REGISTRY, "was there"]).await;
+    refused(&whole, "Tab4", &[REGISTRY, "existed before"]).await;
+    refused(&sharded, "Tab5", &[REGISTRY, "existed before"]).await;
     let create = Bytes::from(table("Tab2", "S").to_string());
     let error = sharded.before(Operation::CreateTable, &create, &["Tab2"]).await.unwrap_err();
-    assert!(error.retryable() && error.to_string().contains("was there"), "{error}");
+    assert!(error.retryable() && error.to_string().contains("existed before"), "{error}");
     RealEnv.sleep(Duration::from_millis(1_200)).await;
-    refused(&whole, "Other", &[REGISTRY, "was there"]).await;
+    refused(&whole, "Other", &[REGISTRY, "existed before"]).await;
     ill.well();
     touched(&whole, "Tab4").await;
     assert!(whole.table("Tab4").is_some());

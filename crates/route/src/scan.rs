@@ -125,7 +125,7 @@ fn evaluated(
     if !counters && !may_filter_by_key(request, schema) {
         return Ok(None);
     }
-    let expressions = Expressions::read(request, schema, index, None, checks)?;
+    let expressions = Expressions::read(request, schema, None, checks)?;
     let filter = expressions.filter.as_ref().map(|(_, filter)| filter);
     let compares = |name: &str| filter.is_some_and(|filter| filter.substitute(name, &Value::Null) != *filter);
     let by_key = schema.stored_otherwise().any(compares);

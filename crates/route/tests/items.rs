@@ -44,7 +44,7 @@ impl LayoutSource for All {
             composite_indexes: Vec::new(),
         };
         let layouts = TableLayouts::new(vec![KeyLayout::new(Glob::new("*"), self.0.clone())]);
-        (name == "Tab").then(|| Arc::new(Table::new(schema, Arc::new(layouts))))
+        (name.rsplit('/').next() == Some("Tab")).then(|| Arc::new(Table::new(schema, Arc::new(layouts))))
     }
 
     fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
@@ -78,24 +78,29 @@ impl Store {
     }
 
     fn batch(&mut self, body: &Value) -> Value {
-        let (mut found, mut left) = (Vec::new(), Vec::new());
-        for key in body["RequestItems"]["Tab"]["Keys"].as_array().unwrap() {
-            let text = key["pk"]["S"].as_str().unwrap();
-            match self.unread.get_mut(text).filter(|times| **times > 0) {
-                Some(times) => {
-                    *times -= 1;
-                    left.push(key.clone());
+        let (mut responses, mut unread) = (value!({}), value!({}));
+        for (name, part) in body["RequestItems"].as_object().unwrap() {
+            if name == "Other" {
+                responses[name] = part["Keys"].clone();
+                continue;
+            }
+            let (mut found, mut left) = (Vec::new(), Vec::new());
+            for key in part["Keys"].as_array().unwrap() {
+                let text = key["pk"]["S"].as_str().unwrap();
+                match self.unread.get_mut(text).filter(|times| **times > 0) {
+                    Some(times) => {
+                        *times -= 1;
+                        left.push(key.clone());
+                    }
+                    None => found.extend(self.items.get(text).cloned()),
                 }
-                None => found.extend(self.items.get(text).cloned()),
+            }
+            responses[name] = value!(found);
+            if !left.is_empty() {
+                unread[name] = value!({ "Keys": left });
             }
         }
-        let left = if left.is_empty() { value!({}) } else { value!({ "Tab": { "Keys": left } }) };
-        let other = body["RequestItems"]["Other"]["Keys"].clone();
-        let mut responses = value!({ "Tab": found });
-        if other.is_array() {
-            responses["Other"] = other;
-        }
-        value!({ "Responses": responses, "UnprocessedKeys": left })
+        value!({ "Responses": responses, "UnprocessedKeys": unread })
     }
 
     /// The client's answer.
@@ -224,6 +229,18 @@ fn a_batch_hands_back_an_item_of_which_a_fragment_was_left_unread() {
     let left = value!({ "Tab": { "Keys": [{ "pk": { "S": "a" } }], "ConsistentRead": true } });
     assert_eq!(answer["UnprocessedKeys"], left);
     assert_eq!(store.operations(), [Operation::BatchGetItem]);
+}
+
+#[test]
+fn a_table_that_a_batch_names_by_its_name_and_by_its_arn_is_read_for_each() {
+    let mut store = votes();
+    store.items.insert("c".to_owned(), value!({ "pk": { "S": "c" }, "n": { "N": "5" } }));
+    let arn = "arn:aws:dynamodb:eu-west-1:1:table/Tab";
+    let keys = |key: &str| value!({ "Keys": [{ "pk": { "S": key } }] });
+    let body = value!({ "RequestItems": { "Tab": keys("a"), (arn): keys("c") } });
+    let answer = store.read(&counters(), Operation::BatchGetItem, &body).unwrap();
+    assert_eq!(answer["Responses"]["Tab"][0]["n"]["N"], "321", "{answer}");
+    assert_eq!(answer["Responses"][arn][0]["n"]["N"], "5", "{answer}");
 }
 
 #[test]

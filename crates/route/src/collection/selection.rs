@@ -38,7 +38,6 @@ impl<'a> Expressions<'a> {
     pub(crate) fn read(
         request: &Request<'a>,
         table: &TableSchema,
-        index: Option<&IndexSchema>,
         key_condition: Option<&str>,
         checks: Checks,
     ) -> Result<Self, Unplanned> {
@@ -77,7 +76,12 @@ impl<'a> Expressions<'a> {
         let count = match string("Select")?.as_deref() {
             Some("COUNT") if projection.is_none() => true,
             Some("ALL_ATTRIBUTES") if projection.is_none() => false,
-            Some("ALL_PROJECTED_ATTRIBUTES") if projection.is_none() && index.is_some() => false,
+            // The index may be newer than what is known of the table.
+            Some("ALL_PROJECTED_ATTRIBUTES")
+                if projection.is_none() && request.get("IndexName").is_some() =>
+            {
+                false
+            }
             Some("SPECIFIC_ATTRIBUTES") if projection.is_some() => false,
             None => false,
             Some(_) => return Err(Unplanned::Invalid),

@@ -239,7 +239,13 @@ impl Fetch {
     fn table(&mut self, name: &str) -> Result<&mut FromTable, Malformed> {
         match self.tables.as_mut_slice() {
             [only] => Ok(only),
-            tables => tables.iter_mut().find(|part| part.is(name)).ok_or(Malformed),
+            tables => {
+                // A batch may name one table by its name and by its ARN.
+                let exactly = |part: &FromTable| json::string(&part.name).is_ok_and(|own| own == name);
+                let at =
+                    tables.iter().position(exactly).or_else(|| tables.iter().position(|part| part.is(name)));
+                at.and_then(|at| tables.get_mut(at)).ok_or(Malformed)
+            }
         }
     }
 }

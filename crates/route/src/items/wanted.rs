@@ -72,6 +72,15 @@ impl Wanted {
             self.valid = false;
         } else {
             let keys = fragments::keys(table, &located.layout, &self.shown.needs(&placement), key)?;
+            if keys
+                .first()
+                .is_some_and(|key| identity::stored(table, key).is_ok_and(|(own, _)| own != identity))
+            {
+                return Err(Unplanned::Refused(Error::gateway_rejection(
+                    "Keys that are written like physical ones cannot be read in one batch with items that may lie in several shards. Ask for them by \
+                     GetItem. Nothing was read",
+                )));
+            }
             self.from.pending.extend(keys);
         }
         self.items.push(Item { logical: self.raw.slice_ref(key), identity, placement });

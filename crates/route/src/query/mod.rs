@@ -203,7 +203,8 @@ fn read(
         }
         Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time, context.now())?)),
     };
-    Ok(gathered(router, query, logical, source, strong, reads.partial))
+    // Without the base fragments of a page there is no page.
+    Ok(gathered(router, query, logical, source, strong, reads.partial && !counts))
 }
 
 fn gathered(

@@ -59,7 +59,7 @@ impl<'a> Query<'a> {
         };
         let key = index.map_or(&schema.key, |index| &index.key);
         let key_text = string("KeyConditionExpression")?.ok_or(Unplanned::Invalid)?;
-        let expressions = Expressions::read(request, schema, index, Some(&key_text), checks)?;
+        let expressions = Expressions::read(request, schema, Some(&key_text), checks)?;
         let (partition, condition) = key_condition(&key_text, &expressions.bindings, key, checks)?;
         let flag = |name| match request.get(name) {
             None => Ok(None),

@@ -123,7 +123,10 @@ impl Evaluated {
         // A physical page ends at its limit, or at 1 MB.
         let full = asked.is_none_or(|asked| count < asked);
         page.items.truncate(self.limit.unwrap_or(usize::MAX));
-        if let (Some(last), false) = (read.last, filled || left_out == 0 || full && !page.items.is_empty()) {
+        // A page that holds nothing may end at a fragment, where no client's page can begin.
+        let nothing = count == 0 && self.table.has_counters();
+        let ends = filled || left_out == 0 && !nothing || full && !page.items.is_empty();
+        if let (Some(last), false) = (read.last, ends) {
             let next = json::splice_members(&self.body, &[("ExclusiveStartKey", Some(last))]);
             return next.map(|next| Some(Bytes::from(next))).map_err(broken);
         }

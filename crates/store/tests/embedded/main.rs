@@ -2,6 +2,7 @@
 
 mod describe;
 mod files;
+mod legacy_conditions;
 mod query_end;
 mod stall;
 mod support;

@@ -1,7 +1,7 @@
 //! Legacy parameters: converts `AttributeUpdates` to an update expression and back, and checks conditions on binaries.
 
 use heatsink_dynamo::expression::{Assigned, Path, Update};
-use heatsink_dynamo::{Error, Operation, Value, json};
+use heatsink_dynamo::{Error, Operation, Value, comparison, json};
 
 use super::refused;
 
@@ -49,7 +49,8 @@ pub(super) fn written(update: &Update) -> Vec<u8> {
     all.finish()
 }
 
-/// Refuses conditions and filters in the old form that search a binary for a long one.
+/// Refuses conditions and filters in the old form that search a binary for a long one, and conditions whose operator does not take its operands,
+/// of which the engine finds only some.
 ///
 /// # Errors
 /// `ValidationException`.
@@ -62,12 +63,17 @@ pub(crate) fn check(operation: Operation, body: &[u8]) -> Result<(), Error> {
     };
     let Ok(Some(conditions)) = json::member(body, member) else { return Ok(()) };
     for (_, condition) in json::members(conditions).unwrap_or_default() {
-        let Ok([operator, values]) =
-            json::attributes_of(condition, ["ComparisonOperator", "AttributeValueList"])
+        let Ok([operator, values, value]) =
+            json::attributes_of(condition, ["ComparisonOperator", "AttributeValueList", "Value"])
         else {
             continue;
         };
         let operator = operator.and_then(|operator| json::string(operator).ok());
+        if let (Some(operator), "Expected") = (&operator, member)
+            && let Some(operands) = operands(value, values)
+        {
+            comparison::check(operator, &operands)?;
+        }
         // Base64 of it is a third longer.
         let long = values.is_some_and(|values| values.len() > BINARY / 3 * 4 && binary(values));
         if operator.is_some_and(|operator| operator.ends_with("CONTAINS")) && long {
@@ -75,6 +81,17 @@ pub(crate) fn check(operation: Operation, body: &[u8]) -> Result<(), Error> {
         }
     }
     Ok(())
+}
+
+/// What a condition compares with, as far as it can be read. `Value` and `AttributeValueList` do not go together, which is another mistake.
+fn operands(value: Option<&[u8]>, values: Option<&[u8]>) -> Option<Vec<Value>> {
+    let present = |raw: &&[u8]| *raw != b"null";
+    let raw = match (value.filter(present), values.filter(present)) {
+        (Some(_), Some(_)) => return None,
+        (Some(value), None) => vec![value],
+        (None, values) => values.map_or(Ok(Vec::new()), json::elements).ok()?,
+    };
+    raw.into_iter().map(|raw| Value::read(raw).ok()).collect()
 }
 
 fn binary(values: &[u8]) -> bool {
