@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeyValue, TableSchema};
+use heatsink_dynamo::key::KeyPart;
+use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeyValue, TableSchema, Value};
 use heatsink_layout::{Layout, Slot, SortKey, Table, Unplaced};
 
 use crate::context::PlanContext;
@@ -69,4 +70,11 @@ pub(crate) fn cursor_attributes<'a>(
         }
     }
     attributes
+}
+
+/// A value as a key, if it can be one.
+pub(crate) fn key_value(value: &Value, attribute: &AttributeDefinition, part: KeyPart) -> Option<Key> {
+    KeyValue::from_value(value)
+        .filter(|key| key.key_type() == attribute.key_type && key.check(part, &attribute.name).is_ok())
+        .map(KeyValue::into_owned)
 }

@@ -3,12 +3,12 @@
 use heatsink_dynamo::expression::Comparator;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::partiql::{Action, Condition, Operand, Term, TestKind};
-use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Value};
+use heatsink_dynamo::{AttributeDefinition, Error, Value};
 use heatsink_layout::{Placement, Slot, Table};
 
 use super::pages::partitions;
 use super::statement::Written;
-use crate::collection::keys::{Key, physical, stable, with_sort};
+use crate::collection::keys::{Key, key_value, physical, stable, with_sort};
 use crate::context::{ItemLocation, PlanContext};
 
 /// Where the item of a statement lies.
@@ -144,13 +144,6 @@ fn named(
         )));
     }
     Ok(key_value(first, attribute, part))
-}
-
-/// A value as a key, if it can be one.
-pub(super) fn key_value(value: &Value, attribute: &AttributeDefinition, part: KeyPart) -> Option<Key> {
-    KeyValue::from_value(value)
-        .filter(|key| key.key_type() == attribute.key_type && key.check(part, &attribute.name).is_ok())
-        .map(KeyValue::into_owned)
 }
 
 /// DynamoDB's refusal of a value for its type.

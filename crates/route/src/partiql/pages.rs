@@ -7,8 +7,7 @@ use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::partiql::{Condition, Operand, Test, TestKind};
 use heatsink_dynamo::{AttributeDefinition, KeySchema, TableSchema, Value};
 
-use super::keys::key_value;
-use crate::collection::keys::Key;
+use crate::collection::keys::{Key, key_value};
 use crate::request::Request;
 
 /// The partition keys that a clause confines items to, in its order, each once; `None` if it leaves them open.
