@@ -10,9 +10,9 @@ use crate::support::{refused, table};
 async fn an_operator_is_refused_operands_that_it_does_not_take() {
     let store = Embedded::memory().unwrap();
     table(&store, "game").await;
-    let null = json!({ "NULL": true });
+    let nothing = json!({ "NULL": true });
     for (operator, operands) in [
-        ("BETWEEN", json!([null, null])),
+        ("BETWEEN", json!([nothing, nothing])),
         ("BETWEEN", json!([{ "S": "b" }, { "S": "a" }])),
         ("GE", json!([{ "BOOL": true }])),
         ("IN", json!([{ "L": [] }])),
