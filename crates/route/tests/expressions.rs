@@ -272,3 +272,10 @@ fn a_binary_key_is_compared_as_bytes() {
     let answer = answered(Operation::Scan, body, page).unwrap();
     assert_eq!(Bytes::from(answer), page.replace("AAEjfjg=", "AAE="));
 }
+
+#[test]
+fn an_index_that_is_not_known_here_may_be_asked_for_all_that_it_holds() {
+    let body = scan(r#","IndexName":"made-a-moment-ago","Select":"ALL_PROJECTED_ATTRIBUTES""#);
+    let answer = json(answered(Operation::Scan, &body, PAGE).unwrap().as_bytes());
+    assert_eq!((&answer["Count"], &answer["ScannedCount"]), (&1.into(), &2.into()), "{answer}");
+}

@@ -377,3 +377,21 @@ fn a_transaction_reads_every_fragment_and_answers_with_the_clients_actions() {
     assert_eq!(responses[0]["Item"]["n"], value!({ "N": "321" }));
     assert_eq!(responses, value!([responses[0].clone(), {}]));
 }
+
+#[test]
+fn a_scan_of_counters_does_not_end_at_a_page_that_holds_nothing() {
+    let mut pages = vec![
+        value!({ "Items": [], "Count": 0, "ScannedCount": 0, "LastEvaluatedKey": { "pk": { "S": "a#~1" } } }),
+        value!({ "Items": [{ "pk": { "S": "b" }, "name": { "S": "y" } }], "Count": 1, "ScannedCount": 1 }),
+    ]
+    .into_iter();
+    let mut store = votes();
+    let body = value!({ "TableName": "Tab", "ProjectionExpression": "pk" });
+    let answer = store.call(&counters(), Operation::Scan, &body, |operation, _| {
+        assert_eq!(operation, Operation::Scan);
+        Ok(pages.next().unwrap())
+    });
+    let answer = answer.unwrap();
+    assert_eq!((&answer["Count"], answer.get("LastEvaluatedKey")), (&1.into(), None), "{answer}");
+    assert_eq!(store.operations(), [Operation::Scan, Operation::Scan]);
+}
