@@ -18,7 +18,7 @@ use crate::collection::selection::Expressions;
 use crate::context::PlanContext;
 use crate::key::place;
 use crate::legacy::{compares, modernized};
-use crate::plan::{Kind, Plan, Planned, Single};
+use crate::plan::{Kind, Plan, Single};
 use crate::preflight;
 use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
@@ -99,7 +99,7 @@ fn read(
     start_key(request, schema, context, &mut splice)?;
     let body = splice.finish(request.body);
     if let Some(scan) = evaluated(request, schema, index, checks, &body)? {
-        return Ok(match scan.explain().plan {
+        return Ok(match scan.kind() {
             Kind::Single => Plan::Single(Box::new(scan)),
             _ => Plan::Scatter(Box::new(scan)),
         });

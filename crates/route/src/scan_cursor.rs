@@ -4,7 +4,8 @@
 //! A position without a name is from before the table was laid out, or a client made it of an item's key. It is taken where the table was
 //! empty when it was laid out: then there was no other order.
 //!
-//! Not here: where a cursor's item lies (`cursor`, `key`); Queries, whose order no layout changes.
+//! Not here: where a cursor's item lies (`cursor`, `key`); Queries. No layout changes the order of a Query of the table. Of a global index it changes the order of
+//! items with equal index keys, which cursors do not name yet (docs/testing.md#seeds-of-the-long-run, seed 31357).
 
 use std::borrow::Cow;
 

@@ -51,15 +51,9 @@ pub(crate) struct Identity {
 
 /// Reads the key of a stored item or fragment: which item it belongs to, and its slot.
 pub(crate) fn stored(table: &Table, item: &[u8]) -> Result<(Identity, Slot), Malformed> {
-    let read = |attribute: &heatsink_dynamo::AttributeDefinition| {
-        let raw = json::member(item, &attribute.name)?.ok_or(Malformed)?;
-        KeyValue::read(raw, attribute).map(|key| key.canonical_bytes().into_owned()).map_err(|_| Malformed)
-    };
-    let physical = read(&table.key.partition)?;
-    let (logical, slot) = table.decode(&physical);
-    let partition = logical.to_vec();
-    let sort = table.key.sort.as_ref().map_or(Ok(Vec::new()), read)?;
-    Ok((Identity { partition, sort }, slot.unwrap_or_default()))
+    let physical = logical(table, item)?;
+    let (partition, slot) = table.decode(&physical.partition);
+    Ok((Identity { partition: partition.to_vec(), sort: physical.sort }, slot.unwrap_or_default()))
 }
 
 /// The identity of the item with a logical key.

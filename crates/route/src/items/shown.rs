@@ -13,7 +13,7 @@ use heatsink_layout::{Placement, Table};
 use crate::answer::strip_object;
 use crate::projection;
 use crate::projection::project;
-use crate::request::Request;
+use crate::request::{Request, quoted};
 use crate::splice::Splice;
 
 /// What a read shows of items: all of them, or a projection, in whichever parameter it came.
@@ -75,9 +75,7 @@ impl Shown {
                 return Ok(Shown { projection: Some(projection.clone()), asked });
             }
             let mut fresh = Fresh::avoiding(&Bindings::default());
-            let mut text = Vec::new();
-            json::write_string(&mut text, &wanted.render(&mut fresh));
-            asked.push(("ProjectionExpression", text));
+            asked.push(("ProjectionExpression", quoted(&wanted.render(&mut fresh))));
             if let (Some(names), _) = Bindings::default().rewritten(&[], &fresh) {
                 asked.push(("ExpressionAttributeNames", names));
             }
@@ -124,7 +122,7 @@ impl Shown {
 
 /// What to ask the store for: whole attributes, and the keys. A store shows what a path leaves of an attribute, to which the path means something
 /// else when it is applied to the sum.
-pub(crate) fn whole_attributes(projection: &Projection, table: &Table) -> Projection {
+fn whole_attributes(projection: &Projection, table: &Table) -> Projection {
     let mut wanted = Projection::default();
     for path in &projection.paths {
         wanted.add_root(&path.root);

@@ -68,13 +68,20 @@ impl Planned for Evaluated {
     }
 
     fn explain(&self) -> Explanation {
-        let plan =
-            if self.fold.is_some() || self.table.has_counters() { Kind::Scatter } else { Kind::Single };
-        Explanation { plan, why: self.why.clone(), calls: explained(async |calls| self.page(calls).await) }
+        Explanation {
+            plan: self.kind(),
+            why: self.why.clone(),
+            calls: explained(async |calls| self.page(calls).await),
+        }
     }
 }
 
 impl Evaluated {
+    /// Whether it may take more than one physical call.
+    pub(super) fn kind(&self) -> Kind {
+        if self.fold.is_some() || self.table.has_counters() { Kind::Scatter } else { Kind::Single }
+    }
+
     /// Reads on until there is something to show.
     async fn page(&self, calls: &mut dyn Calls) -> Result<Page, Error> {
         let mut page = Page::default();
