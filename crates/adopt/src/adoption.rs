@@ -14,10 +14,8 @@
 //! Not here: moving a table's own keys while clients use it; the command line.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::claim::Claim;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
@@ -288,32 +286,16 @@ impl Adoption {
         progress: &dyn Progress,
     ) -> Result<u64, AdoptError> {
         progress.phase(Phase::Moving, Some(checkpoint.items));
-        let moved = AtomicU64::new(0);
-        let entered = Mutex::new(HashSet::new());
-        let mut walk = Walk::new(&self.registry, &self.context.table.name);
-        while let Some(page) = walk.page().await? {
-            if self.registry.read(&record.id).await?.as_ref() != Some(record) {
-                return Err(self.taken_over());
-            }
-            stream::iter(page)
-                .map(Ok::<Attributes, AdoptError>)
-                .try_for_each_concurrent(concurrency.max(1), |item| {
-                    let (moved, entered) = (&moved, &entered);
-                    async move {
-                        let key = self.context.key(&item)?;
-                        self.enter(entered, &key, &item).await?;
-                        if let Some(target) = self.target(&key, &item, checkpoint.depth)? {
-                            item_move::move_item(claim, &self.registry, &self.context, &item, &target)
-                                .await?;
-                            moved.fetch_add(1, Ordering::Relaxed);
-                        }
-                        progress.passed(1);
-                        Ok(())
-                    }
-                })
-                .await?;
-        }
-        Ok(moved.into_inner())
+        let entered = &Mutex::new(HashSet::new());
+        let walk = Walk::new(&self.registry, &self.context.table.name);
+        walk.change_each(record, concurrency, progress, |item| async move {
+            let key = self.context.key(&item)?;
+            self.enter(entered, &key, &item).await?;
+            let Some(target) = self.target(&key, &item, checkpoint.depth)? else { return Ok(false) };
+            item_move::move_item(claim, &self.registry, &self.context, &item, &target).await?;
+            Ok(true)
+        })
+        .await
     }
 
     /// Enters the bucket of an item in the directory, once for each key and bucket, before the item is written there.

@@ -12,9 +12,6 @@
 //!
 //! Not here: a table's own keys, whose items have to move (`adoption`); how a gateway reads two forms (`route`).
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::claim::{Claim, ClaimError, Written};
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
@@ -173,29 +170,15 @@ impl IndexMigrationRun<'_> {
         progress: &dyn Progress,
     ) -> Result<u64, AdoptError> {
         progress.phase(Phase::Moving, Some(migration.items));
-        let rewritten = AtomicU64::new(0);
-        let mut walk = Walk::new(self.registry, self.table());
-        while let Some(page) = walk.page().await? {
-            if self.registry.read(&record.id).await?.as_ref() != Some(record) {
-                return Err(self.taken_over());
+        let walk = Walk::new(self.registry, self.table());
+        walk.change_each(record, concurrency, progress, |item| async move {
+            let mut any = false;
+            for index_value in self.index_values(&item)? {
+                any |= self.rewrite(claim, &item, index_value).await?;
             }
-            stream::iter(page)
-                .map(Ok::<Attributes, AdoptError>)
-                .try_for_each_concurrent(concurrency.max(1), |item| {
-                    let rewritten = &rewritten;
-                    async move {
-                        let mut any = false;
-                        for index_value in self.index_values(&item)? {
-                            any |= self.rewrite(claim, &item, index_value).await?;
-                        }
-                        rewritten.fetch_add(u64::from(any), Ordering::Relaxed);
-                        progress.passed(1);
-                        Ok(())
-                    }
-                })
-                .await?;
-        }
-        Ok(rewritten.into_inner())
+            Ok(any)
+        })
+        .await
     }
 
     /// Rewrites a value, unless another writer changed the item meanwhile: then it has the new form already, or is gone.

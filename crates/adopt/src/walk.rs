@@ -1,10 +1,16 @@
 //! Reads every item of a table once, page by page, strongly consistent.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::Record;
 use heatsink_control::registry::Registry;
 use heatsink_dynamo::{Error, Operation};
 use serde_json::{Value as Json, json};
 
 use crate::item::Attributes;
+use crate::on_record::taken_over;
+use crate::types::{AdoptError, Progress};
 
 /// A full read of a table in progress.
 pub(crate) struct Walk<'a> {
@@ -37,5 +43,39 @@ impl<'a> Walk<'a> {
             _ => Err(Error::internal("The store's Scan holds an item that is none")),
         });
         items.collect::<Result<Vec<_>, _>>().map(Some)
+    }
+
+    /// Gives every item to `change`, `concurrency` at once, which says whether it changed the item. Returns the number of changed items.
+    ///
+    /// # Errors
+    /// The store's, the first of `change`, and that the record is not `record` any more: another process has taken over.
+    pub async fn change_each<C>(
+        mut self,
+        record: &Record,
+        concurrency: usize,
+        progress: &dyn Progress,
+        change: impl Fn(Attributes) -> C,
+    ) -> Result<u64, AdoptError>
+    where
+        C: Future<Output = Result<bool, AdoptError>>,
+    {
+        let changed = AtomicU64::new(0);
+        while let Some(page) = self.page().await? {
+            if self.registry.read(&record.id).await?.as_ref() != Some(record) {
+                return Err(taken_over(self.table));
+            }
+            stream::iter(page)
+                .map(Ok::<Attributes, AdoptError>)
+                .try_for_each_concurrent(concurrency.max(1), |item| {
+                    let (changed, change) = (&changed, change(item));
+                    async move {
+                        changed.fetch_add(u64::from(change.await?), Ordering::Relaxed);
+                        progress.passed(1);
+                        Ok(())
+                    }
+                })
+                .await?;
+        }
+        Ok(changed.into_inner())
     }
 }
