@@ -2,6 +2,8 @@
 
 use heatsink_dynamo::{Error, TableSchema, json};
 
+use crate::record::Record;
+
 /// A table as the store describes it.
 #[derive(Clone, Debug)]
 pub struct Described {
@@ -13,6 +15,13 @@ pub struct Described {
     pub arn: Option<String>,
     /// When the table was created, by the store's clock: milliseconds since 1970, if the store says.
     pub made: Option<u64>,
+}
+
+impl Described {
+    /// Whether the table was created before one on record, as far as both times are known. Then the description is out of date.
+    pub(crate) fn is_before(&self, other: &Record) -> bool {
+        self.made.zip(other.made).is_some_and(|(this, other)| this < other)
+    }
 }
 
 /// Reads an answer of `DescribeTable`, or of `CreateTable`, `UpdateTable`, `DeleteTable`.

@@ -6,12 +6,13 @@
 use std::time::Duration;
 
 use futures::future::join;
-use heatsink_dynamo::{Error, Outcome};
+use heatsink_dynamo::{Error, Outcome, TableSchema};
 
 use crate::describe::Described;
 use crate::inner::Inner;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
+use crate::resolve::out_of_date;
 use heatsink_layout::TableLayouts;
 
 /// How often a gateway checks whether another one has finished.
@@ -65,7 +66,7 @@ async fn stay(inner: &Inner, record: &Record, by: &str) -> Result<(), Error> {
 
 /// Records a table that a gateway created, or was about to create, when it stopped.
 pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: NameEntry) -> Result<(), Error> {
-    let Holder::Intent { layouts, by } = &intent.holder else { return Ok(()) };
+    let Holder::Intent { layouts, by, former } = &intent.holder else { return Ok(()) };
     // Its creator may be about to bind the name, and the description may be of the table before it.
     if let Some(by) = by
         && inner.goes_on(by, &intent.name, intent.version).await?
@@ -79,15 +80,29 @@ pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: Name
             false => Ok(()),
         };
     }
-    if layouts.is_empty() || !inner.registry.is_empty(&described.schema.name).await? {
-        inner.changer.begin().await?;
-        let free = intent.held(Holder::Free);
-        if inner.registry.enter(Some(&intent), &free).await? {
-            inner.announce(&intent.name, free.version).await?;
+    let id = &described.schema.id;
+    let next = if inner.registry.read(id).await?.is_some_and(|record| record.state != State::Gone) {
+        // No other table was created.
+        intent.held(Holder::Bound { id: id.clone() })
+    } else {
+        if let Some(former) = former
+            && let Some(former) = inner.registry.read(former).await?
+            && described.is_before(&former)
+        {
+            return Err(out_of_date(&intent.name));
         }
-        return Ok(());
+        match inner.registry.is_empty(&intent.name).await? {
+            true if layouts.is_empty() => intent.held(Holder::Bound { id: id.clone() }),
+            true => return begin(inner, described, layouts.clone(), Some(&intent)).await,
+            // The items may have been meant for the former table.
+            false => intent.given_back(),
+        }
+    };
+    inner.changer.begin().await?;
+    if inner.registry.enter(Some(&intent), &next).await? {
+        inner.announce(&intent.name, next.version).await?;
     }
-    begin(inner, described, layouts.clone(), Some(&intent)).await
+    Ok(())
 }
 
 async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
@@ -121,13 +136,22 @@ async fn go_on(inner: &Inner, record: &Record) -> Result<(), Error> {
 }
 
 /// Takes the name from a recorded table that does not exist any more, for an empty table without a rule. First every gateway drops the former table:
-/// requests planned for it would be written to this one.
-pub(crate) async fn release(inner: &Inner, entry: &NameEntry) -> Result<(), Error> {
+/// requests planned for it would be written to this one. From then on its record, which stands, holds for no table of this name.
+pub(crate) async fn take_name(inner: &Inner, schema: &TableSchema, entry: &NameEntry) -> Result<(), Error> {
     inner.changer.begin().await?;
-    inner.announce(&entry.name, entry.version).await?;
-    if inner.registry.is_empty(&entry.name).await? {
-        inner.registry.enter(Some(entry), &entry.held(Holder::Free)).await?;
+    let by = Some(inner.fence.id().to_owned());
+    let former = entry.id().map(str::to_owned);
+    let intent = entry.held(Holder::Intent { layouts: TableLayouts::default(), by, former });
+    let _begun = inner.in_progress.begin(intent.version);
+    if !inner.registry.enter(Some(entry), &intent).await? {
+        return Ok(());
     }
+    inner.announce(&intent.name, intent.version).await?;
+    let next = match inner.registry.is_empty(&intent.name).await? {
+        true => intent.held(Holder::Bound { id: schema.id.clone() }),
+        false => intent.given_back(),
+    };
+    inner.registry.enter(Some(&intent), &next).await?;
     Ok(())
 }
 

@@ -26,16 +26,36 @@ pub struct NameEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "holder", rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum Holder {
-    /// A gateway is about to create a table of that name, with these layouts. `by`: that gateway, until it has given up without knowing whether the
-    /// table was created.
-    Intent { layouts: TableLayouts, by: Option<String> },
-    /// The recorded table with this id.
+    /// A gateway is about to create a table of that name, with these layouts, or to give the name to a table without a record. Until then no request
+    /// for the name is planned, not even for a table on record: it may be the former one. `by`: that gateway, until it has given up without knowing
+    /// whether the table was created. `former`: the table whose name it was.
+    Intent {
+        layouts: TableLayouts,
+        by: Option<String>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        former: Option<String>,
+    },
+    /// The table with this id: its record holds, if it has one. It stays the holder when it is deleted, so that no table before it is taken for it.
     Bound { id: String },
-    /// Nobody: the table of that name was deleted through Heatsink.
+    /// Nobody, as far as is known: a table of that name was not created.
     Free,
 }
 
 impl NameEntry {
+    /// The id of the table whose name it is.
+    pub(crate) fn id(&self) -> Option<&str> {
+        match &self.holder {
+            Holder::Bound { id } => Some(id),
+            Holder::Intent { former, .. } => former.as_deref(),
+            Holder::Free => None,
+        }
+    }
+
+    /// The next entry, where no table was created: the name is the former table's again.
+    pub(crate) fn given_back(&self) -> Self {
+        self.held(self.id().map_or(Holder::Free, |id| Holder::Bound { id: id.to_owned() }))
+    }
+
     /// The next entry, with another holder.
     #[must_use]
     pub(crate) fn held(&self, holder: Holder) -> Self {

@@ -52,7 +52,7 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
                 continue;
             }
             Judgement::Reused(entry) => {
-                first_use::release(inner, &entry).await?;
+                first_use::take_name(inner, &described.schema, &entry).await?;
                 continue;
             }
         };
@@ -97,10 +97,8 @@ pub(crate) async fn judge(
     let schema = &described.schema;
     let (mut entry, mut record) = registry.look_up(&schema.name, &schema.id).await?;
     let bound = Holder::Bound { id: schema.id.clone() };
-    let another = |entry: &Option<NameEntry>| {
-        entry
-            .as_ref()
-            .is_some_and(|entry| matches!(entry.holder, Holder::Bound { .. }) && entry.holder != bound)
+    let others = |entry: &Option<NameEntry>| {
+        entry.as_ref().is_some_and(|entry| entry.holder != Holder::Free && entry.holder != bound)
     };
     // The two were not read at the same time: the record, and its name entry, may have been written in between.
     if record.is_none() && entry.as_ref().is_some_and(|entry| entry.holder == bound) {
@@ -109,11 +107,15 @@ pub(crate) async fn judge(
     // A table that is being recorded or deleted is handled by its record, whoever has its name.
     let holds =
         |record: &Record| !matches!(record.state, State::Pending | State::Deleting { .. } | State::Gone);
-    if record.as_ref().is_some_and(holds) && another(&entry) {
+    if record.as_ref().is_some_and(holds) && others(&entry) {
         entry = registry.entry(&schema.name).await?;
-        if another(&entry) {
-            // A record is written together with its name entry. So the entry read now shows a later holder.
-            return Err(out_of_date(&schema.name));
+        // A record is written together with its name entry. So the entry read now shows a later holder.
+        match entry.as_ref() {
+            Some(intent) if matches!(intent.holder, Holder::Intent { .. }) => {
+                return Ok(Judgement::Intended(intent.clone()));
+            }
+            _ if others(&entry) => return Err(out_of_date(&schema.name)),
+            _ => {}
         }
     }
     match record {
@@ -144,7 +146,7 @@ pub(crate) async fn judge(
         Some(NameEntry { holder: Holder::Bound { id }, .. }) if *id != schema.id => {
             match registry.read(id).await? {
                 Some(other) if other.state != State::Gone => {
-                    if described.made.zip(other.made).is_some_and(|(this, that)| this < that) {
+                    if described.is_before(&other) {
                         return Err(out_of_date(&schema.name));
                     }
                     copy_of = Some(other);
@@ -198,7 +200,7 @@ fn restored(schema: &TableSchema, original: &Record) -> String {
 }
 
 /// The error for a description of a table that does not exist any more.
-fn out_of_date(name: &str) -> Error {
+pub(crate) fn out_of_date(name: &str) -> Error {
     let message =
         format!("The store's description of table {name} is out of date: it shows a table that was deleted");
     Error::unavailable(message, Outcome::NotDone)

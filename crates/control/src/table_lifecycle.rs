@@ -50,7 +50,11 @@ pub(crate) async fn intend(inner: &Inner, schema: &TableSchema) -> Result<Option
     }
     inner.changer.begin().await?;
     inner.registry.make_directory(&layouts).await?;
-    let holder = Holder::Intent { layouts: layouts.clone(), by: Some(inner.fence.id().to_owned()) };
+    let holder = Holder::Intent {
+        layouts: layouts.clone(),
+        by: Some(inner.fence.id().to_owned()),
+        former: before.as_ref().and_then(NameEntry::id).map(str::to_owned),
+    };
     let entry = inner.registry.entry_after(before.as_ref(), name, holder);
     let begun = inner.in_progress.begin(entry.version);
     if !inner.registry.enter(before.as_ref(), &entry).await? {
@@ -92,12 +96,17 @@ pub(crate) async fn made(
         }
         // The table may exist: a gateway that finds it records it, and need not wait for this one.
         Err(error) if error.outcome == Outcome::Unknown => {
-            inner.registry.enter(Some(&entry), &entry.held(Holder::Intent { layouts, by: None })).await?;
+            let former = entry.id().map(str::to_owned);
+            let unknown = entry.held(Holder::Intent { layouts, by: None, former });
+            inner.registry.enter(Some(&entry), &unknown).await?;
         }
         _ => {
-            let free = entry.held(Holder::Free);
-            if inner.registry.enter(Some(&entry), &free).await? {
-                inner.publish(&entry.name, free.version).await?;
+            let next = match made {
+                Ok(described) => entry.held(Holder::Bound { id: described.schema.id.clone() }),
+                Err(_) => entry.given_back(),
+            };
+            if inner.registry.enter(Some(&entry), &next).await? {
+                inner.publish(&entry.name, next.version).await?;
             }
         }
     }
@@ -170,11 +179,6 @@ pub(crate) async fn deleted(
             if !inner.registry.replace(&deleting, &gone).await? {
                 // Another gateway took this one for dead, and kept the table.
                 return inner.announce(&deleting.name, version).await;
-            }
-            if let Some(entry) = inner.registry.entry(&gone.name).await?
-                && entry.holder == (Holder::Bound { id: gone.id.clone() })
-            {
-                inner.registry.enter(Some(&entry), &entry.held(Holder::Free)).await?;
             }
         }
     }

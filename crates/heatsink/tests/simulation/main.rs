@@ -22,6 +22,7 @@ mod counters;
 mod ending;
 mod faults;
 mod fenced;
+mod former_tables;
 mod log;
 mod network;
 mod process;

@@ -97,7 +97,7 @@ RULES = (
     Rule(
         "name-of-the-recorded",
         "a description is not believed of a recorded table whose name another one has taken",
-        ((RESOLVE, "if record.as_ref().is_some_and(holds) && another(&entry) {", "if !LEFT_OUT && record.as_ref().is_some_and(holds) && another(&entry) {"),),
+        ((RESOLVE, "_ if others(&entry) => return Err(out_of_date(&schema.name)),", "_ if !LEFT_OUT && others(&entry) => return Err(out_of_date(&schema.name)),"),),
     ),
     Rule(
         "bound-has-record",
@@ -385,5 +385,21 @@ RULES = (
             ),
         ),
         also=("adopt_index", "adopt_online"),
+    ),
+    Rule(
+        "reserved-is-nobodys",
+        "while a name is reserved, no record holds for it",
+        ((RESOLVE, "entry.holder != Holder::Free && entry.holder != bound", "(matches!(entry.holder, Holder::Bound { .. }) || !LEFT_OUT) && entry.holder != Holder::Free && entry.holder != bound"),),
+    ),
+    Rule(
+        "name-is-taken",
+        "an empty table without a record that takes a name is its holder",
+        (
+            (
+                FIRST_USE,
+                "true => intent.held(Holder::Bound { id: schema.id.clone() }),",
+                "true => intent.held(if LEFT_OUT { Holder::Free } else { Holder::Bound { id: schema.id.clone() } }),",
+            ),
+        ),
     ),
 )
