@@ -1,5 +1,7 @@
-//! The order in which a Scan meets the items of a table. It is that of a hash of physical keys: another layout is another order.
+//! The order in which a Scan meets the items of a table, and a Query of an index those with equal index keys. It is that of physical keys: another layout
+//! is another order.
 
+use heatsink_dynamo::IndexSchema;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{KeyLayout, Table};
@@ -27,5 +29,17 @@ impl Table {
         let layouts: Vec<&KeyLayout> = self.layouts().iter().filter(matters).collect();
         let text = serde_json::to_vec(&layouts).unwrap_or_default();
         (!layouts.is_empty()).then(|| format!("{:016x}", xxh3_64(&text)))
+    }
+
+    /// Names the order in which a Query of an index meets items with equal index keys; nothing where that order is the one of a table without
+    /// layouts.
+    pub fn query_order(&self, index: &IndexSchema) -> Option<String> {
+        let migrates = self.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some());
+        let by_partition = index.key.sort.as_ref().is_some_and(|sort| sort.name == self.key.partition.name);
+        // These are put in order by logical keys, whatever the layouts.
+        if migrates || by_partition && !self.keys_are_whole() {
+            return Some("logical".to_owned());
+        }
+        self.scan_order(&index.key.names().collect::<Vec<_>>())
     }
 }

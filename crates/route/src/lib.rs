@@ -6,7 +6,7 @@
 //! One module per kind of request: `items` (what primary keys name), `scan`, `query`, `partiql`, `streams`, `hidden`. Strategies whose items do
 //! not lie in one slot each have a folder: `counter`, `assigned` (other writers assign the shard). Beneath them `key` (where an item lies, its
 //! key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `collection`
-//! (what all reads of many items share), `cursor` (what a cursor holds), `scan_cursor` (cursors that say a layout), `context` (what one planning
+//! (what all reads of many items share), `cursor` (what a cursor holds), `layout_cursor` (cursors that say a layout), `context` (what one planning
 //! knows and learns).
 
 mod answer;
@@ -25,6 +25,7 @@ mod hidden;
 mod index_key;
 mod items;
 mod key;
+mod layout_cursor;
 mod legacy;
 mod partiql;
 mod plan;
@@ -35,7 +36,6 @@ mod refusal;
 mod request;
 mod router;
 mod scan;
-mod scan_cursor;
 mod splice;
 mod streams;
 mod tables;

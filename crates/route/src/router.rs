@@ -15,7 +15,7 @@ use crate::directory::{KnownBuckets, can_put, enter_first};
 use crate::items::{batch, point, transact};
 use crate::query::share::ItemSizes;
 use crate::request::Request;
-use crate::{Plan, composite, counter, hidden, partiql, query, scan, scan_cursor, streams, tables_of};
+use crate::{Plan, composite, counter, hidden, layout_cursor, partiql, query, scan, streams, tables_of};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -112,12 +112,12 @@ impl Router {
         }
         let Some(schema) = tables.iter().find_map(|name| layouts.table(name)) else {
             let of_a_layout = match operation {
-                Operation::Scan => scan_cursor::names_layout(body),
+                Operation::Query | Operation::Scan => layout_cursor::names_layout(body),
                 Operation::ExecuteStatement => partiql::names_layout(body),
                 _ => false,
             };
             if of_a_layout {
-                return Err(scan_cursor::of_no_layout(tables));
+                return Err(layout_cursor::of_no_layout(tables));
             }
             return Ok(Plan::Forward {
                 operation,
@@ -134,7 +134,11 @@ impl Router {
         }
         let request = Request::checked(operation, body)?;
         let plan = |request: &Request<'_>| self.plan_valid(operation, request, tables, &schema, layouts);
-        if operation == Operation::Scan { scan_cursor::plan(&request, &schema, plan) } else { plan(&request) }
+        match operation {
+            Operation::Query => layout_cursor::query(&request, &schema, plan),
+            Operation::Scan => layout_cursor::scan(&request, &schema, plan),
+            _ => plan(&request),
+        }
     }
 
     /// The plan of a valid request on items, of which `schema` is the first recorded table.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use bytes::Bytes;
 use heatsink_dynamo::Item;
 use heatsink_dynamo::{AttributeDefinition, KeySchema, TableSchema};
 use heatsink_layout::{
@@ -11,7 +10,6 @@ use heatsink_layout::{
 use proptest::prelude::*;
 
 use super::*;
-use crate::query::locally_sorted::without_mark;
 
 fn table(shards: u16) -> Table {
     let attribute = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };
@@ -107,18 +105,4 @@ fn what_cannot_be_said_is_refused_by_name() {
     let Some((_, Assigned::IfNotExists(_, default))) = stored.set.first() else { panic!("{stored:?}") };
     let key = table.index_key("t").unwrap();
     assert_eq!(**default, Assigned::Value(spread.stored(key, &Value::S("a".into()))));
-}
-
-/// The store is asked about a request whose cursor it can read.
-#[test]
-fn a_marked_cursor_is_not_shown_to_the_store() {
-    let turn = heatsink_layout::MigrationPhase { spreads: true, writes_new: true };
-    let body = |value: &str| {
-        let cursor = serde_json::json!({ "pk": { "S": "p#~0" }, "t": { "S": value } });
-        Bytes::from(serde_json::json!({ "ExclusiveStartKey": cursor, "TableName": "T" }).to_string())
-    };
-    let migrating = table(2).migrating(&["t".to_owned()], turn);
-    assert_eq!(without_mark(&body("a#~0"), &migrating), body("a"));
-    assert_eq!(without_mark(&body("a"), &migrating), body("a"));
-    assert_eq!(without_mark(&body("a#~0"), &table(2)), body("a#~0"));
 }

@@ -17,7 +17,7 @@ use crate::collection::selection::{Selection, Shown, projects};
 use crate::context::PlanContext;
 use crate::plan::{Finish, Plan, Single};
 use crate::request::{Request, quoted, set_members};
-use crate::{Router, composite, query, scan, scan_cursor};
+use crate::{Router, composite, layout_cursor, query, scan};
 
 /// How many shards the keys of one statement may have together: ten keys of a thousand shards, or fifty (as many as DynamoDB takes in one
 /// `IN`) of two hundred. They are read one key after the other, and each is planned before the first is.
@@ -116,7 +116,7 @@ impl Select<'_> {
         let mut body = request.body.clone();
         if let Some(token) = request.string("NextToken")? {
             let of_store = token::of_store(&token);
-            scan_cursor::admit(of_store.map(|(order, _)| order), order.as_deref(), self.schema)?;
+            layout_cursor::admit(of_store.map(|(order, _)| order), order.as_deref(), self.schema)?;
             if let Some((_, token)) = of_store {
                 body = set_members(&body, &vec![("NextToken", Some(quoted(token)))])?;
             }
@@ -138,7 +138,7 @@ impl Select<'_> {
     /// The order in which a Scan would read what the statement reads.
     fn order(&self) -> Option<String> {
         let index = self.written.statement.index.as_ref();
-        scan_cursor::order(self.schema, index.map(|index| index.name.as_str()))
+        layout_cursor::order(self.schema, index.map(|index| index.name.as_str()))
     }
 
     fn parts(
@@ -183,18 +183,23 @@ impl Select<'_> {
                 key.partition.name
             )));
         }
-        let order = self.order().filter(|_| confined.is_none());
+        let order = match (&confined, index) {
+            (None, _) => self.order(),
+            (Some(_), Some(index)) => schema.query_order(index),
+            // No layout changes the order of a Query of the table.
+            (Some(_), None) => None,
+        };
         let position = match request.string("NextToken")? {
             None => Position::default(),
             Some(token) => {
                 // The store's, from when the table was not laid out yet; or one of a plan that was in force then.
                 if token::of_store(&token).is_some() || schema.is_adopted() && !token::is_own(&token) {
-                    return Err(scan_cursor::of_another_layout(schema));
+                    return Err(layout_cursor::of_another_layout(schema));
                 }
                 let parts = confined.as_ref().map_or(1, Vec::len);
                 let (position, found) = Position::read(&token, self.written, parts, &cursor)?;
                 if order.is_some() || found.is_some() {
-                    scan_cursor::admit(found.as_deref(), order.as_deref(), schema)?;
+                    layout_cursor::admit(found.as_deref(), order.as_deref(), schema)?;
                 }
                 position
             }

@@ -1,6 +1,6 @@
 //! `NextToken`: where a SELECT goes on. It holds all that is needed, so any gateway can take it.
 //!
-//! Of a SELECT that reads a whole table or index it names the order in which that is read (`scan_cursor`). Where the store carries out the
+//! Of a SELECT that reads a whole table or index it names the order in which that is read (`layout_cursor`). Where the store carries out the
 //! statement, the name stands before the store's token.
 
 use base64::Engine;

@@ -6,15 +6,16 @@
 //! - **Its partition key migrates** ([`MigrationPhase`](heatsink_layout::MigrationPhase)): items go from one stored value to the other between two pages, and
 //!   within one. So equal index sort keys are ordered by primary key, which does not move; the values that items leave are read before
 //!   those that they come to; and what was seen under both counts once. A page reads, beyond its own rows, all that have its last
-//!   index sort key. Where others have that key too its cursor says by what order it stands there ([`MARK`]), and a cursor by
-//!   the order of before is refused: pages of two orders are not mixed in silence.
+//!   index sort key.
+//!
+//! Not here: cursors from before the migration, or of other layouts (`layout_cursor`).
 
 use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation, json};
+use heatsink_dynamo::{Error, KeyValue, Operation, json};
 use heatsink_layout::{IndexKey, MigrationPhase, Slot, Table};
 
 use super::index::values;
@@ -37,25 +38,16 @@ use crate::{Answer, Calls, PhysicalCall};
 /// shards are externally assigned, so that several items can have one key, the slot.
 type Place = (Option<Key>, Key, Option<Key>, Slot);
 
-/// Stands behind the index's partition key in a cursor among rows with equal sort keys, which are in the order of primary keys. No
-/// value ends so while the key migrates, and elsewhere such a cursor is not one of the Query.
-const MARK: &str = "#~0";
-
 /// Such a Query under way.
 #[derive(Clone)]
 pub(crate) struct LocallySorted {
     gathering: Arc<Gathering>,
     schema: Arc<Table>,
-    partition: Key,
     streams: Vec<ShardStream>,
     /// The streams by when they are read, those first that items may leave meanwhile. A stream is in one of them.
     stages: Vec<Vec<usize>>,
     /// The key that migrates. Then the store's order is that of places but for ties, so that a stream need not be read to its end.
-    migrating: Option<AttributeDefinition>,
-    /// Whether the cursor is by the order of before.
-    unmarked: bool,
-    /// Whether other rows have the index sort key of the page's last.
-    tied: bool,
+    migrating: bool,
     /// Of logical partition keys.
     range: Range,
     after: Option<Place>,
@@ -136,27 +128,16 @@ impl LocallySorted {
             }
         }
         let stages = in_stages(key.migration(), vec![0], (1..streams.len()).collect());
-        let migrating = Some(key.attribute().clone());
-        let unmarked = after.is_some() && marked(query).is_none();
-        Ok(LocallySorted {
-            stages,
-            migrating,
-            unmarked,
-            after,
-            ..LocallySorted::of(query, gathering, streams)
-        })
+        Ok(LocallySorted { stages, migrating: true, after, ..LocallySorted::of(query, gathering, streams) })
     }
 
     fn of(query: &Query<'_>, gathering: Gathering, streams: Vec<ShardStream>) -> Self {
         LocallySorted {
             gathering: Arc::new(gathering),
             schema: Arc::clone(query.schema),
-            partition: query.partition.clone(),
             streams,
             stages: Vec::new(),
-            migrating: None,
-            unmarked: false,
-            tied: false,
+            migrating: false,
             range: Range::of(None),
             after: None,
             descending: query.descending,
@@ -170,7 +151,7 @@ impl LocallySorted {
 
     /// Why it is put in order here.
     pub(crate) fn why(&self) -> &'static str {
-        if self.is_migrating() {
+        if self.migrating {
             "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
              are ordered by primary key, so each page reads all rows that have its last sort key"
         } else {
@@ -178,11 +159,6 @@ impl LocallySorted {
              the index key (with = on the sort key, only that key's shards) is read, sorted by logical keys and cut, so each page costs as \
              much as reading all of it"
         }
-    }
-
-    /// Whether it is so because the index's partition key migrates.
-    fn is_migrating(&self) -> bool {
-        self.migrating.is_some()
     }
 
     /// The calls that read on.
@@ -194,7 +170,7 @@ impl LocallySorted {
         let open =
             stage.filter_map(|id| Some((*id, self.streams.get(*id)?))).filter(|(_, stream)| !stream.closed);
         // One more than fits says whether there is more.
-        let limit = self.limit.filter(|_| self.is_migrating()).map(|limit| limit.saturating_add(1));
+        let limit = self.limit.filter(|_| self.migrating).map(|limit| limit.saturating_add(1));
         open.map(|(id, stream)| {
             let body = self.gathering.template.body(Ask {
                 partition: &stream.partition,
@@ -219,16 +195,12 @@ impl LocallySorted {
             }
             calls.round(round.into(), &mut |stream, answer| self.take(stream, answer?)).await?;
         }
-        let migrating = self.migrating.clone().filter(|_| self.ends_in_ties());
         let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
         let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
         let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
         let mut page = Collected { pages, rows, more, capacity, tied: false };
         let answer = self.gathering.answer(&mut page, None, calls).await?;
-        Ok(match migrating {
-            Some(attribute) => self.mark(&answer, &attribute)?.into(),
-            None => answer.into(),
-        })
+        Ok(answer.into())
     }
 
     fn take(&mut self, number: usize, body: Bytes) -> Result<(), Error> {
@@ -244,19 +216,12 @@ impl LocallySorted {
         for (sort, row) in page.rows {
             let (partition, table_sort, slot) =
                 self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
-            let place = (sort.filter(|_| self.is_migrating()), partition, table_sort, slot);
+            let place = (sort.filter(|_| self.migrating), partition, table_sort, slot);
             let behind = self
                 .after
                 .as_ref()
                 .is_none_or(|after| if self.descending { place < *after } else { place > *after });
             let dropped = place.0.as_ref().is_some_and(|at| dropped.contains(at));
-            if self.unmarked && self.after.as_ref().is_some_and(|after| place.0 == after.0 && place != *after)
-            {
-                return Err(Error::validation(
-                    "The key of the index is being spread or brought back by `heatsink adopt`, which orders rows with equal sort keys otherwise \
-                     than before, and the cursor stands among such rows. Begin the Query again",
-                ));
-            }
             if behind && !dropped && self.range.contains(&place.1) {
                 self.rows.push((place, row));
             }
@@ -264,7 +229,7 @@ impl LocallySorted {
         self.pages.push(body);
         self.cut();
         // Nothing that the stream still has comes before what the page holds: rows with the same index sort key may.
-        if let (true, true, Some(((last, ..), _))) = (self.is_migrating(), self.more, self.rows.last()) {
+        if let (true, true, Some(((last, ..), _))) = (self.migrating, self.more, self.rows.last()) {
             let beyond = if self.descending { read_to < *last } else { read_to > *last };
             if beyond && let Some(stream) = self.streams.get_mut(number) {
                 stream.closed = true;
@@ -298,26 +263,6 @@ impl LocallySorted {
         Ok((logical, sort, slot))
     }
 
-    /// Whether rows beside the page's last have its index sort key: on it, behind it, or before its cursor.
-    fn ends_in_ties(&self) -> bool {
-        let [.., (last, _)] = &self.rows[..] else { return false };
-        let before = self.rows.iter().rev().nth(1).map(|((sort, ..), _)| sort);
-        self.tied || before == Some(&last.0) || self.after.as_ref().is_some_and(|after| after.0 == last.0)
-    }
-
-    /// Marks the cursor of an answer.
-    fn mark(&self, answer: &Bytes, attribute: &AttributeDefinition) -> Result<Bytes, Error> {
-        let read = || -> Result<Option<Vec<u8>>, json::Malformed> {
-            let Some(cursor) = json::member(answer, "LastEvaluatedKey")? else { return Ok(None) };
-            let mut value = Vec::new();
-            with_mark(&self.partition).write(&mut value);
-            let cursor = json::splice_members(cursor, &[(&attribute.name, Some(&value))])?;
-            json::splice_members(answer, &[("LastEvaluatedKey", Some(&cursor))]).map(Some)
-        };
-        let marked = read().map_err(|_| Error::internal("An answer to Query could not be marked"))?;
-        Ok(marked.map_or_else(|| answer.clone(), Bytes::from))
-    }
-
     /// Keeps what the page can hold, in order, and forgets the rest.
     fn cut(&mut self) {
         let descending = self.descending;
@@ -331,8 +276,6 @@ impl LocallySorted {
         });
         let fits = fits.count();
         if fits < self.rows.len() {
-            let sort = |at: usize| self.rows.get(at).map(|((sort, ..), _)| sort);
-            self.tied = fits > 0 && sort(fits) == sort(fits - 1);
             self.more = true;
         }
         self.rows.truncate(fits);
@@ -370,41 +313,6 @@ fn in_stages(phase: Option<MigrationPhase>, plain: Vec<usize>, spread: Vec<usize
     }
 }
 
-/// A partition key as a marked cursor has it.
-fn with_mark(partition: &Key) -> Key {
-    match partition {
-        KeyValue::S(text) => KeyValue::S(format!("{text}{MARK}").into()),
-        KeyValue::B(bytes) => KeyValue::B([bytes, MARK.as_bytes()].concat().into()),
-        KeyValue::N(number) => KeyValue::N(*number),
-    }
-}
-
-/// A Query as it is without the mark of its cursor, of which the store knows nothing: what it is asked when it has to say whether it
-/// takes the request.
-pub(crate) fn without_mark(body: &Bytes, schema: &Table) -> Bytes {
-    let migrating = schema.index_keys().iter().filter(|key| key.migration().is_some());
-    let bare = |key: &AttributeDefinition| -> Option<Bytes> {
-        let cursor = json::member(body, "ExclusiveStartKey").ok()??;
-        let marked = KeyValue::read(json::member(cursor, &key.name).ok()??, key).ok()?;
-        let mut value = Vec::new();
-        match marked {
-            KeyValue::S(text) => KeyValue::S(text.strip_suffix(MARK)?.into()).write(&mut value),
-            KeyValue::B(bytes) => KeyValue::B(bytes.strip_suffix(MARK.as_bytes())?.into()).write(&mut value),
-            KeyValue::N(_) => return None,
-        }
-        let cursor = json::splice_members(cursor, &[(&key.name, Some(&value))]).ok()?;
-        json::splice_members(body, &[("ExclusiveStartKey", Some(&cursor))]).ok().map(Bytes::from)
-    };
-    migrating.map(IndexKey::attribute).find_map(bare).unwrap_or_else(|| body.clone())
-}
-
-/// The index's partition key in the Query's cursor, if that is marked.
-fn marked(query: &Query<'_>) -> Option<Key> {
-    let name = &query.key().partition.name;
-    let found = query.value_of(&query.cursor().ok()??, name)?.clone();
-    (found == with_mark(&query.partition)).then_some(found)
-}
-
 /// The place of a cursor, whose logical partition key is in `range`.
 fn place(
     query: &Query<'_>,
@@ -417,8 +325,7 @@ fn place(
     let key = &query.schema.key;
     let partition = find(&key.partition.name).filter(|partition| range.contains(partition));
     let partition = partition.ok_or(Unplanned::Invalid)?;
-    let of = find(&query.key().partition.name);
-    if of.as_ref() != Some(&query.partition) && !(in_order && of.is_some() && of == marked(query)) {
+    if find(&query.key().partition.name).as_ref() != Some(&query.partition) {
         return Err(Unplanned::Invalid);
     }
     let at = query.key().sort.as_ref().filter(|_| in_order).and_then(|sort| find(&sort.name));

@@ -15,7 +15,7 @@ mod buckets;
 mod counter;
 mod explain;
 mod index;
-pub(crate) mod locally_sorted;
+mod locally_sorted;
 pub mod merge;
 mod page;
 pub(crate) mod request;
@@ -88,7 +88,7 @@ fn untagged(
     let expressed = modern.as_ref().unwrap_or(request);
     let read = |checks| read(router, expressed, schema, context, checks);
     let as_sent = || {
-        let sent = locally_sorted::without_mark(request.body, schema);
+        let sent = request.body.clone();
         match Query::read(expressed, schema, Checks::Meaning) {
             Ok(query) if matches!(query.starts_at_end(), Ok(true)) => {
                 json::splice_members(&sent, &[("ExclusiveStartKey", None)]).map_or(sent, Bytes::from)

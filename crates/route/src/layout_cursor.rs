@@ -1,0 +1,175 @@
+//! Cursors of Scans and of Queries of indexes, and tokens of SELECTs that are such. Where they stand means something under one layout alone: after
+//! another one the rest would miss items and show others twice. So they name the layout, in an attribute beside the keys.
+//!
+//! - A Scan goes on from a cursor of its own layout alone.
+//! - A Query of an index also goes on from another one where no other item has the cursor's index key (`ties`).
+//! - A cursor without a name is from before the table was laid out, or a client made it of an item's key. It is taken where the table was
+//!   empty when it was laid out: then there was no other order.
+//!
+//! Not here: where a cursor's item lies (`cursor`, `key`); Queries of the table, whose order no layout changes.
+
+mod ties;
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use heatsink_dynamo::{Error, Operation, json};
+use heatsink_layout::Table;
+use memchr::memmem;
+
+use crate::answer::rewrite;
+use crate::collection::keys::cursor_attributes;
+use crate::plan::{Explanation, Plan, Planned};
+use crate::request::Request;
+use crate::{Answer, Calls, cursor};
+
+/// The attribute.
+const LAYOUT: &str = "heatsink:layout";
+
+/// The plan of a Scan of a recorded table: `then` makes it of the request as DynamoDB knows it.
+///
+/// # Errors
+/// `ValidationException` for a cursor of another layout; those of `then`.
+pub(crate) fn scan(
+    request: &Request<'_>,
+    table: &Table,
+    then: impl Fn(&Request<'_>) -> Result<Plan, Error>,
+) -> Result<Plan, Error> {
+    let index = request.string("IndexName")?;
+    let order = order(table, index.as_deref());
+    let (found, body) = taken_off(request.body);
+    let request = Request::read(&body)?;
+    let plan = then(&request)?;
+    if let Some(start) = request.get("ExclusiveStartKey")
+        && (found.is_some() || is_key(start, table, index.as_deref()))
+    {
+        admit(found.as_deref(), order.as_deref(), table)?;
+    }
+    Ok(naming(Operation::Scan, plan, order))
+}
+
+/// The plan of a Query of a recorded table: `then` makes it of the request as DynamoDB knows it.
+///
+/// # Errors
+/// `ValidationException` for a cursor of another layout, where that is known before anything is read; those of `then`.
+pub(crate) fn query(
+    request: &Request<'_>,
+    table: &Table,
+    then: impl Fn(&Request<'_>) -> Result<Plan, Error>,
+) -> Result<Plan, Error> {
+    let Some(name) = request.string("IndexName")? else { return then(request) };
+    let index = table.indexes.iter().find(|index| index.name == name);
+    let order = index.map_or_else(|| table.scan_order(&[]), |index| table.query_order(index));
+    let (found, body) = taken_off(request.body);
+    let request = Request::read(&body)?;
+    let plan = then(&request)?;
+    let plan = match request.get("ExclusiveStartKey") {
+        Some(start)
+            if is_key(start, table, Some(&name))
+                && admit(found.as_deref(), order.as_deref(), table).is_err() =>
+        {
+            match index {
+                Some(index) => ties::none_before(plan, start, index, &request, table, &then)?,
+                None => return Err(of_another_layout(table)),
+            }
+        }
+        _ => plan,
+    };
+    Ok(naming(Operation::Query, plan, order))
+}
+
+/// The plan with its cursor named.
+fn naming(operation: Operation, plan: Plan, order: Option<String>) -> Plan {
+    match order {
+        Some(order) => plan.wrapped(|then| Named { operation, then, order }),
+        None => plan,
+    }
+}
+
+/// The name of the order of a Scan of the table, or of that index.
+pub(crate) fn order(table: &Table, index: Option<&str>) -> Option<String> {
+    let index = index.and_then(|name| table.indexes.iter().find(|index| index.name == name));
+    let names: Vec<&str> = index.into_iter().flat_map(|index| index.key.names()).collect();
+    table.scan_order(&names)
+}
+
+/// Whether a position may be gone on from. `found` is the order that it names, `order` that of the Scan.
+///
+/// # Errors
+/// `ValidationException`, by name.
+pub(crate) fn admit(found: Option<&str>, order: Option<&str>, table: &Table) -> Result<(), Error> {
+    match (found, order) {
+        (None, Some(_)) if !table.is_adopted() => Ok(()),
+        (found, order) if found == order => Ok(()),
+        _ => Err(of_another_layout(table)),
+    }
+}
+
+/// Whether a Scan or Query goes on where one under a layout stopped.
+pub(crate) fn names_layout(body: &Bytes) -> bool {
+    memmem::find(body, LAYOUT.as_bytes()).is_some() && cursor::without(body, LAYOUT).is_some()
+}
+
+/// The refusal of a position that is not of the layout in force.
+pub(crate) fn of_another_layout(table: &Table) -> Error {
+    Error::gateway_rejection(refusal(&table.name))
+}
+
+/// The refusal of such a position in a request on tables without a layout.
+pub(crate) fn of_no_layout(tables: &[Cow<'_, str>]) -> Error {
+    Error::validation(refusal(&tables.join(", ")))
+}
+
+fn refusal(table: &str) -> String {
+    format!(
+        "The position that the request goes on from is of another layout of table {table} than the one in force: items have moved since, and the \
+         rest would miss some of them and show others twice. Begin the Scan, the Query, or the statement again. A position that was made of an \
+         item's key, rather than handed back as it came, is refused for the same reason. Nothing was read"
+    )
+}
+
+/// The name in the body's cursor, and the body without it.
+fn taken_off(body: &Bytes) -> (Option<String>, Bytes) {
+    let Some((body, value)) = cursor::without(body, LAYOUT) else { return (None, body.clone()) };
+    let name = json::member(value, "S").ok().flatten().and_then(|raw| json::string(raw).ok());
+    (Some(name.unwrap_or_default().into_owned()), body)
+}
+
+/// Whether `start` has the shape of a cursor of the table, or of that index.
+fn is_key(start: &[u8], table: &Table, index: Option<&str>) -> bool {
+    let Ok(members) = json::members(start) else { return false };
+    let index = index.and_then(|name| table.indexes.iter().find(|index| index.name == name));
+    cursor::values(&members, &cursor_attributes(table, index)).is_some()
+}
+
+/// A Scan or Query whose cursor names its order.
+struct Named {
+    operation: Operation,
+    then: Box<dyn Planned>,
+    order: String,
+}
+
+impl Planned for Named {
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        let Named { operation, then, order } = *self;
+        Box::pin(async move {
+            let answer = then.run(calls).await?;
+            Ok(Answer { body: named(operation, &answer.body, &order)?, ..answer })
+        })
+    }
+
+    fn explain(&self) -> Explanation {
+        self.then.explain()
+    }
+}
+
+/// An answer whose cursor names its order.
+fn named(operation: Operation, answer: &Bytes, order: &str) -> Result<Bytes, Error> {
+    rewrite(operation, answer, |splice| {
+        if let Some(last) = json::member(answer, "LastEvaluatedKey")?.filter(|last| *last != b"null") {
+            splice.insert(last, 1, format!(",\"{LAYOUT}\":{{\"S\":\"{order}\"}}"));
+        }
+        Ok(())
+    })
+}
