@@ -25,7 +25,7 @@ use hyper_util::service::TowerToHyperService;
 use metrics::{Counter, counter};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::timeout;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use super::{Bounds, Endpoint};
 use crate::Permit;
@@ -49,8 +49,8 @@ pub(super) enum Failure {
     NotSent(String),
     /// The request was sent, at least in part.
     Lost(String),
-    /// It was ready, but its permit refused it.
-    Forbidden(Error),
+    /// It could not be made, or its permit refused it: no byte of it was sent.
+    Refused(Error),
 }
 
 /// The future that transfers a connection's bytes while it is polled.
@@ -81,6 +81,8 @@ impl Driver {
 struct Link {
     sender: SendRequest<Full<Bytes>>,
     driver: Driver,
+    /// When the answer under way is late. One timer serves all requests of a connection: moving it on takes no lock, as making one does.
+    deadline: Pin<Box<Sleep>>,
     /// Whether it carried a request before.
     used: bool,
     idle_since: MonotonicInstant,
@@ -138,42 +140,36 @@ impl Connections {
     }
 
     /// Sends one request and gives its whole answer. `again` allows a second try on a new connection when a used one
-    /// turns out to be closed after the request was written to it.
+    /// turns out to be closed after the request was written to it. `make` makes the request for each try.
     pub(super) async fn send(
         &self,
-        request: Request<Full<Bytes>>,
+        make: impl Fn() -> Result<Request<Full<Bytes>>, Error>,
         again: bool,
         permit: Option<&dyn Permit>,
     ) -> Result<Answer, Failure> {
         let _slot = self.permit().await?;
-        let spare = again.then(|| request.clone());
-        let mut request = request;
         loop {
             let mut link = match self.take_idle().await {
                 Some(link) => link,
                 None => self.connect().await?,
             };
+            let request = make().map_err(Failure::Refused)?;
             // The last step: nothing is awaited between this and the first byte on the socket.
-            permit.map_or(Ok(()), Permit::check).map_err(Failure::Forbidden)?;
-            // Not through Env: bounds on I/O waits are the I/O layer's own.
-            let answer = timeout(self.bounds.answer, link.exchange(request)).await;
-            let error = match answer {
-                Ok(Ok(answer)) => {
+            permit.map_or(Ok(()), Permit::check).map_err(Failure::Refused)?;
+            match link.exchange(request, self.bounds.answer).await {
+                Ok(answer) => {
                     self.put_back(link);
                     return Ok(answer);
                 }
-                Err(_) => {
+                // If a used connection closes under the request, the upstream may be fine: try the next connection.
+                Err(Broken::Unsent(_)) if link.used => {}
+                Err(Broken::Closed(_)) if link.used && again => {}
+                Err(Broken::Unsent(why)) => return Err(Failure::NotSent(why)),
+                Err(Broken::Closed(why) | Broken::Bad(why)) => return Err(Failure::Lost(why)),
+                Err(Broken::Late) => {
                     let after = self.bounds.answer.as_secs();
                     return Err(Failure::Lost(format!("nothing came within {after} s")));
                 }
-                Ok(Err(error)) => error,
-            };
-            // If a used connection closes under the request, the upstream may be fine: try the next connection.
-            match (error, spare.as_ref()) {
-                (Broken::Unsent(unsent, _), _) if link.used => request = *unsent,
-                (Broken::Closed(_), Some(spare)) if link.used => request = spare.clone(),
-                (Broken::Unsent(_, why), _) => return Err(Failure::NotSent(why)),
-                (Broken::Closed(why) | Broken::Bad(why), _) => return Err(Failure::Lost(why)),
             }
         }
     }
@@ -207,6 +203,7 @@ impl Connections {
             Ok(Link {
                 sender,
                 driver: Driver { connection, open: true },
+                deadline: Box::pin(sleep_until(late_at(self.bounds.answer))),
                 used: false,
                 idle_since: self.env.now(),
             })
@@ -222,12 +219,14 @@ impl Connections {
 
 /// How an exchange broke.
 enum Broken {
-    /// Before anything was written; here is the request back.
-    Unsent(Box<Request<Full<Bytes>>>, String),
+    /// Before anything was written.
+    Unsent(String),
     /// The connection ended after the request was written and before an answer began.
     Closed(String),
     /// The answer was cut short or is no HTTP.
     Bad(String),
+    /// The answer did not arrive in time.
+    Late,
 }
 
 impl Link {
@@ -236,24 +235,44 @@ impl Link {
         poll_fn(|cx| Poll::Ready(self.driver.advance(cx))).await && self.sender.is_ready()
     }
 
-    async fn exchange(&mut self, request: Request<Full<Bytes>>) -> Result<Answer, Broken> {
-        let sending = self.sender.try_send_request(request);
-        let response: Response<Incoming> = self.driver.drive(sending).await.map_err(|mut error| {
-            let why = because(error.error());
-            match error.take_message() {
-                Some(unsent) => Broken::Unsent(Box::new(unsent), why),
-                None if error.error().is_incomplete_message() || error.error().is_closed() => {
-                    Broken::Closed(why)
-                }
-                None => Broken::Bad(why),
-            }
-        })?;
-        let (head, body) = response.into_parts();
-        let body = self.driver.drive(collect(body)).await.map_err(Broken::Bad)?;
-        // The connection learns that the answer is over, and is ready for the next request.
-        poll_fn(|cx| Poll::Ready(self.driver.advance(cx))).await;
-        Ok(Answer { status: head.status, headers: head.headers, body })
+    /// Sends a request and reads its answer `within` a time.
+    async fn exchange(&mut self, request: Request<Full<Bytes>>, within: Duration) -> Result<Answer, Broken> {
+        self.deadline.as_mut().reset(late_at(within));
+        let Link { sender, driver, deadline, .. } = self;
+        let mut work = pin!(answered(sender, driver, request));
+        poll_fn(|cx| match work.as_mut().poll(cx) {
+            Poll::Pending => deadline.as_mut().poll(cx).map(|()| Err(Broken::Late)),
+            done => done,
+        })
+        .await
     }
+}
+
+/// When an answer to what is sent now is late.
+#[expect(clippy::disallowed_methods, reason = "bounds on I/O waits are the I/O layer's own")]
+fn late_at(within: Duration) -> Instant {
+    Instant::now() + within
+}
+
+async fn answered(
+    sender: &mut SendRequest<Full<Bytes>>,
+    driver: &mut Driver,
+    request: Request<Full<Bytes>>,
+) -> Result<Answer, Broken> {
+    let sending = sender.try_send_request(request);
+    let response: Response<Incoming> = driver.drive(sending).await.map_err(|mut error| {
+        let why = because(error.error());
+        match error.take_message() {
+            Some(_) => Broken::Unsent(why),
+            None if error.error().is_incomplete_message() || error.error().is_closed() => Broken::Closed(why),
+            None => Broken::Bad(why),
+        }
+    })?;
+    let (head, body) = response.into_parts();
+    let body = driver.drive(collect(body)).await.map_err(Broken::Bad)?;
+    // The connection learns that the answer is over, and is ready for the next request.
+    poll_fn(|cx| Poll::Ready(driver.advance(cx))).await;
+    Ok(Answer { status: head.status, headers: head.headers, body })
 }
 
 async fn collect(mut body: Incoming) -> Result<Bytes, String> {

@@ -17,7 +17,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::Env;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ToStrError};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 
@@ -25,6 +25,7 @@ use crate::{Permit, Store};
 use connections::{Connections, Failure};
 use credentials::Keys;
 pub use endpoint::Endpoint;
+use signature::SigningKey;
 
 /// The region that requests to a loopback endpoint are signed for where the chain names none. Local servers take any.
 const LOCAL_REGION: &str = "us-east-1";
@@ -77,6 +78,33 @@ impl Server {
     fn new(endpoint: Endpoint, bounds: Bounds, env: &Arc<dyn Env>) -> Result<Self, String> {
         let host = HeaderValue::from_str(&endpoint.host()).map_err(|error| error.to_string())?;
         Ok(Server { connections: Connections::new(endpoint, bounds, env.clone()), host })
+    }
+
+    /// A request, signed.
+    fn request(
+        &self,
+        operation: Operation,
+        body: Bytes,
+        key: &SigningKey,
+        unix_millis: u64,
+    ) -> Result<Request<Full<Bytes>>, Error> {
+        let target = TARGETS.get(operation as usize).cloned().unwrap_or(HeaderValue::from_static(""));
+        let unfit = |error: ToStrError| Error::internal(error.to_string());
+        let (host, name) = (self.host.to_str().map_err(unfit)?, target.to_str().map_err(unfit)?);
+        let signed = key.sign(host, name, &body, unix_millis);
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        let headers = request.headers_mut();
+        headers.reserve(8);
+        headers.insert(HOST, self.host.clone());
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(signature::CONTENT_TYPE));
+        headers.insert(TARGET, target);
+        headers.insert(DATE, own(signed.date)?);
+        headers.insert(AUTHORIZATION, own(signed.authorization)?);
+        if let Some(token) = key.token() {
+            headers.insert(TOKEN, own(token.to_owned())?);
+        }
+        Ok(request)
     }
 }
 
@@ -135,27 +163,12 @@ impl Upstream {
         }
         let now = self.env.unix_millis();
         let key = self.keys.at(now).await?;
-        let header = TARGETS.get(operation as usize).cloned().unwrap_or(HeaderValue::from_static(""));
         let server = if operation.is_streams() { &self.streams } else { &self.tables };
-        let host = server.host.to_str().map_err(|error| Error::internal(error.to_string()))?;
-        let target = header.to_str().map_err(|error| Error::internal(error.to_string()))?;
-        let signed = key.sign(host, target, &body, now);
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
-        let headers = request.headers_mut();
-        headers.reserve(8);
-        headers.insert(HOST, server.host.clone());
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(signature::CONTENT_TYPE));
-        headers.insert(TARGET, header);
-        headers.insert(DATE, own(signed.date)?);
-        headers.insert(AUTHORIZATION, own(signed.authorization)?);
-        if let Some(token) = key.token() {
-            headers.insert(TOKEN, own(token.to_owned())?);
-        }
+        let make = || server.request(operation, body.clone(), &key, now);
         let answer =
-            server.connections.send(request, operation.only_reads(), permit).await.map_err(|failure| {
+            server.connections.send(make, operation.only_reads(), permit).await.map_err(|failure| {
                 match failure {
-                    Failure::Forbidden(error) => error,
+                    Failure::Refused(error) => error,
                     Failure::NotSent(why) => {
                         Error::unavailable(format!("The upstream cannot be reached: {why}"), Outcome::NotDone)
                     }

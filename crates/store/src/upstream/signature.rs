@@ -3,8 +3,6 @@
 //! It is implemented here because it is computed for every forwarded request: with the key derived once a day and the headers known, only the body,
 //! the canonical request and one HMAC are hashed. `aws-sigv4` is the oracle in the tests. Source: "Create a signed AWS API request", IAM User Guide.
 
-use std::fmt::Write;
-
 use jiff::Timestamp;
 use ring::{digest, hmac};
 
@@ -20,6 +18,8 @@ pub(super) struct SigningKey {
     /// `AKID/20260101/us-east-1/dynamodb/aws4_request`.
     credential: String,
     scope_at: usize,
+    /// `20260101`.
+    date: String,
     token: Option<String>,
 }
 
@@ -39,10 +39,9 @@ impl SigningKey {
         region: &str,
         unix_millis: u64,
     ) -> SigningKey {
-        let date = timestamp(unix_millis);
-        let date = date.get(..8).unwrap_or_default();
+        let date = date(unix_millis);
         let start = hmac::Key::new(hmac::HMAC_SHA256, format!("AWS4{secret}").as_bytes());
-        let key = [date, region, SERVICE, "aws4_request"].iter().fold(start, |key, part| {
+        let key = [&date, region, SERVICE, "aws4_request"].iter().fold(start, |key, part| {
             hmac::Key::new(hmac::HMAC_SHA256, hmac::sign(&key, part.as_bytes()).as_ref())
         });
         SigningKey {
@@ -50,6 +49,7 @@ impl SigningKey {
             day: unix_millis / DAY_MILLIS,
             credential: format!("{access_key}/{date}/{region}/{SERVICE}/aws4_request"),
             scope_at: access_key.len() + 1,
+            date,
             token: token.map(str::to_owned),
         }
     }
@@ -64,38 +64,59 @@ impl SigningKey {
         self.token.as_deref()
     }
 
-    /// Signs `body`, sent to `host` with `X-Amz-Target: target`.
+    /// Signs `body`, sent to `host` with `X-Amz-Target: target`, on the day of the key.
     pub(super) fn sign(&self, host: &str, target: &str, body: &[u8], unix_millis: u64) -> Signed {
-        let date = timestamp(unix_millis);
-        let (token_line, signed_headers) = match &self.token {
-            None => (String::new(), "content-type;host;x-amz-date;x-amz-target"),
-            Some(token) => (
-                format!("x-amz-security-token:{token}\n"),
-                "content-type;host;x-amz-date;x-amz-security-token;x-amz-target",
-            ),
+        let date = self.timestamp(unix_millis);
+        let signed_headers = match &self.token {
+            None => "content-type;host;x-amz-date;x-amz-target",
+            Some(_) => "content-type;host;x-amz-date;x-amz-security-token;x-amz-target",
         };
         let mut text = String::with_capacity(512);
-        // Writing to a String cannot fail.
-        let _ = write!(
-            text,
-            "POST\n/\n\ncontent-type:{CONTENT_TYPE}\nhost:{host}\nx-amz-date:{date}\n{token_line}x-amz-target:{target}\n\n{signed_headers}\n"
-        );
+        push(&mut text, &["POST\n/\n\ncontent-type:", CONTENT_TYPE, "\nhost:", host, "\nx-amz-date:", &date]);
+        if let Some(token) = &self.token {
+            push(&mut text, &["\nx-amz-security-token:", token]);
+        }
+        push(&mut text, &["\nx-amz-target:", target, "\n\n", signed_headers, "\n"]);
         push_hex(&mut text, digest::digest(&digest::SHA256, body).as_ref());
         let canonical = digest::digest(&digest::SHA256, text.as_bytes());
         text.clear();
         let scope = self.credential.get(self.scope_at..).unwrap_or_default();
-        let _ = write!(text, "AWS4-HMAC-SHA256\n{date}\n{scope}\n");
+        push(&mut text, &["AWS4-HMAC-SHA256\n", &date, "\n", scope, "\n"]);
         push_hex(&mut text, canonical.as_ref());
         let signature = hmac::sign(&self.key, text.as_bytes());
         let mut authorization = String::with_capacity(288);
-        let _ = write!(
-            authorization,
-            "AWS4-HMAC-SHA256 Credential={}, SignedHeaders={signed_headers}, Signature=",
-            self.credential
+        push(
+            &mut authorization,
+            &[
+                "AWS4-HMAC-SHA256 Credential=",
+                &self.credential,
+                ", SignedHeaders=",
+                signed_headers,
+                ", Signature=",
+            ],
         );
         push_hex(&mut authorization, signature.as_ref());
         Signed { authorization, date }
     }
+
+    /// `20260101T000000Z`, on the day of the key.
+    fn timestamp(&self, unix_millis: u64) -> String {
+        let second = u32::try_from(unix_millis / 1000 % 86_400).unwrap_or_default();
+        let mut text = String::with_capacity(16);
+        push(&mut text, &[&self.date, "T"]);
+        for number in [second / 3600, second / 60 % 60, second % 60] {
+            text.extend(
+                [number / 10, number % 10].into_iter().filter_map(|digit| char::from_digit(digit, 10)),
+            );
+        }
+        text.push('Z');
+        text
+    }
+}
+
+/// Not `write!`: the formatting machinery costs as much as the hashes.
+fn push(text: &mut String, parts: &[&str]) {
+    parts.iter().for_each(|part| text.push_str(part));
 }
 
 fn push_hex(text: &mut String, bytes: &[u8]) {
@@ -106,10 +127,10 @@ fn push_hex(text: &mut String, bytes: &[u8]) {
     }
 }
 
-/// `20260101T000000Z`.
-fn timestamp(unix_millis: u64) -> String {
+/// `20260101`.
+fn date(unix_millis: u64) -> String {
     let millis = i64::try_from(unix_millis).unwrap_or(i64::MAX);
-    Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX).strftime("%Y%m%dT%H%M%SZ").to_string()
+    Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX).strftime("%Y%m%d").to_string()
 }
 
 #[cfg(test)]
