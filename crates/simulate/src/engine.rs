@@ -10,24 +10,14 @@ use fastrand::Rng;
 use heatsink_physics::{Demand, position};
 
 use crate::compile::{Run, Source, Stream};
+use crate::counts::Count;
 use crate::dispatch::admit;
 use crate::interleave::{Interleaving, What};
 use crate::latency::Attempts;
 use crate::model::Model;
 use crate::record::{Record, Recorder};
 use crate::retries::{Retries, Retry, Tally};
-
-/// Virtual time goes in steps of 50 ms.
-pub(crate) const TICK: u64 = 50_000_000;
-
-/// What a run counted for one stream in one step.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Count {
-    pub offered: u64,
-    pub accepted: u64,
-    /// Of the accepted, those that a cache answered.
-    pub cached: u64,
-}
+use crate::schedule::TICK;
 
 /// One run.
 pub(crate) struct Engine {

@@ -4,12 +4,13 @@ use serde::Serialize;
 
 use crate::compile::{Run as Compiled, Stream, compile, item_bytes, scan_bytes};
 use crate::cost;
+use crate::counts::{Count, Heat, Step};
 use crate::diagnosis;
 use crate::display;
-use crate::engine::{Count, Engine};
+use crate::engine::Engine;
 use crate::latency::{Attempts, Service, quantile};
 use crate::model::Resource;
-use crate::record::{Heat, Record, Step};
+use crate::record::Record;
 use crate::scenario::{Loaded, Operation, Remedy};
 
 /// All runs of a scenario.
@@ -152,13 +153,6 @@ pub fn simulate(loaded: &Loaded, progress: &mut dyn FnMut(f64)) -> Report {
     }
 }
 
-/// Length of a step: as the scenario has it, else about a hundredth of the run in whole seconds.
-pub(crate) fn step(loaded: &Loaded) -> u64 {
-    const SECOND: u64 = 1_000_000_000;
-    let duration = loaded.scenario.duration.0;
-    loaded.scenario.step.map_or_else(|| duration.div_ceil(100 * SECOND) * SECOND, |step| step.0)
-}
-
 /// One remedy. `batches`: equal requests at once, which changes no count.
 pub(crate) fn run(
     loaded: &Loaded,
@@ -169,7 +163,7 @@ pub(crate) fn run(
     let compiled: Compiled = compile(loaded, remedy);
     let resources = compiled.resources.clone();
     let engine = Engine::new(compiled, loaded.scenario.seed, batches);
-    let record = engine.run(loaded.scenario.duration.0, step(loaded), resources.len(), progress);
+    let record = engine.run(loaded.scenario.duration.0, loaded.step(), resources.len(), progress);
     summary(loaded, remedy, &resources, &record)
 }
 

@@ -6,9 +6,10 @@ use std::collections::BinaryHeap;
 use fastrand::Rng;
 use heatsink_physics::Demand;
 
-use crate::engine::{Count, TICK};
+use crate::counts::Count;
 use crate::latency::{Attempts, MAX_ATTEMPTS};
 use crate::scenario::Client;
+use crate::schedule::TICK;
 
 /// A throttled request that waits for its next attempt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,6 +2,9 @@
 
 use crate::scenario::{Burst, Changing, Length, Load};
 
+/// A tick, the step of virtual time, in nanoseconds.
+pub(crate) const TICK: u64 = 50_000_000;
+
 const REQUEST: u128 = 1_000_000_000_000_000;
 
 /// A rate over time, and how much of it has been handed out.
@@ -77,8 +80,6 @@ impl Schedule {
 mod tests {
     use super::*;
     use crate::scenario::{Growth, Rate};
-
-    const TICK: u64 = 50_000_000;
 
     fn total(schedule: &mut Schedule, seconds: u64) -> u64 {
         (0..seconds * 20).map(|nth| schedule.due(nth * TICK, TICK)).sum()

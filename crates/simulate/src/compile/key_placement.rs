@@ -334,7 +334,7 @@ fn narrow(shards: u64) -> usize {
 pub(super) fn trace(loaded: &Loaded, nth: usize, workload: &Workload, own: Own<'_>) -> Stream {
     let on = own(&workload.table, workload.index.as_deref());
     let recorded = workload.trace.as_ref().and_then(|path| loaded.traces.get(path));
-    let request = |request: &crate::trace::Recorded| {
+    let request = |request: &crate::scenario::trace::Recorded| {
         let access = access(workload, request.operation);
         let position = position(request.key.as_bytes());
         let place = match request.operation {
