@@ -3,11 +3,11 @@
 use fastrand::Rng;
 use heatsink_physics::{Demand, KeyRange, SortKey};
 
-use crate::compile::{Cache, Source, Stream};
 use crate::draw::multinomial;
 use crate::engine::Engine;
 use crate::model::Model;
 use crate::retries::Tally;
+use crate::stream::{Cache, Source, Stream};
 
 /// So many requests are drawn before the first of them is offered.
 const AT_ONCE: u64 = 512;

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use fastrand::Rng;
 use heatsink_physics::{Demand, position};
 
-use crate::compile::{Run, Source, Stream};
+use crate::compile::Run;
 use crate::counts::Count;
 use crate::dispatch::admit;
 use crate::interleave::{Interleaving, What};
@@ -18,6 +18,7 @@ use crate::model::Model;
 use crate::record::{Record, Recorder};
 use crate::retries::{Retries, Retry, Tally};
 use crate::schedule::TICK;
+use crate::stream::{Source, Stream};
 
 /// One run.
 pub(crate) struct Engine {

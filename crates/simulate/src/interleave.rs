@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use fastrand::Rng;
 use heatsink_physics::{Demand, ResourceId};
 
-use crate::compile::{Source, Stream};
+use crate::stream::{Source, Stream};
 
 /// The most parts into which one workload's requests of a tick are cut.
 pub(crate) const PARTS: u64 = 32;

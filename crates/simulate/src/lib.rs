@@ -28,6 +28,8 @@ mod sampled_requests;
 pub mod scenario;
 mod schedule;
 pub mod shipped;
+mod sizes;
+mod stream;
 #[cfg(test)]
 mod tests;
 

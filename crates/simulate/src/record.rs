@@ -1,9 +1,9 @@
 //! The recorded counts and partitions of a run, step by step.
 
-use crate::compile::Stream;
 use crate::counts::{Count, Heat, Step};
 use crate::latency::Attempts;
 use crate::model::{Model, Seen};
+use crate::stream::Stream;
 use heatsink_physics::PartitionLoad;
 
 /// A whole run.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::compile::{Run as Compiled, Stream, compile, item_bytes, scan_bytes};
+use crate::compile::{Run as Compiled, compile};
 use crate::cost;
 use crate::counts::{Count, Heat, Step};
 use crate::diagnosis;
@@ -12,6 +12,8 @@ use crate::latency::{Attempts, Service, quantile};
 use crate::model::Resource;
 use crate::record::Record;
 use crate::scenario::{Loaded, Operation, Remedy};
+use crate::sizes::{item_bytes, scan_bytes};
+use crate::stream::Stream;
 
 /// All runs of a scenario.
 #[derive(Clone, Debug, Serialize)]

@@ -3,12 +3,31 @@
 //! The position of a key is looked up in a table larger than a processor's caches, at a random place. A loop that does nothing else keeps many such
 //! look-ups in flight; one by one, each would be waited for. That is most of the time of a long run.
 
-use fastrand::Rng;
-use heatsink_physics::{Access, Demand, KeyPosition, SortKey};
+use std::sync::Arc;
 
-use crate::compile::{Fill, spot};
+use fastrand::Rng;
+use heatsink_physics::{Access, Demand, KeyPosition, KeyRange, SortKey};
+
 use crate::key_sampler::KeySampler;
 use crate::scenario::{Operation, Sort};
+use crate::sizes::units;
+
+/// How the place of an ask follows from what was drawn.
+#[derive(Clone, Debug)]
+pub(crate) enum Fill {
+    /// It is in the ask.
+    Fixed,
+    /// By the key's number.
+    Key(Arc<[u64]>),
+    /// By the part's number.
+    Part(Arc<[u64]>),
+    /// By key and shard: `positions[key * shards + shard]`, the shard by the part's number.
+    Sharded { positions: Arc<[u64]>, shard: Arc<[u16]>, shards: usize },
+    /// By key and a shard of its own draw: sort keys are many, and each is hashed.
+    Drawn { positions: Arc<[u64]>, shards: usize },
+    /// By a draw of its own.
+    Own(Box<KeySampler>, Arc<[u64]>),
+}
 
 /// How the requests of a stream are drawn, and those drawn last.
 pub(crate) struct SampledRequests {
@@ -142,12 +161,20 @@ impl SampledRequests {
         for ((ask, fill), position) in self.templates.iter().zip(places) {
             let units = match bytes {
                 Some(bytes) if ask.access == Access::Write || operation == Operation::Get => {
-                    crate::compile::units(ask.access, bytes)
+                    units(ask.access, bytes)
                 }
                 _ => ask.units,
             };
             asks.push(Demand { place: spot(ask, fill, *position, sort), units, ..*ask });
         }
         asks
+    }
+}
+
+/// Where an ask falls, from a position.
+pub(crate) fn spot(ask: &Demand, fill: &Fill, position: u64, sort: u64) -> KeyRange {
+    match fill {
+        Fill::Fixed => ask.place,
+        _ => KeyRange::At(KeyPosition::new(position, SortKey::ordinal(sort))),
     }
 }
