@@ -1,24 +1,79 @@
-//! Offers the requests of one stream to the partitions, many at a time.
+//! Offers the requests of one stream to the partitions, many at a time, and counts what was admitted.
+//!
+//! Not here: when, and in which order among streams ([`crate::engine`]).
+
+use std::collections::VecDeque;
 
 use fastrand::Rng;
-use heatsink_physics::{Demand, KeyRange, SortKey};
+use heatsink_physics::{Demand, KeyRange, SortKey, position};
 
+use crate::compile::Run;
+use crate::counts::Count;
 use crate::draw::multinomial;
-use crate::engine::Engine;
+use crate::latency::Attempts;
 use crate::model::Model;
-use crate::retries::Tally;
+use crate::retries::{Retries, Retry, Tally};
+use crate::schedule::TICK;
 use crate::stream::{Cache, Source, Stream};
 
 /// So many requests are drawn before the first of them is offered.
 const AT_ONCE: u64 = 512;
 
-impl Engine {
+/// Streams, the partitions that they share, and what each stream counted.
+pub(crate) struct Dispatcher {
+    pub streams: Vec<Stream>,
+    pub model: Model,
+    /// By stream, as all that follows.
+    pub rngs: Vec<Rng>,
+    pub counts: Vec<Count>,
+    pub attempts: Vec<Attempts>,
+    pub retries: Retries,
+    /// What a loader has yet to get in, and how many of those it has not tried in this tick.
+    waiting: Vec<VecDeque<Vec<Demand>>>,
+    untried: Vec<usize>,
+    batches: bool,
+}
+
+impl Dispatcher {
+    /// `batches`: offer equal requests at once. Without, one by one; only a test does that.
+    pub(crate) fn new(run: Run, seed: u64, batches: bool) -> Dispatcher {
+        let rng = |stream: &Stream| Rng::with_seed(seed ^ position(stream.name.as_bytes()));
+        Dispatcher {
+            counts: vec![Count::default(); run.streams.len()],
+            attempts: vec![Attempts::default(); run.streams.len()],
+            waiting: vec![VecDeque::new(); run.streams.len()],
+            untried: vec![0; run.streams.len()],
+            rngs: run.streams.iter().map(rng).collect(),
+            streams: run.streams,
+            model: run.model,
+            retries: Retries::new(&run.client),
+            batches,
+        }
+    }
+
+    /// How many requests of its own a stream makes in the tick from `now` on; and how many more if others get in, of a loader that
+    /// has as many waiting as it may.
+    pub(crate) fn asked(&mut self, nth: usize, now: u64) -> (u64, u64) {
+        let Stream { source, loader, .. } = &mut self.streams[nth];
+        match source {
+            Source::Cells { schedule, .. } | Source::Sampled { schedule, .. } => {
+                self.untried[nth] = self.waiting[nth].len();
+                let (due, waiting) = (schedule.due(now, TICK), self.waiting[nth].len() as u64);
+                let room = loader.map_or(due, |loader| due.min(loader.window.saturating_sub(waiting)));
+                (waiting + room, due - room)
+            }
+            Source::Trace { requests, next } => {
+                (requests[*next..].iter().take_while(|(at, _)| *at < now + TICK).count() as u64, 0)
+            }
+        }
+    }
+
     /// Offers the next `due` requests of a stream, all of them now; recorded ones at their own times if they are `alone`.
     pub(crate) fn offer(&mut self, nth: usize, now: u64, due: u64, alone: bool) {
         if self.streams[nth].loader.is_some() {
             return self.load(nth, now, due);
         }
-        let Engine { streams, model, rngs, counts, attempts, retries, batches, .. } = self;
+        let Dispatcher { streams, model, rngs, counts, attempts, retries, batches, .. } = self;
         let rng = &mut rngs[nth];
         let Stream { source, scatter, cache, operation, .. } = &mut streams[nth];
         let mut tally = Tally { count: &mut counts[nth], attempts: &mut attempts[nth], retries, stream: nth };
@@ -95,7 +150,7 @@ impl Engine {
 
     /// A loader's next `due` requests: what waits is tried again, once in a tick; then new items while few enough wait.
     fn load(&mut self, nth: usize, now: u64, due: u64) {
-        let Engine { streams, model, rngs, counts, waiting, untried, .. } = self;
+        let Dispatcher { streams, model, rngs, counts, waiting, untried, .. } = self;
         let rng = &mut rngs[nth];
         let Stream { source, loader, operation, .. } = &mut streams[nth];
         let (waiting, count) = (&mut waiting[nth], &mut counts[nth]);
@@ -154,20 +209,39 @@ impl Engine {
             }
         }
     }
+    /// Offers a throttled request, or `retry.count` equal ones, again.
+    pub(crate) fn retry(&mut self, now: u64, retry: &Retry, asks: &[Demand]) {
+        let scatter = self.streams[retry.stream].scatter;
+        let accepted = admit(&mut self.model, now, asks, scatter, retry.count, self.batches);
+        let mut tally = Tally {
+            count: &mut self.counts[retry.stream],
+            attempts: &mut self.attempts[retry.stream],
+            retries: &mut self.retries,
+            stream: retry.stream,
+        };
+        let rng = &mut self.rngs[retry.stream];
+        tally.count(now, asks, retry.count, accepted, retry.attempt + 1, rng);
+    }
+    /// The latency of a step's throttled requests, where they are not offered again.
+    pub(crate) fn settle(&mut self) {
+        for ((stream, count), attempts) in self.streams.iter().zip(&self.counts).zip(&mut self.attempts) {
+            if !self.retries.on && stream.loader.is_none() {
+                attempts.add_share(
+                    count.offered - count.cached,
+                    count.accepted - count.cached,
+                    self.retries.most,
+                );
+            }
+            attempts.cached += count.cached as f64;
+        }
+    }
 }
 
 /// Draws the asks of a loader's next item.
 type Draw<'a> = Box<dyn FnMut(&mut Rng) -> Vec<Demand> + 'a>;
 
 /// How many of `count` equal requests are admitted. Of a scatter every ask is sent and paid; the request is accepted when all are.
-pub(crate) fn admit(
-    model: &mut Model,
-    now: u64,
-    asks: &[Demand],
-    scatter: bool,
-    count: u64,
-    batches: bool,
-) -> u64 {
+fn admit(model: &mut Model, now: u64, asks: &[Demand], scatter: bool, count: u64, batches: bool) -> u64 {
     if scatter {
         return asks
             .iter()
