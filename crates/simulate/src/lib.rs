@@ -28,9 +28,12 @@ mod sampled_requests;
 pub mod scenario;
 mod schedule;
 pub mod shipped;
+mod simulation;
 mod sizes;
 mod stream;
+mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use report::{Load, Point, Report, Run, simulate};
+pub use report::{Load, Point, Report, Run};
+pub use simulation::simulate;
