@@ -37,7 +37,7 @@ impl std::fmt::Display for Layout {
                 }
                 match self.hash {
                     _ if shards <= 1 => Ok(()),
-                    Hash::Random => write!(f, ", {shards} shards drawn at random"),
+                    Hash::Random => write!(f, ", {shards} externally assigned shards"),
                     hash => write!(f, ", {shards} shards by {hash} of {by}"),
                 }
             }

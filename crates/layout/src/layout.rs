@@ -44,8 +44,8 @@ pub enum Strategy {
         /// What is hashed, within a bucket.
         by: By,
     },
-    /// An item is a row in every shard: row 0 holds all of it, the others parts of these numbers. Row 0 is there whenever another
-    /// is. What the item shows of the numbers is their sum over the rows.
+    /// An item has a fragment in every shard. The base fragment, in shard 0, holds all of the item; the others hold parts of these numbers. The base
+    /// fragment exists whenever another one does. The item shows the sum of each number over its fragments.
     Counter {
         /// The top-level attributes that are summed; not empty.
         attributes: Vec<String>,

@@ -36,7 +36,7 @@ impl Layout {
         if !self.follows_from_key() {
             return Err(Unplaced::NotFromKey(match self.attribute() {
                 Some(name) => format!("the attribute {name}"),
-                None => "a drawn number".to_owned(),
+                None => "other writers".to_owned(),
             }));
         }
         self.slot(sort, sort)

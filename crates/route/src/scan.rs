@@ -142,7 +142,7 @@ fn evaluated(
         why += "; the filter reads a key that is stored with shard suffixes and is evaluated here, on logical keys";
     }
     if counters && index.is_none() {
-        why += "; the table holds counters: their rows but row 0 are left out, and filter, projection and Limit are applied here. Where only left \
+        why += "; the table holds counters: their fragments other than the base fragment are left out, and filter, projection and Limit are applied here. Where only left \
                 out rows were read, the scan goes on";
     }
     if let Some(fold) = &fold {

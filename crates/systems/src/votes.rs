@@ -27,7 +27,7 @@ const COUNTER: &str = include_str!("../../../examples/votes/heatsink.toml");
 pub const ITEM: &str = "votes: one item, no rule";
 /// The same calls, with a rule.
 pub const ITEM_COUNTED: &str = "votes: a counter over 10 shards";
-/// The account's drawn suffixes, through Heatsink unchanged.
+/// The account's random suffixes, through Heatsink unchanged.
 pub const ITEM_BY_HAND: &str = "votes: the account's ten items";
 /// Ballots, with the constant key in the index.
 pub const INDEX: &str = "ballots: one key in the index, no rule";
@@ -83,7 +83,7 @@ pub async fn run() -> Result<Story, Fault> {
 
     let stage = started("").await?;
     let own = |shard: u32| format!("{CANDIDATE}#{shard}");
-    // Drawn, so far as it matters: no two neighbours alike.
+    // As good as random: no two neighbours alike.
     let load = stage.offer(RATE, SECONDS, |nth| vote(&own(nth.wrapping_mul(7) % SHARDS))).await?;
     story.load(ITEM_BY_HAND, &load);
     let mut total = 0;

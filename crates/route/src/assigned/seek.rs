@@ -259,7 +259,7 @@ fn may_be_gone(error: &Error) -> bool {
 fn lost(table: &Table) -> Error {
     Error::gateway_rejection(format!(
         "The provided starting key does not say in which shard of table {} it stands, and there is not exactly one item with its primary \
-         key: the rule's shards are drawn at random (hash = \"random\"). Hand LastEvaluatedKey back with all its attributes",
+         key: other writers assign the rule's shards (hash = \"random\"). Hand LastEvaluatedKey back with all its attributes",
         table.name
     ))
 }

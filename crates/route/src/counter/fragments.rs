@@ -115,11 +115,11 @@ impl Fold {
         match &self.by {
             By::Keys { .. } => {
                 format!(
-                    "{page}; the numbers of counters are then completed from their other rows, by BatchGetItem"
+                    "{page}; the numbers of counters are then completed from their other fragments, by BatchGetItem"
                 )
             }
             By::Range { partitions, .. } => format!(
-                "the key holds counters: shard 0 has row 0 of every item and decides what the page holds; then the {} other shards are \
+                "the key holds counters: shard 0 has the base fragment of every item and decides what the page holds; then the {} other shards are \
                  asked for the same range of sort keys, at half a unit or more each, and their parts are added",
                 partitions.len()
             ),

@@ -85,7 +85,7 @@ pub(super) fn names_assigned(written: &Written<'_>, schema: &Table, context: &Pl
 /// The refusal of a statement on counters.
 fn counters() -> Error {
     Error::gateway_rejection(
-        "PartiQL is not supported on counters, whose numbers are spread over rows. Use GetItem, Query, Scan, and UpdateItem with ADD. \
+        "PartiQL is not supported on counters, whose numbers are spread over fragments. Use GetItem, Query, Scan, and UpdateItem with ADD. \
          Nothing was read or written",
     )
 }
