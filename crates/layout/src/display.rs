@@ -51,7 +51,6 @@ impl std::fmt::Display for By {
             By::SortKey => f.write_str("sort key"),
             By::Part { separator, part } => write!(f, "part {part} of the sort key split at {separator:?}"),
             By::PrimaryKey => f.write_str("primary key"),
-            By::Attribute { name } => write!(f, "attribute {name}"),
         }
     }
 }

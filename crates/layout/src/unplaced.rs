@@ -6,16 +6,11 @@ pub enum Unplaced {
     /// The physical key would be too long.
     #[error(transparent)]
     TooLong(#[from] crate::KeyTooLong),
-    /// The shard does not follow from the primary key.
+    /// Other writers assign the shard.
     #[error(
-        "The table's rule takes the shard from {0}, so the primary key alone does not say where the item lies"
+        "Other writers assign the shards of the table's rule, so the primary key alone does not say where the item lies"
     )]
-    NotFromKey(String),
-    /// The item lacks the attribute that the shard is taken from, or it is of another type.
-    #[error(
-        "The table's rule takes the shard from the attribute {0}, which must be a string, a number or a binary of the item"
-    )]
-    NoAttribute(String),
+    NotFromKey,
     /// `modulo` was given something that is no whole number.
     #[error("The table's rule takes the shard from a whole number (hash = \"modulo\"), and {0:?} is none")]
     NoNumber(String),
