@@ -33,11 +33,11 @@ pub(crate) fn plan(
     router: &Router,
     operation: Operation,
     request: &Request<'_>,
-    schema: &Arc<Table>,
+    table: &Arc<Table>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     use Operation::{BatchGetItem, GetItem, TransactGetItems};
-    let (plan, assumed) = router.plan_at(operation, request, schema, layouts, None)?;
+    let (plan, assumed) = router.plan_at(operation, request, table, layouts, None)?;
     // These read all slots in which an item can lie.
     if matches!(operation, GetItem | BatchGetItem | TransactGetItems) || assumed.is_empty() {
         return Ok(plan);

@@ -51,7 +51,7 @@ pub(crate) fn refuse_expiry(body: &[u8]) -> Result<(), Error> {
 /// The refusal of a BatchWriteItem that names a counter.
 pub(crate) fn batch_write_refusal() -> Error {
     effect::refusal(
-        "BatchWriteItem would replace or delete its fragments one by one, with readers in between. Use PutItem, DeleteItem or \
+        "BatchWriteItem would replace or delete its rows one by one, with readers in between. Use PutItem, DeleteItem or \
          TransactWriteItems",
     )
 }
