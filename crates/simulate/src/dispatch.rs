@@ -16,7 +16,7 @@ use crate::retries::{Retries, Retry, Tally};
 use crate::schedule::TICK;
 use crate::stream::{Cache, Source, Stream};
 
-/// So many requests are drawn before the first of them is offered.
+/// The number of requests that are drawn before the first of them is offered.
 const AT_ONCE: u64 = 512;
 
 /// Streams, the partitions that they share, and what each stream counted.
@@ -28,7 +28,7 @@ pub(crate) struct Dispatcher {
     pub counts: Vec<Count>,
     pub attempts: Vec<Attempts>,
     pub retries: Retries,
-    /// What a loader has yet to get in, and how many of those it has not tried in this tick.
+    /// A loader's items that are not accepted yet, and how many of them it has not tried in this tick.
     waiting: Vec<VecDeque<Vec<Demand>>>,
     untried: Vec<usize>,
     batches: bool,
@@ -51,8 +51,8 @@ impl Dispatcher {
         }
     }
 
-    /// How many requests of its own a stream makes in the tick from `now` on; and how many more if others get in, of a loader that
-    /// has as many waiting as it may.
+    /// The requests of a stream that are due in the tick from `now` on. The second number is those that a loader with a full window offers only if
+    /// others are accepted.
     pub(crate) fn asked(&mut self, nth: usize, now: u64) -> (u64, u64) {
         let Stream { source, loader, .. } = &mut self.streams[nth];
         match source {
@@ -103,7 +103,7 @@ impl Dispatcher {
                     let most = if *batches { AT_ONCE } else { 1 };
                     let room = model.room(now, &same_instant.shared, due.min(most));
                     if room == 0 {
-                        // No time passes, so there is none for all others either: where they would fall is not asked.
+                        // No time passes, so there is no room for the others either, wherever they would fall.
                         let accepted = admit(model, now, &same_instant.shared, false, due, *batches);
                         tally.count(now, &same_instant.shared, due, accepted, 1, rng);
                         break;
@@ -162,7 +162,7 @@ impl Dispatcher {
             }
             accepted
         };
-        // Those that are throttled again go behind the others, which keeps their order: every one of them is tried.
+        // Items that are throttled again are queued behind the others. The order stays, because every item is tried.
         let again = (untried[nth] as u64).min(due);
         for _ in 0..again {
             untried[nth] -= 1;
@@ -222,7 +222,7 @@ impl Dispatcher {
         let rng = &mut self.rngs[retry.stream];
         tally.count(now, asks, retry.count, accepted, retry.attempt + 1, rng);
     }
-    /// The latency of a step's throttled requests, where they are not offered again.
+    /// Counts the attempts of a step's requests, if throttled requests are not retried.
     pub(crate) fn settle(&mut self) {
         for ((stream, count), attempts) in self.streams.iter().zip(&self.counts).zip(&mut self.attempts) {
             if !self.retries.on && stream.loader.is_none() {
@@ -237,10 +237,10 @@ impl Dispatcher {
     }
 }
 
-/// Draws the asks of a loader's next item.
+/// Draws the demands of a loader's next item.
 type Draw<'a> = Box<dyn FnMut(&mut Rng) -> Vec<Demand> + 'a>;
 
-/// How many of `count` equal requests are admitted. Of a scatter every ask is sent and paid; the request is accepted when all are.
+/// How many of `count` equal requests are admitted. Every demand of a scatter is sent and consumes capacity; the request is accepted when all are.
 fn admit(model: &mut Model, now: u64, asks: &[Demand], scatter: bool, count: u64, batches: bool) -> u64 {
     if scatter {
         return asks
@@ -266,13 +266,13 @@ fn ascend(asks: &mut [Demand], now: u64) {
 }
 
 impl Cache {
-    /// Of `count` reads of one thing, those that no node has. Each node asks once, then answers for a while.
+    /// How many of `count` reads of one entry are not cached. Each node reads it once, and then answers from its cache for the time to live.
     fn missed(&mut self, of: usize, now: u64, count: u64) -> u64 {
         let Some(until) = self.until.get_mut(of) else { return count };
         if now < *until {
             return 0;
         }
-        // What fewer reads than nodes leave cold is asked again with the next ones; here that is rounded away.
+        // With fewer reads than nodes some nodes stay cold and would read it later. This is rounded away.
         *until = now + self.ttl;
         count.min(self.nodes)
     }

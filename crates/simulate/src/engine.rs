@@ -1,7 +1,8 @@
 //! Runs one remedy: tick by tick, every workload's requests against the partitions.
 //!
 //! Requests of a tick of 50 ms are offered at its start, those of competing workloads in random order. Recorded requests are offered at
-//! their own times, but at the tick's start where other workloads compete with them. Many equal requests go through the model at once, which changes no count: they are the same requests in the same order.
+//! their own times, but at the tick's start where other workloads compete with them. Many equal requests are offered to the model at once. This changes no
+//! count, because they are the same requests in the same order.
 //! What is random follows from the seed and the workload's name, so the order of workloads in a file changes nothing.
 
 use heatsink_physics::Demand;
@@ -26,7 +27,7 @@ impl Engine {
         Engine { dispatcher: Dispatcher::new(run, seed, batches), interleaving }
     }
 
-    /// Runs for `duration` in steps of `step`, both nanoseconds. `progress` is told the share done, now and then.
+    /// Runs for `duration` in steps of `step`, both nanoseconds. `progress` gets the share done, from 0 to 1, after each step.
     pub(crate) fn run(
         mut self,
         duration: u64,
@@ -50,7 +51,7 @@ impl Engine {
         recorder.finish(self.dispatcher.streams, self.dispatcher.attempts)
     }
 
-    /// Everything that is asked for in the tick from `now` on.
+    /// Offers all requests of the tick from `now` on.
     fn tick(&mut self, now: u64) {
         let mut due = Vec::new();
         while let Some(retry) = self.dispatcher.retries.due(now) {
@@ -73,7 +74,7 @@ impl Engine {
         }
     }
 
-    /// Brings what a group of streams asks for in this tick into an order. Whether only one of them asks for anything.
+    /// Orders the requests of a group of streams in this tick. Returns whether only one of them has any.
     fn line_up(&mut self, group: usize, now: u64, due: &[(Retry, Vec<Demand>)]) -> bool {
         let members = self.interleaving.groups[group].clone();
         let asked: Vec<(u64, u64)> =

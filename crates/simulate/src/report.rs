@@ -29,7 +29,7 @@ pub struct Report {
 pub struct Run {
     /// The remedy.
     pub name: String,
-    /// Requests offered to the tables or to what stands before them.
+    /// Requests offered to the tables, or to the caches in front of them.
     pub offered: u64,
     /// Of those, accepted.
     pub accepted: u64,

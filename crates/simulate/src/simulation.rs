@@ -6,7 +6,7 @@ use crate::report::{Report, Run};
 use crate::scenario::{Loaded, Remedy};
 use crate::summary::summary;
 
-/// Runs every remedy of a scenario. `progress` is told the share done, now and then.
+/// Runs every remedy of a scenario. `progress` gets the share done, from 0 to 1.
 pub fn simulate(loaded: &Loaded, progress: &mut dyn FnMut(f64)) -> Report {
     let scenario = &loaded.scenario;
     let remedies: Vec<Option<&Remedy>> =

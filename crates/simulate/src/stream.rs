@@ -14,7 +14,7 @@ pub(crate) struct Stream {
     pub workload: usize,
     pub operation: Operation,
     pub source: Source,
-    /// Each ask is a request of its own: a scatter. Otherwise all asks are admitted or none.
+    /// Each demand is a separate request: a scatter. Otherwise either all demands are admitted or none.
     pub scatter: bool,
     pub cache: Option<Cache>,
     pub loader: Option<Loader>,
@@ -24,9 +24,9 @@ pub(crate) struct Stream {
 pub(crate) enum Source {
     /// A few kinds of requests, drawn many at a time.
     Cells { schedule: Schedule, weights: Vec<f64>, cells: Vec<Vec<Demand>>, ascending: bool },
-    /// Drawn one by one; offered so too, unless they are alike.
+    /// Sampled one by one; offered one by one unless they are alike.
     Sampled { schedule: Schedule, each: Box<SampledRequests>, same_instant: Option<SameInstantBatch> },
-    /// Recorded: when, and the asks.
+    /// Recorded: times in nanoseconds, and demands.
     Trace { requests: Vec<(u64, Vec<Demand>)>, next: usize },
 }
 
@@ -35,13 +35,13 @@ pub(crate) enum Source {
 pub(crate) struct Cache {
     pub ttl: u64,
     pub nodes: u64,
-    /// By cell or key: when what is cached runs out.
+    /// By cell or key: when the cached entry expires, in nanoseconds.
     pub until: Vec<u64>,
-    /// Whether what is cached is told apart by the part, not by the key.
+    /// Whether entries are identified by the part, not by the key.
     pub by_part: bool,
 }
 
-/// A load that must get in.
+/// A load that is retried until all of it is accepted.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Loader {
     pub items: u64,

@@ -1,7 +1,7 @@
 //! Events of users and tenants: one user's stream is far busier than the others', one tenant's too.
 //!
 //! The patterns that people write by hand, each as a rule: a random suffix, a suffix that follows from the event, days, and days with shards. The
-//! table whose own code appends `md5(event) % 10` is read and written as it is, and that code goes on beside it.
+//! table whose own code appends `md5(event) % 10` is read and written unchanged, while that code continues to use it.
 
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
@@ -105,7 +105,7 @@ async fn batch(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Nine days of a quiet and of a busy tenant: what a day, and what all of them take to read.
+/// Nine days of a quiet and of a busy tenant: the requests that a read of one day takes, and a read of all days.
 async fn tenants(story: &mut Story) -> Result<(), Fault> {
     let stage = started(RULES).await?;
     let expected = |days: std::ops::RangeInclusive<u32>| -> Vec<String> {
@@ -157,7 +157,7 @@ fn hand_key(at: &str) -> String {
     format!("{USER}#{}", digest % 10)
 }
 
-/// Code that shards by itself and bypasses Heatsink, on the same table.
+/// Code on the same table that computes shards itself and bypasses Heatsink.
 async fn by_hand(story: &mut Story) -> Result<(), Fault> {
     let stage = started(BY_HAND).await?;
     let events: Vec<String> = (0..60).map(|nth| event(15, nth)).collect();

@@ -1,7 +1,7 @@
 //! An election: a running total for each candidate, and a ballot for each voter, which an index lists by election.
 //!
-//! Two hot keys: the one item that every vote is added to, and the one key of the index. The second is easily missed: ballots lie under
-//! keys of their own, and their writes are refused all the same.
+//! Two hot keys: the one item that every vote is added to, and the one key of the index. The second is easily missed: each ballot has a key of
+//! its own, but its writes are refused nevertheless.
 
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
@@ -20,7 +20,7 @@ const SHARDS: u32 = 10;
 /// The index's key, spread.
 const RULES: &str = include_str!("../../../examples/votes/index.toml");
 
-/// The one item, counted over ten rows.
+/// The one item, a counter with ten fragments.
 const COUNTER: &str = include_str!("../../../examples/votes/heatsink.toml");
 
 /// Names of the phases.
@@ -34,7 +34,7 @@ pub const INDEX: &str = "ballots: one key in the index, no rule";
 /// Ballots, with a rule for the index.
 pub const INDEX_SHARDED: &str = "ballots: 12 shards of the index's key";
 
-/// A vote. There is no more to it for the application.
+/// A vote, as the application sends it.
 fn vote(candidate: &str) -> (Operation, Json) {
     let update = json!({
         "TableName": TABLE,

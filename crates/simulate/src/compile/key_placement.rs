@@ -109,7 +109,7 @@ impl Placement {
         placed
     }
 
-    /// One ask for each shard. Of keys that are not sharded all shards are one place, which is asked once, for all.
+    /// One demand for each shard. All shards of an unsharded key are one position, which is read once, for all items.
     fn gather(&mut self, each: &Demand, whole: Demand, physical: &Arc<[u64]>, shards: u64) {
         let count = narrow(shards);
         let one =
@@ -177,12 +177,12 @@ impl Placement {
         }
     }
 
-    /// How many things a cache tells apart.
+    /// The number of entries that a cache distinguishes.
     pub(super) fn cacheable(&self, by_part: bool) -> usize {
         self.parts.as_ref().filter(|_| by_part).map_or(self.keys.names.len(), |parts| parts.names.len())
     }
 
-    /// The few kinds of requests this comes to, with their weights; `None` if they are more than `most`, or follow no weights.
+    /// The kinds of requests of this workload, with their weights; `None` if there are more than `most`, or if they follow no weights.
     pub(super) fn cells(&self, most: usize) -> Option<(Vec<f64>, Vec<Vec<Demand>>)> {
         let mut columns: Vec<Vec<(f64, u64)>> = Vec::new();
         let mut drawn = 0;
@@ -276,7 +276,7 @@ fn positions(of: &KeySet) -> Arc<[u64]> {
     of.names.iter().map(|name| position(name.as_bytes())).collect()
 }
 
-/// An index key of its own draw, over `shards`: by the hash of the item's primary key, which is as good as a draw.
+/// An index key that is sampled independently, over `shards`. The shard follows from the hash of the item's primary key, which is as good as random.
 fn own_draw(of: KeySet, shards: u64) -> Fill {
     let positions = physical(&of, shards, &[]);
     match (of.names.len(), shards) {
@@ -303,7 +303,7 @@ fn narrow(shards: u64) -> usize {
     usize::try_from(shards).unwrap_or(usize::MAX)
 }
 
-/// Items that each shard of a scatter is asked for first: mean and three standard deviations of Binomial(limit, 1/N).
+/// The items that a scatter first requests of each shard: mean and three standard deviations of Binomial(limit, 1/N).
 fn share(limit: u64, shards: u64) -> u64 {
     let (limit_f, p) = (limit as f64, 1.0 / shards as f64);
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the limit")]

@@ -13,10 +13,10 @@ use crate::stream::{Cache, Loader, Source, Stream};
 use key_placement::Placement;
 use resources::FindResource;
 
-/// Day boundaries, where a bucket strategy goes on to the next key.
+/// A day in nanoseconds: a bucket strategy then continues with the next key.
 const DAY: u64 = 86_400_000_000_000;
 
-/// More cells are drawn one by one.
+/// The most cells; more are sampled one by one.
 const MAX_CELLS: usize = 64;
 
 /// What one run is made of.
@@ -27,7 +27,7 @@ pub(crate) struct Run {
     pub client: Client,
 }
 
-/// A run of `loaded` with `remedy`; without one, as it is.
+/// A run of `loaded` with `remedy`; without one, a run of the scenario unchanged.
 pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
     let scenario = &loaded.scenario;
     let resources = resources::resources(scenario, remedy);

@@ -5,7 +5,7 @@ use heatsink_physics::{Mode, ResourceId};
 use crate::model::Resource;
 use crate::scenario::{Kind, ModeName, Remedy, Scenario, Table, Whole};
 
-/// The index that the `index` remedy makes.
+/// The index that the `index` remedy creates.
 pub(super) const REMEDY_INDEX: &str = "by-part";
 
 /// Finds the table of that name, or its index.
