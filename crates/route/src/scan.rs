@@ -32,24 +32,24 @@ const WHY: &str =
 /// The plan of a Scan of a recorded table.
 pub(crate) fn plan(
     request: &Request<'_>,
-    table: &Arc<Table>,
+    schema: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    if table.has_externally_assigned() {
-        let (body, shard) = cursor::without_shard(request.body, table);
-        return untagged(&Request::read(&body)?, table, &context.with_cursor(shard));
+    if schema.has_externally_assigned() {
+        let (body, shard) = cursor::without_shard(request.body, schema);
+        return untagged(&Request::read(&body)?, schema, &context.with_cursor(shard));
     }
-    untagged(request, table, context)
+    untagged(request, schema, context)
 }
 
-fn untagged(request: &Request<'_>, table: &Arc<Table>, context: &PlanContext<'_>) -> Result<Plan, Error> {
+fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_>) -> Result<Plan, Error> {
     let index = match request.string("IndexName")? {
         None => None,
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
-        Some(name) => table.indexes.iter().find(|index| index.name == name),
+        Some(name) => schema.indexes.iter().find(|index| index.name == name),
     };
     if let Some(index) = index
-        && table.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some())
+        && schema.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some())
     {
         // A cursor does not say under which of two stored values its item lies, nor does the item stay there.
         return Err(Error::validation(format!(
@@ -59,13 +59,13 @@ fn untagged(request: &Request<'_>, table: &Arc<Table>, context: &PlanContext<'_>
         )));
     }
     let by_key =
-        |conditions| table.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false));
-    if has_counters(request, table, index) || request.get("ScanFilter").is_some_and(by_key) {
+        |conditions| schema.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false));
+    if has_counters(request, schema, index) || request.get("ScanFilter").is_some_and(by_key) {
         match modernized(request, "ScanFilter") {
             Ok(None) => {}
             // What such a filter may hold is the store's to say: it is asked first.
             Ok(Some(modern)) => {
-                let then = untagged(&Request::read(&modern)?, table, context)?;
+                let then = untagged(&Request::read(&modern)?, schema, context)?;
                 return Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), then));
             }
             Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Scan, request.body)),
@@ -76,10 +76,10 @@ fn untagged(request: &Request<'_>, table: &Arc<Table>, context: &PlanContext<'_>
     if request.get("FilterExpression").is_some() && legacy.iter().any(|name| request.get(name).is_some()) {
         return Ok(pass_refusal(Operation::Scan, request.body));
     }
-    match read(request, table, context, index, Checks::All) {
+    match read(request, schema, context, index, Checks::All) {
         Ok(plan) => Ok(plan),
         // What only the checks here find wrong the store may take: it decides.
-        Err(Unplanned::Invalid) => match read(request, table, context, index, Checks::Meaning) {
+        Err(Unplanned::Invalid) => match read(request, schema, context, index, Checks::Meaning) {
             Ok(plan) => Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), plan)),
             Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, request.body)),
             Err(Unplanned::Refused(error)) => Err(error),
@@ -90,21 +90,21 @@ fn untagged(request: &Request<'_>, table: &Arc<Table>, context: &PlanContext<'_>
 
 fn read(
     request: &Request<'_>,
-    table: &Arc<Table>,
+    schema: &Arc<Table>,
     context: &PlanContext<'_>,
     index: Option<&IndexSchema>,
     checks: Checks,
 ) -> Result<Plan, Unplanned> {
     let mut splice = Splice::new(request.body);
-    start_key(request, table, context, &mut splice)?;
+    start_key(request, schema, context, &mut splice)?;
     let body = splice.finish(request.body);
-    if let Some(scan) = evaluated(request, table, index, checks, &body)? {
+    if let Some(scan) = evaluated(request, schema, index, checks, &body)? {
         return Ok(match scan.kind() {
             Kind::Single => Plan::Single(Box::new(scan)),
             _ => Plan::Scatter(Box::new(scan)),
         });
     }
-    let table = Arc::clone(table);
+    let table = Arc::clone(schema);
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
         rewrite(Operation::Scan, &body, |splice| logical_page(&table, &body, splice))
@@ -116,23 +116,23 @@ fn read(
 /// shard suffixes. `body`: the request with its cursor physical.
 fn evaluated(
     request: &Request<'_>,
-    table: &Arc<Table>,
+    schema: &Arc<Table>,
     index: Option<&IndexSchema>,
     checks: Checks,
     body: &Bytes,
 ) -> Result<Option<Evaluated>, Unplanned> {
-    let counters = has_counters(request, table, index);
-    if !counters && !may_filter_by_key(request, table) {
+    let counters = has_counters(request, schema, index);
+    if !counters && !may_filter_by_key(request, schema) {
         return Ok(None);
     }
-    let expressions = Expressions::read(request, table, None, checks)?;
+    let expressions = Expressions::read(request, schema, None, checks)?;
     let filter = expressions.filter.as_ref().map(|(_, filter)| filter);
     let compares = |name: &str| filter.is_some_and(|filter| filter.substitute(name, &Value::Null) != *filter);
-    let by_key = table.stored_otherwise().any(compares);
+    let by_key = schema.stored_otherwise().any(compares);
     let fold = match index {
         _ if !counters => None,
-        None => counter::of_table(request, &expressions, table),
-        Some(index) => counter::of_index(request, &expressions, table, index).map_err(Unplanned::Refused)?,
+        None => counter::of_table(request, &expressions, schema),
+        Some(index) => counter::of_index(request, &expressions, schema, index).map_err(Unplanned::Refused)?,
     };
     if !by_key && fold.is_none() && !(counters && index.is_none()) {
         return Ok(None);
@@ -142,42 +142,42 @@ fn evaluated(
         why += "; the filter reads a key that is stored with shard suffixes and is evaluated here, on logical keys";
     }
     if counters && index.is_none() {
-        why += "; the table holds counters: their fragments other than the base fragment are left out, and filter, projection and Limit are applied here. Where only left \
+        why += "; the table holds counters: their rows but row 0 are left out, and filter, projection and Limit are applied here. Where only left \
                 out rows were read, the scan goes on";
     }
     if let Some(fold) = &fold {
         why = fold.why(&why);
     }
     Ok(Some(Evaluated {
-        body: set_members(body, &expressions.changes(table, index)).map_err(Unplanned::Refused)?,
-        table: Arc::clone(table),
-        selection: expressions.selection(table, index),
+        body: set_members(body, &expressions.changes(schema, index)).map_err(Unplanned::Refused)?,
+        table: Arc::clone(schema),
+        selection: expressions.selection(schema, index),
         limit: request.limit()?,
         fold,
-        cursor: cursor_attributes(table, index).into_iter().map(|key| key.name.clone()).collect(),
+        cursor: cursor_attributes(schema, index).into_iter().map(|key| key.name.clone()).collect(),
         why,
     }))
 }
 
 /// Whether what is read can hold counters. Of an index that is not known here, and that the store therefore refuses, nobody knows.
-fn has_counters(request: &Request<'_>, table: &Table, index: Option<&IndexSchema>) -> bool {
-    table.has_counters() && (index.is_some() || request.get("IndexName").is_none())
+fn has_counters(request: &Request<'_>, schema: &Table, index: Option<&IndexSchema>) -> bool {
+    schema.has_counters() && (index.is_some() || request.get("IndexName").is_none())
 }
 
 /// Whether the filter may mention a key that is stored with shard suffixes.
-fn may_filter_by_key(request: &Request<'_>, table: &Table) -> bool {
+fn may_filter_by_key(request: &Request<'_>, schema: &Table) -> bool {
     let text = request.string("FilterExpression").ok().flatten();
     let names = request.get("ExpressionAttributeNames");
-    text.is_some_and(|text| table.stored_otherwise().any(|name| may_mention(&text, names, name)))
+    text.is_some_and(|text| schema.stored_otherwise().any(|name| may_mention(&text, names, name)))
 }
 
 /// Makes `ExclusiveStartKey` physical: it holds the table's primary key, on an index too.
 fn start_key<'a>(
     request: &Request<'a>,
-    table: &Table,
+    schema: &Table,
     context: &PlanContext<'_>,
     splice: &mut Splice<'a>,
 ) -> Result<(), Unplanned> {
     let Some(start) = request.get("ExclusiveStartKey") else { return Ok(()) };
-    place(table, context, start, splice).map(drop)
+    place(schema, context, start, splice).map(drop)
 }
