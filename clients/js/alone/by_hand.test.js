@@ -102,7 +102,7 @@ test('messages under fnv1a of a part of the sort key, counted from 1', async () 
   });
 });
 
-/** The counter as it is written by hand: a drawn shard for each vote, all shards read for the total. */
+/** The counter as it is written by hand: a random shard for each vote, all shards read for the total. */
 const byHand = (client, candidate) => ({
   vote: () => client.send(new UpdateCommand({
     TableName: 'VotesByHand', Key: { PK: `${candidate}#${Math.floor(Math.random() * SHARDS)}`, SK: 'METADATA' },

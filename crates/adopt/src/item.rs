@@ -77,7 +77,6 @@ impl TableContext {
         let layout = self.table.layouts().of(logical).map_or(&whole, |layout| layout);
         let sort = self.sort(item)?;
         let sort = sort.as_ref().map(Scalar::key);
-        let attribute = layout.attribute().and_then(|name| Scalar::of(item.get(name)?));
         let slot = match self.table.decode(key).1 {
             // Other writers choose the shard at random, so the item is right in any slot.
             Some(slot)
@@ -86,7 +85,7 @@ impl TableContext {
             {
                 Ok(slot)
             }
-            _ => layout.slot_of_item(sort, attribute.as_ref().map(Scalar::key)),
+            _ => layout.hashed_slot(sort),
         };
         Ok(slot.and_then(|slot| self.table.physical(logical, layout, slot)))
     }

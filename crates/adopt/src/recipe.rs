@@ -1,4 +1,4 @@
-//! Detects whether shards that the rule calls random follow from the sort key by a known recipe. A rule with that recipe reads and writes each item
+//! Detects whether shards that the rule says other writers assign at random follow from the sort key by a known recipe. A rule with that recipe reads and writes each item
 //! with one request and needs no search.
 //!
 //! Every recipe that rules can name is tried on every item, and is dropped at the first item that contradicts it.
@@ -43,8 +43,8 @@ fn recipes(layout: &Layout) -> Vec<Layout> {
     bys.iter().flat_map(|by| hashes.iter().map(|hash| of(by, *hash)).collect::<Vec<_>>()).collect()
 }
 
-/// The recipes that still match one layout with random shards.
-struct Drawn {
+/// The recipes that still match one layout with externally assigned shards.
+struct Candidates {
     layout: Arc<Layout>,
     left: Vec<Layout>,
     items: u64,
@@ -55,10 +55,10 @@ struct Drawn {
 
 /// Recipes under test.
 #[derive(Default)]
-pub(crate) struct Trial(Vec<Drawn>);
+pub(crate) struct Trial(Vec<Candidates>);
 
 impl Trial {
-    /// Tests the recipes on the physical key of an item, if its layout has random shards.
+    /// Tests the recipes on the physical key of an item, if its layout has externally assigned shards.
     pub fn see_stored(&mut self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) {
         if let (Some(slot), Some(layout)) = (table.assigned_slot(key), table.layouts().of(table.logical(key)))
         {
@@ -68,27 +68,27 @@ impl Trial {
 
     /// Tests the recipes on one item.
     fn see(&mut self, layout: &Arc<Layout>, sort: Option<SortKey<'_>>, slot: Slot) {
-        let at = self.0.iter().position(|drawn| Arc::ptr_eq(&drawn.layout, layout));
+        let at = self.0.iter().position(|candidates| Arc::ptr_eq(&candidates.layout, layout));
         let at = at.unwrap_or_else(|| {
             let left = recipes(layout);
             let (shards, sorts) = (BTreeSet::new(), BTreeSet::new());
-            self.0.push(Drawn { layout: Arc::clone(layout), left, items: 0, shards, sorts });
+            self.0.push(Candidates { layout: Arc::clone(layout), left, items: 0, shards, sorts });
             self.0.len() - 1
         });
-        let Some(drawn) = self.0.get_mut(at) else { return };
-        drawn.items += 1;
-        drawn.shards.insert(slot.shard);
-        if let (Some(sort), true) = (sort, drawn.sorts.len() < ENOUGH) {
-            drawn.sorts.insert(sort.to_string());
+        let Some(candidates) = self.0.get_mut(at) else { return };
+        candidates.items += 1;
+        candidates.shards.insert(slot.shard);
+        if let (Some(sort), true) = (sort, candidates.sorts.len() < ENOUGH) {
+            candidates.sorts.insert(sort.to_string());
         }
-        drawn.left.retain(|recipe| recipe.slot_of(sort) == Ok(slot));
+        candidates.left.retain(|recipe| recipe.slot_of(sort) == Ok(slot));
     }
 
     /// Advice for the operator, if a recipe matches.
     pub fn advice(&self) -> Option<String> {
-        let found = |drawn: &Drawn| {
+        let found = |candidates: &Candidates| {
             // Where several match, as all do for sort keys without separators, the simplest is first.
-            let recipe = drawn.left.first()?;
+            let recipe = candidates.left.first()?;
             let by = match &recipe.strategy {
                 Strategy::Template { by: By::Part { separator, part }, .. } => {
                     format!(", by = {{ attribute = \"…\", separator = \"{separator}\", part = {part} }}")
@@ -99,15 +99,15 @@ impl Trial {
                 Hash::Slice { digits, .. } => format!(", hex_digits = {digits}"),
                 _ => String::new(),
             };
-            (drawn.sorts.len() >= ENOUGH && drawn.shards.len() > 1).then(|| {
+            (candidates.sorts.len() >= ENOUGH && candidates.shards.len() > 1).then(|| {
                 format!(
-                    "the rule says that shards are drawn at random (hash = \"random\"), and each of {} items, in {} of {} shards, lies where hash = \
+                    "the rule says that other writers assign shards at random (hash = \"random\"), and each of {} items, in {} of {} shards, lies where hash = \
                      \"{}\"{digits}{by} puts it. With that hash a request for an item would look into one shard and not into {}",
-                    drawn.items,
-                    drawn.shards.len(),
-                    drawn.layout.shards,
+                    candidates.items,
+                    candidates.shards.len(),
+                    candidates.layout.shards,
                     recipe.hash.name(),
-                    drawn.layout.shards,
+                    candidates.layout.shards,
                 )
             })
         };

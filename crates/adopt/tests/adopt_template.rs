@@ -153,10 +153,10 @@ async fn two_items_for_one_place_are_found_before_anything_moves() {
     assert_eq!(items(&store, TABLE).await, before);
 }
 
-/// Shards that are said to be drawn and are computed after all: the recipe is named, with what it was seen on; not where one item contradicts,
-/// nor where there are too few.
+/// Shards that the rule says are assigned at random, and that follow from the sort key: the recipe is named, with the number of items. It is not
+/// where one item contradicts, nor where there are too few.
 #[tokio::test]
-async fn shards_that_are_not_drawn_are_found_out() {
+async fn assigned_shards_that_follow_from_the_key_are_found_out() {
     for (items, contradicts, found) in [(34, false, true), (34, true, false), (29, false, false)] {
         let store = memory();
         call(&store, Operation::CreateTable, table(TABLE, "S")).await;
@@ -176,7 +176,7 @@ async fn shards_that_are_not_drawn_are_found_out() {
 
 /// The same of a table that is on record already, by its Scans: of that table, and of no other.
 #[tokio::test]
-async fn shards_that_are_not_drawn_are_found_out_in_scans() {
+async fn assigned_shards_that_follow_from_the_key_are_found_out_in_scans() {
     for (scanned, contradicts, found) in [(TABLE, false, true), (TABLE, true, false), ("Other", false, false)]
     {
         let store = memory();
@@ -213,7 +213,7 @@ async fn shards_that_are_not_drawn_are_found_out_in_scans() {
 /// With a hash that follows from the sort key.
 struct Computed;
 /// With shards that other code draws.
-struct Drawn;
+struct Assigned;
 
 impl Adopting for Computed {
     const TABLE: &'static str = TABLE;
@@ -227,7 +227,7 @@ impl Adopting for Computed {
     }
 }
 
-impl Adopting for Drawn {
+impl Adopting for Assigned {
     const TABLE: &'static str = TABLE;
 
     async fn filled() -> Arc<dyn Store> {
@@ -242,23 +242,23 @@ impl Adopting for Drawn {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_anywhere_it_goes_on() {
     killed_everywhere::<Computed>(Direction::Adopt, Direction::Adopt, 20).await;
-    killed_everywhere::<Drawn>(Direction::Adopt, Direction::Adopt, 20).await;
+    killed_everywhere::<Assigned>(Direction::Adopt, Direction::Adopt, 20).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_anywhere_it_turns_back() {
     killed_everywhere::<Computed>(Direction::Adopt, Direction::Back, 20).await;
-    killed_everywhere::<Drawn>(Direction::Adopt, Direction::Back, 20).await;
+    killed_everywhere::<Assigned>(Direction::Adopt, Direction::Back, 20).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_on_the_way_back_it_goes_on() {
     killed_everywhere::<Computed>(Direction::Back, Direction::Back, 20).await;
-    killed_everywhere::<Drawn>(Direction::Back, Direction::Back, 20).await;
+    killed_everywhere::<Assigned>(Direction::Back, Direction::Back, 20).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_on_the_way_back_it_turns_again() {
     killed_everywhere::<Computed>(Direction::Back, Direction::Adopt, 20).await;
-    killed_everywhere::<Drawn>(Direction::Back, Direction::Adopt, 20).await;
+    killed_everywhere::<Assigned>(Direction::Back, Direction::Adopt, 20).await;
 }

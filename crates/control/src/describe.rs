@@ -1,6 +1,6 @@
 //! The store's description of a table: its schema, and whether it can be used yet.
 
-use heatsink_dynamo::{Error, TableSchema, json};
+use heatsink_dynamo::{Error, Outcome, TableSchema, json};
 
 use crate::record::Record;
 
@@ -22,6 +22,13 @@ impl Described {
     pub(crate) fn is_before(&self, other: &Record) -> bool {
         self.made.zip(other.made).is_some_and(|(this, other)| this < other)
     }
+}
+
+/// The error for a description of a table that does not exist any more.
+pub(crate) fn out_of_date(name: &str) -> Error {
+    let message =
+        format!("The store's description of table {name} is out of date: it shows a table that was deleted");
+    Error::unavailable(message, Outcome::NotDone)
 }
 
 /// Reads an answer of `DescribeTable`, or of `CreateTable`, `UpdateTable`, `DeleteTable`.

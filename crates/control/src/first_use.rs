@@ -8,11 +8,10 @@ use std::time::Duration;
 use futures::future::join;
 use heatsink_dynamo::{Error, Outcome, TableSchema};
 
-use crate::describe::Described;
+use crate::describe::{Described, out_of_date};
 use crate::inner::Inner;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
-use crate::resolve::out_of_date;
 use heatsink_layout::TableLayouts;
 
 /// How often a gateway checks whether another one has finished.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use heatsink_dynamo::{Error, Outcome, TableSchema};
 
-use crate::describe::Described;
+use crate::describe::{Described, out_of_date};
 use crate::first_use;
 use crate::inner::Inner;
 use crate::name::{Holder, NameEntry};
@@ -197,13 +197,6 @@ fn restored(schema: &TableSchema, original: &Record) -> String {
          If it is a restored copy, its items lie as the old record says: `heatsink adopt {name} --records-from {old}` puts it on record so; if it is \
          another table, `heatsink adopt {name} --records-from none` brings it under its rules"
     )
-}
-
-/// The error for a description of a table that does not exist any more.
-pub(crate) fn out_of_date(name: &str) -> Error {
-    let message =
-        format!("The store's description of table {name} is out of date: it shows a table that was deleted");
-    Error::unavailable(message, Outcome::NotDone)
 }
 
 /// The status of a recorded table under those rules. If no rule mentions the table, or an index, the record alone holds. A rule for an index that is

@@ -13,13 +13,8 @@ mod edit;
 mod scan;
 
 pub use edit::{Object, splice_members, write_string};
-pub use scan::MAX_DEPTH;
+pub use scan::{MAX_DEPTH, Malformed};
 use scan::{Members, skip, space};
-
-/// The body is not well-formed JSON, or not of the kind that was asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("malformed JSON")]
-pub struct Malformed;
 
 /// A member of an object: its name, and its value as it was written.
 pub type Member<'a> = (Cow<'a, str>, &'a [u8]);

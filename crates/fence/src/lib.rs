@@ -18,6 +18,7 @@ mod gate;
 mod head;
 mod liveness;
 mod member;
+mod registration;
 mod step;
 
 pub use bounds::Bounds;
@@ -25,4 +26,5 @@ pub use gate::{Admission, Gate};
 pub use head::{Change, Changes, Epoch, Head, KEPT_CHANGES};
 pub use liveness::Liveness;
 pub use member::{Heartbeat, Member, Seen};
-pub use step::{Registration, Step, Wait};
+pub use registration::Registration;
+pub use step::{Step, Wait};

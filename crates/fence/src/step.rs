@@ -5,22 +5,7 @@ use std::time::Duration;
 
 use heatsink_env::MonotonicInstant;
 
-use crate::{Bounds, Epoch, Liveness};
-
-/// A gateway as the registry lists it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Registration {
-    /// Its id: random, and new in each process.
-    pub gateway: String,
-    /// Grows with each heartbeat.
-    pub beat: u64,
-    /// The epoch that it has acknowledged.
-    pub epoch: Epoch,
-    /// How long after that acknowledgement calls that it covers may still take effect.
-    pub unclean: Duration,
-    /// The bounds that the gateway keeps.
-    pub bounds: Bounds,
-}
+use crate::{Epoch, Liveness, Registration};
 
 /// One publication, and the gateways that have yet to acknowledge it.
 ///
@@ -113,6 +98,7 @@ impl Step {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Bounds;
 
     fn at(seconds: u64) -> MonotonicInstant {
         MonotonicInstant(seconds * 1_000_000_000)

@@ -21,8 +21,8 @@ pub fn sharing_a_partition(positions: &[u64], firsts: &[u64]) -> Vec<Vec<usize>>
     shared
 }
 
-/// The probability that at least one of `partitions` equal ranges holds `together` or more of `shards`, each of which falls on any of them
-/// alike. Exact but for rounding.
+/// The probability that at least one of `partitions` equal ranges holds `together` or more of `shards`, each of which is equally likely on any of
+/// them. Exact except for rounding.
 ///
 /// Counted by bins with Poisson weights, so that no number on the way is large or small: the probability that no bin holds as many, given
 /// that all together hold `shards`.
@@ -48,7 +48,7 @@ pub fn some_partition_holds(shards: u16, partitions: u32, together: u32) -> f64 
     (1.0 - few / all).clamp(0.0, 1.0)
 }
 
-/// A lower bound of [`some_partition_holds`] that takes a moment, and is close to it.
+/// A lower bound of [`some_partition_holds`] that is close to it and quick to compute.
 ///
 /// Bins that share the same balls are negatively associated (Joag-Dev and Proschan, "Negative Association of Random Variables", 1983), so
 /// that none holds as many is at most as likely as if each were on its own.

@@ -13,11 +13,11 @@ const MOST_SHARDS: u16 = 1000;
 /// DynamoDB counts reads in steps of 4 KB, and half of one for eventually consistent reads (docs/partitions.md#sources).
 const READ_STEP: f64 = 4096.0;
 
-/// How likely it may be that some partition is overloaded at the peak, where nobody says otherwise. Every command that recommends a shard
-/// count takes it from here, so that the same rates get the same count everywhere.
+/// The default for the accepted probability that some partition is overloaded at the peak. Every command that recommends a shard
+/// count uses it, so that equal rates get equal counts everywhere.
 pub const DEFAULT_RISK: f64 = 0.01;
 
-/// What is known of a key and its table.
+/// The load of a key, and its table.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Asked {
     /// Sustained writes of the key a second.
@@ -30,8 +30,8 @@ pub struct Asked {
     pub item_bytes: u32,
     /// Items of such a read.
     pub page: u32,
-    /// The table's partitions, where known. They are taken to be of equal size: true of a new or grown table, while a split for heat
-    /// leaves smaller ones, which hold a shard less often than reckoned.
+    /// The table's partitions, where known. They are assumed to be of equal size. This is true of a new or grown table; a split for heat
+    /// leaves smaller partitions, which hold a shard less often than computed.
     pub partitions: Option<u32>,
     /// How likely it may be, at most, that some partition exceeds its ceiling at the peak; from 0 to 1.
     pub risk: f64,
@@ -57,11 +57,11 @@ pub enum Cause {
     Writes,
     /// The same, of reads.
     Reads,
-    /// There is none: the table's partitions take less than the peak, all together.
+    /// There is none: all partitions of the table together accept less than the peak.
     TableTooSmall,
-    /// There is none: the most shards that a rule may have take less than the peak, on a partition each.
+    /// There is none: the largest shard count of a rule accepts less than the peak, even with each shard on its own partition.
     MostShards,
-    /// There is none: a read asks every shard for half a unit at least, and that is more than a partition takes.
+    /// There is none: a read costs at least half a unit in every shard, and that is more than a partition accepts.
     EveryRead,
     /// There is none: every count overloads some partition more often than the risk allows.
     Risk,
@@ -76,11 +76,11 @@ pub struct Row {
     pub units: f64,
     /// At the peak.
     pub peak_units: f64,
-    /// So many shards on one partition reach its ceiling at the peak.
+    /// The number of shards that reach a partition's ceiling at the peak, if they share it.
     pub too_many_together: u32,
     /// The ceiling that they reach.
     pub ceiling: Ceiling,
-    /// For how many of all key names some partition reaches its ceiling at the peak; from 0 to 1.
+    /// The share of all key names with which some partition reaches its ceiling at the peak; from 0 to 1.
     pub risk: f64,
     /// What reads cost over that many shards.
     pub costs: Costs,
@@ -106,7 +106,7 @@ pub struct Costs {
 pub struct Advice {
     /// What was asked.
     pub asked: Asked,
-    /// The partitions that were reckoned with: those given, or those of a table that carries four times this key.
+    /// The partitions that the figures assume: those given, or those of a table that carries four times this key.
     pub partitions: u32,
     /// Write units of one write: 1 KB each, rounded up.
     pub units_per_write: f64,
@@ -116,9 +116,9 @@ pub struct Advice {
     pub cause: Cause,
     /// The count before the recommended one, which is too few; `None` where that is 1, and where none is recommended.
     pub one_less: Option<Row>,
-    /// What the accounts' formula says: peak units by 1,000, rounded up.
+    /// The shard count of the accounts' formula: peak units divided by 1,000, rounded up.
     pub simple: Row,
-    /// The same with their fifth more for headroom.
+    /// The same with a fifth more for headroom, as the accounts add.
     pub simple_with_headroom: Row,
     /// Some counts around the recommended one, for comparison.
     pub around: Vec<Row>,
@@ -174,7 +174,7 @@ pub fn assess(asked: &Asked, shards: u16) -> Row {
     row(asked, units, partitions, shards.clamp(1, MOST_SHARDS))
 }
 
-/// What stands in the way of every shard count. Where two bounds do, it is the lower one.
+/// The bound that no shard count satisfies; the lower one if there are two.
 fn why_none(asked: &Asked, peak: f64, partitions: u32) -> Cause {
     let (of_table, of_shards) =
         (f64::from(partitions) * PARTITION_WRITES, f64::from(MOST_SHARDS) * PARTITION_WRITES);
@@ -184,7 +184,7 @@ fn why_none(asked: &Asked, peak: f64, partitions: u32) -> Cause {
     if asked.reads * 0.5 >= PARTITION_READS { Cause::EveryRead } else { Cause::Risk }
 }
 
-/// A table that is not known is taken to carry four times this key: what its partitions are by the formula that AWS used to publish
+/// An unknown table is assumed to carry four times this key. It has the partitions of the formula that AWS used to publish
 /// (docs/partitions.md#how-much-a-table-may-take), at least those of a new on-demand table.
 fn carrying(peak: f64, asked: &Asked) -> u32 {
     let reads = asked.reads * page_units(f64::from(asked.page), asked);

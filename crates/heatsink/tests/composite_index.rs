@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 
 const SHARDED: &str = "[[rule]]\ntable = \"Tasks\"\nstrategy = \"calculated\"\nshards = 4\n";
 const ELSEWHERE: &str = "[[rule]]\ntable = \"Other\"\nstrategy = \"calculated\"\nshards = 4\n";
-const DRAWN: &str = "[[rule]]\ntable = \"Tasks\"\nstrategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"random\"\nshards = 4\n";
+const ASSIGNED: &str = "[[rule]]\ntable = \"Tasks\"\nstrategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"random\"\nshards = 4\n";
 
 fn gateway(rules: &str) -> Gateway {
     let store: Arc<dyn Store> = Arc::new(Embedded::memory().unwrap());
@@ -98,10 +98,10 @@ fn a_table_that_no_rule_names_is_passed_through() {
 fn a_sharded_table_reads_an_index_apart_from_its_key_as_an_unsharded_one() {
     let plain = gateway("");
     fill(&plain);
-    for rules in [SHARDED, DRAWN] {
+    for rules in [SHARDED, ASSIGNED] {
         let sharded = gateway(rules);
         fill(&sharded);
-        // Shard numbers of drawn shards are part of cursors by design; all else is the same.
+        // Numbers of externally assigned shards are part of cursors by design; all else is the same.
         let logical = |(items, mut cursors): (Vec<Json>, Vec<Json>)| {
             let shard = |cursor: &mut Json| drop(cursor.as_object_mut().unwrap().remove("heatsink:shard"));
             cursors.iter_mut().for_each(shard);

@@ -259,7 +259,7 @@ fn an_audit_says_which_keys_matter() {
 }
 
 #[test]
-fn an_audit_warns_of_shards_that_are_not_drawn_after_all() {
+fn an_audit_warns_of_assigned_shards_that_follow_from_the_key() {
     let place = TestDir::new("audit-drawn");
     let path = place.0.join("data.db");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -283,7 +283,7 @@ fn an_audit_warns_of_shards_that_are_not_drawn_after_all() {
     assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
     let out = heatsink(&["audit", "Events", "--data", "@"], &[&path]);
     let said = text(&out.stdout);
-    assert!(said.contains("warning: the rule says that shards are drawn at random"), "{said}");
+    assert!(said.contains("warning: the rule says that other writers assign shards at random"), "{said}");
     assert!(said.contains("hash = \"modulo\""), "{said}");
     let out = heatsink(&["audit", "Events", "--data", "@", "--output", "json"], &[&path]);
     let report: Json = serde_json::from_slice(&out.stdout).unwrap();

@@ -257,19 +257,19 @@ const RANDOM: &str =
     "strategy = \"template\"\ntemplate = \"{pk}#{shard}\"\nhash = \"random\"\nshards = 10\nkeys = \"user-*\"";
 
 /// What Python's `random.Random(7)` gave: `f"{pk}#{rng.randrange(10)}"` for the events of `PYTHON`, and once more for `a`.
-const DRAWN: [(&str, u16); 6] =
+const ASSIGNED: [(&str, u16); 6] =
     [("event-67890", 5), ("player_7", 2), ("a", 6), ("1718000000", 0), ("12.5", 1), ("a", 8)];
 
 #[test]
 fn a_table_with_random_suffixes_is_read_and_written_beside_the_code_that_draws_them() {
     let store = Watched::new();
     create(&*store, "S");
-    for (event, shard) in DRAWN {
+    for (event, shard) in ASSIGNED {
         raw_put(&store, &format!("user-1#{shard}"), event);
     }
     raw_put(&store, "config", "x");
     let report = adopt(&store, &rules(RANDOM), Direction::Adopt).unwrap();
-    assert_eq!((report.items, report.moved, report.tied), (7, 0, 1), "items stay where they were drawn");
+    assert_eq!((report.items, report.moved, report.tied), (7, 0, 1), "items stay where they were put");
     let service = gateway(&store, rules(RANDOM));
     let key =
         |sort: &str| json!({ "TableName": "Tab", "Key": { "pk": { "S": "user-1" }, "sk": { "S": sort } } });
@@ -353,7 +353,7 @@ fn a_table_with_random_suffixes_is_read_and_written_beside_the_code_that_draws_t
 fn a_transaction_that_is_sent_again_is_the_one_it_was() {
     let store = Watched::new();
     create(&*store, "S");
-    for (event, shard) in DRAWN.iter().take(2) {
+    for (event, shard) in ASSIGNED.iter().take(2) {
         raw_put(&store, &format!("user-1#{shard}"), event);
     }
     adopt(&store, &rules(RANDOM), Direction::Adopt).unwrap();
@@ -373,7 +373,7 @@ fn a_transaction_that_is_sent_again_is_the_one_it_was() {
 }
 
 #[test]
-fn streams_of_drawn_shards_hold_logical_keys() {
+fn streams_of_assigned_shards_hold_logical_keys() {
     let store = Watched::new();
     create(&*store, "S");
     adopt(&store, &rules(RANDOM), Direction::Adopt).unwrap();

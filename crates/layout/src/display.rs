@@ -37,7 +37,7 @@ impl std::fmt::Display for Layout {
                 }
                 match self.hash {
                     _ if shards <= 1 => Ok(()),
-                    Hash::Random => write!(f, ", {shards} shards drawn at random"),
+                    Hash::Random => write!(f, ", {shards} externally assigned shards"),
                     hash => write!(f, ", {shards} shards by {hash} of {by}"),
                 }
             }
@@ -51,7 +51,6 @@ impl std::fmt::Display for By {
             By::SortKey => f.write_str("sort key"),
             By::Part { separator, part } => write!(f, "part {part} of the sort key split at {separator:?}"),
             By::PrimaryKey => f.write_str("primary key"),
-            By::Attribute { name } => write!(f, "attribute {name}"),
         }
     }
 }

@@ -16,11 +16,6 @@ pub enum By {
         /// Which part, counted from 0.
         part: usize,
     },
-    /// An attribute outside the primary key, which is declared never to change. Only in templates.
-    Attribute {
-        /// Its name.
-        name: String,
-    },
     /// The whole primary key. Only for the keys of indexes ([`IndexKey`](crate::IndexKey)).
     PrimaryKey,
 }
@@ -44,8 +39,8 @@ pub enum Strategy {
         /// What is hashed, within a bucket.
         by: By,
     },
-    /// An item is a row in every shard: row 0 holds all of it, the others parts of these numbers. Row 0 is there whenever another
-    /// is. What the item shows of the numbers is their sum over the rows.
+    /// An item has a fragment in every shard. The base fragment, in shard 0, holds all of the item; the others hold parts of these numbers. The base
+    /// fragment exists whenever another one does. The item shows the sum of each number over its fragments.
     Counter {
         /// The top-level attributes that are summed; not empty.
         attributes: Vec<String>,
@@ -166,21 +161,13 @@ impl Layout {
         }
     }
 
-    /// The attribute outside the primary key that the shard is taken from.
-    pub fn attribute(&self) -> Option<&str> {
-        match &self.strategy {
-            Strategy::Template { by: By::Attribute { name }, .. } => Some(name),
-            _ => None,
-        }
-    }
-
-    /// Whether other writers draw the shard: an item can be in any of them, and equal sort keys in several.
+    /// Whether other writers assign the shard: an item can be in any of them, and equal sort keys in several.
     pub fn is_externally_assigned(&self) -> bool {
-        self.hash == Hash::Random && self.shards > 1 && self.attribute().is_none()
+        self.hash == Hash::Random && self.shards > 1
     }
 
     /// Whether an item's slot follows from its primary key.
     pub fn follows_from_key(&self) -> bool {
-        self.attribute().is_none() && (self.hash != Hash::Random || self.shards <= 1)
+        !self.is_externally_assigned()
     }
 }

@@ -58,7 +58,7 @@ impl Layout {
     /// Where the item with that sort key may lie.
     ///
     /// # Errors
-    /// [`Unplaced`] where the sort key cannot be an item's, or the shard follows from an attribute outside the primary key.
+    /// [`Unplaced`] where the sort key cannot be an item's.
     pub fn placement(&self, sort: Option<SortKey<'_>>) -> Result<Placement, Unplaced> {
         if let Strategy::Counter { attributes } = &self.strategy {
             return Ok(Placement::SumOf {

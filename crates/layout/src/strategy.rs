@@ -1,4 +1,4 @@
-//! The slot of an item, from its sort key or, in some templates, from an attribute.
+//! The slot of an item, from its sort key.
 //!
 //! Equal sort keys must meet in one shard however they were written, so numbers are hashed in a canonical text of their
 //! value. That text is this file's own and never changes: stored items are found by it.
@@ -34,30 +34,9 @@ impl Layout {
     /// [`Unplaced`] where it does not follow from the primary key, or the sort key cannot be an item's.
     pub fn slot_of(&self, sort: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
         if !self.follows_from_key() {
-            return Err(Unplaced::NotFromKey(match self.attribute() {
-                Some(name) => format!("the attribute {name}"),
-                None => "a drawn number".to_owned(),
-            }));
+            return Err(Unplaced::NotFromKey);
         }
-        self.slot(sort, sort)
-    }
-
-    /// The slot in which an item has to be put. `attribute` is the value of [`attribute`](Layout::attribute).
-    ///
-    /// # Errors
-    /// [`Unplaced`] where the item lacks what its slot is taken from.
-    pub fn slot_of_item(
-        &self,
-        sort: Option<SortKey<'_>>,
-        attribute: Option<SortKey<'_>>,
-    ) -> Result<Slot, Unplaced> {
-        match self.attribute() {
-            None => self.slot(sort, sort),
-            Some(name) => {
-                let attribute = attribute.ok_or_else(|| Unplaced::NoAttribute(name.to_owned()))?;
-                self.slot(sort, Some(attribute))
-            }
-        }
+        self.hashed_slot(sort)
     }
 
     /// The slot into which an item that is nowhere yet is put. Of externally assigned shards all gateways choose the same one, so that a
@@ -66,7 +45,19 @@ impl Layout {
     /// # Errors
     /// [`Unplaced`] for a sort key that cannot be an item's.
     pub fn hashed_slot(&self, sort: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
-        self.slot_of_item(sort, None)
+        let by = match &self.strategy {
+            Strategy::None | Strategy::Counter { .. } => return Ok(Slot::default()),
+            Strategy::Calculated { by } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => by,
+        };
+        let bucket = self.bucket_of(sort)?;
+        if matches!(self.strategy, Strategy::Bucket { .. }) && bucket.is_none() {
+            return Ok(Slot::default());
+        }
+        let shard = match sort {
+            None => 0,
+            Some(sort) => self.shard(by, sort)?,
+        };
+        Ok(Slot { bucket, shard })
     }
 
     /// The slots in which the item with that sort key can lie.
@@ -89,23 +80,6 @@ impl Layout {
             }
             (bucket, _) => Ok(bucket),
         }
-    }
-
-    /// `hashed` is what the shard is taken from, before a part of it is.
-    fn slot(&self, sort: Option<SortKey<'_>>, hashed: Option<SortKey<'_>>) -> Result<Slot, Unplaced> {
-        let by = match &self.strategy {
-            Strategy::None | Strategy::Counter { .. } => return Ok(Slot::default()),
-            Strategy::Calculated { by } | Strategy::Bucket { by, .. } | Strategy::Template { by, .. } => by,
-        };
-        let bucket = self.bucket_of(sort)?;
-        if matches!(self.strategy, Strategy::Bucket { .. }) && bucket.is_none() {
-            return Ok(Slot::default());
-        }
-        let shard = match hashed {
-            None => 0,
-            Some(hashed) => self.shard(by, hashed)?,
-        };
-        Ok(Slot { bucket, shard })
     }
 
     fn shard(&self, by: &By, from: SortKey<'_>) -> Result<u16, Unplaced> {

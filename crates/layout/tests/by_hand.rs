@@ -178,19 +178,14 @@ fn golden_keys() {
 }
 
 #[test]
-fn an_attribute_or_a_draw_decides() {
-    let by = By::Attribute { name: "player".into() };
-    let layout = template("{pk}#{shard}", by, Hash::Md5, 10, None);
+fn an_externally_assigned_shard_does_not_follow_from_the_key() {
+    let layout = template("{pk}#{shard}", By::SortKey, Hash::Random, 10, None);
     let sort = Some(SortKey::S("0000123"));
     assert!(!layout.follows_from_key());
-    assert_eq!(layout.slot_of_item(sort, Some(SortKey::S("player_7"))), Ok(Slot::shard(5)));
-    assert!(matches!(layout.slot_of_item(sort, None), Err(Unplaced::NoAttribute(_))));
-    assert!(matches!(layout.slot_of(sort), Err(Unplaced::NotFromKey(_))));
     assert_eq!(layout.slots_of(sort).unwrap().len(), 10);
-    let drawn = template("{pk}#{shard}", By::SortKey, Hash::Random, 10, None);
-    let jump = Layout { hash: Hash::JumpXxh3, ..drawn.clone() };
-    assert_eq!(drawn.slot_of_item(sort, None), jump.slot_of(sort));
-    assert!(matches!(drawn.slot_of(sort), Err(Unplaced::NotFromKey(_))));
+    let jump = Layout { hash: Hash::JumpXxh3, ..layout.clone() };
+    assert_eq!(layout.hashed_slot(sort), jump.slot_of(sort));
+    assert!(matches!(layout.slot_of(sort), Err(Unplaced::NotFromKey)));
 }
 
 #[test]

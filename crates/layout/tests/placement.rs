@@ -4,9 +4,7 @@
 
 use std::collections::HashSet;
 
-use heatsink_layout::{
-    By, Hash, InForce, Layout, Placement, Slot, SortKey, Strategy as Spread, Template, Unplaced,
-};
+use heatsink_layout::{By, Hash, InForce, Layout, Placement, Slot, SortKey, Strategy as Spread, Template};
 use proptest::prelude::*;
 
 fn layout(strategy: Spread, shards: u16, hash: Hash) -> Layout {
@@ -50,13 +48,6 @@ fn a_counter_is_summed_over_its_base_fragment_and_the_others() {
 fn a_counter_of_one_shard_is_still_a_counter() {
     let placement = layout(counter(), 1, Hash::JumpXxh3).placement(None).unwrap();
     assert!(matches!(&placement, Placement::SumOf { others, .. } if others.is_empty()), "{placement:?}");
-}
-
-#[test]
-fn a_shard_from_an_attribute_outside_the_key_has_no_placement() {
-    let by = By::Attribute { name: "player".to_owned() };
-    let placement = layout(template(by), 4, Hash::JumpXxh3).placement(Some(SortKey::S("a")));
-    assert!(matches!(placement, Err(Unplaced::NotFromKey(_))), "{placement:?}");
 }
 
 #[test]

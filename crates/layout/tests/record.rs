@@ -36,13 +36,13 @@ fn golden() {
             layout(
                 Strategy::Template {
                     template: Template::read("{pk}#{bucket}#{shard}").unwrap(),
-                    by: By::Attribute { name: "p".into() },
+                    by: by(),
                     time: Some(time),
                 },
                 10,
                 Hash::Md5,
             ),
-            r##"{"strategy":{"Template":{"template":"{pk}#{bucket}#{shard}","by":{"Attribute":{"name":"p"}},"time":{"granularity":"Day","prefix":"A#","epoch":"Milliseconds"}}},"shards":10,"hash":"Md5","version":1}"##,
+            r##"{"strategy":{"Template":{"template":"{pk}#{bucket}#{shard}","by":"SortKey","time":{"granularity":"Day","prefix":"A#","epoch":"Milliseconds"}}},"shards":10,"hash":"Md5","version":1}"##,
         ),
     ] {
         assert_eq!(serde_json::to_string(&layout).unwrap(), text);

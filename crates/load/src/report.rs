@@ -48,7 +48,7 @@ impl Latency {
     }
 }
 
-/// What came of a load. `offered` is the sum of the four counts after it.
+/// The result of a load. `offered` is the sum of the four counts after it.
 #[derive(Clone, Debug)]
 pub struct Report {
     /// Requests that the schedule held (open loop) or that were sent (closed loop).

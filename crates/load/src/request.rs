@@ -34,9 +34,9 @@ pub struct Answer {
 pub enum Outcome {
     /// Status 200.
     Accepted,
-    /// DynamoDB refused for lack of throughput; a client would come again later.
+    /// DynamoDB refused for lack of throughput; a client would retry later.
     Throttled,
-    /// Anything else. A benchmark that sees one is not to be believed.
+    /// Anything else. It makes a benchmark invalid.
     Failed,
 }
 

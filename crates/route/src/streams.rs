@@ -16,18 +16,18 @@ use crate::splice::Splice;
 use crate::tables::{iterator_table, table_name};
 
 /// The plan of a `GetShardIterator`: the iterator passes on, if `GetRecords` will know its table again.
-pub(crate) fn iterator(request: &Request<'_>, schema: &Arc<Table>) -> Plan {
-    let schema = Arc::clone(schema);
+pub(crate) fn iterator(request: &Request<'_>, table: &Arc<Table>) -> Plan {
+    let table = Arc::clone(table);
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
         let iterator = json::member(&body, "ShardIterator").ok().flatten();
         let iterator = iterator.filter(|raw| *raw != b"null").and_then(|raw| json::string(raw).ok());
         match iterator {
-            Some(iterator) if table_name(&iterator_table(&iterator)) != schema.name => {
+            Some(iterator) if table_name(&iterator_table(&iterator)) != table.name => {
                 Err(Error::gateway_rejection(format!(
                     "The store's shard iterators do not say which table they are of, so the keys in the stream of the sharded table \
                      {} could not be made logical",
-                    schema.name
+                    table.name
                 )))
             }
             _ => Ok(body),
@@ -38,18 +38,18 @@ pub(crate) fn iterator(request: &Request<'_>, schema: &Arc<Table>) -> Plan {
 }
 
 /// The plan of a `GetRecords`.
-pub(crate) fn records(request: &Request<'_>, schema: &Arc<Table>) -> Plan {
-    let schema = Arc::clone(schema);
+pub(crate) fn records(request: &Request<'_>, table: &Arc<Table>) -> Plan {
+    let table = Arc::clone(table);
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
-        rewrite(Operation::GetRecords, &body, |splice| logical(&schema, &body, splice))
+        rewrite(Operation::GetRecords, &body, |splice| logical(&table, &body, splice))
     };
     let why = "the request passes on; the keys in its records are made logical";
     Single::new(Operation::GetRecords, request.body.clone(), Some(Box::new(finish)), why).plan()
 }
 
 /// Makes the keys of all records logical, and takes the suffixes out of their sizes.
-fn logical<'a>(schema: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
+fn logical<'a>(table: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
     let Some(records) = json::member(body, "Records")?.filter(|raw| *raw != b"null") else { return Ok(()) };
     for record in json::elements(records)? {
         let Some(change) = json::member(record, "dynamodb")?.filter(|raw| *raw != b"null") else { continue };
@@ -57,7 +57,7 @@ fn logical<'a>(schema: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Resul
             json::attributes_of(change, ["Keys", "NewImage", "OldImage", "SizeBytes"])?;
         let before = splice.shrinks_by();
         for object in [keys, new, old].into_iter().flatten() {
-            strip_object(schema, object, splice)?;
+            strip_object(table, object, splice)?;
         }
         let suffixes = splice.shrinks_by() - before;
         let bytes = size.and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());

@@ -2,8 +2,8 @@
 
 use heatsink_physics::KeyPosition;
 
+use crate::counts::Heat;
 use crate::numbers::{grouped, percent};
-use crate::record::Heat;
 use crate::report::{Map, Point};
 
 /// A partition of a map, over the whole run.

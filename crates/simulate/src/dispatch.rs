@@ -1,24 +1,79 @@
-//! Offers the requests of one stream to the partitions, many at a time.
+//! Offers the requests of one stream to the partitions, many at a time, and counts what was admitted.
+//!
+//! Not here: when, and in which order among streams ([`crate::engine`]).
+
+use std::collections::VecDeque;
 
 use fastrand::Rng;
-use heatsink_physics::{Demand, KeyRange, SortKey};
+use heatsink_physics::{Demand, KeyRange, SortKey, position};
 
-use crate::compile::{Cache, Source, Stream};
+use crate::compile::Run;
+use crate::counts::Count;
 use crate::draw::multinomial;
-use crate::engine::Engine;
+use crate::latency::Attempts;
 use crate::model::Model;
-use crate::retries::Tally;
+use crate::retries::{Retries, Retry, Tally};
+use crate::schedule::TICK;
+use crate::stream::{Cache, Source, Stream};
 
-/// So many requests are drawn before the first of them is offered.
+/// The number of requests that are drawn before the first of them is offered.
 const AT_ONCE: u64 = 512;
 
-impl Engine {
+/// Streams, the partitions that they share, and what each stream counted.
+pub(crate) struct Dispatcher {
+    pub streams: Vec<Stream>,
+    pub model: Model,
+    /// By stream, as all that follows.
+    pub rngs: Vec<Rng>,
+    pub counts: Vec<Count>,
+    pub attempts: Vec<Attempts>,
+    pub retries: Retries,
+    /// A loader's items that are not accepted yet, and how many of them it has not tried in this tick.
+    waiting: Vec<VecDeque<Vec<Demand>>>,
+    untried: Vec<usize>,
+    batches: bool,
+}
+
+impl Dispatcher {
+    /// `batches`: offer equal requests at once. Without, one by one; only a test does that.
+    pub(crate) fn new(run: Run, seed: u64, batches: bool) -> Dispatcher {
+        let rng = |stream: &Stream| Rng::with_seed(seed ^ position(stream.name.as_bytes()));
+        Dispatcher {
+            counts: vec![Count::default(); run.streams.len()],
+            attempts: vec![Attempts::default(); run.streams.len()],
+            waiting: vec![VecDeque::new(); run.streams.len()],
+            untried: vec![0; run.streams.len()],
+            rngs: run.streams.iter().map(rng).collect(),
+            streams: run.streams,
+            model: run.model,
+            retries: Retries::new(&run.client),
+            batches,
+        }
+    }
+
+    /// The requests of a stream that are due in the tick from `now` on. The second number is those that a loader with a full window offers only if
+    /// others are accepted.
+    pub(crate) fn asked(&mut self, nth: usize, now: u64) -> (u64, u64) {
+        let Stream { source, loader, .. } = &mut self.streams[nth];
+        match source {
+            Source::Cells { schedule, .. } | Source::Sampled { schedule, .. } => {
+                self.untried[nth] = self.waiting[nth].len();
+                let (due, waiting) = (schedule.due(now, TICK), self.waiting[nth].len() as u64);
+                let room = loader.map_or(due, |loader| due.min(loader.window.saturating_sub(waiting)));
+                (waiting + room, due - room)
+            }
+            Source::Trace { requests, next } => {
+                (requests[*next..].iter().take_while(|(at, _)| *at < now + TICK).count() as u64, 0)
+            }
+        }
+    }
+
     /// Offers the next `due` requests of a stream, all of them now; recorded ones at their own times if they are `alone`.
     pub(crate) fn offer(&mut self, nth: usize, now: u64, due: u64, alone: bool) {
         if self.streams[nth].loader.is_some() {
             return self.load(nth, now, due);
         }
-        let Engine { streams, model, rngs, counts, attempts, retries, batches, .. } = self;
+        let Dispatcher { streams, model, rngs, counts, attempts, retries, batches, .. } = self;
         let rng = &mut rngs[nth];
         let Stream { source, scatter, cache, operation, .. } = &mut streams[nth];
         let mut tally = Tally { count: &mut counts[nth], attempts: &mut attempts[nth], retries, stream: nth };
@@ -48,7 +103,7 @@ impl Engine {
                     let most = if *batches { AT_ONCE } else { 1 };
                     let room = model.room(now, &same_instant.shared, due.min(most));
                     if room == 0 {
-                        // No time passes, so there is none for all others either: where they would fall is not asked.
+                        // No time passes, so there is no room for the others either, wherever they would fall.
                         let accepted = admit(model, now, &same_instant.shared, false, due, *batches);
                         tally.count(now, &same_instant.shared, due, accepted, 1, rng);
                         break;
@@ -95,7 +150,7 @@ impl Engine {
 
     /// A loader's next `due` requests: what waits is tried again, once in a tick; then new items while few enough wait.
     fn load(&mut self, nth: usize, now: u64, due: u64) {
-        let Engine { streams, model, rngs, counts, waiting, untried, .. } = self;
+        let Dispatcher { streams, model, rngs, counts, waiting, untried, .. } = self;
         let rng = &mut rngs[nth];
         let Stream { source, loader, operation, .. } = &mut streams[nth];
         let (waiting, count) = (&mut waiting[nth], &mut counts[nth]);
@@ -107,7 +162,7 @@ impl Engine {
             }
             accepted
         };
-        // Those that are throttled again go behind the others, which keeps their order: every one of them is tried.
+        // Items that are throttled again are queued behind the others. The order stays, because every item is tried.
         let again = (untried[nth] as u64).min(due);
         for _ in 0..again {
             untried[nth] -= 1;
@@ -154,20 +209,39 @@ impl Engine {
             }
         }
     }
+    /// Offers a throttled request, or `retry.count` equal ones, again.
+    pub(crate) fn retry(&mut self, now: u64, retry: &Retry, asks: &[Demand]) {
+        let scatter = self.streams[retry.stream].scatter;
+        let accepted = admit(&mut self.model, now, asks, scatter, retry.count, self.batches);
+        let mut tally = Tally {
+            count: &mut self.counts[retry.stream],
+            attempts: &mut self.attempts[retry.stream],
+            retries: &mut self.retries,
+            stream: retry.stream,
+        };
+        let rng = &mut self.rngs[retry.stream];
+        tally.count(now, asks, retry.count, accepted, retry.attempt + 1, rng);
+    }
+    /// Counts the attempts of a step's requests, if throttled requests are not retried.
+    pub(crate) fn settle(&mut self) {
+        for ((stream, count), attempts) in self.streams.iter().zip(&self.counts).zip(&mut self.attempts) {
+            if !self.retries.on && stream.loader.is_none() {
+                attempts.add_share(
+                    count.offered - count.cached,
+                    count.accepted - count.cached,
+                    self.retries.most,
+                );
+            }
+            attempts.cached += count.cached as f64;
+        }
+    }
 }
 
-/// Draws the asks of a loader's next item.
+/// Draws the demands of a loader's next item.
 type Draw<'a> = Box<dyn FnMut(&mut Rng) -> Vec<Demand> + 'a>;
 
-/// How many of `count` equal requests are admitted. Of a scatter every ask is sent and paid; the request is accepted when all are.
-pub(crate) fn admit(
-    model: &mut Model,
-    now: u64,
-    asks: &[Demand],
-    scatter: bool,
-    count: u64,
-    batches: bool,
-) -> u64 {
+/// How many of `count` equal requests are admitted. Every demand of a scatter is sent and consumes capacity; the request is accepted when all are.
+fn admit(model: &mut Model, now: u64, asks: &[Demand], scatter: bool, count: u64, batches: bool) -> u64 {
     if scatter {
         return asks
             .iter()
@@ -192,13 +266,13 @@ fn ascend(asks: &mut [Demand], now: u64) {
 }
 
 impl Cache {
-    /// Of `count` reads of one thing, those that no node has. Each node asks once, then answers for a while.
+    /// How many of `count` reads of one entry are not cached. Each node reads it once, and then answers from its cache for the time to live.
     fn missed(&mut self, of: usize, now: u64, count: u64) -> u64 {
         let Some(until) = self.until.get_mut(of) else { return count };
         if now < *until {
             return 0;
         }
-        // What fewer reads than nodes leave cold is asked again with the next ones; here that is rounded away.
+        // With fewer reads than nodes some nodes stay cold and would read it later. This is rounded away.
         *until = now + self.ttl;
         count.min(self.nodes)
     }

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use fastrand::Rng;
 use heatsink_physics::{Demand, ResourceId};
 
-use crate::compile::{Source, Stream};
+use crate::stream::{Source, Stream};
 
 /// The most parts into which one workload's requests of a tick are cut.
 pub(crate) const PARTS: u64 = 32;
@@ -27,18 +27,18 @@ pub(crate) struct Part {
     pub what: What,
 }
 
-/// What a part is made of.
+/// The content of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum What {
-    /// So many requests of the workload, first attempts and what a loader tries again.
+    /// That many requests of the workload: first attempts, and a loader's retries.
     Own(u64),
     /// The retry of that number in the list of those that are due.
     Retry(usize),
 }
 
-/// Who competes with whom, and the parts of the tick at hand.
+/// Which streams compete, and the parts of the current tick.
 pub(crate) struct Interleaving {
-    /// Streams that compete, directly or by others; in the order of their names.
+    /// Streams that compete, directly or through others; in the order of their names.
     pub groups: Vec<Vec<usize>>,
     /// The place of each stream in the order of names.
     ranks: Vec<usize>,

@@ -5,8 +5,10 @@
 //!
 //! Sans-IO: text in, [`Report`] out. Not here: files, terminals, PNG (the command line has them); requests on the wire.
 
+mod bounds;
 mod compile;
 mod cost;
+mod counts;
 mod diagnosis;
 mod dispatch;
 mod display;
@@ -18,6 +20,7 @@ mod latency;
 mod model;
 pub mod numbers;
 mod picture;
+mod read;
 mod record;
 mod report;
 mod retries;
@@ -25,8 +28,12 @@ mod sampled_requests;
 pub mod scenario;
 mod schedule;
 pub mod shipped;
+mod simulation;
+mod sizes;
+mod stream;
+mod summary;
 #[cfg(test)]
 mod tests;
-pub mod trace;
 
-pub use report::{Load, Point, Report, Run, simulate};
+pub use report::{Load, Point, Report, Run};
+pub use simulation::simulate;

@@ -12,9 +12,9 @@ pub(crate) struct Resource {
     /// Table, then index where it is one.
     pub table: String,
     pub index: Option<String>,
-    /// As it was made.
+    /// Its mode when it was created.
     pub made: Mode,
-    /// As it is for the run.
+    /// Its mode during the run.
     pub mode: Mode,
     pub local_indexes: bool,
     /// Warm throughput: reads, writes.

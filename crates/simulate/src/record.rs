@@ -1,35 +1,10 @@
 //! The recorded counts and partitions of a run, step by step.
 
-use crate::compile::Stream;
-use crate::engine::Count;
+use crate::counts::{Count, Heat, Step};
 use crate::latency::Attempts;
 use crate::model::{Model, Seen};
-use heatsink_physics::{KeyPosition, PartitionLoad};
-
-/// A partition in one step: what went through it in that step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Heat {
-    pub first: KeyPosition,
-    pub reads: f32,
-    pub writes: f32,
-    /// Refusals for whatever reason of requests aimed at it.
-    pub throttles: f32,
-    /// Of those, the refusals at its own ceiling.
-    pub refused: f32,
-    /// What was asked of it, as a share of its ceiling: 1 is full. Without what the table's or index's own bucket refused.
-    pub asked: f32,
-}
-
-/// One step.
-#[derive(Clone, Debug)]
-pub(crate) struct Step {
-    /// Its end, in nanoseconds.
-    pub end: u64,
-    /// By stream.
-    pub counts: Vec<Count>,
-    /// By resource: its partitions in order.
-    pub heat: Vec<Vec<Heat>>,
-}
+use crate::stream::Stream;
+use heatsink_physics::PartitionLoad;
 
 /// A whole run.
 pub(crate) struct Record {

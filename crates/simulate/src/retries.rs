@@ -6,15 +6,16 @@ use std::collections::BinaryHeap;
 use fastrand::Rng;
 use heatsink_physics::Demand;
 
-use crate::engine::{Count, TICK};
+use crate::counts::Count;
 use crate::latency::{Attempts, MAX_ATTEMPTS};
 use crate::scenario::Client;
+use crate::schedule::TICK;
 
 /// A throttled request that waits for its next attempt.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Retry {
     pub at: u64,
-    /// Keeps the order of those that come due together.
+    /// Keeps the order of retries that are due together.
     number: u64,
     pub stream: usize,
     pub attempt: usize,
@@ -22,20 +23,20 @@ pub(crate) struct Retry {
     pub asks: usize,
 }
 
-/// Requests that an SDK offers again.
+/// The requests that an SDK retries.
 pub(crate) struct Retries {
     pub on: bool,
     pub most: usize,
     backoff: u64,
     heap: BinaryHeap<Reverse<Retry>>,
-    /// Asks of waiting requests, by number; free numbers are used again.
+    /// The demands of waiting requests, by number; free numbers are reused.
     asks: Vec<Vec<Demand>>,
     free: Vec<usize>,
     number: u64,
 }
 
 impl Retries {
-    /// Those of `client`, none of which wait yet.
+    /// The retries of `client`; none is waiting yet.
     pub(crate) fn new(client: &Client) -> Retries {
         Retries {
             on: client.reoffer,
@@ -48,7 +49,7 @@ impl Retries {
         }
     }
 
-    /// The next one that is due, and what it asks for.
+    /// The next retry that is due, and its demands.
     pub(crate) fn due(&mut self, now: u64) -> Option<(Retry, Vec<Demand>)> {
         self.heap.peek().filter(|Reverse(retry)| retry.at <= now)?;
         let Reverse(retry) = self.heap.pop()?;
@@ -58,7 +59,7 @@ impl Retries {
     }
 }
 
-/// Books what became of requests.
+/// Counts the outcomes of requests.
 pub(crate) struct Tally<'a> {
     pub count: &'a mut Count,
     pub attempts: &'a mut Attempts,

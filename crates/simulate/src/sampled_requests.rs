@@ -3,14 +3,33 @@
 //! The position of a key is looked up in a table larger than a processor's caches, at a random place. A loop that does nothing else keeps many such
 //! look-ups in flight; one by one, each would be waited for. That is most of the time of a long run.
 
-use fastrand::Rng;
-use heatsink_physics::{Access, Demand, KeyPosition, SortKey};
+use std::sync::Arc;
 
-use crate::compile::{Fill, spot};
+use fastrand::Rng;
+use heatsink_physics::{Access, Demand, KeyPosition, KeyRange, SortKey};
+
 use crate::key_sampler::KeySampler;
 use crate::scenario::{Operation, Sort};
+use crate::sizes::units;
 
-/// How the requests of a stream are drawn, and those drawn last.
+/// How the position of a demand follows from the sample.
+#[derive(Clone, Debug)]
+pub(crate) enum Fill {
+    /// It is the template's own.
+    Fixed,
+    /// By the key's number.
+    Key(Arc<[u64]>),
+    /// By the part's number.
+    Part(Arc<[u64]>),
+    /// By key and shard: `positions[key * shards + shard]`, the shard by the part's number.
+    Sharded { positions: Arc<[u64]>, shard: Arc<[u16]>, shards: usize },
+    /// By key and a shard of its own draw: sort keys are many, and each is hashed.
+    Drawn { positions: Arc<[u64]>, shards: usize },
+    /// By a draw of its own.
+    Own(Box<KeySampler>, Arc<[u64]>),
+}
+
+/// How the requests of a stream are sampled, and the last sample.
 pub(crate) struct SampledRequests {
     pub keys: KeySampler,
     pub parts: Option<KeySampler>,
@@ -20,21 +39,21 @@ pub(crate) struct SampledRequests {
     pub batch: Batch,
 }
 
-/// Requests that are alike but for one point.
+/// Requests that differ only by one position.
 pub(crate) struct SameInstantBatch {
     pub shared: Vec<Demand>,
     pub each: Demand,
-    /// Where the requests drawn last fall.
+    /// The positions of the last sample.
     pub points: Vec<KeyPosition>,
 }
 
-/// Some requests. The lists are kept for their memory.
+/// One sample of requests. The lists are kept to reuse their memory.
 #[derive(Default)]
 pub(crate) struct Batch {
     picks: Vec<Pick>,
-    /// What templates draw for themselves, request by request.
+    /// What templates sample for themselves, request by request.
     extras: Vec<usize>,
-    /// Where the asks fall: as many for each request as there are templates.
+    /// The positions of the demands: for each request as many as there are templates.
     positions: Vec<u64>,
     asks: Vec<Demand>,
 }
@@ -91,8 +110,8 @@ impl SampledRequests {
         }
     }
 
-    /// What the requests have in common, if they differ only in where the last of their asks falls. `flat`: all items of a key are at one
-    /// place, as far as partitions go.
+    /// What the requests have in common, if they differ only by the position of their last demand. `flat`: all items of a key are on one
+    /// partition.
     pub(crate) fn same_instant(&self, flat: bool) -> Option<SameInstantBatch> {
         let ((each, last), others) = self.templates.split_last()?;
         let one = |(ask, fill): &(Demand, Fill)| {
@@ -108,7 +127,7 @@ impl SampledRequests {
         apart.then_some(SameInstantBatch { shared: shared?, each: *each, points: Vec::new() })
     }
 
-    /// Draws the next `count` requests, of which only the last ask is told.
+    /// Draws the next `count` requests, and gives only the positions of their last demands.
     pub(crate) fn draw_points(&mut self, now: u64, rng: &mut Rng, count: u64, points: &mut Vec<KeyPosition>) {
         self.draw(now, rng, count);
         let Batch { picks, positions, .. } = &self.batch;
@@ -122,7 +141,7 @@ impl SampledRequests {
         );
     }
 
-    /// How many were drawn last.
+    /// The size of the last sample.
     pub(crate) fn drawn(&self) -> usize {
         self.batch.picks.len()
     }
@@ -132,7 +151,7 @@ impl SampledRequests {
         (self.batch.picks[nth].key, self.batch.picks[nth].part)
     }
 
-    /// What the `nth` of them asks for.
+    /// The demands of the `nth` of them.
     #[inline]
     pub(crate) fn asks(&mut self, nth: usize, operation: Operation) -> &[Demand] {
         let Batch { picks, positions, asks, .. } = &mut self.batch;
@@ -142,12 +161,20 @@ impl SampledRequests {
         for ((ask, fill), position) in self.templates.iter().zip(places) {
             let units = match bytes {
                 Some(bytes) if ask.access == Access::Write || operation == Operation::Get => {
-                    crate::compile::units(ask.access, bytes)
+                    units(ask.access, bytes)
                 }
                 _ => ask.units,
             };
             asks.push(Demand { place: spot(ask, fill, *position, sort), units, ..*ask });
         }
         asks
+    }
+}
+
+/// The range of a demand with that position.
+pub(crate) fn spot(ask: &Demand, fill: &Fill, position: u64, sort: u64) -> KeyRange {
+    match fill {
+        Fill::Fixed => ask.place,
+        _ => KeyRange::At(KeyPosition::new(position, SortKey::ordinal(sort))),
     }
 }

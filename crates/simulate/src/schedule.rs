@@ -2,16 +2,19 @@
 
 use crate::scenario::{Burst, Changing, Length, Load};
 
+/// A tick, the step of virtual time, in nanoseconds.
+pub(crate) const TICK: u64 = 50_000_000;
+
 const REQUEST: u128 = 1_000_000_000_000_000;
 
-/// A rate over time, and how much of it has been handed out.
+/// A rate over time, and how many of its requests were given out.
 #[derive(Clone, Debug)]
 pub(crate) struct Schedule {
     load: Load,
     burst: Option<Burst>,
     start: u64,
     end: u64,
-    /// The part of a request that is due and not yet handed out, in 10^-15: whole rates come out whole.
+    /// The fraction of a request that is due and not yet given out, in 10^-15, so that whole rates give whole numbers.
     due: u128,
 }
 
@@ -31,7 +34,7 @@ impl Schedule {
         }
     }
 
-    /// Whole requests due in the tick from `now` on; what is left over is carried on.
+    /// The whole requests that are due in the tick from `now` on. The fraction that is left is added to the next tick.
     pub(crate) fn due(&mut self, now: u64, tick: u64) -> u64 {
         if now < self.start || now >= self.end {
             return 0;
@@ -77,8 +80,6 @@ impl Schedule {
 mod tests {
     use super::*;
     use crate::scenario::{Growth, Rate};
-
-    const TICK: u64 = 50_000_000;
 
     fn total(schedule: &mut Schedule, seconds: u64) -> u64 {
         (0..seconds * 20).map(|nth| schedule.due(nth * TICK, TICK)).sum()

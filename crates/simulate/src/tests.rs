@@ -1,8 +1,8 @@
 //! Batching changes no count: every run of two scenarios, with equal requests offered at once and one by one.
 
-use crate::report::run;
 use crate::scenario::Loaded;
 use crate::shipped::SHIPPED;
+use crate::simulation::run;
 
 fn same(name: &str, duration: &str) {
     let (_, text) = SHIPPED.iter().find(|(known, _)| *known == name).unwrap();

@@ -266,6 +266,6 @@ proptest! {
         trace in "([0-9.,a-z\n]|put|get){0,60}",
     ) {
         let _ = Loaded::read("f", &text, &mut |_| Ok(trace.clone()), false);
-        let _ = heatsink_simulate::trace::read("t", &trace, true);
+        let _ = heatsink_simulate::scenario::trace::read("t", &trace, true);
     }
 }

@@ -12,7 +12,7 @@ use crate::story::Story;
 
 const TABLE: &str = "Messages";
 const HOT: &str = "conv_abc123";
-/// What the busy conversation takes.
+/// The load of the busy conversation.
 const RATE: u32 = 4_000;
 const SECONDS: u32 = 2;
 /// Messages on a page of history.
@@ -27,11 +27,11 @@ pub const BEFORE: &str = "one key, no rule";
 pub const AFTER: &str = "4 shards for the one conversation";
 /// Another busy conversation under the same rule: two of its shards meet.
 pub const MET: &str = "4 shards, two of which share a partition";
-/// The same with as many as `heatsink shards` advises against that.
+/// The same with as many shards as `heatsink shards` recommends against that.
 pub const ROOM: &str = "12 shards for that one";
 
-/// A conversation two of whose four shards lie on one of the partitions that begin at `firsts`. Of 80 partitions, one name in fourteen is
-/// such.
+/// A conversation of whose four shards two are on one of the partitions that begin at `firsts`. With 80 partitions this is true of one name in
+/// fourteen.
 fn meeting(firsts: &[u64]) -> String {
     let position = |name: &str, shard| {
         let key = heatsink_layout::codec::encode(name.as_bytes(), shard).unwrap_or_default();
@@ -130,7 +130,7 @@ pub async fn run() -> Result<Story, Fault> {
     Ok(story)
 }
 
-/// Other conversations pay nothing: one physical request for each of theirs.
+/// Other conversations cost nothing more: one physical request for each of their requests.
 async fn cold(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     let (mut requests, mut calls) = (0, 0);
     for conversation in ["conv_xyz999", "conv_family", "conv_abc1234"] {

@@ -1,7 +1,7 @@
 //! Events of users and tenants: one user's stream is far busier than the others', one tenant's too.
 //!
-//! The patterns that people write by hand, each as a rule: a drawn suffix, a suffix that follows from the event, days, and days with shards. The
-//! table whose own code appends `md5(event) % 10` is read and written as it is, and that code goes on beside it.
+//! The patterns that people write by hand, each as a rule: a random suffix, a suffix that follows from the event, days, and days with shards. The
+//! table whose own code appends `md5(event) % 10` is read and written unchanged, while that code continues to use it.
 
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
@@ -86,7 +86,7 @@ pub async fn run() -> Result<Story, Fault> {
         }
     }
     tenants(&mut story).await?;
-    drawn(&mut story).await?;
+    random(&mut story).await?;
     by_hand(&mut story).await?;
     Ok(story)
 }
@@ -105,7 +105,7 @@ async fn batch(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Nine days of a quiet and of a busy tenant: what a day, and what all of them take to read.
+/// Nine days of a quiet and of a busy tenant: the requests that a read of one day takes, and a read of all days.
 async fn tenants(story: &mut Story) -> Result<(), Fault> {
     let stage = started(RULES).await?;
     let expected = |days: std::ops::RangeInclusive<u32>| -> Vec<String> {
@@ -127,8 +127,8 @@ async fn tenants(story: &mut Story) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the drawn suffix costs: an event that is sent again is another event.
-async fn drawn(story: &mut Story) -> Result<(), Fault> {
+/// What the random suffix costs: an event that is sent again is another event.
+async fn random(story: &mut Story) -> Result<(), Fault> {
     let stage = started("").await?;
     let mut draws = 1_u32;
     let mut rows = 0;
@@ -144,7 +144,7 @@ async fn drawn(story: &mut Story) -> Result<(), Fault> {
         rows += stage.pages(query, "at").await?.0.len();
     }
     story.check(
-        "the account's drawn suffix: 100 events sent twice are more than 100 rows",
+        "the account's random suffix: 100 events sent twice are more than 100 rows",
         &(rows > 150),
         &true,
     );
@@ -157,7 +157,7 @@ fn hand_key(at: &str) -> String {
     format!("{USER}#{}", digest % 10)
 }
 
-/// Code that shards by itself and bypasses Heatsink, on the same table.
+/// Code on the same table that computes shards itself and bypasses Heatsink.
 async fn by_hand(story: &mut Story) -> Result<(), Fault> {
     let stage = started(BY_HAND).await?;
     let events: Vec<String> = (0..60).map(|nth| event(15, nth)).collect();

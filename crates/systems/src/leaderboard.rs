@@ -23,7 +23,7 @@ const RULES: &str = include_str!("../../../examples/leaderboard/heatsink.toml");
 pub const BEFORE: &str = "one key, no rule";
 /// With the rule.
 pub const AFTER: &str = "10 shards by player";
-/// With the rule, beside scores that were there before it.
+/// With the rule, and with scores from before it.
 pub const ADOPTED: &str = "10 shards, yesterday's scores adopted";
 
 fn player(nth: u32) -> String {
@@ -84,8 +84,8 @@ pub async fn run() -> Result<Story, Fault> {
     Ok(story)
 }
 
-/// Yesterday's scores lie under the plain key when the rule comes: they are adopted while clients go on asking, brought back, adopted
-/// again, and today's come beside them.
+/// Yesterday's scores are under the plain key when the rule is added. They are adopted while clients continue to read, brought back and adopted
+/// again; then today's scores are written.
 async fn yesterday(story: &mut Story) -> Result<(), Fault> {
     let old = Stage::start("").await?;
     old.create("Leaderboards", ["pk", "sk"], &[]).await?;
@@ -120,7 +120,7 @@ async fn yesterday(story: &mut Story) -> Result<(), Fault> {
     questions(&stage, &Load { accepted, throttled: 0 }, ADOPTED, story).await
 }
 
-/// Adopts while a gateway that knows nothing of it is asked for the top over and over: exact answers, refusals to be retried, wrong ones.
+/// Adopts while clients read the top through a gateway with an older state. Counts exact answers, retryable refusals and wrong answers.
 async fn adopt_beside_readers(old: &Stage, best: &[String]) -> Result<(Report, [u32; 3]), Fault> {
     let query = top("Leaderboards", 100);
     let [mut exact, mut refused, mut wrong] = [0; 3];
@@ -144,7 +144,7 @@ async fn adopt_beside_readers(old: &Stage, best: &[String]) -> Result<(Report, [
     Ok((report, [exact, refused, wrong]))
 }
 
-/// What a game asks of the table with the score in its sort key.
+/// A game's requests to the table with the score in its sort key.
 async fn questions(stage: &Stage, load: &Load, name: &str, story: &mut Story) -> Result<(), Fault> {
     let ranking = best_first(&load.accepted);
     let mut page = top("Leaderboards", 100);

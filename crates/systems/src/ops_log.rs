@@ -2,7 +2,7 @@
 //! in the same table, and a list of all brands.
 //!
 //! Shown: a bucket of days alone does not lift the rate of today; with shards in each bucket it does; the last 50 lines come back over
-//! as many days as they take; the account's index over all days holds the table back just as the key did; the list of brands
+//! as many days as they take; the account's index over all days throttles the table as the key did; the list of brands
 //! stays whole and pays nothing.
 
 use heatsink_dynamo::Operation;
@@ -21,7 +21,7 @@ const SECONDS: u32 = 2;
 const DAYS: std::ops::RangeInclusive<u32> = 16..=22;
 const LINES: u32 = 12;
 
-/// Days, and no more: what the account did.
+/// Buckets of days alone: what the account did.
 const BUCKETS: &str = include_str!("../../../examples/ops-log/buckets.toml");
 
 /// Days with eight shards each, alerts by month, and nothing for the list of brands.
@@ -41,7 +41,7 @@ pub const INDEX_SHARDED: &str = "the same, with 8 shards of the index's key";
 /// The rule for the account's index.
 const INDEX_SHARDS: &str = include_str!("../../../examples/ops-log/index.toml");
 
-/// The log application: what its code would be anywhere.
+/// The log application, as its code would be with any store.
 struct Log<'a> {
     stage: &'a Stage,
 }
@@ -134,7 +134,7 @@ pub async fn run() -> Result<Story, Fault> {
     Ok(story)
 }
 
-/// Which of the table's keys matter, by its items: the account's audit, with rates beside cardinalities.
+/// The keys of the table that matter, by its items: the account's audit, with rates and cardinalities.
 async fn audit(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     let mut audit = Audit::default();
     let mut scan = json!({"TableName": TABLE});
@@ -192,7 +192,7 @@ async fn alerts(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The list of brands: a few hundred of writes a day under one key. It is left alone and pays for nothing.
+/// The list of brands: a few hundred of writes a day under one key. It is not sharded and costs nothing more.
 async fn brands(stage: &Stage, story: &mut Story) -> Result<(), Fault> {
     let key = |nth: u32| format!("BRAND#2026-06-22T01:00:{nth:02}Z#{nth}");
     let mut writes = 0;

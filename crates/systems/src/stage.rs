@@ -52,12 +52,12 @@ impl Store for Counted {
     }
 }
 
-/// What came of a load. Requests are known by their numbers, from 0.
+/// The result of a load. Requests are numbered from 0.
 #[derive(Clone, Debug, Default)]
 pub struct Load {
     /// The numbers of those that were accepted, ascending.
     pub accepted: Vec<u32>,
-    /// How many were throttled. They are not sent again: the application counts what the key could not take.
+    /// The number of throttled requests. They are not retried, so that the application counts what the key could not accept.
     pub throttled: usize,
 }
 
@@ -103,7 +103,7 @@ impl Stage {
     /// Brings a table under rules, as `heatsink adopt` does, or back out of them.
     ///
     /// # Errors
-    /// Why it cannot be, or where it stopped.
+    /// Why it is not possible, or where it stopped.
     pub async fn adopt(&self, table: &str, rules: &str, direction: Direction) -> Result<Report, Fault> {
         let env: Arc<dyn Env> = Arc::new(HastyEnv(self.clock.clone()));
         let fault = |error: AdoptError| Fault(error.to_string());
@@ -116,7 +116,7 @@ impl Stage {
     /// One request, as a client would have it answered.
     ///
     /// # Errors
-    /// What the client would be told.
+    /// The error that the client would get.
     pub async fn call(&self, operation: Operation, body: &Json) -> Result<Json, Fault> {
         let answer = self.gateway.call(operation, Bytes::from(body.to_string())).await?;
         serde_json::from_slice(&answer).map_err(|error| Fault(error.to_string()))
@@ -125,7 +125,7 @@ impl Stage {
     /// Offers `per_second` writes for `seconds`, a few at a time at even distances, and counts those that are throttled.
     ///
     /// # Errors
-    /// Whatever else than throttling refuses one of them.
+    /// The first error other than throttling.
     pub async fn offer(
         &self,
         per_second: u32,
@@ -154,19 +154,19 @@ impl Stage {
         Ok(load)
     }
 
-    /// Lets a while pass, in which the partitions recover.
+    /// Advances the clock, so that the partitions recover.
     pub fn rest(&self) {
         self.clock.advance(Duration::from_secs(10));
     }
 
-    /// Where the partitions of a table begin on the line of hashes, in order.
+    /// The first hash of each partition of a table, in order.
     pub fn partitions(&self, table: &str) -> Vec<u64> {
         let resources = self.store.store.snapshot(table).unwrap_or_default();
         let own = resources.into_iter().find(|resource| resource.index.is_none());
         own.into_iter().flat_map(|own| own.partitions).map(|partition| partition.first).collect()
     }
 
-    /// How many physical requests the store has had so far.
+    /// The number of physical requests that the store has got so far.
     pub fn physical_calls(&self) -> u64 {
         self.store.calls.load(Ordering::Relaxed)
     }
@@ -256,7 +256,7 @@ impl Stage {
     }
 }
 
-/// Nobody looks on.
+/// Shows no progress.
 struct Unwatched;
 
 impl Progress for Unwatched {

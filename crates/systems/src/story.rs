@@ -11,14 +11,14 @@ use crate::stage::Load;
 pub struct Story {
     /// The same load under different rules.
     pub phases: Vec<Phase>,
-    /// What was found beside the load.
+    /// The checks other than the loads.
     pub findings: Vec<Finding>,
 }
 
-/// A load and what came of it.
+/// A load and its result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Phase {
-    /// Under what.
+    /// The name of the phase.
     pub name: String,
     /// Writes offered.
     pub offered: usize,
@@ -28,14 +28,14 @@ pub struct Phase {
     pub throttled_share: f64,
 }
 
-/// Something that has to hold, and whether it did.
+/// A condition, and whether it was true.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
     /// What was checked.
     pub what: String,
-    /// What came out.
+    /// The actual value.
     pub found: String,
-    /// What should have.
+    /// The expected value.
     pub expected: String,
     /// Whether the two are equal.
     pub holds: bool,

@@ -1,7 +1,7 @@
 //! An election: a running total for each candidate, and a ballot for each voter, which an index lists by election.
 //!
-//! Two hot keys: the one item that every vote is added to, and the one key of the index. The second is easily missed: ballots lie under
-//! keys of their own, and their writes are refused all the same.
+//! Two hot keys: the one item that every vote is added to, and the one key of the index. The second is easily missed: each ballot has a key of
+//! its own, but its writes are refused nevertheless.
 
 use heatsink_dynamo::Operation;
 use serde_json::{Value as Json, json};
@@ -20,21 +20,21 @@ const SHARDS: u32 = 10;
 /// The index's key, spread.
 const RULES: &str = include_str!("../../../examples/votes/index.toml");
 
-/// The one item, counted over ten rows.
+/// The one item, a counter with ten fragments.
 const COUNTER: &str = include_str!("../../../examples/votes/heatsink.toml");
 
 /// Names of the phases.
 pub const ITEM: &str = "votes: one item, no rule";
 /// The same calls, with a rule.
 pub const ITEM_COUNTED: &str = "votes: a counter over 10 shards";
-/// The account's drawn suffixes, through Heatsink unchanged.
+/// The account's random suffixes, through Heatsink unchanged.
 pub const ITEM_BY_HAND: &str = "votes: the account's ten items";
 /// Ballots, with the constant key in the index.
 pub const INDEX: &str = "ballots: one key in the index, no rule";
 /// Ballots, with a rule for the index.
 pub const INDEX_SHARDED: &str = "ballots: 12 shards of the index's key";
 
-/// A vote. There is no more to it for the application.
+/// A vote, as the application sends it.
 fn vote(candidate: &str) -> (Operation, Json) {
     let update = json!({
         "TableName": TABLE,
@@ -83,7 +83,7 @@ pub async fn run() -> Result<Story, Fault> {
 
     let stage = started("").await?;
     let own = |shard: u32| format!("{CANDIDATE}#{shard}");
-    // Drawn, so far as it matters: no two neighbours alike.
+    // As good as random: no two neighbours alike.
     let load = stage.offer(RATE, SECONDS, |nth| vote(&own(nth.wrapping_mul(7) % SHARDS))).await?;
     story.load(ITEM_BY_HAND, &load);
     let mut total = 0;

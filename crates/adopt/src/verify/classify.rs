@@ -10,11 +10,14 @@ use heatsink_dynamo::Operation;
 use heatsink_layout::{Bucket, DIRECTORY, Strategy, directory_key};
 use serde_json::{Value as Json, json};
 
+use super::error::VerifyError;
 use super::findings::{Class, Finding, Findings};
-use super::{AT_ONCE, VerifyError};
 use crate::item::{Attributes, TableContext, same};
 use crate::item_location::ItemLocation;
 use crate::item_move;
+
+/// The number of items that are read or written concurrently.
+pub(super) const AT_ONCE: usize = 8;
 
 /// The most keys of one BatchGetItem.
 const BATCH: usize = 100;

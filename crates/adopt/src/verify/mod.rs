@@ -9,6 +9,7 @@
 //! Not here: tables without a record, and tables in the middle of an adoption (`adopt`); the command line.
 
 mod classify;
+mod error;
 mod findings;
 mod pages;
 mod repair;
@@ -17,24 +18,22 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use heatsink_control::claim::{self, Claim, ClaimError};
+use heatsink_control::claim::{self, Claim};
 use heatsink_control::registry::Registry;
 use heatsink_control::{Record, State};
-use heatsink_dynamo::{Error, KeyType, Operation};
+use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
 use heatsink_layout::{DIRECTORY, MigrationPhase, Table};
 use heatsink_store::Store;
 use serde_json::json;
 
-use crate::item::{NoKey, TableContext};
+use crate::item::TableContext;
 use crate::types::{Phase, Progress};
-use classify::Classifier;
+use classify::{AT_ONCE, Classifier};
+pub use error::VerifyError;
 pub use findings::{Class, Finding, Findings, Repaired};
 use pages::Pages;
 use repair::Repair;
-
-/// The number of items that are read or written concurrently.
-const AT_ONCE: usize = 8;
 
 /// The most rounds of a repair: an item that was moved can turn out to hold an index key in another form.
 const ROUNDS: usize = 3;
@@ -48,49 +47,6 @@ pub struct Verification {
     key: Option<Vec<u8>>,
     /// The number of items in the table, by the store's estimate.
     there: Option<u64>,
-}
-
-/// Why a verification did not start or did not finish.
-#[derive(Debug)]
-pub enum VerifyError {
-    /// It is not possible as requested. Nothing was read or changed.
-    Usage(String),
-    /// It stopped: the table's record changed, or another worker took over.
-    Stopped(String),
-    /// The store failed.
-    Store(Error),
-}
-
-impl std::fmt::Display for VerifyError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            VerifyError::Usage(problem) | VerifyError::Stopped(problem) => f.write_str(problem),
-            VerifyError::Store(error) => write!(f, "The store failed: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for VerifyError {}
-
-impl From<Error> for VerifyError {
-    fn from(error: Error) -> Self {
-        VerifyError::Store(error)
-    }
-}
-
-impl From<NoKey> for VerifyError {
-    fn from(_: NoKey) -> Self {
-        VerifyError::Store(Error::internal("The store sent an item without the table's key"))
-    }
-}
-
-impl From<ClaimError> for VerifyError {
-    fn from(error: ClaimError) -> Self {
-        match error {
-            ClaimError::TakenOver(what) => VerifyError::Stopped(what),
-            ClaimError::Store(error) => VerifyError::Store(error),
-        }
-    }
 }
 
 impl Verification {

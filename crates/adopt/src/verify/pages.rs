@@ -128,7 +128,6 @@ fn projected(context: &TableContext) -> Option<Map<String, Json>> {
         return None;
     }
     let mut names: Vec<&str> = table.key.names().collect();
-    names.extend(table.layouts().iter().filter_map(|one| one.layout().attribute()));
     names.extend(table.index_keys().iter().map(|key| key.attribute().name.as_str()));
     let mut listed = Map::new();
     for name in names {

@@ -7,9 +7,9 @@ use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::claim::{Claim, Written};
 use heatsink_control::registry::Registry;
 
-use super::classify::{Found, RepairAction};
+use super::classify::{AT_ONCE, Found, RepairAction};
+use super::error::VerifyError;
 use super::findings::Repaired;
-use super::{AT_ONCE, VerifyError};
 use crate::index_migration;
 use crate::item::TableContext;
 use crate::item_move::{self, Moved};

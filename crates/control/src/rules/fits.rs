@@ -77,11 +77,6 @@ impl Rule {
                 ));
             }
         }
-        if let Some(name) = layout.attribute().filter(|name| schema.key.has(name)) {
-            return Err(format!(
-                "`by` declares {name} immutable, but it is a key attribute: by = \"sort_key\" takes the sort key"
-            ));
-        }
         let of_text = [Hash::Java, Hash::JavaAbs, Hash::JavaMask, Hash::JavaObjects].contains(&layout.hash);
         if of_text && sort.key_type == KeyType::B {
             return Err(format!(

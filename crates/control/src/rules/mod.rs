@@ -359,7 +359,6 @@ impl Rule {
             (Spread::Whole, _) => true,
             (Spread::Sharded { layout, part_of: None }, Spread::Sharded { layout: theirs, .. })
                 if layout.time().is_none()
-                    && layout.attribute().is_none()
                     && layout.counter_attributes().is_none()
                     && theirs.counter_attributes().is_none() =>
             {
@@ -371,7 +370,7 @@ impl Rule {
             ) => {
                 let like = |layout: &Layout| {
                     let counted = layout.counter_attributes().map(<[String]>::to_vec);
-                    (layout.time().cloned(), layout.attribute().map(str::to_owned), counted)
+                    (layout.time().cloned(), counted)
                 };
                 self.table.is_exact() || a == b && like(mine) == like(theirs)
             }

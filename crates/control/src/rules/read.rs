@@ -254,7 +254,7 @@ fn counter(
     if shards > MAX_COUNTER_SHARDS {
         let problem = format!(
             "expected a whole number from 1 to {MAX_COUNTER_SHARDS} for a counter, found {shards}: setting or deleting it is one \
-             transaction over its rows, and a transaction has at most {MAX_COUNTER_SHARDS} actions"
+             transaction over its fragments, and a transaction has at most {MAX_COUNTER_SHARDS} actions"
         );
         return Err(fault(shards_span.clone(), problem));
     }

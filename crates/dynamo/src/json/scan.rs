@@ -1,6 +1,9 @@
 //! The pass over JSON's structure: where a value ends, and the members of an object one by one.
 
-use super::Malformed;
+/// The body is not well-formed JSON, or not of the kind that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("malformed JSON")]
+pub struct Malformed;
 
 /// How deep objects and arrays may nest. A DynamoDB value nests 32 deep and takes up to two levels of JSON for each;
 /// a request adds a few.

@@ -21,12 +21,9 @@ mod shape;
 mod value;
 mod walk;
 
-use std::borrow::Cow;
+pub use walk::Members;
 
 use crate::{Error, Operation};
-
-/// The members of a body, in its order, each with its raw value.
-pub type Members<'a> = Vec<(Cow<'a, str>, &'a [u8])>;
 
 /// Checks a request's body, and gives the members that it has: unknown ones, `null` and repeated ones too.
 ///

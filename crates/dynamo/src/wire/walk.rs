@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use super::Members;
 use super::fault::{self, Stop, TOO_DEEP, stop};
 use super::numbers::Numbers;
 use super::placeholders;
@@ -17,6 +16,9 @@ const RETURN_VALUES: &str = "Failed to satisfy constraint: Member must satisfy e
 
 /// What DynamoDB says of `ReturnValues` that DeleteItem does not take, where values nest too deep; other bodies are the store's to refuse.
 const NOT_HONOURED: &str = "ReturnValues can only be ALL_OLD or NONE";
+
+/// The members of a body, in its order, each with its raw value.
+pub type Members<'a> = Vec<(Cow<'a, str>, &'a [u8])>;
 
 /// Checks a body against its operation's shape, and gives its members.
 pub(super) fn read<'a>(request: &'static Structure, body: &'a [u8]) -> Result<Members<'a>, Error> {

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 pub use verdict::{Action, Verdict};
 
-/// Takes the items of one table. Remembers every key, so memory grows with the items taken: some 200 bytes for each.
+/// Analyses the items of one table. It remembers every key, so its memory grows by about 200 bytes for each item.
 #[derive(Debug, Default)]
 pub struct Audit {
     keys: HashMap<Vec<u8>, Collected>,
@@ -34,7 +34,7 @@ struct Collected {
     written: HashMap<(i64, i64), f64>,
     /// Items whose sort key holds a time.
     timed: u64,
-    /// What stands before the time, where it is the same in all of them.
+    /// The text before the time, if it is the same in all of them.
     prefix: Option<String>,
     prefixes_differ: bool,
     /// Whether the times are numbers of milliseconds.
@@ -48,15 +48,15 @@ pub struct Report {
     pub items: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Of a sample: the share of the table's items that was taken, as far as its item count tells; from 0 to 1. As items of a key lie
-    /// together, a key was among them about that likely.
+    /// Of a sample: the share of the table's items that was read, from 0 to 1, by the table's item count. Items of a key are stored
+    /// together, so this is about the probability that a key was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_read: Option<f64>,
     /// The patterns, those with something to do first, then by items.
     pub patterns: Vec<Pattern>,
 }
 
-/// How much of a table was taken.
+/// How much of a table was read.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     items: u64,
@@ -65,7 +65,7 @@ struct Sample {
 }
 
 impl Sample {
-    /// `None` where the count says that there are no more.
+    /// `None` if the count says that there are no more items.
     #[allow(clippy::cast_precision_loss, reason = "items, far below 2^52")]
     fn share(self) -> Option<f64> {
         (self.of > self.items).then(|| self.items as f64 / self.of as f64)
@@ -75,7 +75,7 @@ impl Sample {
 /// The keys that are written alike.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Pattern {
-    /// What varies stands in braces: `THREAT#{id}`.
+    /// The varying parts are in braces: `THREAT#{id}`.
     pub pattern: String,
     /// Different keys.
     pub keys: u64,
@@ -100,7 +100,7 @@ pub struct Key {
     pub items: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Write units a second in its busiest window, of what is still there.
+    /// Write units per second in its busiest window, of items that still exist.
     pub peak_units: Option<f64>,
     /// Seconds of that window: the precision of its times.
     pub window: Option<i64>,
@@ -109,7 +109,7 @@ pub struct Key {
 }
 
 impl Audit {
-    /// Takes an item whole. `partition` and `sort` are the names of its keys; an item without its partition key is left out.
+    /// Adds a whole item. `partition` and `sort` are the names of its keys; an item without its partition key is ignored.
     pub fn add_item(&mut self, item: &Item, partition: &str, sort: Option<&str>) {
         let key = match item.get(partition) {
             Some(Value::S(text) | Value::N(text)) => text.as_bytes(),
@@ -125,7 +125,7 @@ impl Audit {
         self.add(key, sort, item_size(item));
     }
 
-    /// Takes an item: its partition key (UTF-8 of a string or a number, raw binary), its sort key, its size in bytes.
+    /// Adds an item: its partition key (UTF-8 of a string or a number, raw binary), its sort key, its size in bytes.
     pub fn add(&mut self, partition: &[u8], sort: Option<SortKey<'_>>, bytes: usize) {
         let key = match self.keys.get_mut(partition) {
             Some(key) => key,
@@ -150,13 +150,13 @@ impl Audit {
         }
     }
 
-    /// What all items of a table say. `table` is named in the rules that are proposed.
+    /// The report on all items of a table. Proposed rules name `table`.
     pub fn report(&self, table: &str) -> Report {
         self.reported(table, None)
     }
 
-    /// What the items taken say where they are a sample, evenly from the places of a table of about `of` items. Rates and sizes are
-    /// lower bounds then, and nothing is known of keys that were not read.
+    /// The report on a sample that was read evenly from a table of about `of` items. Its rates and sizes are
+    /// lower bounds, and it says nothing about keys that were not read.
     pub fn report_sample(&self, table: &str, of: u64) -> Report {
         let items: u64 = self.keys.values().map(|key| key.items).sum();
         self.reported(table, Some(Sample { items, of }))

@@ -9,7 +9,7 @@ use super::stamp;
 
 /// More different words than this in one place are ids.
 const WORDS: usize = 12;
-/// An id that holds this many times the items of the median one stands on its own.
+/// An id with this many times the items of the median id is a pattern of its own.
 const OUTSTANDING: u64 = 8;
 
 const SEPARATORS: [char; 4] = ['#', '|', '/', ':'];
@@ -27,7 +27,7 @@ pub(super) fn of(keys: &[(&str, u64)]) -> Vec<String> {
     all.into_iter().map(|(parts, _)| parts.concat()).collect()
 }
 
-/// Makes ids of the words at one place, among the keys that are alike before it and are as long.
+/// Replaces the words at one place by an id, in keys that are equal before it and have as many parts.
 fn fold(all: &mut [(Parts, u64)], place: usize) {
     let mut groups: BTreeMap<(Parts, usize), BTreeMap<String, u64>> = BTreeMap::new();
     for (parts, items) in all.iter() {
@@ -113,7 +113,7 @@ fn mask_word(word: &str) -> String {
     masked
 }
 
-/// A pattern as a rule names its keys: every mask is a `*`, and so is what stands for bytes that are no text. It matches all keys of the
+/// A pattern as a rule names its keys: every mask becomes a `*`, and so do bytes that are no text. It matches all keys of the
 /// pattern, and may match more.
 pub(super) fn glob(pattern: &str) -> String {
     let mut glob = String::with_capacity(pattern.len());

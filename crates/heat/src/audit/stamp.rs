@@ -5,9 +5,9 @@ use heatsink_layout::{Bucket, Granularity, SortKey};
 /// When an item was written, as its sort key says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// The first second it can mean, since 1970.
+    /// The first second of the time, since 1970.
     pub second: i64,
-    /// How many seconds it can mean: 1, 60 for a minute, 3,600 for an hour, 86,400 for a day.
+    /// Its precision in seconds: 1, 60 for a minute, 3,600 for an hour, 86,400 for a day.
     pub window: i64,
     /// Where it begins in a text.
     pub from: usize,
@@ -15,7 +15,7 @@ pub(super) struct Stamp {
     pub to: usize,
 }
 
-/// Numbers of these sizes are taken for times: seconds from 2001 on, and milliseconds.
+/// Numbers of these sizes count as times: seconds from 2001 on, and milliseconds.
 const SECONDS: std::ops::Range<i64> = 1_000_000_000..100_000_000_000;
 const MILLISECONDS: std::ops::Range<i64> = 1_000_000_000_000..100_000_000_000_000;
 
@@ -66,7 +66,7 @@ pub(super) fn find(text: &str) -> Option<Stamp> {
     None
 }
 
-/// A time that a text begins with: its first second, how many it can mean, and its length.
+/// The time at the start of a text: its first second, its precision in seconds, and its length.
 fn read(text: &[u8]) -> Option<(i64, i64, usize)> {
     let bucket = |length: usize, granularity: Granularity| {
         Bucket::read(text.get(..length)?, granularity, granularity.format()).map(Bucket::start)

@@ -5,11 +5,11 @@ use serde::Serialize;
 use super::{Collected, Key, Sample, pattern};
 use crate::{Asked, DEFAULT_RISK, PARTITION_WRITES, advise};
 
-/// From half of a partition's ceiling on a key nears it: what is still there understates what was written.
+/// A key is near a partition's ceiling from half of it on, because the items that still exist understate what was written.
 const NEAR: f64 = PARTITION_WRITES / 2.0;
-/// A collection that is to be bounded: DynamoDB's partitions hold 10 GB, and a read of old items pages through all of it.
+/// A collection of this size should be bounded: DynamoDB's partitions hold 10 GB, and a read of old items pages through all of it.
 const LARGE: f64 = 1e9;
-/// What a collection may grow to in a year without buckets.
+/// The size to which a collection may grow in a year without buckets.
 const LARGE_IN_A_YEAR: f64 = 1e10;
 /// A key that holds this share of a table's items is worth measuring.
 const SHARE: f64 = 0.1;
@@ -18,11 +18,11 @@ const SHARE: f64 = 0.1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Spread the keys: one of them was written as fast as a partition takes, or nearly.
+    /// Spread the keys: one of them was written nearly as fast as a partition accepts, or faster.
     Shard,
-    /// Bound the size of the collections by buckets of time. That lifts no rate.
+    /// Bound the size of the collections by buckets of time. This does not raise the rate.
     Bucket,
-    /// The items do not tell: measure the rate.
+    /// The items do not show the rate: measure it.
     Measure,
     /// Do not shard.
     Leave,

@@ -34,7 +34,7 @@ fn called(layout: &Layout) -> Option<&'static str> {
         Strategy::Bucket { .. } => "bucket × calculated",
         Strategy::Counter { .. } => "counter",
         Strategy::Template { .. } if layout.follows_from_key() => "template",
-        Strategy::Template { .. } => "drawn template",
+        Strategy::Template { .. } => "assigned template",
     })
 }
 

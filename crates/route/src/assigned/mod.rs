@@ -9,7 +9,7 @@
 //!
 //! An item that lies nowhere is put into its hashed slot: two writers that meet, and a write that is sent twice, concern one item. A write to a
 //! misplaced item, one in another slot, requires that it still exists there (`require_exists`); where it does not, it is located again. An
-//! item in several shards is refused to whatever names it by key. Why so: docs/decisions/0009-drawn-shards.md.
+//! item in several shards is refused to whatever names it by key. Why so: docs/decisions/0009-externally-assigned-shards.md.
 
 mod require_exists;
 mod seek;
@@ -33,11 +33,11 @@ pub(crate) fn plan(
     router: &Router,
     operation: Operation,
     request: &Request<'_>,
-    schema: &Arc<Table>,
+    table: &Arc<Table>,
     layouts: &dyn LayoutSource,
 ) -> Result<Plan, Error> {
     use Operation::{BatchGetItem, GetItem, TransactGetItems};
-    let (plan, assumed) = router.plan_at(operation, request, schema, layouts, None)?;
+    let (plan, assumed) = router.plan_at(operation, request, table, layouts, None)?;
     // These read all slots in which an item can lie.
     if matches!(operation, GetItem | BatchGetItem | TransactGetItems) || assumed.is_empty() {
         return Ok(plan);
@@ -63,7 +63,7 @@ fn several(table: &Table, slots: impl Iterator<Item = Slot>) -> Error {
     slots.sort_unstable();
     let slots: Vec<String> = slots.iter().map(Slot::to_string).collect();
     Error::gateway_rejection(format!(
-        "Several items of table {} have this primary key, in {}: the rule's shards are drawn at random (hash = \"random\"), and which of \
+        "Several items of table {} have this primary key, in {}: other writers assign the rule's shards (hash = \"random\"), and which of \
          them is meant cannot be told. Read them with Query, and remove all but one at the store, bypassing Heatsink. Nothing was read or written",
         table.name,
         slots.join(" and in ")

@@ -76,7 +76,7 @@ fn expected(request: &Request<'_>, table: &Table) -> Result<Bytes, Error> {
     let or = operator.as_deref() == Some("OR");
     let (Some(name), false) = (free, or) else {
         return Err(Error::gateway_rejection(
-            "Not supported on a key whose shard is drawn at random (hash = \"random\"): Expected with ConditionalOperator OR, or on all key \
+            "Not supported on a key whose shard other writers assign (hash = \"random\"): Expected with ConditionalOperator OR, or on all key \
              attributes. Use ConditionExpression. Nothing was written",
         ));
     };

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 
 use super::only;
 use super::tokens::Retry;
-use crate::capacity::{add, add_by_table, single_capacity};
+use crate::capacity::{Capacity, add_by_table, listed};
 use crate::context::{Named, Places};
 use crate::dry_run::first_round;
 use crate::items::fetch::{Fetch, FromTable};
@@ -113,7 +113,7 @@ impl Planned for Seek {
         Box::pin(async move {
             let mut looked = Vec::new();
             let answer = self.carry_out(calls, &mut looked).await?;
-            Ok(Answer { body: with_capacity(answer.body, looked), ..answer })
+            Ok(Answer { body: with_capacity(answer.body, &looked), ..answer })
         })
     }
 
@@ -135,7 +135,7 @@ impl Planned for Seek {
 
 impl Seek {
     /// Looks, and carries the request out, until it meets no item that has moved meanwhile. `looked` is what looking consumes.
-    async fn carry_out(&self, calls: &mut dyn Calls, looked: &mut Vec<Json>) -> Result<Answer, Error> {
+    async fn carry_out(&self, calls: &mut dyn Calls, looked: &mut Vec<Capacity>) -> Result<Answer, Error> {
         let mut known = self.retry.as_ref().and_then(|retry| self.router.tokens.get(retry, &self.named));
         let (mut refused, mut attempts): (Option<(Error, Places)>, u32) = (None, 0);
         loop {
@@ -183,7 +183,7 @@ impl Seek {
     }
 
     /// Looks for the items.
-    async fn seek(&self, calls: &mut dyn Calls, looked: &mut Vec<Json>) -> Result<Places, Error> {
+    async fn seek(&self, calls: &mut dyn Calls, looked: &mut Vec<Capacity>) -> Result<Places, Error> {
         let mut look = self.look.clone();
         look.read_all(calls).await.map_err(not_done)?;
         let places = match self.places(&look) {
@@ -225,19 +225,21 @@ impl Seek {
 }
 
 /// An answer, with what looking consumed in what it says it consumed.
-fn with_capacity(body: Bytes, looked: Vec<Json>) -> Bytes {
-    let consumed = json::member(&body, "ConsumedCapacity").ok().flatten();
-    let Some(mut consumed) = consumed.and_then(|raw| serde_json::from_slice::<Json>(raw).ok()) else {
-        return body;
+fn with_capacity(body: Bytes, looked: &[Capacity]) -> Bytes {
+    let Some(consumed) = json::member(&body, "ConsumedCapacity").ok().flatten() else { return body };
+    let text = if consumed.starts_with(b"[") {
+        serde_json::from_slice(consumed).map(|mut tables: Vec<Capacity>| {
+            looked.iter().for_each(|more| add_by_table(&mut tables, more));
+            listed(&tables)
+        })
+    } else {
+        serde_json::from_slice(consumed).map(|mut one: Capacity| {
+            looked.iter().for_each(|more| one.add(more));
+            one.all()
+        })
     };
-    for more in looked {
-        match &mut consumed {
-            Json::Array(tables) => add_by_table(tables, single_capacity(more)),
-            one => add(one, single_capacity(more)),
-        }
-    }
-    let text = consumed.to_string();
-    json::splice_members(&body, &[("ConsumedCapacity", Some(text.as_bytes()))]).map_or(body, Bytes::from)
+    let Ok(text) = text else { return body };
+    json::splice_members(&body, &[("ConsumedCapacity", Some(&text))]).map_or(body, Bytes::from)
 }
 
 /// An error of looking: the client's own request was not sent.
@@ -257,7 +259,7 @@ fn may_be_gone(error: &Error) -> bool {
 fn lost(table: &Table) -> Error {
     Error::gateway_rejection(format!(
         "The provided starting key does not say in which shard of table {} it stands, and there is not exactly one item with its primary \
-         key: the rule's shards are drawn at random (hash = \"random\"). Hand LastEvaluatedKey back with all its attributes",
+         key: other writers assign the rule's shards (hash = \"random\"). Hand LastEvaluatedKey back with all its attributes",
         table.name
     ))
 }

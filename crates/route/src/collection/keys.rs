@@ -12,8 +12,8 @@ use crate::context::PlanContext;
 pub(crate) type Key = KeyValue<'static>;
 
 /// The layout in force of a logical key.
-pub(crate) fn stable(context: &PlanContext<'_>, schema: &Table, partition: &Key) -> Arc<Layout> {
-    context.layout(schema, &partition.canonical_bytes())
+pub(crate) fn stable(context: &PlanContext<'_>, table: &Table, partition: &Key) -> Arc<Layout> {
+    context.layout(table, &partition.canonical_bytes())
 }
 
 /// The slot of the item with that primary key.
@@ -22,12 +22,12 @@ pub(crate) fn stable(context: &PlanContext<'_>, schema: &Table, partition: &Key)
 /// As [`PlanContext::slot`].
 pub(crate) fn slot_of(
     context: &PlanContext<'_>,
-    schema: &Table,
+    table: &Table,
     layout: &Layout,
     partition: &Key,
     sort: Option<&Key>,
 ) -> Result<Slot, Unplaced> {
-    with_sort(sort, |sort| context.slot(schema, layout, &partition.canonical_bytes(), sort))
+    with_sort(sort, |sort| context.slot(table, layout, &partition.canonical_bytes(), sort))
 }
 
 /// Calls `then` with a sort key as layouts have it.

@@ -13,7 +13,6 @@
 //!
 //! The store is shown the filter but holds nothing back for it: what counts as evaluated, and where a page ends, is decided here.
 
-pub(crate) mod capacity;
 pub(crate) mod keys;
 pub(crate) mod page;
 pub(crate) mod range;

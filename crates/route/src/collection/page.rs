@@ -5,7 +5,7 @@
 use heatsink_dynamo::Error;
 use heatsink_dynamo::json::{self, Malformed, Picked};
 
-use super::capacity::Capacity;
+use crate::capacity::Capacity;
 
 /// A page. Of every item the `N` attributes are at hand that the reader named.
 #[derive(Debug)]

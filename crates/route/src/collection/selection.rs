@@ -13,8 +13,8 @@ use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::value::{read_attributes, read_item, write_item};
 use heatsink_dynamo::{IndexSchema, Item, TableSchema, Value};
 
-use super::capacity::{Capacity, Report};
 use super::keys::cursor_attributes;
+use crate::capacity::{Capacity, Report};
 use crate::projection;
 use crate::refusal::Unplanned;
 use crate::request::{Changes, Request, quoted};

@@ -33,7 +33,7 @@ pub(crate) fn read(
             .map_err(Unsent::Meaningless)?;
         if let Some(name) = counted.iter().find(|name| condition.mentions(name)) {
             return refused(format!(
-                "a condition cannot read {name}: no one row knows the sum. Read the item first, or keep a limit in an attribute that is \
+                "a condition cannot read {name}: no single fragment has the sum. Read the item first, or keep a limit in an attribute that is \
                  not a counter"
             ));
         }
@@ -111,7 +111,7 @@ fn update(update: Update, counted: &[String], shows: bool, plain: bool) -> Resul
             let example = matches!(value, Assigned::Plus(..) | Assigned::Minus(..));
             let instead =
                 if example { format!("Use ADD {name} :n") } else { "Read the item first".to_owned() };
-            return refused(format!("SET cannot read {name}: no one row knows the sum. {instead}"));
+            return refused(format!("SET cannot read {name}: no single fragment has the sum. {instead}"));
         }
         if !update.writes(name) {
             continue;
@@ -137,7 +137,7 @@ fn update(update: Update, counted: &[String], shows: bool, plain: bool) -> Resul
             Some((_, Assigned::Value(value))) => return refused(no_number(name, value)),
             Some(_) => {
                 return refused(format!(
-                    "SET {name} takes a number given in the request (SET {name} = :n), since it is taken out of all other rows"
+                    "SET {name} takes a number given in the request (SET {name} = :n), since it is removed from all other fragments"
                 ));
             }
             None if update.remove.iter().any(|path| path.root == *name) => gone.push(name.clone()),
@@ -200,6 +200,6 @@ fn refused<T>(why: String) -> Result<T, Unsent> {
 /// The error of what a counter does not support.
 pub(super) fn refusal(why: &str) -> Error {
     Error::gateway_rejection(format!(
-        "Not supported on a counter, whose numbers are spread over rows: {why}. Nothing was written"
+        "Not supported on a counter, whose numbers are spread over fragments: {why}. Nothing was written"
     ))
 }

@@ -63,7 +63,7 @@ fn number(fragment: &[u8], name: &str) -> Result<Option<Number>, Error> {
 }
 
 fn unreadable() -> Error {
-    Error::internal("The store's answer holds a row of a counter that could not be read")
+    Error::internal("The store's answer holds a fragment of a counter that could not be read")
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use heatsink_layout::Table;
 
 use super::fold::fold;
 use crate::answer::unreadable;
-use crate::collection::capacity::Capacity;
+use crate::capacity::Capacity;
 use crate::collection::keys::Key;
 use crate::collection::page::Page;
 use crate::collection::range::Condition;
@@ -100,7 +100,7 @@ impl Fold {
             By::Keys { base_too, .. } => {
                 let mut fetch = self.fetch(&items, *base_too)?;
                 fetch.read_all(calls).await?;
-                let capacity = fetch.capacity.pop().and_then(|sum| serde_json::from_value(sum).ok());
+                let capacity = fetch.capacity.pop();
                 let whole = |item| self.sum(item, |identity| fetch.parts(identity), *base_too);
                 return Ok((items.into_iter().map(whole).collect::<Result<_, _>>()?, capacity));
             }
@@ -115,11 +115,11 @@ impl Fold {
         match &self.by {
             By::Keys { .. } => {
                 format!(
-                    "{page}; the numbers of counters are then completed from their other rows, by BatchGetItem"
+                    "{page}; the numbers of counters are then completed from their other fragments, by BatchGetItem"
                 )
             }
             By::Range { partitions, .. } => format!(
-                "the key holds counters: shard 0 has row 0 of every item and decides what the page holds; then the {} other shards are \
+                "the key holds counters: shard 0 has the base fragment of every item and decides what the page holds; then the {} other shards are \
                  asked for the same range of sort keys, at half a unit or more each, and their parts are added",
                 partitions.len()
             ),

@@ -68,6 +68,6 @@ pub(crate) fn of_table(
 
 fn refusal(why: String) -> Error {
     Error::gateway_rejection(format!(
-        "Not supported on a table with counters, whose numbers are spread over rows: {why}. Nothing was read"
+        "Not supported on a table with counters, whose numbers are spread over fragments: {why}. Nothing was read"
     ))
 }

@@ -5,10 +5,10 @@ use heatsink_dynamo::expression::{Bindings, Fresh};
 use heatsink_dynamo::json::{self, Object};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_layout::Table;
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use crate::answer::{logical_item, unreadable};
-use crate::capacity::single_capacity;
+use crate::capacity::Capacity;
 use crate::request::Request;
 
 /// The members of a write that an action of a transaction has too.
@@ -90,14 +90,12 @@ pub(super) fn answer(table: &Table, body: &Bytes) -> Result<Bytes, Error> {
     let broken = |_| unreadable(Operation::TransactWriteItems);
     let [capacity, metrics] =
         json::attributes_of(body, ["ConsumedCapacity", "ItemCollectionMetrics"]).map_err(broken)?;
-    let parsed = |raw: Option<&[u8]>| raw.and_then(|raw| serde_json::from_slice::<Json>(raw).ok());
-    let mut answer = Map::new();
-    if let Some(Json::Array(tables)) = parsed(capacity)
-        && let Some(one) = tables.into_iter().next()
-    {
-        answer.insert("ConsumedCapacity".to_owned(), single_capacity(one));
+    let mut answer = Object::new();
+    let tables: Option<Vec<Capacity>> = capacity.and_then(|raw| serde_json::from_slice(raw).ok());
+    if let Some(one) = tables.iter().flatten().next() {
+        answer.raw("ConsumedCapacity", &one.single().all());
     }
-    if let Some(Json::Object(tables)) = parsed(metrics)
+    if let Some(Json::Object(tables)) = metrics.and_then(|raw| serde_json::from_slice(raw).ok())
         && let Some(Json::Array(collections)) = tables.into_iter().next().map(|(_, collections)| collections)
         && let Some(Json::Object(mut collection)) = collections.into_iter().next()
     {
@@ -105,9 +103,9 @@ pub(super) fn answer(table: &Table, body: &Bytes) -> Result<Bytes, Error> {
         if let Some(key) = collection.get("ItemCollectionKey").and_then(|key| logical_item(table, key)) {
             collection.insert("ItemCollectionKey".to_owned(), key);
         }
-        answer.insert("ItemCollectionMetrics".to_owned(), Json::Object(collection));
+        answer.raw("ItemCollectionMetrics", Json::Object(collection).to_string().as_bytes());
     }
-    Ok(Bytes::from(Json::Object(answer).to_string()))
+    Ok(Bytes::from(answer.finish()))
 }
 
 /// The error of one write, from the transaction's.

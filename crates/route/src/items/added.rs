@@ -119,8 +119,8 @@ impl Added {
         let all = actions + self.added.len();
         if all > MOST_ACTIONS {
             return Err(Error::gateway_rejection(format!(
-                "The transaction has {actions} actions; those on counters, and reads of items whose shard was drawn, concern {} more \
-                 rows, and a transaction has at most {MOST_ACTIONS} actions. Nothing was read or written; use fewer actions, or fewer shards",
+                "The transaction has {actions} actions; those on counters, and reads of items whose shard other writers assign, need {} \
+                 actions more, and a transaction has at most {MOST_ACTIONS} actions. Nothing was read or written; use fewer actions, or fewer shards",
                 self.added.len()
             )));
         }

@@ -9,11 +9,10 @@ use bytes::Bytes;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_layout::{Slot, Table};
-use serde_json::Value as Json;
 
 use super::identity::{self, Identity};
 use crate::answer::unreadable;
-use crate::capacity::add_by_table;
+use crate::capacity::{Capacity, add_by_table};
 use crate::tables::table_name;
 use crate::{Calls, PhysicalCall};
 
@@ -110,7 +109,7 @@ pub(crate) struct Fetch {
     /// How many rounds in a row have read nothing.
     idle: u32,
     /// `ConsumedCapacity` of each table, summed.
-    pub(crate) capacity: Vec<Json>,
+    pub(crate) capacity: Vec<Capacity>,
 }
 
 impl Fetch {
@@ -230,9 +229,8 @@ impl Fetch {
             let keys = json::elements(json::member(&left, "Keys")?.ok_or(Malformed)?)?;
             self.table(&name)?.pending.extend(keys.into_iter().map(|key| left.slice_ref(key)));
         }
-        if let Some(Json::Array(consumed)) = capacity.and_then(|raw| serde_json::from_slice(raw).ok()) {
-            consumed.into_iter().for_each(|one| add_by_table(&mut self.capacity, one));
-        }
+        let consumed: Option<Vec<Capacity>> = capacity.and_then(|raw| serde_json::from_slice(raw).ok());
+        consumed.iter().flatten().for_each(|one| add_by_table(&mut self.capacity, one));
         Ok(())
     }
 

@@ -65,28 +65,28 @@ pub(crate) fn holder(operation: Operation) -> &'static str {
 pub(crate) fn physical<'a>(
     request: &Request<'a>,
     holder: &str,
-    schema: &Table,
+    table: &Table,
     context: &PlanContext<'_>,
 ) -> Result<Physical<'a>, Error> {
     let Some(object) = request.get(holder) else { return Ok(Physical::Invalid) };
     let mut splice = Splice::new(request.body);
-    let located = match place(schema, context, object, &mut splice) {
+    let located = match place(table, context, object, &mut splice) {
         Ok(located) => located,
         Err(Unplanned::Invalid) => return Ok(Physical::Invalid),
         Err(Unplanned::Refused(error)) => return Err(error),
     };
-    let mut changes = match expression::rewrite(request, schema, &located)? {
+    let mut changes = match expression::rewrite(request, table, &located)? {
         Rewritten::Unchanged => Vec::new(),
         Rewritten::Invalid => return Ok(Physical::Invalid),
         Rewritten::Changed(changes) => changes,
         Rewritten::Meaningless(error) => return Ok(meaningless(request, &located, error)),
     };
-    match legacy::expected(request, schema, &located)? {
+    match legacy::expected(request, table, &located)? {
         Expected::Unchanged => {}
         Expected::Changed(expected) => changes.push(("Expected", Some(expected))),
         Expected::Meaningless(error) => return Ok(meaningless(request, &located, error)),
     }
-    if let Some(updates) = legacy::attribute_updates(request, schema, &located)? {
+    if let Some(updates) = legacy::attribute_updates(request, table, &located)? {
         changes.push(("AttributeUpdates", Some(updates)));
     }
     let mut body = splice.finish(request.body);
@@ -94,7 +94,7 @@ pub(crate) fn physical<'a>(
         body = set_members(&body, &changes)?;
     }
     if located.location.misplaced {
-        body = require_exists(&body, schema)?;
+        body = require_exists(&body, table)?;
     }
     Ok(Physical::Sent { body, located })
 }

@@ -11,14 +11,13 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{Placement, Table};
-use serde_json::Value as Json;
 
 use super::fetch::{Fetch, MOST_KEYS, list};
 use super::identity::{self, Identity};
 use super::physical::to_one_slot;
 use super::wanted::Wanted;
 use crate::answer::unreadable;
-use crate::capacity::single_capacity;
+use crate::capacity::listed;
 use crate::context::PlanContext;
 use crate::dry_run::first_round;
 use crate::key::{Located, locate};
@@ -180,7 +179,7 @@ impl Read {
             }
         }
         if let Some(capacity) = fetch.capacity.first() {
-            answer.raw("ConsumedCapacity", single_capacity(capacity.clone()).to_string().as_bytes());
+            answer.raw("ConsumedCapacity", &capacity.all());
         }
         Ok(Bytes::from(answer.finish()))
     }
@@ -218,8 +217,7 @@ impl Read {
         let mut answer = Object::new();
         answer.raw("Responses", &responses.finish()).raw("UnprocessedKeys", &unprocessed.finish());
         if !fetch.capacity.is_empty() {
-            let capacity: Vec<Json> = fetch.capacity.iter().cloned().map(single_capacity).collect();
-            answer.raw("ConsumedCapacity", Json::Array(capacity).to_string().as_bytes());
+            answer.raw("ConsumedCapacity", &listed(&fetch.capacity));
         }
         Ok(Bytes::from(answer.finish()))
     }

@@ -9,7 +9,7 @@ use heatsink_dynamo::{Error, Operation};
 
 use super::token::Position;
 use crate::answer::unreadable;
-use crate::collection::capacity::{Capacity, Report};
+use crate::capacity::{Capacity, Report};
 use crate::collection::page::Page;
 use crate::collection::selection::{Listing, Selection};
 use crate::cursor;

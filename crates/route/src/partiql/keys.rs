@@ -34,37 +34,32 @@ pub(super) enum Target {
 }
 
 /// Where the item of a statement lies. `lists`: a list of one value names it too (`pk IN ['a']`).
-pub(super) fn target(
-    written: &Written<'_>,
-    schema: &Table,
-    context: &PlanContext<'_>,
-    lists: bool,
-) -> Target {
+pub(super) fn target(written: &Written<'_>, table: &Table, context: &PlanContext<'_>, lists: bool) -> Target {
     let key = |attribute: &AttributeDefinition, part| {
         let terms = terms(written, &attribute.name, lists);
         named(written, attribute, part, &terms)
     };
-    let partition = match key(&schema.key.partition, KeyPart::Partition) {
+    let partition = match key(&table.key.partition, KeyPart::Partition) {
         Ok(Some(partition)) => partition,
         Ok(None) => return Target::Invalid,
         Err(error) => return Target::Nowhere(error),
     };
-    let sort = match schema.key.sort.as_ref().map(|sort| key(sort, KeyPart::Sort)).transpose() {
+    let sort = match table.key.sort.as_ref().map(|sort| key(sort, KeyPart::Sort)).transpose() {
         Ok(Some(None)) => return Target::Invalid,
         Ok(sort) => sort.flatten(),
         Err(error) => return Target::Nowhere(error),
     };
-    let layout = stable(context, schema, &partition);
+    let layout = stable(context, table, &partition);
     let location =
-        with_sort(sort.as_ref(), |sort| context.locate(schema, &layout, &partition.canonical_bytes(), sort));
+        with_sort(sort.as_ref(), |sort| context.locate(table, &layout, &partition.canonical_bytes(), sort));
     if let Ok(ItemLocation { placement: Placement::SumOf { .. }, .. }) = location {
         return Target::Counter(counters());
     }
     let placed = location
-        .and_then(|location| Ok((physical(schema, &layout, &partition, location.slot)?, location.slot)));
+        .and_then(|location| Ok((physical(table, &layout, &partition, location.slot)?, location.slot)));
     // What only SELECTs name in lists is read; a bucket needs its entry before the first write.
     if let (Ok((_, Slot { bucket: Some(bucket), .. })), false) = (&placed, lists) {
-        context.learn_bucket(schema, &partition.canonical_bytes(), *bucket);
+        context.learn_bucket(table, &partition.canonical_bytes(), *bucket);
     }
     match placed {
         Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot, sort }),
@@ -73,11 +68,11 @@ pub(super) fn target(
 }
 
 /// Whether a statement names a partition key whose shards other writers assign.
-pub(super) fn names_assigned(written: &Written<'_>, schema: &Table, context: &PlanContext<'_>) -> bool {
-    let partition = &schema.key.partition;
-    schema.has_externally_assigned()
+pub(super) fn names_assigned(written: &Written<'_>, table: &Table, context: &PlanContext<'_>) -> bool {
+    let partition = &table.key.partition;
+    table.has_externally_assigned()
         && match named(written, partition, KeyPart::Partition, &terms(written, &partition.name, true)) {
-            Ok(Some(key)) => stable(context, schema, &key).is_externally_assigned(),
+            Ok(Some(key)) => stable(context, table, &key).is_externally_assigned(),
             _ => false,
         }
 }
@@ -85,7 +80,7 @@ pub(super) fn names_assigned(written: &Written<'_>, schema: &Table, context: &Pl
 /// The refusal of a statement on counters.
 fn counters() -> Error {
     Error::gateway_rejection(
-        "PartiQL is not supported on counters, whose numbers are spread over rows. Use GetItem, Query, Scan, and UpdateItem with ADD. \
+        "PartiQL is not supported on counters, whose numbers are spread over fragments. Use GetItem, Query, Scan, and UpdateItem with ADD. \
          Nothing was read or written",
     )
 }
@@ -93,18 +88,18 @@ fn counters() -> Error {
 /// The refusal of a SELECT that may read counters: of a table that has some, and without one partition key that is none.
 pub(super) fn reads_counters(
     written: &Written<'_>,
-    schema: &Table,
+    table: &Table,
     context: &PlanContext<'_>,
 ) -> Option<Error> {
-    if !schema.has_counters() {
+    if !table.has_counters() {
         return None;
     }
     let condition = written.statement.condition.as_ref();
     let keys = condition
         .filter(|_| written.statement.index.is_none())
-        .and_then(|condition| partitions(condition, &schema.key.partition, &written.values));
+        .and_then(|condition| partitions(condition, &table.key.partition, &written.values));
     let none = keys.is_some_and(|keys| {
-        keys.iter().all(|key| stable(context, schema, key).counter_attributes().is_none())
+        keys.iter().all(|key| stable(context, table, key).counter_attributes().is_none())
     });
     (!none).then(counters)
 }

@@ -81,8 +81,8 @@ fn one<'a>(
     let selects = matches!(written.statement.action, Action::Select { .. });
     if whole && selects && names_assigned(&written, &schema, context) {
         return Err(Error::gateway_rejection(
-            "ExecuteTransaction does not read keys whose shard is drawn at random (hash = \"random\"): where the items lie would be looked \
-             for before, and not at the same moment. Use TransactGetItems. Nothing was read or written",
+            "ExecuteTransaction does not read keys whose shard other writers assign (hash = \"random\"): the items would be located before \
+             they are read, and not at the same moment. Use TransactGetItems. Nothing was read or written",
         ));
     }
     match target(&written, &schema, context, selects) {

@@ -70,34 +70,34 @@ fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Res
             };
         }
     };
-    let Some(schema) = context.table(table_name(&written.statement.table.name)) else {
+    let Some(table) = context.table(table_name(&written.statement.table.name)) else {
         return guard::one(request, "it names several tables".to_owned());
     };
     if let Action::Select { shown, order } = &written.statement.action {
-        if let Some(error) = keys::reads_counters(&written, &schema, context) {
+        if let Some(error) = keys::reads_counters(&written, &table, context) {
             return Ok(refused_read(request.body, error, true));
         }
         // With a further test of the key the store would be sent another condition than it would judge.
         let whole = written.statement.index.is_none()
-            && rewrite::further_tests(&written, &schema.key.partition.name).is_empty()
+            && rewrite::further_tests(&written, &table.key.partition.name).is_empty()
             && order.is_empty()
-            && read::names_apart(shown, &schema)
+            && read::names_apart(shown, &table)
             && request.get("Limit").is_none()
             && request.get("NextToken").is_none();
         if whole
-            && !keys::names_assigned(&written, &schema, context)
-            && let Target::At(place) = keys::target(&written, &schema, context, true)
-            && let Ok(body) = rewrite::body(request.body, &written, &schema, &place)
+            && !keys::names_assigned(&written, &table, context)
+            && let Target::At(place) = keys::target(&written, &table, context, true)
+            && let Ok(body) = rewrite::body(request.body, &written, &table, &place)
         {
-            return Ok(pointed(body, &schema, &place));
+            return Ok(pointed(body, &table, &place));
         }
-        let select = read::Select { written: &written, schema: &schema, shown, order };
+        let select = read::Select { written: &written, schema: &table, shown, order };
         return select.plan(router, request, context);
     }
-    match keys::target(&written, &schema, context, false) {
+    match keys::target(&written, &table, context, false) {
         Target::At(place) => {
-            let body = rewrite::body(request.body, &written, &schema, &place)?;
-            Ok(pointed(body, &schema, &place))
+            let body = rewrite::body(request.body, &written, &table, &place)?;
+            Ok(pointed(body, &table, &place))
         }
         Target::Invalid => Ok(preflight::pass_refusal(Operation::ExecuteStatement, request.body)),
         Target::Nowhere(error) | Target::Counter(error) => guard::plan(request, error),
@@ -105,16 +105,16 @@ fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Res
 }
 
 /// One physical statement.
-fn pointed(body: Bytes, schema: &Arc<Table>, place: &keys::Place) -> Plan {
+fn pointed(body: Bytes, table: &Arc<Table>, place: &keys::Place) -> Plan {
     let why = format!(
         "the statement names one primary key, which is in {}: one physical statement, the key rewritten where it stands",
         place.slot
     );
     let length = |key: &crate::collection::keys::Key| key.canonical_bytes().len();
     let suffix = length(&place.physical) - length(&place.logical);
-    let logical = logical(Arc::clone(schema));
+    let logical = logical(Arc::clone(table));
     // A key in its shard 0 is its own physical key, and the answer holds no other but the spread keys of indexes.
-    let finish: Option<Finish> = (suffix > 0 || !schema.index_keys().is_empty()).then(|| -> Finish {
+    let finish: Option<Finish> = (suffix > 0 || !table.index_keys().is_empty()).then(|| -> Finish {
         Box::new(move |answer| logical(answer).map_err(|error| too_large(error, suffix)))
     });
     let single = Single::new(Operation::ExecuteStatement, body, finish, why);
@@ -122,16 +122,16 @@ fn pointed(body: Bytes, schema: &Arc<Table>, place: &keys::Place) -> Plan {
 }
 
 /// Makes the keys of an answer to ExecuteStatement logical.
-fn logical(schema: Arc<Table>) -> Finish {
+fn logical(table: Arc<Table>) -> Finish {
     Box::new(move |answer| {
-        let body = answer.map_err(|error| logical_error(&schema, error))?;
-        edited(Operation::ExecuteStatement, &body, |splice| strip_items(&schema, &body, splice))
+        let body = answer.map_err(|error| logical_error(&table, error))?;
+        edited(Operation::ExecuteStatement, &body, |splice| strip_items(&table, &body, splice))
     })
 }
 
-fn strip_items<'a>(schema: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
+fn strip_items<'a>(table: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
     let items = json::member(body, "Items")?.filter(|items| *items != b"null").unwrap_or(b"[]");
-    json::elements(items)?.into_iter().try_for_each(|item| strip_object(schema, item, splice))
+    json::elements(items)?.into_iter().try_for_each(|item| strip_object(table, item, splice))
 }
 
 /// The refusal of a statement that is not understood here.

@@ -21,11 +21,11 @@ use crate::splice::Splice;
 pub(super) fn body(
     body: &Bytes,
     written: &Written<'_>,
-    schema: &Table,
+    table: &Table,
     place: &Place,
 ) -> Result<Bytes, Error> {
     let mut splice = Splice::new(body);
-    into(&mut splice, written, schema, place)?;
+    into(&mut splice, written, table, place)?;
     Ok(splice.finish(body))
 }
 
@@ -36,18 +36,18 @@ pub(super) fn body(
 pub(super) fn into(
     splice: &mut Splice<'_>,
     written: &Written<'_>,
-    schema: &Table,
+    table: &Table,
     place: &Place,
 ) -> Result<(), Error> {
     let mut changes =
         Changes { text: BTreeMap::new(), parameters: BTreeMap::new(), dropped: BTreeSet::new() };
-    index_keys(&mut changes, written, schema, place)?;
+    index_keys(&mut changes, written, table, place)?;
     // A key in its shard 0 is its own physical key: all that reads it reads the logical one.
     if place.logical == place.physical {
         changes.apply(splice, written);
         return Ok(());
     }
-    let partition = &schema.key.partition.name;
+    let partition = &table.key.partition.name;
     let keys = terms(written, partition, true);
     keys.iter().try_for_each(|term| changes.put(term, &place.physical))?;
     if let Action::Update { read, .. } = &written.statement.action
@@ -76,17 +76,17 @@ pub(super) fn further_tests<'a>(written: &'a Written<'_>, partition: &str) -> Ve
 fn index_keys(
     changes: &mut Changes,
     written: &Written<'_>,
-    schema: &Table,
+    table: &Table,
     place: &Place,
 ) -> Result<(), Error> {
-    if schema.index_keys().is_empty() {
+    if table.index_keys().is_empty() {
         return Ok(());
     }
     with_sort(Some(&place.logical), |partition| {
         with_sort(place.sort.as_ref(), |sort| {
             let Some(partition) = partition else { return Ok(()) };
-            let spread = Spread { table: schema, primary: PrimaryKey { partition, sort } };
-            schema.index_keys().iter().try_for_each(|key| of_index_key(changes, written, &spread, key))
+            let spread = Spread { table, primary: PrimaryKey { partition, sort } };
+            table.index_keys().iter().try_for_each(|key| of_index_key(changes, written, &spread, key))
         })
     })
 }

@@ -8,7 +8,7 @@ use heatsink_dynamo::json::{self, Malformed};
 use heatsink_layout::Table;
 
 use super::page::{Collected, Row};
-use crate::collection::capacity::Report;
+use crate::capacity::Report;
 use crate::collection::keys::Key;
 use crate::collection::selection::Selection;
 use crate::cursor;

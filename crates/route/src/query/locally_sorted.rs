@@ -24,7 +24,7 @@ use super::request::Query;
 use super::shape::Gathering;
 use super::shard_streams::ShardStream;
 use super::share::PAGE_BYTES;
-use crate::collection::capacity::Capacity;
+use crate::capacity::Capacity;
 use crate::collection::keys::physical;
 use crate::collection::keys::{Key, slot_of, stable};
 use crate::collection::range::{Condition, Range};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, json};
 
-use crate::collection::capacity::Capacity;
+use crate::capacity::Capacity;
 use crate::collection::keys::Key;
 use crate::collection::page;
 

@@ -9,7 +9,7 @@ use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeySchema, KeyValue, Value, json};
 use heatsink_layout::{Slot, Table};
 
-use crate::collection::capacity::Report;
+use crate::capacity::Report;
 use crate::collection::keys::{Key, cursor_attributes};
 use crate::collection::range::Condition;
 use crate::collection::selection::Expressions;

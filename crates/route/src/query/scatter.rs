@@ -573,7 +573,7 @@ fn bytes(expected: f64) -> usize {
 fn ambiguous(slots: &[Slot]) -> Error {
     let slots: Vec<String> = slots.iter().map(Slot::to_string).collect();
     Error::gateway_rejection(format!(
-        "The provided starting key does not say in which shard it stands, and its sort key lies in {}: the rule's shards are drawn at random \
+        "The provided starting key does not say in which shard it stands, and its sort key lies in {}: other writers assign the rule's shards \
          (hash = \"random\"). Hand LastEvaluatedKey back with all its attributes",
         slots.join(" and in ")
     ))

@@ -11,7 +11,7 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::Table;
 
 use crate::answer::{strip_object, unreadable};
-use crate::collection::capacity::{Capacity, Report};
+use crate::capacity::{Capacity, Report};
 use crate::collection::page;
 use crate::collection::selection::Selection;
 use crate::counter::fragments::Fold;

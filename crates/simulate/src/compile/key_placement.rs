@@ -3,32 +3,13 @@
 use std::sync::Arc;
 
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
-use heatsink_physics::{
-    Access, Demand, KeyPosition, KeyRange, ResourceId, SortKey as SortPosition, Units, position,
-};
+use heatsink_physics::{Access, Demand, KeyRange, ResourceId, Units, position};
 
-use super::resources::REMEDY_INDEX;
-use super::{Own, Source, Stream, access, item_bytes, scan_bytes, share, units};
+use super::resources::{FindResource, REMEDY_INDEX};
 use crate::key_sampler::{KeySampler, KeySet};
-use crate::sampled_requests::{Batch, SampledRequests};
+use crate::sampled_requests::{Batch, Fill, SampledRequests, spot};
 use crate::scenario::{Keys, Kind, Loaded, Operation, Remedy, Sort, Workload};
-
-/// How the place of an ask follows from what was drawn.
-#[derive(Clone, Debug)]
-pub(crate) enum Fill {
-    /// It is in the ask.
-    Fixed,
-    /// By the key's number.
-    Key(Arc<[u64]>),
-    /// By the part's number.
-    Part(Arc<[u64]>),
-    /// By key and shard: `positions[key * shards + shard]`, the shard by the part's number.
-    Sharded { positions: Arc<[u64]>, shard: Arc<[u16]>, shards: usize },
-    /// By key and a shard of its own draw: sort keys are many, and each is hashed.
-    Drawn { positions: Arc<[u64]>, shards: usize },
-    /// By a draw of its own.
-    Own(Box<KeySampler>, Arc<[u64]>),
-}
+use crate::sizes::{access, item_bytes, scan_bytes, units};
 
 /// A workload's physical requests.
 pub(super) struct Placement {
@@ -43,7 +24,7 @@ impl Placement {
     pub(super) fn new(
         loaded: &Loaded,
         remedy: Option<&Remedy>,
-        own: Own<'_>,
+        find: FindResource<'_>,
         workload: &Workload,
         day: u64,
     ) -> Placement {
@@ -79,7 +60,7 @@ impl Placement {
             }
             _ => item_bytes(workload),
         };
-        let main = demand(own(&workload.table, workload.index.as_deref()), access, units(access, bytes));
+        let main = demand(find(&workload.table, workload.index.as_deref()), access, units(access, bytes));
         let physical = physical(&keys, shards, &picked);
         let counter = kind == Kind::CounterSharding;
         let mut placed = Placement { operation: asked, scatter: false, keys, parts, templates: Vec::new() };
@@ -123,12 +104,12 @@ impl Placement {
             }
         }
         if asked.writes() {
-            placed.indexes(loaded, remedy, workload, own, item_bytes(workload));
+            placed.indexes(loaded, remedy, workload, find, item_bytes(workload));
         }
         placed
     }
 
-    /// One ask for each shard. Of keys that are not sharded all shards are one place, which is asked once, for all.
+    /// One demand for each shard. All shards of an unsharded key are one position, which is read once, for all items.
     fn gather(&mut self, each: &Demand, whole: Demand, physical: &Arc<[u64]>, shards: u64) {
         let count = narrow(shards);
         let one =
@@ -149,7 +130,7 @@ impl Placement {
         loaded: &Loaded,
         remedy: Option<&Remedy>,
         workload: &Workload,
-        own: Own<'_>,
+        find: FindResource<'_>,
         bytes: u64,
     ) {
         let Some(table) = loaded.scenario.table.iter().find(|table| table.name == workload.table) else {
@@ -164,7 +145,7 @@ impl Placement {
             if times == 0 {
                 continue;
             }
-            let ask = demand(own(&table.name, Some(&index.name)), Access::Write, write.times(times));
+            let ask = demand(find(&table.name, Some(&index.name)), Access::Write, write.times(times));
             let spread = remedy.and_then(|remedy| match remedy.kind {
                 Kind::IndexSharding => remedy.shards,
                 _ => remedy.index_shards,
@@ -191,17 +172,17 @@ impl Placement {
         if remedy.is_some_and(|remedy| remedy.kind == Kind::Index)
             && let Some(parts) = &self.parts
         {
-            let ask = demand(own(&table.name, Some(REMEDY_INDEX)), Access::Write, write);
+            let ask = demand(find(&table.name, Some(REMEDY_INDEX)), Access::Write, write);
             self.templates.push((ask, Fill::Part(positions(parts))));
         }
     }
 
-    /// How many things a cache tells apart.
+    /// The number of entries that a cache distinguishes.
     pub(super) fn cacheable(&self, by_part: bool) -> usize {
         self.parts.as_ref().filter(|_| by_part).map_or(self.keys.names.len(), |parts| parts.names.len())
     }
 
-    /// The few kinds of requests this comes to, with their weights; `None` if they are more than `most`, or follow no weights.
+    /// The kinds of requests of this workload, with their weights; `None` if there are more than `most`, or if they follow no weights.
     pub(super) fn cells(&self, most: usize) -> Option<(Vec<f64>, Vec<Vec<Demand>>)> {
         let mut columns: Vec<Vec<(f64, u64)>> = Vec::new();
         let mut drawn = 0;
@@ -269,14 +250,6 @@ impl Placement {
     }
 }
 
-/// Where an ask falls, from a position.
-pub(crate) fn spot(ask: &Demand, fill: &Fill, position: u64, sort: u64) -> KeyRange {
-    match fill {
-        Fill::Fixed => ask.place,
-        _ => KeyRange::At(KeyPosition::new(position, SortPosition::ordinal(sort))),
-    }
-}
-
 fn demand(on: ResourceId, access: Access, units: Units) -> Demand {
     Demand { on, access, place: KeyRange::All, units }
 }
@@ -303,7 +276,7 @@ fn positions(of: &KeySet) -> Arc<[u64]> {
     of.names.iter().map(|name| position(name.as_bytes())).collect()
 }
 
-/// An index key of its own draw, over `shards`: by the hash of the item's primary key, which is as good as a draw.
+/// An index key that is sampled independently, over `shards`. The shard follows from the hash of the item's primary key, which is as good as random.
 fn own_draw(of: KeySet, shards: u64) -> Fill {
     let positions = physical(&of, shards, &[]);
     match (of.names.len(), shards) {
@@ -330,28 +303,10 @@ fn narrow(shards: u64) -> usize {
     usize::try_from(shards).unwrap_or(usize::MAX)
 }
 
-/// A recorded workload. Remedies that change keys leave it as it was recorded.
-pub(super) fn trace(loaded: &Loaded, nth: usize, workload: &Workload, own: Own<'_>) -> Stream {
-    let on = own(&workload.table, workload.index.as_deref());
-    let recorded = workload.trace.as_ref().and_then(|path| loaded.traces.get(path));
-    let request = |request: &crate::trace::Recorded| {
-        let access = access(workload, request.operation);
-        let position = position(request.key.as_bytes());
-        let place = match request.operation {
-            Operation::Query => KeyRange::collection(position),
-            _ => KeyRange::At(KeyPosition::new(position, SortPosition::bytes(request.sort.as_bytes()))),
-        };
-        (request.at, vec![Demand { on, access, place, units: units(access, request.bytes as u64) }])
-    };
-    let requests: Vec<_> = recorded.map(|trace| trace.iter().map(request).collect()).unwrap_or_default();
-    let operation = recorded.and_then(|trace| trace.first()).map_or(Operation::Put, |first| first.operation);
-    Stream {
-        name: workload.name.clone(),
-        workload: nth,
-        operation,
-        source: Source::Trace { requests, next: 0 },
-        scatter: false,
-        cache: None,
-        loader: None,
-    }
+/// The items that a scatter first requests of each shard: mean and three standard deviations of Binomial(limit, 1/N).
+fn share(limit: u64, shards: u64) -> u64 {
+    let (limit_f, p) = (limit as f64, 1.0 / shards as f64);
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the limit")]
+    let share = (limit_f * p + 3.0 * (limit_f * p * (1.0 - p)).sqrt()).ceil() as u64;
+    share.clamp(1, limit)
 }

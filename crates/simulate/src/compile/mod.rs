@@ -1,29 +1,23 @@
 //! Compiles a scenario and one remedy to a run: resources, and streams of demands.
 //!
-//! The remedy takes effect here. Its effect on capacity is in `resources`, its effect on keys in `key_placement`.
+//! The remedy takes effect here. Its effect on capacity is in `resources`, its effect on keys in `key_placement`. Recorded requests are in `trace`.
 
 mod key_placement;
 mod resources;
-
-use heatsink_dynamo::capacity::{self, read_units, write_units};
-use heatsink_physics::{Access, Demand, ResourceId, Units};
+mod trace;
 
 use crate::model::{Model, Resource};
-use crate::sampled_requests::{SameInstantBatch, SampledRequests};
-use crate::scenario::{Client, Consistency, Kind, Length, Loaded, Operation, Remedy, Size, Sort, Workload};
+use crate::scenario::{Client, Consistency, Kind, Length, Load, Loaded, Operation, Rate, Remedy, Size, Sort};
 use crate::schedule::Schedule;
+use crate::stream::{Cache, Loader, Source, Stream};
 use key_placement::Placement;
+use resources::FindResource;
 
-pub(crate) use key_placement::{Fill, spot};
-
-/// Day boundaries, where a bucket strategy goes on to the next key.
+/// A day in nanoseconds: a bucket strategy then continues with the next key.
 const DAY: u64 = 86_400_000_000_000;
 
-/// More cells are drawn one by one.
+/// The most cells; more are sampled one by one.
 const MAX_CELLS: usize = 64;
-
-/// Bytes of an item where the scenario does not say.
-const ITEM_BYTES: u64 = 200;
 
 /// What one run is made of.
 pub(crate) struct Run {
@@ -33,64 +27,19 @@ pub(crate) struct Run {
     pub client: Client,
 }
 
-/// Requests of one workload in one run.
-pub(crate) struct Stream {
-    /// The workload's name, and the day where its keys change by day: seeds what is random in it.
-    pub name: String,
-    /// The workload's number.
-    pub workload: usize,
-    pub operation: Operation,
-    pub source: Source,
-    /// Each ask is a request of its own: a scatter. Otherwise all asks are admitted or none.
-    pub scatter: bool,
-    pub cache: Option<Cache>,
-    pub loader: Option<Loader>,
-}
-
-/// Where the requests come from.
-pub(crate) enum Source {
-    /// A few kinds of requests, drawn many at a time.
-    Cells { schedule: Schedule, weights: Vec<f64>, cells: Vec<Vec<Demand>>, ascending: bool },
-    /// Drawn one by one; offered so too, unless they are alike.
-    Sampled { schedule: Schedule, each: Box<SampledRequests>, same_instant: Option<SameInstantBatch> },
-    /// Recorded: when, and the asks.
-    Trace { requests: Vec<(u64, Vec<Demand>)>, next: usize },
-}
-
-/// A read cache in front of a stream.
-#[derive(Clone, Debug)]
-pub(crate) struct Cache {
-    pub ttl: u64,
-    pub nodes: u64,
-    /// By cell or key: when what is cached runs out.
-    pub until: Vec<u64>,
-    /// Whether what is cached is told apart by the part, not by the key.
-    pub by_part: bool,
-}
-
-/// A load that must get in.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Loader {
-    pub items: u64,
-    pub window: u64,
-}
-
-/// The table of that name, or its index.
-type Own<'a> = &'a dyn Fn(&str, Option<&str>) -> ResourceId;
-
-/// A run of `loaded` with `remedy`; without one, as it is.
+/// A run of `loaded` with `remedy`; without one, a run of the scenario unchanged.
 pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
     let scenario = &loaded.scenario;
     let resources = resources::resources(scenario, remedy);
     let model = Model::new(&resources, scenario.strict_keys, scenario.seed);
-    let own = |table: &str, index: Option<&str>| {
+    let find = |table: &str, index: Option<&str>| {
         let found = |resource: &Resource| resource.table == table && resource.index.as_deref() == index;
         model.id(resources.iter().position(found).unwrap_or(0))
     };
     let mut streams = Vec::new();
     for (nth, workload) in scenario.workload.iter().enumerate() {
         if workload.trace.is_some() {
-            streams.push(key_placement::trace(loaded, nth, workload, &own));
+            streams.push(trace::stream(loaded, nth, workload, &find));
             continue;
         }
         let days = if remedy.is_some_and(|remedy| remedy.kind == Kind::Bucket) {
@@ -105,7 +54,7 @@ pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
                 (start, end) = (start.max(day * DAY), end.min((day + 1) * DAY));
             }
             if start < end {
-                streams.push(stream(loaded, remedy, &own, nth, day, (start, end)));
+                streams.push(stream(loaded, remedy, &find, nth, day, (start, end)));
             }
         }
     }
@@ -115,19 +64,19 @@ pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
 fn stream(
     loaded: &Loaded,
     remedy: Option<&Remedy>,
-    own: Own<'_>,
+    find: FindResource<'_>,
     nth: usize,
     day: u64,
     (start, end): (u64, u64),
 ) -> Stream {
     let workload = &loaded.scenario.workload[nth];
     let operation = workload.operation.unwrap_or(Operation::Get);
-    let placed = Placement::new(loaded, remedy, own, workload, day);
+    let placed = Placement::new(loaded, remedy, find, workload, day);
     let sizes = match &workload.item_bytes {
         Some(Size::Between(between)) => Some((between.from.0, between.to.0)),
         _ => None,
     };
-    let load = workload.rate.clone().unwrap_or(crate::scenario::Load::Constant(crate::scenario::Rate(1.0)));
+    let load = workload.rate.clone().unwrap_or(Load::Constant(Rate(1.0)));
     let schedule = Schedule::new(load, workload.burst.clone(), Some(Length(start)), Some(Length(end)));
     let free = workload.sort == Sort::Random && !loaded.scenario.strict_keys && operation != Operation::Scan;
     let cells = if sizes.is_some() || free { None } else { placed.cells(MAX_CELLS) };
@@ -163,74 +112,4 @@ fn stream(
     };
     let name = if day == 0 { workload.name.clone() } else { format!("{}/{day}", workload.name) };
     Stream { name, workload: nth, operation, source, scatter, cache, loader }
-}
-
-/// Average bytes of a workload's items.
-pub(crate) fn item_bytes(workload: &Workload) -> u64 {
-    match &workload.item_bytes {
-        None => ITEM_BYTES,
-        Some(Size::Fixed(bytes)) => bytes.0,
-        Some(Size::Between(between)) => u64::midpoint(between.from.0, between.to.0),
-    }
-}
-
-/// Units for writing an item, or for reading so many bytes at once.
-pub(crate) fn units(access: Access, bytes: u64) -> Units {
-    let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    Units::from_f64(match access {
-        Access::Write => write_units(0, bytes),
-        Access::Strong => read_units(bytes, capacity::Consistency::Strong),
-        Access::Eventual => read_units(bytes, capacity::Consistency::Eventual),
-    })
-}
-
-fn access(workload: &Workload, operation: Operation) -> Access {
-    match (operation.writes(), workload.consistency) {
-        (true, _) => Access::Write,
-        (false, Consistency::Strong) => Access::Strong,
-        (false, Consistency::Eventual) => Access::Eventual,
-    }
-}
-
-/// Items that each shard of a scatter is asked for first: mean and three standard deviations of Binomial(limit, 1/N).
-pub(crate) fn share(limit: u64, shards: u64) -> u64 {
-    let (limit_f, p) = (limit as f64, 1.0 / shards as f64);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the limit")]
-    let share = (limit_f * p + 3.0 * (limit_f * p * (1.0 - p)).sqrt()).ceil() as u64;
-    share.clamp(1, limit)
-}
-
-/// All of a table in one Scan, in bytes.
-pub(crate) fn scan_bytes(table: &crate::scenario::Table) -> u64 {
-    let items = table.items.map_or(0, |items| items.0);
-    items.saturating_mul(table.item_bytes.map_or(ITEM_BYTES, |bytes| bytes.0))
-}
-
-impl Stream {
-    /// Physical requests that one request sends at once.
-    pub(crate) fn at_once(&self) -> usize {
-        match &self.source {
-            Source::Cells { cells, .. } if self.scatter => cells.first().map_or(1, Vec::len),
-            Source::Sampled { each, .. } if self.scatter => each.templates.len(),
-            _ => 1,
-        }
-    }
-
-    /// Units of one request on its table (or on the index that it reads), on average.
-    pub(crate) fn units(&self) -> f64 {
-        let first = |asks: &[Demand]| {
-            let own = asks.iter().take(if self.scatter { asks.len() } else { 1 });
-            own.map(|ask| ask.units.to_f64()).sum()
-        };
-        match &self.source {
-            Source::Cells { cells, .. } => cells.first().map_or(0.0, |asks| first(asks)),
-            Source::Sampled { each, .. } => {
-                let asks: Vec<Demand> = each.templates.iter().map(|(ask, _)| *ask).collect();
-                first(&asks)
-            }
-            Source::Trace { requests, .. } => {
-                requests.iter().map(|(_, asks)| first(asks)).sum::<f64>() / requests.len().max(1) as f64
-            }
-        }
-    }
 }

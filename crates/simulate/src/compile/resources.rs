@@ -1,13 +1,17 @@
 //! The effect of a remedy on capacity: the tables and indexes of a run.
 
-use heatsink_physics::Mode;
+use heatsink_physics::{Mode, ResourceId};
 
 use crate::model::Resource;
 use crate::scenario::{Kind, ModeName, Remedy, Scenario, Table, Whole};
 
-/// The index that the `index` remedy makes.
+/// The index that the `index` remedy creates.
 pub(super) const REMEDY_INDEX: &str = "by-part";
 
+/// Finds the table of that name, or its index.
+pub(super) type FindResource<'a> = &'a dyn Fn(&str, Option<&str>) -> ResourceId;
+
+/// The tables and indexes of a scenario with that remedy.
 pub(super) fn resources(scenario: &Scenario, remedy: Option<&Remedy>) -> Vec<Resource> {
     let mut resources = Vec::new();
     for table in &scenario.table {

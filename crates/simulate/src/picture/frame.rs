@@ -2,7 +2,7 @@
 
 use super::svg::{Anchor, Svg};
 
-/// Where a chart lies, and how long its time is.
+/// The position of a chart, and the length of its time axis.
 #[derive(Clone, Copy)]
 pub(crate) struct Frame {
     pub left: f64,

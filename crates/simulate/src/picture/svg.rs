@@ -8,7 +8,7 @@ pub(crate) struct Svg {
     body: String,
 }
 
-/// Where a text stands.
+/// How a text is aligned.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,

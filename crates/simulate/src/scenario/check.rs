@@ -13,7 +13,7 @@ type At<'a> = &'a dyn Fn(&str, usize, &str, String) -> Fault;
 /// Points of a series; more are of no use to an eye, and each is kept in memory for every partition.
 const MAX_POINTS: u64 = 2_000;
 
-pub(super) fn check(scenario: &Scenario, at: At<'_>) -> Result<(), Fault> {
+pub(crate) fn check(scenario: &Scenario, at: At<'_>) -> Result<(), Fault> {
     let top = |name: &str, problem: &str| Err(at("", 0, name, problem.to_owned()));
     let duration = scenario.duration.0;
     if duration < Length::seconds(1).0 {

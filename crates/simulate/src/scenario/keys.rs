@@ -101,7 +101,7 @@ pub enum Order {
 const MAX_ITEMS: u64 = 50_000_000;
 
 /// Reads a file of keys.
-pub(super) fn read_list(file: &str, text: &str) -> Result<Vec<(String, u32)>, Fault> {
+pub(crate) fn read_list(file: &str, text: &str) -> Result<Vec<(String, u32)>, Fault> {
     let mut list = Vec::new();
     let mut items = 0_u64;
     for (nth, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {

@@ -1,96 +1,24 @@
-//! Scenarios: their file, their limits, their errors.
+//! The language of scenarios: what a file may say, and whether its fields fit together.
 //!
-//! Sans-IO: text in, [`Scenario`] out. The caller reads the files that a scenario names.
+//! Not here: reading a file with all that it names ([`crate::read`]); whether a run is too large ([`crate::bounds`]).
 
-mod bounds;
 mod check;
 mod file;
 mod keys;
+mod loaded;
+pub mod trace;
 mod values;
 
-use std::collections::HashMap;
-
+pub(crate) use check::check;
 pub use file::{
     Between, Burst, Changing, Client, Consistency, Growth, Index, Kind, Load, ModeName, Operation, Remedy,
     Scenario, Size, Sort, Table, Workload,
 };
 pub use heatsink_config_diagnostics::Fault;
+pub(crate) use keys::read_list;
 pub use keys::{Drawn, File, Keys, Order, Rolling, Uniform, Zipf};
+pub use loaded::Loaded;
 pub use values::{Length, MAX_RATE, Rate, Whole};
-
-use crate::trace::{self, Trace};
-
-/// A scenario with all that it names, checked.
-#[derive(Clone, Debug)]
-pub struct Loaded {
-    /// Its name: the file's, without ending.
-    pub name: String,
-    /// What it says.
-    pub scenario: Scenario,
-    /// Lists of keys and how often each comes in a row, by path.
-    pub(crate) lists: HashMap<String, Vec<(String, u32)>>,
-    /// Traces, by path.
-    pub(crate) traces: HashMap<String, Trace>,
-    /// Lines of traces that were left out because they cannot be read.
-    pub skipped: usize,
-    /// Lines of traces that come after the end of the run.
-    pub late: usize,
-}
-
-impl Loaded {
-    /// Reads a scenario. `file` is its name, for messages; `open` gives the text of a file that it names, as it names it.
-    /// `skip_bad`: leave out lines of traces that cannot be read, and count them.
-    ///
-    /// # Errors
-    /// The first fault found: not TOML, a field that is unknown, missing or out of bounds, fields that contradict each other, a
-    /// file that cannot be opened or (without `skip_bad`) read; what would take more than 4 GB of memory or about an hour.
-    pub fn read(
-        file: &str,
-        text: &str,
-        open: &mut dyn FnMut(&str) -> std::io::Result<String>,
-        skip_bad: bool,
-    ) -> Result<Loaded, Fault> {
-        let scenario: Scenario = toml::from_str(text).map_err(|error| Fault::read(file, text, &error))?;
-        check::check(&scenario, &|list, nth, name, problem| {
-            Fault::field(file, text, list, nth, name, problem)
-        })?;
-        let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
-        let name = stem.strip_suffix(".toml").unwrap_or(stem).to_owned();
-        let mut loaded =
-            Loaded { name, scenario, lists: HashMap::new(), traces: HashMap::new(), skipped: 0, late: 0 };
-        for (nth, workload) in loaded.scenario.workload.iter().enumerate() {
-            let fault =
-                |field: &str, problem: String| Fault::field(file, text, "workload", nth, field, problem);
-            for (field, keys) in [("key", &workload.key), ("part", &workload.part)] {
-                if let Some(Keys::Drawn(Drawn::File(list))) = keys {
-                    let text = open(&list.path)
-                        .map_err(|error| fault(field, format!("cannot read {}: {error}", list.path)))?;
-                    loaded.lists.insert(list.path.clone(), keys::read_list(&list.path, &text)?);
-                }
-            }
-            if let Some(path) = &workload.trace {
-                let text =
-                    open(path).map_err(|error| fault("trace", format!("cannot read {path}: {error}")))?;
-                let (trace, skipped) = trace::read(path, &text, skip_bad)?;
-                let end = loaded.scenario.duration.0;
-                let late = trace.iter().filter(|request| request.at >= end).count();
-                if late == trace.len() {
-                    return Err(fault(
-                        "trace",
-                        format!("all {late} requests of {path} come after the end of the run"),
-                    ));
-                }
-                loaded.late += late;
-                loaded.skipped += skipped;
-                loaded.traces.insert(path.clone(), trace);
-            }
-        }
-        bounds::check(&loaded, &|list, nth, name, problem| {
-            Fault::field(file, text, list, nth, name, problem)
-        })?;
-        Ok(loaded)
-    }
-}
 
 /// The published JSON schema of scenarios, for editors and checkers.
 pub fn json_schema() -> String {

@@ -8,7 +8,7 @@ use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_physics::Quotas;
 use serde_json::{Value as Json, json};
 
-use super::engine::Engine;
+use super::engine::{Engine, table_name};
 
 /// How long a client may remember the endpoint, in minutes.
 const REMEMBERED: u32 = 1440;
@@ -111,7 +111,7 @@ fn existing(
             "1 validation error detected: Value at '{spelled}' failed to satisfy constraint: Member must not be null"
         )));
     };
-    let name = super::table_name(named);
+    let name = table_name(named);
     match engine.storage.table_exists(name) {
         Ok(true) => Ok(name.to_owned()),
         Ok(false) => Err(absent(name)),

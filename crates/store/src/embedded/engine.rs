@@ -15,6 +15,8 @@ use futures::FutureExt;
 use heatsink_env::Env;
 use rusqlite::OptionalExtension;
 
+use super::token_table;
+
 /// An open database.
 pub(super) struct Engine {
     pub(super) storage: Storage,
@@ -29,7 +31,7 @@ impl Engine {
     /// connection may open it until this one is closed.
     pub(super) fn open(name: &str, exclusive: bool, env: Arc<dyn Env>) -> Result<Engine> {
         let storage = Storage::new(name)?;
-        super::tokens::prepare(storage.conn())?;
+        token_table::prepare(storage.conn())?;
         if exclusive {
             // The lock file beside the database keeps other servers away. This lock keeps other programs away, and servers that start after the lock
             // file was deleted. It takes effect at the first transaction that may write.
@@ -47,6 +49,24 @@ impl Engine {
             statement.query_row([partition, sort], |row| row.get::<_, i64>(0)).optional()
         });
         size.ok().flatten().and_then(|size| usize::try_from(size).ok()).unwrap_or(0)
+    }
+    /// The names of a table's partition key and sort key.
+    pub(super) fn key_names(&self, table: &str) -> Option<[Option<String>; 2]> {
+        let schema = self.storage.get_table_metadata(table).ok()??.key_schema;
+        let schema: serde_json::Value = serde_json::from_str(&schema).ok()?;
+        let name = |kind: &str| {
+            let element = schema.as_array()?.iter().find(|element| element["KeyType"] == kind)?;
+            element["AttributeName"].as_str().map(str::to_owned)
+        };
+        Some([Some(name("HASH")?), name("RANGE")])
+    }
+}
+
+/// The table's name, of a name or an ARN.
+pub(super) fn table_name(named: &str) -> &str {
+    match named.split_once(":table/") {
+        Some((_, path)) => path.split('/').next().unwrap_or(path),
+        None => named,
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod file;
 mod pages;
 mod query_end;
 mod refusal;
+mod token_table;
 mod tokens;
 mod worker;
 
@@ -22,7 +23,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use dynoxide::actions;
-use dynoxide::storage::Storage;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, wire};
@@ -305,23 +305,4 @@ impl Store for Embedded {
             UpdateTimeToLive => plain!(update_time_to_live),
         }
     }
-}
-
-/// The table's name, of a name or an ARN.
-fn table_name(named: &str) -> &str {
-    match named.split_once(":table/") {
-        Some((_, path)) => path.split('/').next().unwrap_or(path),
-        None => named,
-    }
-}
-
-/// The names of a table's partition key and sort key.
-fn key_names(storage: &Storage, table: &str) -> Option<[Option<String>; 2]> {
-    let schema = storage.get_table_metadata(table).ok()??.key_schema;
-    let schema: serde_json::Value = serde_json::from_str(&schema).ok()?;
-    let name = |kind: &str| {
-        let element = schema.as_array()?.iter().find(|element| element["KeyType"] == kind)?;
-        element["AttributeName"].as_str().map(str::to_owned)
-    };
-    Some([Some(name("HASH")?), name("RANGE")])
 }

@@ -3,10 +3,7 @@
 //! A token is recorded in the same SQLite transaction as its writes, so after a kill either both exist or neither. The engine library begins and ends
 //! a transaction of its own for each request; while one of ours is open, SQLite's authorizer turns those statements into no-ops.
 //!
-//! DynamoDB forgets a token ten minutes after the request that first used it, and so does this. Time is the wall clock, because the monotonic clock
-//! does not continue across a restart.
-
-use std::collections::HashMap;
+//! Not here: how tokens are stored, and for how long ([`super::token_table`]).
 
 use dynoxide::actions::execute_transaction::{self, ExecuteTransactionRequest, ExecuteTransactionResponse};
 use dynoxide::actions::transact_write_items::{
@@ -15,45 +12,16 @@ use dynoxide::actions::transact_write_items::{
 use dynoxide::types::{self, ConsumedCapacity, Item};
 use dynoxide::{DynoxideError, Result};
 use heatsink_dynamo::json;
+use rusqlite::Connection;
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
-use rusqlite::{Connection, OptionalExtension, params};
 use sha2::{Digest, Sha256};
 
 use super::answer;
-use super::engine::{Engine, drive};
+use super::engine::{Engine, drive, table_name};
+use super::token_table::{self, Operation, Units};
 
-/// How long a token is remembered, in milliseconds.
-const REMEMBERED: u64 = 10 * 60 * 1000;
 /// The longest token. Longer ones the engine refuses.
 const LONGEST: usize = 36;
-/// The most old tokens that one request clears away. It is more than a request adds, so they never pile up.
-const CLEARED: u32 = 100;
-
-/// DynamoDB allows no colon in a table's name, so no table of a client can have this one.
-const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS \"heatsink:tokens\" (
-        operation INTEGER NOT NULL,
-        token TEXT NOT NULL,
-        request BLOB NOT NULL,
-        made INTEGER NOT NULL,
-        units TEXT NOT NULL,
-        PRIMARY KEY (operation, token)
-    );
-    CREATE INDEX IF NOT EXISTS \"heatsink:tokens:made\" ON \"heatsink:tokens\" (made);";
-
-/// Tokens of the two operations are apart, as they are in DynamoDB.
-#[derive(Clone, Copy)]
-enum Operation {
-    TransactWriteItems = 0,
-    ExecuteTransaction = 1,
-}
-
-/// The read units that a replay costs, by table.
-type Units = HashMap<String, f64>;
-
-/// Makes room for tokens in a database that has none yet.
-pub(super) fn prepare(connection: &Connection) -> Result<()> {
-    Ok(connection.execute_batch(SCHEMA)?)
-}
 
 /// `TransactWriteItems`.
 pub(super) fn transact_write_items(
@@ -212,23 +180,14 @@ impl<'a> Slot<'a> {
     /// # Errors
     /// `IdempotentParameterMismatchException` when it stands for another request.
     fn find(&self) -> Result<Option<Units>> {
-        let found = self
-            .connection()
-            .prepare_cached(
-                "SELECT request, units FROM \"heatsink:tokens\" WHERE operation = ?1 AND token = ?2 AND made > ?3",
-            )?
-            .query_row(params![self.operation as i64, self.token, self.oldest()], |row| {
-                Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, String>(1)?))
-            })
-            .optional()?;
+        let found = token_table::find(self.connection(), self.operation, &self.token, self.now)?;
         match found {
             Some((request, _)) if request != self.request => {
                 Err(DynoxideError::IdempotentParameterMismatchException(
                     "An error occurred (IdempotentParameterMismatchException)".to_owned(),
                 ))
             }
-            Some((_, units)) => Ok(Some(serde_json::from_str(&units).unwrap_or_default())),
-            None => Ok(None),
+            found => Ok(found.map(|(_, units)| units)),
         }
     }
 
@@ -240,7 +199,7 @@ impl<'a> Slot<'a> {
         let done = act();
         connection.authorizer(None::<fn(AuthContext<'_>) -> Authorization>);
         let done = done.and_then(|(response, units)| {
-            self.record(&units)?;
+            token_table::record(connection, self.operation, &self.token, &self.request, self.now, &units)?;
             connection.execute_batch("COMMIT")?;
             Ok(response)
         });
@@ -249,34 +208,6 @@ impl<'a> Slot<'a> {
         }
         done
     }
-
-    fn record(&self, units: &Units) -> Result<()> {
-        let connection = self.connection();
-        let units = serde_json::to_string(units)
-            .map_err(|why| DynoxideError::InternalServerError(why.to_string()))?;
-        connection
-            .prepare_cached(
-                "DELETE FROM \"heatsink:tokens\" WHERE rowid IN
-                 (SELECT rowid FROM \"heatsink:tokens\" WHERE made <= ?1 ORDER BY made LIMIT ?2)",
-            )?
-            .execute(params![self.oldest(), CLEARED])?;
-        connection
-            .prepare_cached(
-                "INSERT OR REPLACE INTO \"heatsink:tokens\" (operation, token, request, made, units)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-            )?
-            .execute(params![self.operation as i64, self.token, self.request, millis(self.now), units])?;
-        Ok(())
-    }
-
-    /// Tokens as old as this are forgotten.
-    fn oldest(&self) -> i64 {
-        millis(self.now.saturating_sub(REMEMBERED))
-    }
-}
-
-fn millis(time: u64) -> i64 {
-    i64::try_from(time).unwrap_or(i64::MAX)
 }
 
 fn without_transactions(context: AuthContext<'_>) -> Authorization {
@@ -296,8 +227,8 @@ fn located(engine: &Engine, action: &TransactWriteItem) -> Option<(String, Strin
         TransactWriteItem { condition_check: Some(check), .. } => (&check.table_name, &check.key),
         _ => return None,
     };
-    let table = super::table_name(table);
-    let [partition, sort] = super::key_names(&engine.storage, table)?;
+    let table = table_name(table);
+    let [partition, sort] = engine.key_names(table)?;
     let text = |name: &str| item.get(name)?.to_key_string();
     let sort = match sort {
         Some(sort) => text(&sort)?,

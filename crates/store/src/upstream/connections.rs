@@ -27,7 +27,8 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
-use super::{Bounds, Endpoint};
+use super::bounds::Bounds;
+use super::endpoint::Endpoint;
 use crate::Permit;
 
 /// A connection that was idle for longer is not used again: the other side may be closing it right now.

@@ -3,13 +3,13 @@
 //! A request that reached the wire is never sent twice from here, except reads on a connection that turned out to be closed: only the client knows
 //! whether a second write is harmless.
 
+mod bounds;
 mod connections;
 mod credentials;
 mod endpoint;
 mod signature;
 
 use std::sync::{Arc, LazyLock};
-use std::time::Duration;
 
 use aws_credential_types::provider::SharedCredentialsProvider;
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
 use http_body_util::Full;
 
 use crate::{Permit, Store};
+pub use bounds::Bounds;
 use connections::{Connections, Failure};
 use credentials::Keys;
 pub use endpoint::Endpoint;
@@ -40,23 +41,6 @@ static TARGETS: LazyLock<Vec<HeaderValue>> = LazyLock::new(|| {
     let value = |operation: &Operation| HeaderValue::from_str(&operation.target());
     Operation::ALL.iter().map(|operation| value(operation).unwrap_or(HeaderValue::from_static(""))).collect()
 });
-
-/// How long an upstream may take, and how much of it is used at once.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// How long the upstream may take to accept a connection, TLS included. A request waits as long for one of the connections.
-    pub connect: Duration,
-    /// How long the upstream may take from the sending of a request to the last byte of its answer.
-    pub answer: Duration,
-    /// The most connections that are open at once to the tables' host. The streams' host has as many of its own.
-    pub connections: usize,
-}
-
-impl Default for Bounds {
-    fn default() -> Self {
-        Bounds { connect: Duration::from_secs(5), answer: Duration::from_secs(20), connections: 512 }
-    }
-}
 
 /// A DynamoDB endpoint.
 pub struct Upstream {

@@ -9,7 +9,7 @@ use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::size::MAX_ITEM;
 use heatsink_dynamo::{Error, Item};
 
-use super::super::engine::Engine;
+use super::super::engine::{Engine, table_name};
 use super::{BUDGET, MENTIONED, SHORT, TOO_MUCH, decided, legacy, refused};
 
 /// One item that is written or checked.
@@ -155,8 +155,8 @@ impl Action {
     }
 
     pub(super) fn located(&self, engine: &Engine) -> Option<Located> {
-        let table = super::super::table_name(&self.table);
-        let [partition, sort] = super::super::key_names(&engine.storage, table)?;
+        let table = table_name(&self.table);
+        let [partition, sort] = engine.key_names(table)?;
         let text = |name: &str| {
             let raw = json::member(&self.keyed, name).ok()??;
             serde_json::from_slice::<AttributeValue>(raw).ok()?.to_key_string()

@@ -4,7 +4,9 @@
 //! the partition key; the sort key (may be empty); the bytes of the item, or those that the query reads. Keys may not contain commas. Empty lines and
 //! lines that start with `#` are ignored.
 
-use crate::scenario::{Fault, Operation};
+use heatsink_config_diagnostics::Fault;
+
+use super::file::Operation;
 
 /// One recorded request.
 #[derive(Clone, Debug, PartialEq)]

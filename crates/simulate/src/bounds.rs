@@ -5,13 +5,12 @@
 use heatsink_config_diagnostics::Fault;
 use heatsink_physics::Mode;
 
-use super::file::{Kind, Load, ModeName, Operation, Remedy, Sort, Table, Workload};
-use super::keys::{Drawn, Keys};
-use super::values::Rate;
-use super::{Loaded, MAX_RATE};
+use crate::counts::Heat;
 use crate::numbers::grouped;
-use crate::record::Heat;
-use crate::schedule::Schedule;
+use crate::scenario::{
+    Drawn, Keys, Kind, Load, Loaded, MAX_RATE, ModeName, Operation, Rate, Remedy, Sort, Table, Workload,
+};
+use crate::schedule::{Schedule, TICK};
 
 /// The most memory of a run: 4 GB.
 const MAX_BYTES: f64 = 4e9;
@@ -31,7 +30,7 @@ const DAY: u64 = 86_400_000_000_000;
 type Found = Option<((&'static str, usize, &'static str), String)>;
 
 /// Refuses what is too much.
-pub(super) fn check(loaded: &Loaded, at: &dyn Fn(&str, usize, &str, String) -> Fault) -> Result<(), Fault> {
+pub(crate) fn check(loaded: &Loaded, at: &dyn Fn(&str, usize, &str, String) -> Fault) -> Result<(), Fault> {
     match memory(loaded).or_else(|| time(loaded)) {
         Some(((list, nth, field), problem)) => Err(at(list, nth, field, problem)),
         None => Ok(()),
@@ -76,7 +75,7 @@ fn memory(loaded: &Loaded) -> Found {
 /// The heat of every partition at every step.
 fn map_bytes(loaded: &Loaded, remedy: Option<&Remedy>) -> f64 {
     let scenario = &loaded.scenario;
-    let steps = (scenario.duration.0 / crate::report::step(loaded)).max(1) as f64;
+    let steps = (scenario.duration.0 / loaded.step()).max(1) as f64;
     let raised = remedy.filter(|remedy| remedy.kind == Kind::RaiseCapacity);
     let partitions = |table: &Table| {
         let units = |own: Option<u64>, warm: Option<u64>, raised: Option<u64>| {
@@ -199,7 +198,7 @@ fn drawn(loaded: &Loaded, load: &Workload) -> f64 {
     match load.items {
         // Each tick tries again what waits, at most the window.
         Some(items) => {
-            let ticks = scenario.duration.0 as f64 / crate::engine::TICK as f64;
+            let ticks = scenario.duration.0 as f64 / TICK as f64;
             let window = load.window.map_or(100.0, |window| window.0 as f64);
             due.min(items.0 as f64) + window * ticks
         }
