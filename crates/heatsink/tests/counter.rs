@@ -238,6 +238,60 @@ fn a_reset_and_a_delete_take_effect_on_all_rows() {
     }
 }
 
+/// Batches beside adds: a counter that a batch writes is whole at every moment, as a read of all its rows at one moment shows.
+#[test]
+fn a_batch_replaces_a_counter_at_one_moment() {
+    for seed in 0..10 {
+        let world = World::new(seed, 5);
+        let mut pool = LocalPool::new();
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let service = world.service.clone();
+        let writer = async move {
+            for round in 0..20 {
+                let put =
+                    |key: &str| json!({"PutRequest": {"Item": {"pk": {"S": key}, "votes": {"N": "1000"}}}});
+                let delete = |key: &str| json!({"DeleteRequest": {"Key": {"pk": {"S": key}}}});
+                let entries =
+                    if round % 2 == 0 { [put("c1"), put("d1")] } else { [delete("c1"), delete("d1")] };
+                let mut left = json!({"Votes": entries});
+                while left != json!({}) {
+                    let batch = json!({"RequestItems": left});
+                    // A batch of which nothing could be written fails, and is sent again.
+                    if let Ok(answer) = call(&service, Operation::BatchWriteItem, batch).await {
+                        left = answer["UnprocessedItems"].clone();
+                    }
+                }
+                for _ in 0..7 {
+                    call(&service, Operation::UpdateItem, add("c1", "votes", 1)).await.unwrap();
+                }
+            }
+        };
+        pool.spawner().spawn_local(writer).unwrap();
+        let (service, seen_by_reader) = (world.service.clone(), seen.clone());
+        let reader = async move {
+            let get = json!({"Get": {"TableName": "Votes", "Key": {"pk": {"S": "c1"}}}});
+            for _ in 0..200 {
+                let got = call(&service, Operation::TransactGetItems, json!({"TransactItems": [get]}))
+                    .await
+                    .unwrap();
+                let votes = got["Responses"][0]["Item"]["votes"]["N"]
+                    .as_str()
+                    .map(|text| text.parse::<i64>().unwrap());
+                seen_by_reader.borrow_mut().push(votes);
+                turn().await;
+            }
+        };
+        pool.spawner().spawn_local(reader).unwrap();
+        pool.run();
+        let whole = |votes: &Option<i64>| {
+            votes.is_none_or(|votes| (1..=7).contains(&votes) || (1000..=1007).contains(&votes))
+        };
+        assert!(seen.borrow().iter().all(whole), "seed {seed}: {:?}", seen.borrow());
+        assert_eq!(world.item("c1"), json!({"pk": {"S": "c1"}, "votes": {"N": "7"}}));
+        assert!(world.item("d1").is_null());
+    }
+}
+
 /// Deletes beside adds: whatever the order, row 0 is there whenever another row is, and what is shown is what the rows hold.
 #[test]
 fn row_0_is_there_whenever_another_row_is() {
@@ -305,8 +359,9 @@ fn what_no_row_can_know_is_refused_with_the_reason() {
         let rule = "(the rules in force for table Votes: keys \"c*\": counters of votes, likes in 6 shards)";
         assert!(message.ends_with(rule), "{message}");
     }
-    let put = json!({"RequestItems": {"Votes": [{"PutRequest": {"Item": {"pk": {"S": "c1"}}}}]}});
-    assert!(world.refused(Operation::BatchWriteItem, put).contains("one by one"));
+    let put = json!({"PutRequest": {"Item": {"pk": {"S": "c1"}, "votes": {"S": "many"}}}});
+    let batch = json!({"RequestItems": {"Votes": [{"PutRequest": {"Item": {"pk": {"S": "d1"}}}}, put]}});
+    assert!(world.refused(Operation::BatchWriteItem, batch).contains("takes numbers only"));
     let delete = json!({"TableName": "Votes", "Key": {"pk": {"S": "c1"}}, "ReturnValues": "ALL_OLD"});
     assert!(world.refused(Operation::DeleteItem, delete).contains("would show a part"));
     let statement = json!({"Statement": "UPDATE Votes SET title = 'x' WHERE pk = 'c1'"});
