@@ -364,12 +364,55 @@ fn what_no_row_can_know_is_refused_with_the_reason() {
     assert!(world.refused(Operation::BatchWriteItem, batch).contains("takes numbers only"));
     let delete = json!({"TableName": "Votes", "Key": {"pk": {"S": "c1"}}, "ReturnValues": "ALL_OLD"});
     assert!(world.refused(Operation::DeleteItem, delete).contains("would show a part"));
-    let statement = json!({"Statement": "UPDATE Votes SET title = 'x' WHERE pk = 'c1'"});
-    assert!(world.refused(Operation::ExecuteStatement, statement).contains("PartiQL"));
+    let statements = [
+        ("UPDATE Votes SET votes = votes + 1 WHERE pk = 'c1'", "Use UpdateItem with ADD votes :n"),
+        ("UPDATE Votes SET title = 'x' WHERE pk = 'c1' AND votes > 3", "a condition cannot read votes"),
+        (
+            "UPDATE Votes SET title = 'x' WHERE pk = 'c1' RETURNING ALL NEW *",
+            "would show a part of the numbers",
+        ),
+        ("UPDATE Votes SET votes = 0 WHERE pk = 'c1'", "concerns all its rows. Use UpdateItem"),
+        ("DELETE FROM Votes WHERE pk = 'c1'", "concerns all its rows. Use DeleteItem"),
+        ("INSERT INTO Votes VALUE {'pk': 'c9', 'votes': 'many'}", "takes numbers only"),
+    ];
+    for (statement, words) in statements {
+        let message = world.refused(Operation::ExecuteStatement, json!({ "Statement": statement }));
+        assert!(message.contains(words), "{statement}\n{message}");
+    }
     let expires =
         json!({"TableName": "Votes", "TimeToLiveSpecification": {"AttributeName": "t", "Enabled": true}});
     assert!(world.refused(Operation::UpdateTimeToLive, expires).contains("time to live"));
     assert_eq!(world.item("c1"), json!({"pk": {"S": "c1"}, "votes": {"N": "9"}}));
+}
+
+#[test]
+fn statements_of_counters() {
+    let world = World::new(1, 6);
+    let execute =
+        |statement: &str| world.call(Operation::ExecuteStatement, json!({ "Statement": statement }));
+    execute("INSERT INTO Votes VALUE {'pk': 'c1', 'votes': 5}").unwrap();
+    for _ in 0..9 {
+        world.call(Operation::UpdateItem, add("c1", "votes", 1)).unwrap();
+    }
+    assert_eq!(
+        execute("INSERT INTO Votes VALUE {'pk': 'c1'}").unwrap_err().code,
+        Code::DuplicateItemException
+    );
+    execute("UPDATE Votes SET title = 'x' WHERE pk = 'c1'").unwrap();
+    let item = json!([{"pk": {"S": "c1"}, "votes": {"N": "14"}, "title": {"S": "x"}}]);
+    for condition in ["WHERE pk = 'c1'", "WHERE pk = 'c1' AND votes > 13", "", "WHERE votes = 14"] {
+        let found = execute(&format!("SELECT * FROM Votes {condition}")).unwrap();
+        assert_eq!(found["Items"], item, "{condition}");
+    }
+    assert_eq!(execute("SELECT votes FROM Votes WHERE votes < 14").unwrap()["Items"], json!([]));
+    let statements = json!({"TransactStatements": [
+        {"Statement": "INSERT INTO Votes VALUE {'pk': 'c2', 'likes': 1}"}, {"Statement": "UPDATE Votes SET title = 'y' WHERE pk = 'c1'"},
+    ]});
+    world.call(Operation::ExecuteTransaction, statements).unwrap();
+    assert_eq!(
+        (&world.item("c1")["title"]["S"], &world.item("c2")["likes"]["N"]),
+        (&json!("y"), &json!("1"))
+    );
 }
 
 #[test]

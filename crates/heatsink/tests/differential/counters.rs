@@ -55,6 +55,11 @@ pub fn count(rng: &mut Rng, steps: &mut Vec<Step>) {
                     }
                 }
             }
+            "ExecuteStatement" => count_in(rng, &mut step.body),
+            "ExecuteTransaction" => {
+                let statements = step.body["TransactStatements"].as_array_mut().into_iter().flatten();
+                statements.for_each(|statement| count_in(rng, statement));
+            }
             "BatchGetItem" => {
                 for table in
                     step.body["RequestItems"].as_object_mut().into_iter().flat_map(|all| all.values_mut())
@@ -68,6 +73,23 @@ pub fn count(rng: &mut Rng, steps: &mut Vec<Step>) {
             }
         }
     }
+}
+
+/// Makes a statement put, show or test the number.
+fn count_in(rng: &mut Rng, body: &mut Json) {
+    if let Some(body) = body.as_object_mut()
+        && rng.u32(..4) > 0
+    {
+        // What shows a part of the number is refused, and would be many writes.
+        body.remove("ReturnValuesOnConditionCheckFailure");
+    }
+    let Some(text) = body["Statement"].as_str().filter(|_| rng.bool()) else { return };
+    let counting = text.replacen("VALUE {", "VALUE {'c': 12, ", 1).replace("absent", "c");
+    body["Statement"] =
+        json!(match counting.strip_prefix("SELECT ").filter(|shown| !shown.starts_with('*')) {
+            Some(shown) => format!("SELECT c, {shown}"),
+            None => counting,
+        });
 }
 
 /// Leaves one write of each BatchWriteItem. Each write of a batch is atomic, and the batch is not: counters in it are written at moments of their

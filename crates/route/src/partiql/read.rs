@@ -89,7 +89,7 @@ impl Select<'_> {
     }
 
     /// Whether the store can carry out the statement as it is: it reads the whole table, or an index whose collections lie
-    /// as they would without shards; and no test, order or name is about the partition key.
+    /// as they would without shards; and no test, order or name is about the partition key. Of counters it would read fragments.
     fn is_the_stores(&self) -> bool {
         let partition = &self.schema.key.partition.name;
         let condition = self.written.statement.condition.as_ref();
@@ -102,6 +102,9 @@ impl Select<'_> {
                 None => return true,
             },
         };
+        if self.schema.has_counters() {
+            return false;
+        }
         let hidden = |name: &str| self.schema.stored_otherwise().any(|hidden| hidden == name);
         let elsewhere = key.is_some_and(|key| !key.names().any(hidden));
         !read.chain(ordered).any(|path| hidden(&path.root))
