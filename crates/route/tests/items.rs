@@ -358,6 +358,41 @@ fn a_write_of_the_number_takes_it_out_of_all_other_fragments() {
     assert_eq!(answer.unwrap(), value!({}));
 }
 
+#[test]
+fn a_statement_that_leaves_the_numbers_of_others_alone_goes_to_the_base_fragment() {
+    let execute = |statement: &str| {
+        let mut store = votes();
+        let body = value!({ "Statement": statement });
+        let answer = store.call(&counters(), Operation::ExecuteStatement, &body, |_, body| {
+            // A refused statement is asked for under the name of no table.
+            let text = body["Statement"].as_str().unwrap();
+            let nowhere = Error::new(Code::ResourceNotFoundException, "Requested resource not found");
+            if text.contains('!') { Err(nowhere) } else { Ok(value!({ "Items": [] })) }
+        });
+        (answer.map_err(|error| error.to_string()), store.sent)
+    };
+    for text in
+        ["INSERT INTO Tab VALUE {'pk': 'a', 'n': 1}", "UPDATE Tab SET v = v + 1 WHERE pk = 'a' AND w = 2"]
+    {
+        let (answer, sent) = execute(text);
+        assert_eq!(answer, Ok(value!({ "Items": [] })));
+        assert_eq!(sent, [(Operation::ExecuteStatement, value!({ "Statement": text }))]);
+    }
+    for (text, why) in [
+        ("INSERT INTO Tab VALUE {'pk': 'a', 'n': 'many'}", "takes numbers only"),
+        ("UPDATE Tab SET n = n + 1 WHERE pk = 'a'", "SET cannot read n"),
+        ("UPDATE Tab SET v = n WHERE pk = 'a'", "SET cannot read n"),
+        ("UPDATE Tab SET n = 1 WHERE pk = 'a'", "concerns all its rows"),
+        ("UPDATE Tab REMOVE n WHERE pk = 'a'", "concerns all its rows"),
+        ("UPDATE Tab SET v = 1 WHERE pk = 'a' AND n > 1", "a condition cannot read n"),
+        ("UPDATE Tab SET v = 1 WHERE pk = 'a' RETURNING ALL OLD *", "would show a part"),
+        ("DELETE FROM Tab WHERE pk = 'a'", "concerns all its rows"),
+    ] {
+        let refused = execute(text).0.unwrap_err();
+        assert!(refused.contains("Not supported on a counter") && refused.contains(why), "{text}: {refused}");
+    }
+}
+
 fn puts(keys: &[&str]) -> Value {
     keys.iter().map(|key| value!({ "PutRequest": { "Item": { "pk": { "S": key } } } })).collect()
 }
