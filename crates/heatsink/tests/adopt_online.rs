@@ -156,6 +156,38 @@ impl Town {
         }
         Some(found)
     }
+
+    /// The names of all items of an index, by Scan or by SELECT, page by page; `None` if it has to begin again because of a step of the adoption.
+    fn scan(&self, gateway: usize, rng: &mut Rng, index: &str) -> Option<Vec<(String, String)>> {
+        let (operation, mut body, start, last) = if rng.bool() {
+            let body = json!({ "TableName": "Tasks", "IndexName": index });
+            (Operation::Scan, body, "ExclusiveStartKey", "LastEvaluatedKey")
+        } else {
+            let body = json!({ "Statement": format!("SELECT * FROM Tasks.\"{index}\"") });
+            (Operation::ExecuteStatement, body, "NextToken", "NextToken")
+        };
+        body["Limit"] = json!(rng.usize(10..60));
+        let mut found = Vec::new();
+        loop {
+            let page = match self.call(gateway, operation, &body) {
+                Ok(page) => page,
+                Err(error) => {
+                    assert!(body.get(start).is_some(), "{error}");
+                    assert_eq!(error.code, Code::ValidationException);
+                    return None;
+                }
+            };
+            for item in page["Items"].as_array().unwrap() {
+                assert!(!item["status"]["S"].as_str().is_some_and(|status| status.contains('#')), "{item}");
+                let text = |name: &str| item[name]["S"].as_str().unwrap().to_owned();
+                found.push((text("pk"), text("sk")));
+            }
+            match page.get(last) {
+                Some(next) => body[start] = next.clone(),
+                None => return Some(found),
+            }
+        }
+    }
 }
 
 /// Makes the adoption slow enough for clients to be in its way.
@@ -259,7 +291,12 @@ fn read(town: &Town, mut rng: Rng, done: &AtomicBool) -> usize {
     let mut exact = 0;
     while !done.load(Ordering::SeqCst) {
         let (index, value) = [("by-status", "open"), ("unsorted", "task")][rng.usize(..2)];
-        let Some(found) = town.query(rng.usize(..2), &mut rng, index, value) else { continue };
+        let found = if rng.u32(..3) == 0 {
+            town.scan(rng.usize(..2), &mut rng, index)
+        } else {
+            town.query(rng.usize(..2), &mut rng, index, value)
+        };
+        let Some(found) = found else { continue };
         let mut still: Vec<&str> =
             found.iter().filter(|(pk, _)| pk == "still").map(|(_, sk)| sk.as_str()).collect();
         still.sort_unstable();

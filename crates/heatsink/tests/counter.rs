@@ -238,6 +238,60 @@ fn a_reset_and_a_delete_take_effect_on_all_rows() {
     }
 }
 
+/// Batches beside adds: a counter that a batch writes is whole at every moment, as a read of all its rows at one moment shows.
+#[test]
+fn a_batch_replaces_a_counter_at_one_moment() {
+    for seed in 0..10 {
+        let world = World::new(seed, 5);
+        let mut pool = LocalPool::new();
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        let service = world.service.clone();
+        let writer = async move {
+            for round in 0..20 {
+                let put =
+                    |key: &str| json!({"PutRequest": {"Item": {"pk": {"S": key}, "votes": {"N": "1000"}}}});
+                let delete = |key: &str| json!({"DeleteRequest": {"Key": {"pk": {"S": key}}}});
+                let entries =
+                    if round % 2 == 0 { [put("c1"), put("d1")] } else { [delete("c1"), delete("d1")] };
+                let mut left = json!({"Votes": entries});
+                while left != json!({}) {
+                    let batch = json!({"RequestItems": left});
+                    // A batch of which nothing could be written fails, and is sent again.
+                    if let Ok(answer) = call(&service, Operation::BatchWriteItem, batch).await {
+                        left = answer["UnprocessedItems"].clone();
+                    }
+                }
+                for _ in 0..7 {
+                    call(&service, Operation::UpdateItem, add("c1", "votes", 1)).await.unwrap();
+                }
+            }
+        };
+        pool.spawner().spawn_local(writer).unwrap();
+        let (service, seen_by_reader) = (world.service.clone(), seen.clone());
+        let reader = async move {
+            let get = json!({"Get": {"TableName": "Votes", "Key": {"pk": {"S": "c1"}}}});
+            for _ in 0..200 {
+                let got = call(&service, Operation::TransactGetItems, json!({"TransactItems": [get]}))
+                    .await
+                    .unwrap();
+                let votes = got["Responses"][0]["Item"]["votes"]["N"]
+                    .as_str()
+                    .map(|text| text.parse::<i64>().unwrap());
+                seen_by_reader.borrow_mut().push(votes);
+                turn().await;
+            }
+        };
+        pool.spawner().spawn_local(reader).unwrap();
+        pool.run();
+        let whole = |votes: &Option<i64>| {
+            votes.is_none_or(|votes| (1..=7).contains(&votes) || (1000..=1007).contains(&votes))
+        };
+        assert!(seen.borrow().iter().all(whole), "seed {seed}: {:?}", seen.borrow());
+        assert_eq!(world.item("c1"), json!({"pk": {"S": "c1"}, "votes": {"N": "7"}}));
+        assert!(world.item("d1").is_null());
+    }
+}
+
 /// Deletes beside adds: whatever the order, row 0 is there whenever another row is, and what is shown is what the rows hold.
 #[test]
 fn row_0_is_there_whenever_another_row_is() {
@@ -305,16 +359,60 @@ fn what_no_row_can_know_is_refused_with_the_reason() {
         let rule = "(the rules in force for table Votes: keys \"c*\": counters of votes, likes in 6 shards)";
         assert!(message.ends_with(rule), "{message}");
     }
-    let put = json!({"RequestItems": {"Votes": [{"PutRequest": {"Item": {"pk": {"S": "c1"}}}}]}});
-    assert!(world.refused(Operation::BatchWriteItem, put).contains("one by one"));
+    let put = json!({"PutRequest": {"Item": {"pk": {"S": "c1"}, "votes": {"S": "many"}}}});
+    let batch = json!({"RequestItems": {"Votes": [{"PutRequest": {"Item": {"pk": {"S": "d1"}}}}, put]}});
+    assert!(world.refused(Operation::BatchWriteItem, batch).contains("takes numbers only"));
     let delete = json!({"TableName": "Votes", "Key": {"pk": {"S": "c1"}}, "ReturnValues": "ALL_OLD"});
     assert!(world.refused(Operation::DeleteItem, delete).contains("would show a part"));
-    let statement = json!({"Statement": "UPDATE Votes SET title = 'x' WHERE pk = 'c1'"});
-    assert!(world.refused(Operation::ExecuteStatement, statement).contains("PartiQL"));
+    let statements = [
+        ("UPDATE Votes SET votes = votes + 1 WHERE pk = 'c1'", "Use UpdateItem with ADD votes :n"),
+        ("UPDATE Votes SET title = 'x' WHERE pk = 'c1' AND votes > 3", "a condition cannot read votes"),
+        (
+            "UPDATE Votes SET title = 'x' WHERE pk = 'c1' RETURNING ALL NEW *",
+            "would show a part of the numbers",
+        ),
+        ("UPDATE Votes SET votes = 0 WHERE pk = 'c1'", "concerns all its fragments. Use UpdateItem"),
+        ("DELETE FROM Votes WHERE pk = 'c1'", "concerns all its fragments. Use DeleteItem"),
+        ("INSERT INTO Votes VALUE {'pk': 'c9', 'votes': 'many'}", "takes numbers only"),
+    ];
+    for (statement, words) in statements {
+        let message = world.refused(Operation::ExecuteStatement, json!({ "Statement": statement }));
+        assert!(message.contains(words), "{statement}\n{message}");
+    }
     let expires =
         json!({"TableName": "Votes", "TimeToLiveSpecification": {"AttributeName": "t", "Enabled": true}});
     assert!(world.refused(Operation::UpdateTimeToLive, expires).contains("time to live"));
     assert_eq!(world.item("c1"), json!({"pk": {"S": "c1"}, "votes": {"N": "9"}}));
+}
+
+#[test]
+fn statements_of_counters() {
+    let world = World::new(1, 6);
+    let execute =
+        |statement: &str| world.call(Operation::ExecuteStatement, json!({ "Statement": statement }));
+    execute("INSERT INTO Votes VALUE {'pk': 'c1', 'votes': 5}").unwrap();
+    for _ in 0..9 {
+        world.call(Operation::UpdateItem, add("c1", "votes", 1)).unwrap();
+    }
+    assert_eq!(
+        execute("INSERT INTO Votes VALUE {'pk': 'c1'}").unwrap_err().code,
+        Code::DuplicateItemException
+    );
+    execute("UPDATE Votes SET title = 'x' WHERE pk = 'c1'").unwrap();
+    let item = json!([{"pk": {"S": "c1"}, "votes": {"N": "14"}, "title": {"S": "x"}}]);
+    for condition in ["WHERE pk = 'c1'", "WHERE pk = 'c1' AND votes > 13", "", "WHERE votes = 14"] {
+        let found = execute(&format!("SELECT * FROM Votes {condition}")).unwrap();
+        assert_eq!(found["Items"], item, "{condition}");
+    }
+    assert_eq!(execute("SELECT votes FROM Votes WHERE votes < 14").unwrap()["Items"], json!([]));
+    let statements = json!({"TransactStatements": [
+        {"Statement": "INSERT INTO Votes VALUE {'pk': 'c2', 'likes': 1}"}, {"Statement": "UPDATE Votes SET title = 'y' WHERE pk = 'c1'"},
+    ]});
+    world.call(Operation::ExecuteTransaction, statements).unwrap();
+    assert_eq!(
+        (&world.item("c1")["title"]["S"], &world.item("c2")["likes"]["N"]),
+        (&json!("y"), &json!("1"))
+    );
 }
 
 #[test]

@@ -27,6 +27,7 @@ pub use directory::{DIRECTORY, directory_key};
 pub use glob::Glob;
 pub use index::{IndexKey, MigrationPhase, PrimaryKey};
 pub use layout::{By, Digest, Hash, Layout, Strategy};
+pub use order::MIGRATING;
 pub use physical::PhysicalKeys;
 pub use placement::Placement;
 pub use slot::Slot;

@@ -6,6 +6,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{KeyLayout, Table};
 
+/// The name of the order of a Query of an index whose partition key migrates. Even on a table that was empty when it was laid out there was
+/// another order before.
+pub const MIGRATING: &str = "migrating";
+
 impl Table {
     /// The same table, and whether it may have held items before it was laid out so.
     #[must_use]
@@ -34,11 +38,13 @@ impl Table {
     /// Names the order in which a Query of an index meets items with equal index keys; nothing where that order is the one of a table without
     /// layouts.
     pub fn query_order(&self, index: &IndexSchema) -> Option<String> {
-        let migrates = self.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some());
+        // Both are put in order by logical keys, whatever the layouts.
         let by_partition = index.key.sort.as_ref().is_some_and(|sort| sort.name == self.key.partition.name);
-        // These are put in order by logical keys, whatever the layouts.
-        if migrates || by_partition && !self.keys_are_whole() {
+        if by_partition && !self.keys_are_whole() {
             return Some("logical".to_owned());
+        }
+        if self.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some()) {
+            return Some(MIGRATING.to_owned());
         }
         self.scan_order(&index.key.names().collect::<Vec<_>>())
     }

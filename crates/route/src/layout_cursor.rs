@@ -6,6 +6,9 @@
 //! - A cursor without a name is from before the table was laid out, or a client made it of an item's key. It is taken where the table was
 //!   empty when it was laid out: then there was no other order.
 //!
+//! While the key of an index migrates, a Scan of the index goes through the table (`scan`), whose order is another: its cursors are the table's,
+//! and neither do they go on after the adoption nor cursors of before in it.
+//!
 //! Not here: where a cursor's item lies (`cursor`, `key`); Queries of the table, whose order no layout changes.
 
 mod ties;
@@ -15,14 +18,18 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation, json};
-use heatsink_layout::Table;
+use heatsink_layout::{MIGRATING, Table};
 use memchr::memmem;
 
 use crate::answer::rewrite;
 use crate::collection::keys::cursor_attributes;
 use crate::plan::{Explanation, Plan, Planned};
+use crate::preflight::pass_refusal;
 use crate::request::Request;
-use crate::{Answer, Calls, cursor};
+use crate::{Answer, Calls, cursor, scan};
+
+/// How the name of an order begins that a Scan of an index has while the index's key migrates: that of the table.
+const OF_THE_TABLE: &str = "table:";
 
 /// The attribute.
 const LAYOUT: &str = "heatsink:layout";
@@ -41,10 +48,13 @@ pub(crate) fn scan(
     let (found, body) = taken_off(request.body);
     let request = Request::read(&body)?;
     let plan = then(&request)?;
-    if let Some(start) = request.get("ExclusiveStartKey")
-        && (found.is_some() || is_key(start, table, index.as_deref()))
-    {
-        admit(found.as_deref(), order.as_deref(), table)?;
+    if let Some(start) = request.get("ExclusiveStartKey") {
+        if found.is_some() || is_key(start, table, index.as_deref()) {
+            admit(found.as_deref(), order.as_deref(), table)?;
+        } else if order.as_deref().is_some_and(is_of_the_table) {
+            // What is no cursor of the index is the store's to refuse.
+            return Ok(pass_refusal(Operation::Scan, &body));
+        }
     }
     Ok(naming(Operation::Scan, plan, order))
 }
@@ -90,8 +100,16 @@ fn naming(operation: Operation, plan: Plan, order: Option<String>) -> Plan {
 /// The name of the order of a Scan of the table, or of that index.
 pub(crate) fn order(table: &Table, index: Option<&str>) -> Option<String> {
     let index = index.and_then(|name| table.indexes.iter().find(|index| index.name == name));
+    if index.is_some_and(|index| scan::migrates(table, index)) {
+        return Some(format!("{OF_THE_TABLE}{}", table.scan_order(&[]).unwrap_or_default()));
+    }
     let names: Vec<&str> = index.into_iter().flat_map(|index| index.key.names()).collect();
     table.scan_order(&names)
+}
+
+/// Whether that is the order of a Scan of an index that goes through the table.
+fn is_of_the_table(order: &str) -> bool {
+    order.starts_with(OF_THE_TABLE)
 }
 
 /// Whether a position may be gone on from. `found` is the order that it names, `order` that of the Scan.
@@ -100,7 +118,7 @@ pub(crate) fn order(table: &Table, index: Option<&str>) -> Option<String> {
 /// `ValidationException`, by name.
 pub(crate) fn admit(found: Option<&str>, order: Option<&str>, table: &Table) -> Result<(), Error> {
     match (found, order) {
-        (None, Some(_)) if !table.is_adopted() => Ok(()),
+        (None, Some(order)) if !table.is_adopted() && !is_of_the_table(order) && order != MIGRATING => Ok(()),
         (found, order) if found == order => Ok(()),
         _ => Err(of_another_layout(table)),
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::expression::{Checks, may_mention};
-use heatsink_dynamo::{Error, IndexSchema, Operation, Value};
+use heatsink_dynamo::{Error, IndexSchema, Operation, Value, json};
 use heatsink_layout::Table;
 
 use self::evaluated::Evaluated;
@@ -29,6 +29,9 @@ use crate::{counter, cursor};
 const WHY: &str =
     "a scan reads all physical keys anyway: one physical request, keys in cursor and items translated";
 
+const MIGRATING: &str = "the key of the index is being spread or brought back, and items change their place in the index meanwhile: the table is scanned, \
+                         in which they keep theirs, and items that are not in the index are left out";
+
 /// The plan of a Scan of a recorded table.
 pub(crate) fn plan(
     request: &Request<'_>,
@@ -48,15 +51,8 @@ fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
         Some(name) => schema.indexes.iter().find(|index| index.name == name),
     };
-    if let Some(index) = index
-        && schema.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some())
-    {
-        // A cursor does not say under which of two stored values its item lies, nor does the item stay there.
-        return Err(Error::validation(format!(
-            "The key {} of index {} is being spread or brought back by `heatsink adopt`, and until that is done the index cannot be read by \
-             Scan. Query it, or Scan the table",
-            index.key.partition.name, index.name
-        )));
+    if let Some(index) = index.filter(|index| migrates(schema, index)) {
+        return of_the_table(request, schema, context, index);
     }
     let by_key =
         |conditions| schema.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false));
@@ -84,6 +80,35 @@ fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
             Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, request.body)),
             Err(Unplanned::Refused(error)) => Err(error),
         },
+        Err(Unplanned::Refused(error)) => Err(error),
+    }
+}
+
+/// Whether the partition key of an index migrates. A Scan of the index is then one of the table: items change their place in the index
+/// meanwhile, and keep it in the table. Its cursors are those of the table.
+pub(crate) fn migrates(schema: &Table, index: &IndexSchema) -> bool {
+    schema.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some())
+}
+
+/// The plan of a Scan of an index whose partition key migrates. Whether the request is valid the store says, asked as it came but for the cursor.
+fn of_the_table(
+    request: &Request<'_>,
+    schema: &Arc<Table>,
+    context: &PlanContext<'_>,
+    index: &IndexSchema,
+) -> Result<Plan, Error> {
+    let start = request.get("ExclusiveStartKey").map(json::members);
+    if start.is_some_and(|start| !start.is_ok_and(|start| start.len() == schema.key.names().count())) {
+        return Ok(pass_refusal(Operation::Scan, request.body));
+    }
+    let asked = set_members(request.body, &vec![("ExclusiveStartKey", None)])?;
+    let planned = modernized(request, "ScanFilter").and_then(|modern| {
+        let request = Request::read(modern.as_ref().unwrap_or(request.body))?;
+        read(&request, schema, context, Some(index), Checks::Meaning)
+    });
+    match planned {
+        Ok(plan) => Ok(preflight::as_it_came(Operation::Scan, asked, plan)),
+        Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, &asked)),
         Err(Unplanned::Refused(error)) => Err(error),
     }
 }
@@ -122,10 +147,14 @@ fn evaluated(
     body: &Bytes,
 ) -> Result<Option<Evaluated>, Unplanned> {
     let counters = has_counters(request, schema, index);
-    if !counters && !may_filter_by_key(request, schema) {
+    let migrating = index.filter(|index| migrates(schema, index));
+    if !counters && migrating.is_none() && !may_filter_by_key(request, schema) {
         return Ok(None);
     }
-    let expressions = Expressions::read(request, schema, None, checks)?;
+    let mut expressions = Expressions::read(request, schema, None, checks)?;
+    if let Some(index) = migrating {
+        expressions.confine(schema, index);
+    }
     let filter = expressions.filter.as_ref().map(|(_, filter)| filter);
     let compares = |name: &str| filter.is_some_and(|filter| filter.substitute(name, &Value::Null) != *filter);
     let by_key = schema.stored_otherwise().any(compares);
@@ -134,27 +163,36 @@ fn evaluated(
         None => counter::of_table(request, &expressions, schema),
         Some(index) => counter::of_index(request, &expressions, schema, index).map_err(Unplanned::Refused)?,
     };
-    if !by_key && fold.is_none() && !(counters && index.is_none()) {
+    if !by_key && fold.is_none() && migrating.is_none() && !(counters && index.is_none()) {
         return Ok(None);
     }
-    let mut why = WHY.to_owned();
+    let mut why = match migrating {
+        None => WHY.to_owned(),
+        Some(_) => MIGRATING.to_owned(),
+    };
     if by_key {
         why += "; the filter reads a key that is stored with shard suffixes and is evaluated here, on logical keys";
     }
     if counters && index.is_none() {
-        why += "; the table holds counters: their rows but row 0 are left out, and filter, projection and Limit are applied here. Where only left \
+        why += "; the table holds counters: their fragments but the base one are left out, and filter, projection and Limit are applied here. Where only left \
                 out rows were read, the scan goes on";
     }
     if let Some(fold) = &fold {
         why = fold.why(&why);
     }
+    let mut changes = expressions.changes(schema, index);
+    if migrating.is_some() {
+        changes.extend([("IndexName", None), ("Select", None)]);
+    }
+    let cursor = cursor_attributes(schema, index.filter(|_| migrating.is_none()));
     Ok(Some(Evaluated {
-        body: set_members(body, &expressions.changes(schema, index)).map_err(Unplanned::Refused)?,
+        body: set_members(body, &changes).map_err(Unplanned::Refused)?,
         table: Arc::clone(schema),
         selection: expressions.selection(schema, index),
         limit: request.limit()?,
         fold,
-        cursor: cursor_attributes(schema, index).into_iter().map(|key| key.name.clone()).collect(),
+        cursor: cursor.into_iter().map(|key| key.name.clone()).collect(),
+        within: migrating.map(|index| index.key.clone()),
         why,
     }))
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use common::{json, run};
-use heatsink_dynamo::{AttributeDefinition, Code, Error, KeySchema, KeyType, Operation, TableSchema};
+use heatsink_dynamo::{
+    AttributeDefinition, Code, Error, KeySchema, KeyType, Operation, Outcome, TableSchema,
+};
 use heatsink_layout::{
     By, Glob, Hash, InForce, KeyLayout, Layout, LayoutSource, Strategy, Table, TableLayouts, Template,
 };
@@ -354,9 +356,168 @@ fn a_write_of_the_number_takes_it_out_of_all_other_fragments() {
         Ok(value!({}))
     });
     assert_eq!(answer.unwrap(), value!({}));
-    let batch = value!({ "RequestItems": { "Tab": [{ "PutRequest": { "Item": { "pk": { "S": "a" } } } }] } });
-    let refused = store.call(&counters(), Operation::BatchWriteItem, &batch, |_, _| Ok(value!({})));
-    assert!(refused.unwrap_err().to_string().contains("Not supported on a counter"));
+}
+
+#[test]
+fn a_statement_that_leaves_the_numbers_of_others_alone_goes_to_the_base_fragment() {
+    let execute = |statement: &str| {
+        let mut store = votes();
+        let body = value!({ "Statement": statement });
+        let answer = store.call(&counters(), Operation::ExecuteStatement, &body, |_, body| {
+            // A refused statement is asked for under the name of no table.
+            let text = body["Statement"].as_str().unwrap();
+            let nowhere = Error::new(Code::ResourceNotFoundException, "Requested resource not found");
+            if text.contains('!') { Err(nowhere) } else { Ok(value!({ "Items": [] })) }
+        });
+        (answer.map_err(|error| error.to_string()), store.sent)
+    };
+    for text in
+        ["INSERT INTO Tab VALUE {'pk': 'a', 'n': 1}", "UPDATE Tab SET v = v + 1 WHERE pk = 'a' AND w = 2"]
+    {
+        let (answer, sent) = execute(text);
+        assert_eq!(answer, Ok(value!({ "Items": [] })));
+        assert_eq!(sent, [(Operation::ExecuteStatement, value!({ "Statement": text }))]);
+    }
+    for (text, why) in [
+        ("INSERT INTO Tab VALUE {'pk': 'a', 'n': 'many'}", "takes numbers only"),
+        ("UPDATE Tab SET n = n + 1 WHERE pk = 'a'", "SET cannot read n"),
+        ("UPDATE Tab SET v = n WHERE pk = 'a'", "SET cannot read n"),
+        ("UPDATE Tab SET n = 1 WHERE pk = 'a'", "concerns all its fragments"),
+        ("UPDATE Tab REMOVE n WHERE pk = 'a'", "concerns all its fragments"),
+        ("UPDATE Tab SET v = 1 WHERE pk = 'a' AND n > 1", "a condition cannot read n"),
+        ("UPDATE Tab SET v = 1 WHERE pk = 'a' RETURNING ALL OLD *", "would show a part"),
+        ("DELETE FROM Tab WHERE pk = 'a'", "concerns all its fragments"),
+    ] {
+        let refused = execute(text).0.unwrap_err();
+        assert!(refused.contains("Not supported on a counter") && refused.contains(why), "{text}: {refused}");
+    }
+}
+
+fn puts(keys: &[&str]) -> Value {
+    keys.iter().map(|key| value!({ "PutRequest": { "Item": { "pk": { "S": key } } } })).collect()
+}
+
+/// The counter's key in a transaction over its fragments.
+fn written(body: &Value) -> &str {
+    body["TransactItems"][0]["Put"]["Item"]["pk"]["S"].as_str().unwrap()
+}
+
+#[test]
+fn a_batch_writes_each_counter_in_a_transaction_of_its_own() {
+    let batch = value!({
+        "RequestItems": {
+            "Other": [{ "DeleteRequest": { "Key": { "id": { "S": "o" } } } }],
+            "Tab": [{ "PutRequest": { "Item": { "pk": { "S": "a" }, "n": { "N": "5" } } } }, { "DeleteRequest": { "Key": { "pk": { "S": "b" } } } }],
+        },
+        "ReturnConsumedCapacity": "TOTAL", "ReturnItemCollectionMetrics": "SIZE",
+    });
+    let consumed = |table: &str| value!({ "TableName": table, "CapacityUnits": 2.0 });
+    let collection =
+        value!({ "ItemCollectionKey": { "pk": { "S": "a" } }, "SizeEstimateRangeGB": [0.0, 1.0] });
+    let mut store = votes();
+    let answer = store.call(&counters(), Operation::BatchWriteItem, &batch, |operation, body| {
+        assert_eq!((&body["ReturnConsumedCapacity"], &body["ReturnItemCollectionMetrics"]), (&"TOTAL".into(), &"SIZE".into()));
+        if operation == Operation::BatchWriteItem {
+            assert_eq!(body["RequestItems"], value!({ "Other": batch["RequestItems"]["Other"] }));
+            return Ok(value!({ "UnprocessedItems": {}, "ConsumedCapacity": [consumed("Other")] }));
+        }
+        let actions = body["TransactItems"].as_array().unwrap();
+        assert_eq!(actions.len(), 3);
+        if actions[0].get("Put").is_some() {
+            assert_eq!(actions[0]["Put"]["Item"], batch["RequestItems"]["Tab"][0]["PutRequest"]["Item"]);
+            assert_eq!(actions[1..], [value!({ "Delete": get("a#~1") }), value!({ "Delete": get("a#~2") })]);
+        } else {
+            let all = ["b", "b#~1", "b#~2"].map(|key| value!({ "Delete": get(key) }));
+            assert_eq!(actions[..], all);
+        }
+        Ok(value!({ "ConsumedCapacity": [consumed("Tab")], "ItemCollectionMetrics": { "Tab": [collection] } }))
+    });
+    let mut sum = consumed("Tab");
+    sum["CapacityUnits"] = value!(4.0);
+    let expected = value!({
+        "UnprocessedItems": {}, "ConsumedCapacity": [consumed("Other"), sum], "ItemCollectionMetrics": { "Tab": [collection] },
+    });
+    assert_eq!(answer.unwrap(), expected);
+    let (batch, transact) = (Operation::BatchWriteItem, Operation::TransactWriteItems);
+    assert_eq!(store.operations(), [batch, transact, transact], "the store checks the others first");
+}
+
+#[test]
+fn what_a_batch_does_not_write_of_counters_comes_back() {
+    let conflict = || {
+        let reasons = value!([{ "Code": "TransactionConflict", "Message": "m" }, { "Code": "None" }, { "Code": "None" }]);
+        Error::new(Code::TransactionCanceledException, "cancelled").with("CancellationReasons", reasons)
+    };
+    let throttled = || Error::new(Code::ProvisionedThroughputExceededException, "slow down");
+    let batch = value!({ "RequestItems": { "Tab": puts(&["a", "b"]), "Other": puts(&["o", "p"]) } });
+    let mut store = votes();
+    let answer =
+        store.call(&counters(), Operation::BatchWriteItem, &batch, |operation, body| match operation {
+            Operation::BatchWriteItem => Ok(value!({ "UnprocessedItems": { "Other": puts(&["p"]) } })),
+            _ if written(body) == "a" => Err(conflict()),
+            _ => Ok(value!({})),
+        });
+    let left = value!({ "UnprocessedItems": { "Other": puts(&["p"]), "Tab": puts(&["a"]) } });
+    assert_eq!(answer.unwrap(), left);
+    let answer =
+        store.call(&counters(), Operation::BatchWriteItem, &batch, |operation, body| match operation {
+            Operation::BatchWriteItem => Err(throttled()),
+            _ if written(body) == "a" => Err(conflict()),
+            _ => Ok(value!({})),
+        });
+    let left = value!({ "UnprocessedItems": { "Other": puts(&["o", "p"]), "Tab": puts(&["a"]) } });
+    assert_eq!(answer.unwrap(), left);
+    // Of which nothing was written fails as a whole.
+    let answer = store.call(&counters(), Operation::BatchWriteItem, &batch, |_, _| Err(throttled()));
+    assert_eq!(answer.unwrap_err().code, Code::ProvisionedThroughputExceededException);
+    let alone = value!({ "RequestItems": { "Tab": puts(&["a"]) } });
+    let answer = store.call(&counters(), Operation::BatchWriteItem, &alone, |_, _| Err(conflict()));
+    assert_eq!(answer.unwrap_err().code, Code::TransactionConflictException);
+    // So does one of which the store refuses a write for good, and what was written is not known then.
+    let answer =
+        store.call(&counters(), Operation::BatchWriteItem, &batch, |operation, body| match operation {
+            Operation::TransactWriteItems if written(body) == "b" => Err(Error::validation("no")),
+            _ => Ok(value!({})),
+        });
+    assert_eq!(answer.unwrap_err().outcome, Outcome::Unknown);
+}
+
+#[test]
+fn a_batch_with_a_mistake_writes_nothing() {
+    let refused = |entries: Value| {
+        let batch = value!({ "RequestItems": { "Other": puts(&["o"]), "Tab": entries } });
+        let mut store = votes();
+        let answer = store.call(&counters(), Operation::BatchWriteItem, &batch, |_, _| {
+            Err(Error::validation("the store's words"))
+        });
+        (answer.unwrap_err().to_string(), store.sent)
+    };
+    let (words, sent) =
+        refused(value!([{ "PutRequest": { "Item": { "pk": { "S": "a" }, "n": { "S": "many" } } } }]));
+    assert!(words.contains("takes numbers only") && sent.is_empty(), "{words}");
+    let both = value!({ "DeleteRequest": { "Key": { "pk": { "S": "b" } } }, "PutRequest": { "Item": { "pk": { "S": "a" } } } });
+    let (words, sent) = refused(value!([both]));
+    assert!(words.contains("more than one datatypes set") && sent.is_empty(), "{words}");
+    // A key that comes twice, and one that is none: the store refuses the batch as it came.
+    let (words, sent) = refused(puts(&["a", "b", "a"]));
+    assert_eq!(
+        (words.as_str(), sent[0].0),
+        ("ValidationException: the store's words", Operation::BatchWriteItem)
+    );
+    let (words, sent) =
+        refused(value!([{ "DeleteRequest": { "Key": { "pk": { "S": "a" }, "n": { "N": "1" } } } }]));
+    assert_eq!(
+        (words.as_str(), sent[0].0),
+        ("ValidationException: the store's words", Operation::BatchWriteItem)
+    );
+    // What only the checks here find wrong is asked of the store before anything else is written.
+    let large =
+        value!([{ "PutRequest": { "Item": { "pk": { "S": "a" }, "v": { "S": "x".repeat(410_000) } } } }]);
+    let (_, sent) = refused(large);
+    assert_eq!(
+        sent.iter().map(|(operation, _)| *operation).collect::<Vec<_>>(),
+        [Operation::TransactWriteItems]
+    );
 }
 
 #[test]

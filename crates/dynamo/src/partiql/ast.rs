@@ -21,6 +21,8 @@ pub struct Statement {
     pub action: Action,
     /// `WHERE`.
     pub condition: Option<Condition>,
+    /// `RETURNING ALL`: the whole item, and not only what changes of it.
+    pub returns_item: bool,
     /// How many `?` there are. They take the request's parameters in the order of the text.
     pub parameters: usize,
 }

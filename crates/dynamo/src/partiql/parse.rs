@@ -112,8 +112,8 @@ impl Parser {
             let (table, index) = self.target()?;
             let condition = self.condition_clause()?;
             let action = self.changes()?;
-            self.returning()?;
-            Ok(Statement { table, index, action, condition, parameters: 0 })
+            let returns_item = self.returning()?;
+            Ok(Statement { table, index, action, condition, returns_item, parameters: 0 })
         } else if self.take_word("EXISTS") {
             self.expect("(")?;
             self.expect_word("SELECT")?;
@@ -128,17 +128,20 @@ impl Parser {
     /// The clauses behind what an UPDATE or DELETE does.
     fn finish(&mut self, table: Named, index: Option<Named>, action: Action) -> Result<Statement, Unread> {
         let condition = self.condition_clause()?;
-        self.returning()?;
-        Ok(Statement { table, index, action, condition, parameters: 0 })
+        let returns_item = self.returning()?;
+        Ok(Statement { table, index, action, condition, returns_item, parameters: 0 })
     }
 
     fn condition_clause(&mut self) -> Result<Option<super::Condition>, Unread> {
         if self.take_word("WHERE") { self.any_of(0).map(Some) } else { Ok(None) }
     }
 
-    fn returning(&mut self) -> Result<(), Unread> {
+    /// Whether the whole item is to be returned.
+    fn returning(&mut self) -> Result<bool, Unread> {
+        let mut all = false;
         if self.take_word("RETURNING") {
-            if !(self.take_word("ALL") || self.take_word("MODIFIED")) {
+            all = self.take_word("ALL");
+            if !all && !self.take_word("MODIFIED") {
                 return Err(self.unread("no ALL or MODIFIED"));
             }
             if !(self.take_word("OLD") || self.take_word("NEW")) {
@@ -146,7 +149,7 @@ impl Parser {
             }
             self.expect("*")?;
         }
-        Ok(())
+        Ok(all)
     }
 
     fn select(&mut self) -> Result<Statement, Unread> {
@@ -175,7 +178,14 @@ impl Parser {
                 }
             }
         }
-        Ok(Statement { table, index, action: Action::Select { shown, order }, condition, parameters: 0 })
+        Ok(Statement {
+            table,
+            index,
+            action: Action::Select { shown, order },
+            condition,
+            returns_item: false,
+            parameters: 0,
+        })
     }
 
     fn insert(&mut self) -> Result<Statement, Unread> {
@@ -187,7 +197,14 @@ impl Parser {
             self.expect_word("NOT")?;
             self.expect_word("EXISTS")?;
         }
-        Ok(Statement { table, index, action: Action::Insert { item }, condition: None, parameters: 0 })
+        Ok(Statement {
+            table,
+            index,
+            action: Action::Insert { item },
+            condition: None,
+            returns_item: false,
+            parameters: 0,
+        })
     }
 
     /// `SET` and `REMOVE`, in any order and number.

@@ -151,13 +151,12 @@ fn statement(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Opti
 
 /// Whether an answer is one of the refusals that sharded tables give by design (docs/compatibility.md).
 pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
-    const REFUSALS: [&str; 10] = [
+    const REFUSALS: [&str; 9] = [
         "for attributes that it does not hold, with a condition on pk, is not supported on sharded tables",
         "is not supported on a sharded table: the stored value of ",
         "The table's rule takes the bucket from the time in the sort key, and this sort key holds none",
         "Not supported on a counter, whose numbers are spread over fragments",
         "Not supported on a table with counters",
-        "PartiQL is not supported on counters",
         "ExecuteTransaction does not read keys whose shard other writers assign",
         "Not supported on a key whose shard other writers assign (hash = \"random\"): Expected",
         "would be read as another logical key's: the rule's template cannot tell the two apart",

@@ -81,6 +81,7 @@ fn steps(rng: &mut Rng, case: &Case, count: usize) -> Vec<Step> {
         let mut more = generate::steps(rng, &case.tables, count);
         if counters::has(&case.rules) {
             counters::count(rng, &mut more);
+            counters::write_one(&mut more);
         }
         steps.extend(more.into_iter().filter(usable));
     }

@@ -89,6 +89,23 @@ impl<'a> Expressions<'a> {
         Ok(Expressions { bindings, filter, projection, count })
     }
 
+    /// Shows at most what an index holds, for a read of its items in the table.
+    pub(crate) fn confine(&mut self, table: &TableSchema, index: &IndexSchema) {
+        let keys = cursor_attributes(table, Some(index)).into_iter().map(|key| key.name.as_str());
+        let held: BTreeSet<&str> = keys.chain(index.included.iter().map(String::as_str)).collect();
+        match &mut self.projection {
+            _ if self.count || index.projects_all => {}
+            Some((_, projection)) => projection.paths.retain(|path| held.contains(&*path.root)),
+            None => {
+                let mut projection = Projection::default();
+                for name in held {
+                    projection.add_root(name);
+                }
+                self.projection = Some((Cow::Borrowed(""), projection));
+            }
+        }
+    }
+
     /// The top-level attributes to ask the store for; `None` asks for all. Always with the keys, which merging and cursors need.
     pub(crate) fn wanted(&self, table: &TableSchema, index: Option<&IndexSchema>) -> Option<Projection> {
         let mut wanted = Projection::default();

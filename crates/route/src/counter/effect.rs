@@ -185,7 +185,7 @@ fn legacy(request: &Request<'_>, counted: &[String]) -> Result<(), Unsent> {
     Ok(())
 }
 
-fn no_number(name: &str, value: &Value) -> String {
+pub(super) fn no_number(name: &str, value: &Value) -> String {
     format!(
         "{name} is declared as a counter and takes numbers only, not a value of type {}",
         value.type_name()

@@ -9,17 +9,20 @@
 //! |---|---|
 //! | an UpdateItem that only adds to declared numbers | the same on one fragment, each in turn (`add`) |
 //! | a write that neither sets nor reads them | the same on the base fragment |
-//! | a write that sets, removes or replaces them | one transaction over all fragments (`transaction`) |
+//! | a write that sets, removes or replaces them | one transaction over all fragments (`transaction`); in a BatchWriteItem one for each counter (`batch`) |
 //! | a read that shows them | all fragments, folded into one item (`fold`; of pages `fragments`, of single items the module `items`) |
+//! | a PartiQL statement | a Query or a Scan, or a statement on the base fragment (`statement`) |
 //!
 //! What no fragment can know is refused (`effect`): a write that reads or returns a declared number. Why so:
 //! docs/decisions/0008-counters.md.
 
 mod add;
+pub(crate) mod batch;
 mod effect;
 pub(crate) mod fold;
 pub(crate) mod fragments;
 mod index;
+pub(crate) mod statement;
 pub(crate) mod transaction;
 pub(crate) mod write;
 
@@ -46,14 +49,6 @@ pub(crate) fn refuse_expiry(body: &[u8]) -> Result<(), Error> {
         "Not supported on a table with counters: time to live would delete the first row of a counter and leave the parts in its other \
          rows. Delete counters with DeleteItem, or keep them in a table of their own",
     ))
-}
-
-/// The refusal of a BatchWriteItem that names a counter.
-pub(crate) fn batch_write_refusal() -> Error {
-    effect::refusal(
-        "BatchWriteItem would replace or delete its rows one by one, with readers in between. Use PutItem, DeleteItem or \
-         TransactWriteItems",
-    )
 }
 
 /// What an action of a transaction adds to it for the other fragments of a counter, whose physical keys are `others`.

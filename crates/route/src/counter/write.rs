@@ -57,8 +57,6 @@ pub(crate) fn plan(
         }
     };
     let keys = fragments::keys(table, &located.layout, &located.location.placement, object)?;
-    let longest = keys.last().map_or(0, Bytes::len) - keys.first().map_or(0, Bytes::len);
-    let suffix = located.affixes.len() + longest;
     let on_base = |why| Ok(to_one_slot(operation, body.clone(), table, located, why));
     match effect {
         Effect::Base => on_base(
@@ -72,30 +70,21 @@ pub(crate) fn plan(
                     "the update only adds to a counter: one physical request on the base fragment, whose turn it is",
                 );
             }
-            let add = Add::new(table, request, &update, &keys, shard, suffix)?;
+            let add = Add::new(table, request, &update, &keys, shard, suffix(located, &keys))?;
             Ok(expressions_first(operation, request, located, Plan::Single(Box::new(add))))
         }
         Effect::All(_) if others == 0 => on_base("the counter has one fragment: one physical request"),
         Effect::All(gone) => {
-            let action = match operation {
-                Operation::PutItem => "Put",
-                Operation::DeleteItem => "Delete",
-                _ => "Update",
-            };
-            let sent = Request::read(&body)?;
-            let mut actions = vec![transaction::whole(action, &sent)];
-            let name = request.get("TableName").unwrap_or(b"null");
-            let others = keys.iter().skip(1);
-            actions.extend(others.map(|key| transaction::cleared(name, key, gone.as_deref())));
-            let over = Over {
-                table: Arc::clone(table),
-                body: transaction::body(&sent, &actions),
-                fragments: actions.len(),
-                suffix,
-            };
+            let over = Over::new(operation, &Request::read(&body)?, table, located, &keys, gone.as_deref());
             Ok(expressions_first(operation, request, located, Plan::Scatter(Box::new(over))))
         }
     }
+}
+
+/// The length of the longest suffix among physical keys of a counter's fragments.
+fn suffix(located: &Located<'_>, keys: &[Bytes]) -> usize {
+    let longest = keys.last().map_or(0, Bytes::len) - keys.first().map_or(0, Bytes::len);
+    located.affixes.len() + longest
 }
 
 /// A plan that is carried out if the store finds nothing wrong with the expressions, where the checks here do. It is asked with a key that it
@@ -113,7 +102,7 @@ fn expressions_first(operation: Operation, request: &Request<'_>, located: &Loca
 }
 
 /// A write as a transaction over all fragments.
-struct Over {
+pub(super) struct Over {
     table: Arc<Table>,
     body: Bytes,
     fragments: usize,
@@ -122,12 +111,48 @@ struct Over {
 }
 
 impl Over {
-    async fn carry_out(&self, calls: &mut dyn Calls) -> Result<Answer, Error> {
-        let call = PhysicalCall::only(Operation::TransactWriteItems, self.body.clone());
-        match calls.one(call).await {
-            Ok(body) => transaction::answer(&self.table, &body).map(Answer::from),
+    /// Of a write that is physical for the base fragment; `keys` are the physical keys of all fragments. In the others the attributes `gone` go,
+    /// or all.
+    pub(super) fn new(
+        operation: Operation,
+        sent: &Request<'_>,
+        table: &Arc<Table>,
+        located: &Located<'_>,
+        keys: &[Bytes],
+        gone: Option<&[String]>,
+    ) -> Self {
+        let action = match operation {
+            Operation::PutItem => "Put",
+            Operation::DeleteItem => "Delete",
+            _ => "Update",
+        };
+        let name = sent.get("TableName").unwrap_or(b"null");
+        let mut actions = vec![transaction::whole(action, sent)];
+        actions.extend(keys.iter().skip(1).map(|key| transaction::cleared(name, key, gone)));
+        Over {
+            table: Arc::clone(table),
+            body: transaction::body(sent, &actions),
+            fragments: actions.len(),
+            suffix: suffix(located, keys),
+        }
+    }
+
+    /// The transaction, as the call of that number in its round.
+    pub(super) fn call(&self, id: usize) -> PhysicalCall {
+        PhysicalCall { id, ..PhysicalCall::only(Operation::TransactWriteItems, self.body.clone()) }
+    }
+
+    /// The answer of the write, from the transaction's.
+    pub(super) fn answer(&self, answer: Result<Bytes, Error>) -> Result<Bytes, Error> {
+        match answer {
+            Ok(body) => transaction::answer(&self.table, &body),
             Err(error) => Err(too_large(transaction::error(error), self.suffix)),
         }
+    }
+
+    async fn carry_out(&self, calls: &mut dyn Calls) -> Result<Answer, Error> {
+        let answer = calls.one(self.call(0)).await;
+        self.answer(answer).map(Answer::from)
     }
 }
 

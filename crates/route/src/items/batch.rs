@@ -44,7 +44,7 @@ pub(crate) fn plan(
                 (Placement::AnyOf { .. } | Placement::SumOf { .. }, Operation::BatchGetItem) => {
                     return read::batch(request, context);
                 }
-                (Placement::SumOf { .. }, _) => return Err(counter::batch_write_refusal()),
+                (Placement::SumOf { .. }, _) => return counter::batch::plan(request, context),
                 (Placement::One(_) | Placement::AnyOf { .. }, _) => {}
             }
         }

@@ -6,11 +6,10 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, Operation};
 use heatsink_layout::Table;
-use serde_json::{Value as Json, json};
 
 use super::of_another_layout;
 use crate::answer::{rewrite, unreadable};
-use crate::capacity;
+use crate::capacity::Capacity;
 use crate::collection::keys::Key;
 use crate::cursor::{Cursor, values};
 use crate::plan::{Explanation, Plan, Planned};
@@ -128,10 +127,10 @@ fn with_capacity(answer: &Bytes, look: &Bytes) -> Result<Bytes, Error> {
     rewrite(Operation::Query, answer, |splice| {
         let of = |body| json::member(body, "ConsumedCapacity");
         if let (Some(raw), Some(more)) = (of(answer)?, of(look)?) {
-            let read = |raw| serde_json::from_slice::<Json>(raw).map_err(|_| Malformed);
+            let read = |raw| serde_json::from_slice::<Capacity>(raw).map_err(|_| Malformed);
             let mut sum = read(raw)?;
-            capacity::add(&mut sum, read(more)?);
-            splice.replace(raw, json!(sum).to_string());
+            sum.add(&read(more)?);
+            splice.replace(raw, sum.all());
         }
         Ok(())
     })

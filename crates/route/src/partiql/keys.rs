@@ -6,10 +6,10 @@ use heatsink_dynamo::partiql::{Action, Condition, Operand, Term, TestKind};
 use heatsink_dynamo::{AttributeDefinition, Error, Value};
 use heatsink_layout::{Placement, Slot, Table};
 
-use super::pages::partitions;
 use super::statement::Written;
 use crate::collection::keys::{Key, key_value, physical, stable, with_sort};
 use crate::context::{ItemLocation, PlanContext};
+use crate::counter::statement;
 
 /// Where the item of a statement lies.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) enum Target {
     Invalid,
     /// The statement does not name one primary key, or one that cannot be sharded.
     Nowhere(Error),
-    /// It is a counter's.
+    /// It is a counter's, and not the base fragment's alone.
     Counter(Error),
 }
 
@@ -52,8 +52,11 @@ pub(super) fn target(written: &Written<'_>, table: &Table, context: &PlanContext
     let layout = stable(context, table, &partition);
     let location =
         with_sort(sort.as_ref(), |sort| context.locate(table, &layout, &partition.canonical_bytes(), sort));
-    if let Ok(ItemLocation { placement: Placement::SumOf { .. }, .. }) = location {
-        return Target::Counter(counters());
+    if let Ok(ItemLocation { placement: Placement::SumOf { attributes, .. }, .. }) = &location
+        && let Err(error) =
+            statement::of_base(&written.statement, &written.values, attributes, written.shows_old)
+    {
+        return Target::Counter(error);
     }
     let placed = location
         .and_then(|location| Ok((physical(table, &layout, &partition, location.slot)?, location.slot)));
@@ -75,33 +78,6 @@ pub(super) fn names_assigned(written: &Written<'_>, table: &Table, context: &Pla
             Ok(Some(key)) => stable(context, table, &key).is_externally_assigned(),
             _ => false,
         }
-}
-
-/// The refusal of a statement on counters.
-fn counters() -> Error {
-    Error::gateway_rejection(
-        "PartiQL is not supported on counters, whose numbers are spread over fragments. Use GetItem, Query, Scan, and UpdateItem with ADD. \
-         Nothing was read or written",
-    )
-}
-
-/// The refusal of a SELECT that may read counters: of a table that has some, and without one partition key that is none.
-pub(super) fn reads_counters(
-    written: &Written<'_>,
-    table: &Table,
-    context: &PlanContext<'_>,
-) -> Option<Error> {
-    if !table.has_counters() {
-        return None;
-    }
-    let condition = written.statement.condition.as_ref();
-    let keys = condition
-        .filter(|_| written.statement.index.is_none())
-        .and_then(|condition| partitions(condition, &table.key.partition, &written.values));
-    let none = keys.is_some_and(|keys| {
-        keys.iter().all(|key| stable(context, table, key).counter_attributes().is_none())
-    });
-    (!none).then(counters)
 }
 
 /// The one key that `terms` say; `None` if it is one that the store refuses.

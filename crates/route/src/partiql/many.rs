@@ -60,8 +60,8 @@ fn one<'a>(
     splice: &mut Splice<'a>,
     whole: bool,
 ) -> Result<Kept, Error> {
-    let [text, parameters] =
-        json::attributes_of(element, ["Statement", "Parameters"]).map_err(|_| malformed())?;
+    let members = ["Statement", "Parameters", "ReturnValuesOnConditionCheckFailure"];
+    let [text, parameters, on_failure] = json::attributes_of(element, members).map_err(|_| malformed())?;
     let Some(raw) = text.filter(|raw| *raw != b"null") else { return Ok(Kept::Plain) };
     let text = json::string(raw).map_err(|_| malformed())?;
     if !heatsink_dynamo::partiql::tables(&text).iter().any(|name| context.table(table_name(name)).is_some()) {
@@ -71,7 +71,7 @@ fn one<'a>(
         splice.replace(raw, guard::json_text(&text));
         Ok(Kept::Guarded(error))
     };
-    let written = match Written::of(raw, parameters.filter(|raw| *raw != b"null")) {
+    let written = match Written::of(raw, parameters.filter(|raw| *raw != b"null"), on_failure) {
         Ok(written) => written,
         Err(why) => return guarded(not_understood(&why)),
     };

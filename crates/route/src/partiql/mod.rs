@@ -74,9 +74,6 @@ fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Res
         return guard::one(request, "it names several tables".to_owned());
     };
     if let Action::Select { shown, order } = &written.statement.action {
-        if let Some(error) = keys::reads_counters(&written, &table, context) {
-            return Ok(refused_read(request.body, error, true));
-        }
         // With a further test of the key the store would be sent another condition than it would judge.
         let whole = written.statement.index.is_none()
             && rewrite::further_tests(&written, &table.key.partition.name).is_empty()

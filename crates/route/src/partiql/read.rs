@@ -89,7 +89,7 @@ impl Select<'_> {
     }
 
     /// Whether the store can carry out the statement as it is: it reads the whole table, or an index whose collections lie
-    /// as they would without shards; and no test, order or name is about the partition key.
+    /// as they would without shards; and no test, order or name is about the partition key. Of counters it would read fragments.
     fn is_the_stores(&self) -> bool {
         let partition = &self.schema.key.partition.name;
         let condition = self.written.statement.condition.as_ref();
@@ -102,6 +102,9 @@ impl Select<'_> {
                 None => return true,
             },
         };
+        if self.schema.has_counters() {
+            return false;
+        }
         let hidden = |name: &str| self.schema.stored_otherwise().any(|hidden| hidden == name);
         let elsewhere = key.is_some_and(|key| !key.names().any(hidden));
         !read.chain(ordered).any(|path| hidden(&path.root))
@@ -170,7 +173,8 @@ impl Select<'_> {
         let (confined, descending) = self.ordered(confined, key)?;
         let sort = key.sort.as_ref().zip(condition);
         let sort = sort.and_then(|(sort, condition)| sort_condition(condition, sort, values));
-        let cursor = cursor_attributes(schema, index);
+        let through_table = |index: &&IndexSchema| confined.is_none() && scan::migrates(schema, index);
+        let cursor = cursor_attributes(schema, index.filter(|index| !through_table(index)));
         let holds = |index: &IndexSchema, name: &str| {
             projects(index, name) || cursor.iter().any(|attribute| attribute.name == name)
         };

@@ -22,6 +22,8 @@ pub(super) struct Written<'a> {
     pub(super) values: Vec<Value>,
     /// What the text says.
     pub(super) statement: Statement,
+    /// Whether the item is asked for where a condition fails.
+    pub(super) shows_old: bool,
 }
 
 impl<'a> Written<'a> {
@@ -32,15 +34,22 @@ impl<'a> Written<'a> {
     pub(super) fn read(request: &Request<'a>) -> Result<Option<Self>, String> {
         match request.get("Statement") {
             None => Ok(None),
-            Some(raw) => Written::of(raw, request.get("Parameters")).map(Some),
+            Some(raw) => {
+                let on_failure = request.get("ReturnValuesOnConditionCheckFailure");
+                Written::of(raw, request.get("Parameters"), on_failure).map(Some)
+            }
         }
     }
 
-    /// Reads a statement with its parameters.
+    /// Reads a statement with its parameters; `on_failure` is its raw `ReturnValuesOnConditionCheckFailure`.
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub(super) fn of(raw_text: &'a [u8], raw_parameters: Option<&'a [u8]>) -> Result<Self, String> {
+    pub(super) fn of(
+        raw_text: &'a [u8],
+        raw_parameters: Option<&'a [u8]>,
+        on_failure: Option<&[u8]>,
+    ) -> Result<Self, String> {
         let text = json::string(raw_text).map_err(|_| "its text is not a string".to_owned())?;
         let parameters = json::elements(raw_parameters.unwrap_or(b"[]"))
             .map_err(|_| "its parameters are not a list".to_owned())?;
@@ -53,7 +62,8 @@ impl<'a> Written<'a> {
         if statement.parameters != values.len() {
             return Err(format!("it takes {} parameters, not {}", statement.parameters, values.len()));
         }
-        Ok(Written { text, raw_text, raw_parameters, parameters, values, statement })
+        let shows_old = on_failure.is_some_and(|raw| raw != b"null" && raw != b"\"NONE\"");
+        Ok(Written { text, raw_text, raw_parameters, parameters, values, statement, shows_old })
     }
 }
 

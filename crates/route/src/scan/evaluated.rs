@@ -1,13 +1,14 @@
 //! A Scan whose items are tested here, on logical keys and whole items: fetch, fold, filter, project, cut.
 //!
-//! Of a table with counters it leaves out all fragments but the base ones, and reads on where it finds nothing else.
+//! Of a table with counters it leaves out all fragments but the base ones, and reads on where it finds nothing else. Where a table is scanned in
+//! the place of an index it leaves out what the index does not hold.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Malformed};
-use heatsink_dynamo::{Error, Operation};
+use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, Operation};
 use heatsink_layout::Table;
 
 use crate::answer::{strip_object, unreadable};
@@ -33,6 +34,8 @@ pub(super) struct Evaluated {
     pub(super) fold: Option<Fold>,
     /// The attributes of a cursor.
     pub(super) cursor: Vec<String>,
+    /// The key of the index in whose place the table is scanned.
+    pub(super) within: Option<KeySchema>,
     pub(super) why: String,
 }
 
@@ -79,7 +82,11 @@ impl Planned for Evaluated {
 impl Evaluated {
     /// Whether it may take more than one physical call.
     pub(super) fn kind(&self) -> Kind {
-        if self.fold.is_some() || self.table.has_counters() { Kind::Scatter } else { Kind::Single }
+        if self.fold.is_some() || self.within.is_some() || self.table.has_counters() {
+            Kind::Scatter
+        } else {
+            Kind::Single
+        }
     }
 
     /// Reads on until there is something to show.
@@ -115,7 +122,7 @@ impl Evaluated {
         for item in &read.items {
             let [key] = item.members;
             let key = key.and_then(|key| KeyText::read(key, partition.key_type));
-            last_left_out = key.is_some_and(|key| self.table.is_part(&key.bytes));
+            last_left_out = key.is_some_and(|key| self.table.is_part(&key.bytes)) || !self.holds(item.raw);
             if last_left_out {
                 left_out += 1;
                 continue;
@@ -132,13 +139,16 @@ impl Evaluated {
         page.items.truncate(self.limit.unwrap_or(usize::MAX));
         // A page that holds nothing may end at a fragment, where no client's page can begin.
         let nothing = count == 0 && self.table.has_counters();
-        let ends = filled || left_out == 0 && !nothing || full && !page.items.is_empty();
+        // A fragment is no client's item, and no page may begin behind it. What an index does not hold is an item like any other.
+        let may_begin = !last_left_out || self.within.is_some();
+        let ends =
+            filled || left_out == 0 && !nothing || full && (self.within.is_some() || !page.items.is_empty());
         if let (Some(last), false) = (read.last, ends) {
             let next = json::splice_members(&self.body, &[("ExclusiveStartKey", Some(last))]);
             return next.map(|next| Some(Bytes::from(next))).map_err(broken);
         }
         page.last = match read.last {
-            Some(last) if !cut && !last_left_out => Some(self.logical(body.slice_ref(last)).map_err(broken)?),
+            Some(last) if !cut && may_begin => Some(self.logical(body.slice_ref(last)).map_err(broken)?),
             None if !cut => None,
             _ => page
                 .items
@@ -148,6 +158,15 @@ impl Evaluated {
                 .map_err(broken)?,
         };
         Ok(None)
+    }
+
+    /// Whether an item is in the index that is asked for.
+    fn holds(&self, item: &[u8]) -> bool {
+        let has = |attribute: &AttributeDefinition| {
+            let value = json::member(item, &attribute.name).ok().flatten();
+            value.and_then(|value| KeyText::read(value, attribute.key_type)).is_some()
+        };
+        self.within.as_ref().is_none_or(|key| has(&key.partition) && key.sort.as_ref().is_none_or(has))
     }
 
     /// A cursor of the store with logical keys.
