@@ -21,7 +21,7 @@ def line(what, target, rates, over, under):
 def run(bench):
     rows = list(items())
     engine = bench.engine()
-    behind = bench.heatsink_serve("--upstream", f"http://127.0.0.1:{engine}", rules=True)
+    behind = bench.heatsink_serve("--only-gateway", "--upstream", f"http://127.0.0.1:{engine}", rules=True)
     own = bench.heatsink_serve("--partitions", "off", rules=True)
     nginx = bench.nginx(engine)
     for port in (behind, own):

@@ -63,7 +63,7 @@ def forwarded(bench):
     bodies = gets(bench, "Plain", rows, "get-forwarded")
     through = {
         "direct": engine, "nginx": bench.nginx(engine),
-        "heatsink": bench.heatsink_serve("--upstream", f"http://127.0.0.1:{engine}"),
+        "heatsink": bench.heatsink_serve("--only-gateway", "--upstream", f"http://127.0.0.1:{engine}"),
     }
     rates = bench.rates({name: (port, "GetItem", bodies) for name, port in through.items()})
     yield line("forwarded GetItem ÷ nginx", "≥ 0.8", rates, "heatsink", "nginx")
@@ -72,7 +72,7 @@ def forwarded(bench):
 def sharded(bench):
     rows = list(items())
     engine = bench.engine()
-    behind = bench.heatsink_serve("--upstream", f"http://127.0.0.1:{engine}", rules=True)
+    behind = bench.heatsink_serve("--only-gateway", "--upstream", f"http://127.0.0.1:{engine}", rules=True)
     own = bench.heatsink_serve("--partitions", "off", rules=True)
     for store, port in (("upstream", behind), ("embedded", own)):
         for table in ("Plain", "Sharded"):
