@@ -195,7 +195,9 @@ impl Router {
             }
             Operation::Query => query::plan(self, request, schema, context),
             Operation::Scan => scan::plan(request, schema, context),
-            Operation::BatchGetItem | Operation::BatchWriteItem => batch::plan(operation, request, context),
+            Operation::BatchGetItem | Operation::BatchWriteItem => {
+                batch::plan(operation, request, context, counter::batch::plan)
+            }
             Operation::TransactGetItems | Operation::TransactWriteItems => {
                 transact::plan(operation, request, context)
             }

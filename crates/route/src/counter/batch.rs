@@ -79,7 +79,7 @@ pub(crate) fn plan(request: &Request<'_>, context: &PlanContext<'_>) -> Result<P
     if !kept.is_empty() {
         let body = json::splice_members(request.body, &[("RequestItems", Some(&kept.finish()))]);
         let body = Bytes::from(body.map_err(|Malformed| malformed())?);
-        batch.rest = Some(batch::plan(OPERATION, &Request::read(&body)?, context)?);
+        batch.rest = Some(batch::plan(OPERATION, &Request::read(&body)?, context, plan)?);
     }
     Ok(Plan::Scatter(Box::new(batch)))
 }

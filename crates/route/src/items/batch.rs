@@ -11,7 +11,6 @@ use heatsink_layout::{Placement, Table};
 use super::read;
 use crate::answer::{rewrite, strip_metrics_list, strip_object};
 use crate::context::PlanContext;
-use crate::counter;
 use crate::key::place;
 use crate::plan::{Plan, Single};
 use crate::preflight::pass_refusal;
@@ -23,11 +22,15 @@ use crate::tables::table_name;
 /// The recorded tables of a batch, by name.
 type Recorded = HashMap<String, Arc<Table>>;
 
+/// Plans a BatchWriteItem that names counters.
+pub(crate) type OfCounters = fn(&Request<'_>, &PlanContext<'_>) -> Result<Plan, Error>;
+
 /// The plan of a batch that names a recorded table.
 pub(crate) fn plan(
     operation: Operation,
     request: &Request<'_>,
     context: &PlanContext<'_>,
+    of_counters: OfCounters,
 ) -> Result<Plan, Error> {
     let Some(items) = request.get("RequestItems") else { return Ok(pass_refusal(operation, request.body)) };
     let mut recorded = Recorded::new();
@@ -44,7 +47,7 @@ pub(crate) fn plan(
                 (Placement::AnyOf { .. } | Placement::SumOf { .. }, Operation::BatchGetItem) => {
                     return read::batch(request, context);
                 }
-                (Placement::SumOf { .. }, _) => return counter::batch::plan(request, context),
+                (Placement::SumOf { .. }, _) => return of_counters(request, context),
                 (Placement::One(_) | Placement::AnyOf { .. }, _) => {}
             }
         }
