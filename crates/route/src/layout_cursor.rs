@@ -4,7 +4,7 @@
 //! - A Scan goes on from a cursor of its own layout alone.
 //! - A Query of an index also goes on from another one where no other item has the cursor's index key (`ties`).
 //! - A cursor without a name is from before the table was laid out, or a client made it of an item's key. It is taken where the table was
-//!   empty when it was laid out: then there was no other order.
+//!   empty when it was laid out: then there was no other order. Queries of such a table's indexes name no layout at all.
 //!
 //! While the key of an index migrates, a Scan of the index goes through the table (`scan`), whose order is another: its cursors are the table's,
 //! and neither do they go on after the adoption nor cursors of before in it.
@@ -86,7 +86,9 @@ pub(crate) fn query(
         }
         _ => plan,
     };
-    Ok(naming(Operation::Query, plan, order))
+    // Elsewhere a cursor without a name is taken, and applications find DynamoDB's own.
+    let named = order.filter(|order| table.is_adopted() || order == MIGRATING);
+    Ok(naming(Operation::Query, plan, named))
 }
 
 /// The plan with its cursor named.
