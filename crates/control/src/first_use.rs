@@ -79,6 +79,11 @@ pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: Name
             false => Ok(()),
         };
     }
+    inner.changer.begin().await?;
+    // It may have stopped before every gateway knew the intent, and some may still plan for the former table.
+    if by.is_some() {
+        inner.announce(&intent.name, intent.version).await?;
+    }
     let id = &described.schema.id;
     let next = if inner.registry.read(id).await?.is_some_and(|record| record.state != State::Gone) {
         // No other table was created.
@@ -97,7 +102,6 @@ pub(crate) async fn take_over(inner: &Inner, described: &Described, intent: Name
             false => intent.given_back(),
         }
     };
-    inner.changer.begin().await?;
     if inner.registry.enter(Some(&intent), &next).await? {
         inner.announce(&intent.name, next.version).await?;
     }
