@@ -225,6 +225,7 @@ impl Planned for Batch {
 /// What has become of a batch.
 #[derive(Default)]
 struct Outcome {
+    /// Whether a write was, or may have been, carried out.
     written: bool,
     /// Why a write was not carried out: the first such error.
     refused: Option<Error>,
@@ -264,8 +265,11 @@ impl Outcome {
                     self.consumed(capacity);
                     self.collections(&entry.table, metrics);
                 }
-                Err(error) if error.retryable() => self.hand_back(vec![entry], error),
-                Err(error) => drop(fatal.get_or_insert(error)),
+                Err(error) if is_refusal(&error) => self.hand_back(vec![entry], error),
+                Err(error) => {
+                    self.written |= error.outcome == heatsink_dynamo::Outcome::Unknown;
+                    fatal.get_or_insert(error);
+                }
             }
         }
         fatal.map_or(Ok(()), |error| Err(if self.written { done(error) } else { error }))
@@ -278,7 +282,7 @@ impl Outcome {
     async fn rest(&mut self, others: Vec<Entry>, rest: Plan, calls: &mut dyn Calls) -> Result<(), Error> {
         let body = match rest.run(calls).await {
             Ok(answer) => answer.body,
-            Err(error) if error.retryable() => {
+            Err(error) if is_refusal(&error) => {
                 self.hand_back(others, error);
                 return Ok(());
             }
@@ -360,6 +364,11 @@ impl Outcome {
         }
         Ok(Bytes::from(answer.finish()))
     }
+}
+
+/// Whether nothing was written, and the same write can be sent again.
+fn is_refusal(error: &Error) -> bool {
+    error.retryable() && error.outcome == heatsink_dynamo::Outcome::NotDone
 }
 
 /// Members of an answer; `null` for one that is absent.
