@@ -74,7 +74,7 @@ impl TableContext {
         item: &Attributes,
     ) -> Result<Result<Vec<u8>, Unplaced>, NoKey> {
         let whole = Layout::none();
-        let layout = self.table.layouts().of(logical).map_or(&whole, |layout| layout);
+        let layout = self.table.layout_of(logical).map_or(&whole, |layout| layout);
         let sort = self.sort(item)?;
         let sort = sort.as_ref().map(Scalar::key);
         let slot = match self.table.decode(key).1 {

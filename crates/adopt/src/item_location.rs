@@ -26,7 +26,7 @@ impl TableContext {
         let table = &self.table;
         let (logical, slot) = table.decode(key);
         let whole = Layout::none();
-        let layout = table.layouts().of(logical).map_or(&whole, |layout| layout);
+        let layout = table.layout_of(logical).map_or(&whole, |layout| layout);
         if let Some(slot) = slot.filter(|slot| !has_slot(layout, *slot)) {
             let logical = String::from_utf8_lossy(logical);
             return Ok(ItemLocation::Foreign(format!(

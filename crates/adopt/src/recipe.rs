@@ -60,8 +60,7 @@ pub(crate) struct Trial(Vec<Candidates>);
 impl Trial {
     /// Tests the recipes on the physical key of an item, if its layout has externally assigned shards.
     pub fn see_stored(&mut self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) {
-        if let (Some(slot), Some(layout)) = (table.assigned_slot(key), table.layouts().of(table.logical(key)))
-        {
+        if let (Some(slot), Some(layout)) = (table.assigned_slot(key), table.layout_of(table.logical(key))) {
             self.see(layout, sort, slot);
         }
     }

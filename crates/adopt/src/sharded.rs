@@ -35,7 +35,7 @@ impl Sharded {
         if context.table.is_reserved(key) {
             let (logical, slot) = context.table.decode(key);
             if slot.is_some_and(|slot| slot != Slot::default()) {
-                let shards = context.table.layouts().of(logical).map_or(1, |layout| layout.shards);
+                let shards = context.table.layout_of(logical).map_or(1, |layout| layout.shards);
                 let by_the_rule = matches!(
                     context.locate(key, item)?,
                     ItemLocation::Expected | ItemLocation::CounterFragment(_)

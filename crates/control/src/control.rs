@@ -513,7 +513,7 @@ impl LayoutSource for Control {
         if inner.reserved_keys.see(table, key, inner.registry.env().now()) == Some(PhysicalKeys::AsShard) {
             return InForce::Stable(Arc::clone(&inner.whole));
         }
-        InForce::Stable(Arc::clone(table.layouts().of(key).unwrap_or(&inner.whole)))
+        InForce::Stable(Arc::clone(table.layout_of(key).unwrap_or(&inner.whole)))
     }
 
     fn reads(&self, table: &Table, key: &[u8]) -> Reads {

@@ -1,4 +1,4 @@
-//! One record of the registry: how one table's data is laid out, and whether it is being adopted.
+//! One record of the registry: how one table's data is laid out, and whether it is being adopted. Not here: records of single keys (`key_record`).
 
 use heatsink_dynamo::Error;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use heatsink_layout::TableLayouts;
 
-/// The sort key of a table's record. Later records of single keys have others.
+/// The sort key of a table's record.
 pub(crate) const SORT: &str = "table";
 
 /// The record form that this version writes. It also reads the previous form, which only an exclusive gateway may meet: gateways of the previous
@@ -14,6 +14,8 @@ pub(crate) const SORT: &str = "table";
 /// a state may keep the form: a version that does not have it says that another version wrote the record.
 pub(crate) const FORM: u64 = 2;
 const OLD_FORM: u64 = 1;
+/// The form of a record beside which there are records of single keys: older builds would not look for them.
+pub(crate) const FORM_WITH_KEYS: u64 = 3;
 
 /// How one table's data is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +37,8 @@ pub struct Record {
     /// Whether the table may have held items before it was laid out so: then cursors of that time may still be in use. Records of older builds,
     /// without this field, count as `true`.
     pub adopted: bool,
+    /// The version that this record had when a record of a single key was last written; 0 if there never was one.
+    pub keys: u64,
 }
 
 /// The state of a recorded table.
@@ -101,7 +105,7 @@ impl Record {
         let mut item = json!({
             "pk": { "S": self.id },
             "sk": { "S": SORT },
-            "form": { "N": FORM.to_string() },
+            "form": { "N": if self.keys == 0 { FORM } else { FORM_WITH_KEYS }.to_string() },
             "name": { "S": self.name },
             "layouts": { "S": json!(self.layouts).to_string() },
             "state": { "S": json!(self.state).to_string() },
@@ -112,6 +116,9 @@ impl Record {
         if let Some(made) = self.made {
             item["made"] = json!({ "N": made.to_string() });
         }
+        if self.keys > 0 {
+            item["keys"] = json!({ "N": self.keys.to_string() });
+        }
         item
     }
 
@@ -120,7 +127,7 @@ impl Record {
         let text = |name: &str| item[name]["S"].as_str();
         let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
         let id = text("pk").unwrap_or_default();
-        if !matches!(number("form"), Some(FORM | OLD_FORM)) {
+        if !matches!(number("form"), Some(FORM | OLD_FORM | FORM_WITH_KEYS)) {
             return Err(Error::internal(format!(
                 "The registry's record of table {} ({id}) has a form that this version of Heatsink does not know; it was written by another version",
                 text("name").unwrap_or("?"),
@@ -137,6 +144,7 @@ impl Record {
                 created: number("created")?,
                 made: number("made"),
                 adopted: item["adopted"]["BOOL"].as_bool().unwrap_or(true),
+                keys: number("keys").unwrap_or(0),
             })
         };
         read().ok_or_else(|| {

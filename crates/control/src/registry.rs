@@ -68,6 +68,7 @@ impl Registry {
             created: self.env.unix_millis(),
             made: described.made,
             adopted,
+            keys: 0,
         }
     }
 

@@ -16,7 +16,7 @@ use crate::rules::{DesiredLayout, Rules};
 use crate::table_cache::{CachedTable, Freshness, TableStatus, not_found};
 use crate::tags;
 use crate::unrecorded_table;
-use heatsink_layout::{MigrationPhase, OfIndex, Table, TableLayouts};
+use heatsink_layout::{KeyLayouts, MigrationPhase, OfIndex, Table, TableLayouts};
 
 /// How often a look-up is repeated because the registry changed meanwhile.
 const TRIES: usize = 20;
@@ -31,31 +31,37 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
             inner.tables.remove(name);
             return Ok(());
         };
-        let (status, warnings, version) = match judge(&inner.registry, &inner.rules, &described).await? {
-            Judgement::Stands(TableStatus::Sharded(table), warnings, version) => {
-                match inner.untagged.settle(&inner.registry, &described).await {
-                    None => (TableStatus::Sharded(table), warnings, version),
-                    Some(problem) => (refused(problem, true), warnings, version),
+        let known = inner.tables.get(name).filter(|known| known.schema.id == described.schema.id);
+        let known = known.and_then(|known| match &known.status {
+            TableStatus::Sharded(table) => Some(Arc::clone(table.key_layouts())),
+            _ => None,
+        });
+        let (status, warnings, version) =
+            match judge(&inner.registry, &inner.rules, &described, known).await? {
+                Judgement::Stands(TableStatus::Sharded(table), warnings, version) => {
+                    match inner.untagged.settle(&inner.registry, &described).await {
+                        None => (TableStatus::Sharded(table), warnings, version),
+                        Some(problem) => (refused(problem, true), warnings, version),
+                    }
                 }
-            }
-            Judgement::Stands(status, warnings, version) => (status, warnings, version),
-            Judgement::Empty(layouts, entry) => {
-                first_use::begin(inner, &described, layouts, entry.as_ref()).await?;
-                continue;
-            }
-            Judgement::Pending(record) => {
-                first_use::help(inner, record).await?;
-                continue;
-            }
-            Judgement::Intended(entry) => {
-                first_use::take_over(inner, &described, entry).await?;
-                continue;
-            }
-            Judgement::Reused(entry) => {
-                first_use::take_name(inner, &described.schema, &entry).await?;
-                continue;
-            }
-        };
+                Judgement::Stands(status, warnings, version) => (status, warnings, version),
+                Judgement::Empty(layouts, entry) => {
+                    first_use::begin(inner, &described, layouts, entry.as_ref()).await?;
+                    continue;
+                }
+                Judgement::Pending(record) => {
+                    first_use::help(inner, record).await?;
+                    continue;
+                }
+                Judgement::Intended(entry) => {
+                    first_use::take_over(inner, &described, entry).await?;
+                    continue;
+                }
+                Judgement::Reused(entry) => {
+                    first_use::take_name(inner, &described.schema, &entry).await?;
+                    continue;
+                }
+            };
         log_once(inner, name, &described.schema, &status, &warnings);
         let before = inner.tables.get(name);
         // A gate that is about to be closed must not be reused.
@@ -89,10 +95,12 @@ pub(crate) enum Judgement {
     Reused(NameEntry),
 }
 
+/// The status of a table. `known`: the layouts of its recorded keys, as they were read before.
 pub(crate) async fn judge(
     registry: &Registry,
     rules: &Rules,
     described: &Described,
+    known: Option<Arc<KeyLayouts>>,
 ) -> Result<Judgement, Error> {
     let schema = &described.schema;
     let (mut entry, mut record) = registry.look_up(&schema.name, &schema.id).await?;
@@ -125,7 +133,8 @@ pub(crate) async fn judge(
         }
         Some(record) => {
             let (desired, warnings) = rules.desired_layout_recorded(schema, &record.layouts);
-            let status = recorded(registry.name(), rules, schema, &record, &desired);
+            let keys = registry.key_layouts(&record, known).await?;
+            let status = recorded(registry.name(), rules, schema, &record, &desired, keys);
             return Ok(Judgement::Stands(status, warnings, record.version));
         }
         None => {}
@@ -207,6 +216,7 @@ fn recorded(
     schema: &TableSchema,
     record: &Record,
     desired: &DesiredLayout,
+    keys: Arc<KeyLayouts>,
 ) -> TableStatus {
     let contradiction = |desired: &dyn std::fmt::Display| {
         refused(
@@ -228,9 +238,12 @@ fn recorded(
         let taken = rules.physical_keys(&schema.name, &record.layouts);
         Table::new(schema.clone(), Arc::new(record.layouts.clone()))
             .with_physical_keys(taken)
+            .with_key_layouts(Arc::clone(&keys))
             .adopted(record.adopted)
     };
     let under_way = match &record.state {
+        // Nothing of it was ever sharded.
+        State::Active if record.layouts.is_empty() && record.keys == 0 => return TableStatus::Forward,
         State::Active => return TableStatus::Sharded(Arc::new(table())),
         State::MigratingIndexKeys(migration) => {
             let turn = MigrationPhase { spreads: migration.spreads, writes_new: migration.writes_new };

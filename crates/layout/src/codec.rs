@@ -9,6 +9,8 @@
 //! too; an item's physical key is then the escaped logical key, `#~` and the bucket, and `#~k` where k is not 0. Tables without
 //! buckets never had that form and do not have it now.
 //!
+//! In a table of which only single keys are on record nothing is escaped ([`KeyLayouts`](crate::KeyLayouts)).
+//!
 //! Works on the key's bytes, for string and binary keys alike. Not here: which shard an item belongs to
 //! ([`Layout::shard_of`](crate::Layout::shard_of)).
 
@@ -61,8 +63,8 @@ pub fn bucket_suffix(logical: &[u8], slot: Slot) -> String {
 
 /// [`decode`] for a table that has buckets: the length of the logical key, and the slot.
 pub fn bucket_decode(physical: &[u8]) -> (usize, Slot) {
-    let decoded = split_shard(physical);
-    let (mut rest, mut slot) = (decoded.logical, Slot::shard(decoded.shard));
+    let (mut rest, shard) = split_shard(physical).unwrap_or((physical, 0));
+    let mut slot = Slot::shard(shard);
     if let Some((head, bucket)) = split_bucket(rest) {
         (rest, slot.bucket) = (head, Some(bucket));
     }
@@ -92,6 +94,11 @@ pub fn suffix(logical: &[u8], shard: u16) -> String {
     if shard == 0 { escape.to_owned() } else { format!("{escape}#~{shard}") }
 }
 
+/// What has to be appended to a logical key to make it the physical key of `shard`, where nothing is escaped. Empty for shard 0.
+pub(crate) fn plain_suffix(shard: u16) -> String {
+    if shard == 0 { String::new() } else { format!("#~{shard}") }
+}
+
 /// The suffix of a logical key in `shard`, refused where the physical key would exceed [`MAX_PARTITION_KEY`].
 pub fn checked_suffix(logical: &[u8], shard: u16) -> Result<String, KeyTooLong> {
     let suffix = suffix(logical, shard);
@@ -110,21 +117,17 @@ pub fn encode(logical: &[u8], shard: u16) -> Result<Vec<u8>, KeyTooLong> {
     Ok(physical)
 }
 
-/// Takes a shard of 1 and above off a physical key.
-fn split_shard(physical: &[u8]) -> Decoded<'_> {
-    let whole = Decoded { logical: physical, shard: 0 };
-    match split(physical) {
-        Some((logical, number)) if number >= 1 => {
-            u16::try_from(number).map_or(whole, |shard| Decoded { logical, shard })
-        }
-        _ => whole,
-    }
+/// What stands before a suffix of a shard of 1 and above, and that shard.
+pub(crate) fn split_shard(physical: &[u8]) -> Option<(&[u8], u16)> {
+    let (logical, number) = split(physical)?;
+    let shard = u16::try_from(number).ok().filter(|shard| *shard >= 1)?;
+    Some((logical, shard))
 }
 
 /// Reads a physical key. Bytes that no logical key encodes to (an unescaped key of before the table was adopted) are
 /// taken as their own logical key.
 pub fn decode(physical: &[u8]) -> Decoded<'_> {
-    let Decoded { logical: rest, shard } = split_shard(physical);
+    let (rest, shard) = split_shard(physical).unwrap_or((physical, 0));
     let logical = match split(rest) {
         Some((logical, 0)) if is_reserved(logical) => logical,
         _ => rest,

@@ -31,8 +31,12 @@ impl Table {
             Some(attribute) => index.contains(&attribute.name.as_str()),
         };
         let layouts: Vec<&KeyLayout> = self.layouts().iter().filter(matters).collect();
-        let text = serde_json::to_vec(&layouts).unwrap_or_default();
-        (!layouts.is_empty()).then(|| format!("{:016x}", xxh3_64(&text)))
+        let mut text = serde_json::to_vec(&layouts).unwrap_or_default();
+        let keys = self.key_layouts();
+        if !keys.is_empty() {
+            text.extend_from_slice(&keys.digest().to_be_bytes());
+        }
+        (!layouts.is_empty() || !keys.is_empty()).then(|| format!("{:016x}", xxh3_64(&text)))
     }
 
     /// Names the order in which a Query of an index meets items with equal index keys; nothing where that order is the one of a table without

@@ -7,13 +7,17 @@ use heatsink_dynamo::{AttributeDefinition, TableSchema};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, MAX_PARTITION_KEY};
-use crate::{Glob, IndexKey, KeyTooLong, Layout, MigrationPhase, PhysicalKeys, Slot, Strategy, Unplaced};
+use crate::{
+    Glob, IndexKey, KeyLayouts, KeyTooLong, Layout, MigrationPhase, PhysicalKeys, Slot, Strategy, Unplaced,
+};
 
 /// A table that is on record as sharded: its schema, and how its keys are laid out.
 #[derive(Debug)]
 pub struct Table {
     schema: TableSchema,
     layouts: Arc<TableLayouts>,
+    /// The layouts of single keys, which precede those.
+    key_layouts: Arc<KeyLayouts>,
     form: Form,
     index_keys: Vec<IndexKey>,
     /// What becomes of clients' keys that are written like physical ones, for each layout.
@@ -63,6 +67,8 @@ enum Form {
     Templates,
     /// As they are: only keys of indexes are spread.
     Whole,
+    /// As they are, but for shards of the keys that are on record one by one.
+    Recorded,
 }
 
 impl std::ops::Deref for Table {
@@ -95,7 +101,34 @@ impl Table {
                 key.add(one.clone());
             }
         }
-        Table { schema, layouts, form, index_keys, physical_keys: Vec::new(), adopted: false }
+        let key_layouts = Arc::default();
+        Table { schema, layouts, key_layouts, form, index_keys, physical_keys: Vec::new(), adopted: false }
+    }
+
+    /// The same table with layouts of single keys, which precede the others.
+    #[must_use]
+    pub fn with_key_layouts(mut self, key_layouts: Arc<KeyLayouts>) -> Self {
+        if self.layouts.iter().all(|one| one.index.is_some()) && key_layouts.version() > 0 {
+            self.form = Form::Recorded;
+        }
+        self.key_layouts = key_layouts;
+        self
+    }
+
+    /// The layouts of single keys.
+    pub fn key_layouts(&self) -> &Arc<KeyLayouts> {
+        &self.key_layouts
+    }
+
+    /// The layout of a logical key: its own on record, or that of the first rule that names it; `None` for a key that stays whole because
+    /// nothing names it.
+    pub fn layout_of(&self, key: &[u8]) -> Option<&Arc<Layout>> {
+        if !self.key_layouts.is_empty()
+            && let Some(recorded) = self.key_layouts.get(key)
+        {
+            return Some(&recorded.layout);
+        }
+        self.layouts.of(key)
     }
 
     /// The same table while the index keys of those names migrate.
@@ -158,7 +191,7 @@ impl Table {
             return None;
         }
         let (logical, slot) = self.decode(physical);
-        let layout = self.layouts.of(logical)?;
+        let layout = self.layout_of(logical)?;
         slot.filter(|_| layout.is_externally_assigned())
     }
 
@@ -166,7 +199,7 @@ impl Table {
     pub fn is_part(&self, physical: &[u8]) -> bool {
         let (logical, slot) = self.decode(physical);
         slot.is_some_and(|slot| slot != Slot::default())
-            && self.layouts.of(logical).is_some_and(|layout| layout.counter_attributes().is_some())
+            && self.layout_of(logical).is_some_and(|layout| layout.counter_attributes().is_some())
     }
 
     /// What has to be put around a logical key, laid out so, to make it the physical key of a slot.
@@ -179,6 +212,10 @@ impl Table {
             Form::Buckets => Affixes::suffix(codec::bucket_suffix(logical, slot)),
             Form::Templates => layout.template().map(|template| template.affixes(slot)).unwrap_or_default(),
             Form::Whole => Affixes::default(),
+            Form::Recorded => {
+                self.refuse_shard(logical)?;
+                Affixes::suffix(codec::plain_suffix(slot.shard))
+            }
         };
         if !affixes.is_empty() && logical.len() + affixes.len() > MAX_PARTITION_KEY {
             return Err(KeyTooLong { logical: logical.len(), suffix: affixes.len() }.into());
@@ -198,6 +235,15 @@ impl Table {
         Ok(affixes)
     }
 
+    /// Refuses a client's key that is the physical key of a recorded key's shard: it would be read as an item of that key.
+    fn refuse_shard(&self, key: &[u8]) -> Result<(), Unplaced> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match self.key_layouts.shard(key) {
+            Some((logical, _)) => Err(Unplaced::Reserved { key: text(key), logical: text(logical) }),
+            None => Ok(()),
+        }
+    }
+
     /// The physical key of a logical key, laid out so, in a slot.
     ///
     /// # Errors
@@ -212,6 +258,10 @@ impl Table {
     pub fn decode<'a>(&self, physical: &'a [u8]) -> (&'a [u8], Option<Slot>) {
         match self.form {
             Form::Whole => (physical, Some(Slot::default())),
+            Form::Recorded => {
+                let (logical, shard) = self.key_layouts.shard(physical).unwrap_or((physical, 0));
+                (logical, Some(Slot::shard(shard)))
+            }
             Form::Suffix => {
                 let decoded = codec::decode(physical);
                 (decoded.logical, Some(Slot::shard(decoded.shard)))
@@ -244,7 +294,7 @@ impl Table {
         match self.form {
             Form::Suffix => codec::is_reserved(key),
             Form::Buckets => codec::is_reserved_with_buckets(key),
-            Form::Templates | Form::Whole => false,
+            Form::Templates | Form::Whole | Form::Recorded => false,
         }
     }
 }

@@ -25,6 +25,16 @@ pub enum Unplaced {
         /// The logical key of which it would be a shard.
         logical: String,
     },
+    /// A client's key is the physical key of a recorded key's shard.
+    #[error(
+        "The key {key:?} is the physical key of a shard of the key {logical:?}, which is on record as sharded: send the key {logical:?}"
+    )]
+    Reserved {
+        /// The key.
+        key: String,
+        /// The recorded key.
+        logical: String,
+    },
     /// A client's key is taken as the shard that it names, and the item belongs to another one.
     #[error(
         "The key {key:?} is taken as the shard that it names (physical_keys = \"as_shard\"), and by the table's rule the item with this sort key \

@@ -156,7 +156,7 @@ impl<'a> Classifier<'a> {
         let (logical, slot) = table.decode(key);
         let Some(bucket) = slot.and_then(|slot| slot.bucket) else { return Ok(None) };
         let is_listed_at_all = |strategy: &Strategy| matches!(strategy, Strategy::Bucket { .. });
-        if !table.layouts().of(logical).is_some_and(|layout| is_listed_at_all(&layout.strategy)) {
+        if !table.layout_of(logical).is_some_and(|layout| is_listed_at_all(&layout.strategy)) {
             return Ok(None);
         }
         let listed = match &self.bucket {

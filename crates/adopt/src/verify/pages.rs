@@ -151,7 +151,7 @@ async fn physical_keys(
 ) -> Result<Vec<Vec<u8>>, Error> {
     let table = &context.table;
     let whole = Layout::none();
-    let layout = table.layouts().of(logical).map_or(&whole, |layout| layout);
+    let layout = table.layout_of(logical).map_or(&whole, |layout| layout);
     let mut buckets = vec![None];
     if let Some(time) = layout.time() {
         let rows = listed_buckets(registry, context, logical).await?;

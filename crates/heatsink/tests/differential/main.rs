@@ -37,6 +37,7 @@ mod mistakes;
 mod outside;
 mod partiql;
 mod physical;
+mod recorded;
 mod replay;
 mod schema;
 mod shrink;

@@ -17,6 +17,7 @@ use serde_json::{Value as Json, json};
 
 use crate::judge::Judge;
 use crate::lacking;
+use crate::recorded;
 use crate::schema::Table;
 
 /// The rules that cases draw from. `*` is every table with a sort key and a partition key that can take a suffix.
@@ -95,6 +96,19 @@ pub const RULES: &[&str] = &[
         { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
     ]
     # bringing back"#,
+    r#"rule = []
+    # keys on record"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "calculated", shards = 5 },
+        { table = "*", keys = "b", strategy = "calculated", shards = 3 },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 3 },
+    ]
+    # keys on record"#,
+    r#"rule = [
+        { table = "*", index = "t-b", strategy = "calculated", shards = 3 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
+    ]
+    # keys on record"#,
 ];
 
 /// The rules of a case; only of those that hold `HEATSINK_RULES`, if it is set.
@@ -166,6 +180,9 @@ impl World {
         let turn = turns(rules);
         let read = Rules::read("rules", rules).expect("the rules are valid");
         create(judge, &Sharded(vec![gateway(&raw, &read)], AtomicUsize::new(0)), tables);
+        if recorded::has(rules) {
+            tables.iter().for_each(|table| recorded::write(&raw, table));
+        }
         let Some(spreads) = turn else { return World::before(raw.clone(), raw, rules) };
         // Two gateways between two steps of an adoption.
         let gateways = [false, true].map(|writes_new| {

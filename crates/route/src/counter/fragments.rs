@@ -159,7 +159,7 @@ impl Fold {
         for item in items {
             let identity = identity::logical(&self.table, item);
             let identity = identity.map_err(|Malformed| unreadable(Operation::BatchGetItem))?;
-            let layout = self.table.layouts().of(identity.partition());
+            let layout = self.table.layout_of(identity.partition());
             if let Some(layout) = layout.filter(|layout| layout.counter_attributes().is_some()) {
                 let placement = layout.placement(None).map_err(unplaced)?;
                 let fragments = fragments::keys(&self.table, layout, &placement, item)?;

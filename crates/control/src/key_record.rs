@@ -1,0 +1,204 @@
+//! The record of one logical key: how its items are laid out, whatever the table's rules say. Keys have records one by one, so that one hot key of a
+//! table is sharded while all others stay as they are, without a rule and without reading the table.
+//!
+//! A record is never removed: it goes on to say which physical keys its key once had. Not here: the table's own record (`record`), and what a record
+//! means for requests (`heatsink_layout::KeyLayouts`).
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use heatsink_dynamo::{Code, Error, KeyType, Operation, Outcome};
+use heatsink_layout::{KeyLayouts, Layout, RecordedKey};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use crate::record::{FORM_WITH_KEYS, Record};
+use crate::registry::Registry;
+
+/// How the sort keys of these records begin. What follows is the logical key: text as it is, binary in base64.
+const SORT: &str = "key:";
+
+/// How long a sort key of a DynamoDB item can be, in bytes (AWS Developer Guide, "Constraints", sort keys).
+const MAX_SORT_KEY: usize = 1024;
+
+/// How many keys of one table can be on record. Every gateway holds all of them in memory.
+pub const MAX_KEY_RECORDS: usize = 10_000;
+
+/// The record of one logical key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// The logical key's bytes: UTF-8 of a string, raw binary.
+    pub key: Vec<u8>,
+    /// Its type: a string or binary. A number has no room for a shard.
+    pub key_type: KeyType,
+    /// The layout in force.
+    pub layout: Layout,
+    /// The most shards that the key ever had: their physical keys are its own for ever.
+    pub reserved: u16,
+    /// Counts the record's changes; each is conditional on the one before.
+    pub version: u64,
+    /// When it was last changed: milliseconds since 1970-01-01T00:00:00Z.
+    pub changed: u64,
+}
+
+impl KeyRecord {
+    /// The sort key of a key's record; `None` for a key that cannot be on record: a number, or one that is too long for it.
+    fn sort(key: &[u8], key_type: KeyType) -> Option<String> {
+        let text = match key_type {
+            KeyType::S => std::str::from_utf8(key).ok()?.to_owned(),
+            KeyType::B => STANDARD.encode(key),
+            KeyType::N => return None,
+        };
+        Some(format!("{SORT}{text}")).filter(|sort| sort.len() <= MAX_SORT_KEY)
+    }
+
+    fn item(&self, table: &Record) -> Result<Json, Error> {
+        let sort = KeyRecord::sort(&self.key, self.key_type).ok_or_else(|| {
+            Error::validation(format!(
+                "A key of {} bytes cannot be put on record: it must be a string or binary whose record's key takes at most {MAX_SORT_KEY} bytes",
+                self.key.len()
+            ))
+        })?;
+        Ok(json!({
+            "pk": { "S": table.id },
+            "sk": { "S": sort },
+            "form": { "N": FORM_WITH_KEYS.to_string() },
+            "name": { "S": table.name },
+            "type": { "S": self.key_type.name() },
+            "layout": { "S": json!(self.layout).to_string() },
+            "reserved": { "N": self.reserved.to_string() },
+            "version": { "N": self.version.to_string() },
+            "changed": { "N": self.changed.to_string() },
+        }))
+    }
+
+    fn read(item: &Json) -> Result<Self, Error> {
+        let text = |name: &str| item[name]["S"].as_str();
+        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let (table, sort) = (text("name").unwrap_or("?"), text("sk").unwrap_or_default());
+        let known = number("form") == Some(FORM_WITH_KEYS);
+        let layout = text("layout").map(serde_json::from_str::<Json>);
+        if !known || matches!(&layout, Some(Ok(layout)) if Layout::deserialize(layout).is_err()) {
+            return Err(Error::internal(format!(
+                "The registry's record {sort:?} of table {table} says something that this version of Heatsink does not know; it was written by \
+                 another version"
+            )));
+        }
+        let read = || {
+            let key_type =
+                [KeyType::S, KeyType::B].into_iter().find(|one| Some(one.name()) == text("type"))?;
+            let text_of_key = sort.strip_prefix(SORT)?;
+            let key = match key_type {
+                KeyType::B => STANDARD.decode(text_of_key).ok()?,
+                _ => text_of_key.as_bytes().to_vec(),
+            };
+            let layout: Layout = serde_json::from_str(text("layout")?).ok()?;
+            let reserved =
+                number("reserved")?.try_into().ok().filter(|reserved| *reserved >= layout.shards)?;
+            let (version, changed) = (number("version")?, number("changed")?);
+            Some(KeyRecord { key, key_type, layout, reserved, version, changed })
+        };
+        read().ok_or_else(|| {
+            Error::internal(format!("The registry's record {sort:?} of table {table} is damaged"))
+        })
+    }
+
+    fn recorded(self) -> (Vec<u8>, RecordedKey) {
+        (self.key, RecordedKey { layout: Arc::new(self.layout), reserved: self.reserved })
+    }
+}
+
+impl Registry {
+    /// The records of all keys of a table, by key. Strongly consistent.
+    ///
+    /// # Errors
+    /// The store's; a record that cannot be read.
+    pub async fn key_records(&self, id: &str) -> Result<Vec<KeyRecord>, Error> {
+        let mut found = Vec::new();
+        let mut start = Json::Null;
+        loop {
+            let mut body = json!({
+                "TableName": self.name(), "ConsistentRead": true, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
+                "ExpressionAttributeValues": { ":p": { "S": id }, ":s": { "S": SORT } },
+            });
+            if !start.is_null() {
+                body["ExclusiveStartKey"] = start;
+            }
+            let page = self.call_patiently(Operation::Query, body).await;
+            let mut page = page.map_err(|error| self.failed(error))?;
+            for item in page["Items"].as_array().into_iter().flatten() {
+                found.push(KeyRecord::read(item)?);
+            }
+            start = page["LastEvaluatedKey"].take();
+            if start.is_null() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// The layouts of a table's recorded keys: `known`, where the table's record says that they have not changed since.
+    ///
+    /// # Errors
+    /// As [`key_records`](Self::key_records).
+    pub(crate) async fn key_layouts(
+        &self,
+        record: &Record,
+        known: Option<Arc<KeyLayouts>>,
+    ) -> Result<Arc<KeyLayouts>, Error> {
+        match known {
+            _ if record.keys == 0 => Ok(Arc::default()),
+            Some(known) if known.version() == record.keys => Ok(known),
+            _ => {
+                let records = self.key_records(&record.id).await?;
+                let keys = records.into_iter().map(KeyRecord::recorded);
+                Ok(Arc::new(KeyLayouts::new(record.keys, keys)))
+            }
+        }
+    }
+
+    /// Writes the record of a key, if it still equals `from` (`None`: if there is none), and with it the table's record, if that still equals
+    /// `table`. Returns the table's record as it is then, which has to be published; `None` when either had changed: then neither was written.
+    ///
+    /// # Errors
+    /// The store's; `ValidationException` for a key that cannot be on record.
+    pub async fn replace_key(
+        &self,
+        table: &Record,
+        from: Option<&KeyRecord>,
+        to: &KeyRecord,
+    ) -> Result<Option<Record>, Error> {
+        let version = table.version + 1;
+        let next = Record { version, keys: version, ..table.clone() };
+        let unchanged = |version: u64| {
+            json!({
+                "ConditionExpression": "#v = :v", "ExpressionAttributeNames": { "#v": "version" },
+                "ExpressionAttributeValues": { ":v": { "N": version.to_string() } },
+            })
+        };
+        let put = |item: Json, mut put: Json| {
+            put["TableName"] = json!(self.name());
+            put["Item"] = item;
+            json!({ "Put": put })
+        };
+        let of_key = match from {
+            Some(from) => unchanged(from.version),
+            None => json!({ "ConditionExpression": "attribute_not_exists(pk)" }),
+        };
+        let body = json!({ "TransactItems": [put(next.item(), unchanged(table.version)), put(to.item(table)?, of_key)] });
+        match self.call_patiently(Operation::TransactWriteItems, body).await {
+            Ok(_) => Ok(Some(next)),
+            Err(error)
+                if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
+            {
+                // This process may have done it, and the answer was lost. A later change of another key would hide that: the key's record tells.
+                let done = self.key_records(&table.id).await?.contains(to);
+                match self.read(&table.id).await? {
+                    Some(found) if done && found.keys >= version => Ok(Some(found)),
+                    _ => Ok(None),
+                }
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Worlds with layouts of single keys: the registry says so before the first request, as a finished reshard leaves it.
+
+use std::sync::Arc;
+
+use futures::executor::block_on;
+use heatsink_control::registry::Registry;
+use heatsink_control::{KeyRecord, REGISTRY, TableLayouts};
+use heatsink_dynamo::KeyType;
+use heatsink_env::ManualEnv;
+use heatsink_layout::{By, Hash, Layout, Strategy};
+use heatsink_store::Store;
+
+use crate::schema::Table;
+
+/// A key on record, its shards, and the most shards that it ever had.
+type Key = (&'static [u8], u16, u16);
+
+/// The keys on record. Clients use others that look like their shards, and none that is one: that would be refused.
+const STRINGS: &[Key] =
+    &[(b"game", 1, 1), (b"game#~1", 3, 3), (b"game#1", 2, 13), (b"a", 4, 4), (b"b", 1, 2)];
+const BINARIES: &[Key] = &[(b"a", 1, 1), (b"a#~1", 3, 3), (b"b", 4, 7), (b"\x00\xff", 2, 2)];
+
+/// Whether some keys are on record under these rules.
+pub fn has(rules: &str) -> bool {
+    rules.trim_end().ends_with("# keys on record")
+}
+
+/// Puts the keys on record that a table can have.
+pub fn write(raw: &Arc<dyn Store>, table: &Table) {
+    let (key_type, keys) = match table.partition.1 {
+        "S" => (KeyType::S, STRINGS),
+        "B" => (KeyType::B, BINARIES),
+        _ => return,
+    };
+    if table.sort.is_none() {
+        return;
+    }
+    let registry = Registry::new(raw.clone(), Arc::new(ManualEnv::seeded(1)), REGISTRY);
+    let described = block_on(registry.describe(table.name)).unwrap().unwrap();
+    let mut record = match block_on(registry.read(&described.schema.id)).unwrap() {
+        Some(record) => record,
+        None => {
+            let entry = block_on(registry.entry(table.name)).unwrap();
+            // As if it had been empty: plain cursors of other layouts are refused where it was not, which this test does not compare.
+            let first = registry.first_record(&described, TableLayouts::default(), false);
+            block_on(registry.create(entry.as_ref(), &first)).unwrap()
+        }
+    };
+    for (key, shards, reserved) in keys {
+        let strategy = match shards {
+            1 => Strategy::None,
+            _ => Strategy::Calculated { by: By::SortKey },
+        };
+        let layout = Layout { strategy, shards: *shards, hash: Hash::JumpXxh3, version: 1 };
+        let to =
+            KeyRecord { key: key.to_vec(), key_type, layout, reserved: *reserved, version: 1, changed: 0 };
+        record = block_on(registry.replace_key(&record, None, &to)).unwrap().expect("nobody else writes");
+    }
+}
