@@ -282,6 +282,11 @@ impl Control {
         Ok(self.inner.registry.entry(name).await?.is_some())
     }
 
+    /// The newest change of layouts that this gateway has seen.
+    pub fn epoch(&self) -> u64 {
+        self.inner.fence.seen()
+    }
+
     /// The layouts by which a request with that pass is planned.
     pub fn view(&self, pass: &Pass) -> View {
         View { control: self.clone(), seen: pass.seen() }
@@ -513,7 +518,7 @@ impl LayoutSource for Control {
         if inner.reserved_keys.see(table, key, inner.registry.env().now()) == Some(PhysicalKeys::AsShard) {
             return InForce::Stable(Arc::clone(&inner.whole));
         }
-        InForce::Stable(Arc::clone(table.layout_of(key).unwrap_or(&inner.whole)))
+        table.in_force(key).unwrap_or_else(|| InForce::Stable(Arc::clone(&inner.whole)))
     }
 
     fn reads(&self, table: &Table, key: &[u8]) -> Reads {

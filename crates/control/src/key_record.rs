@@ -9,8 +9,8 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{Code, Error, KeyType, Operation, Outcome};
-use heatsink_layout::{KeyLayouts, Layout, RecordedKey};
-use serde::Deserialize;
+use heatsink_layout::{InForce, KeyLayouts, Layout, Moving, Phase, RecordedKey};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::record::{FORM_WITH_KEYS, Record};
@@ -32,14 +32,26 @@ pub struct KeyRecord {
     pub key: Vec<u8>,
     /// Its type: a string or binary. A number has no room for a shard.
     pub key_type: KeyType,
-    /// The layout in force.
+    /// The layout in force; while the key moves, the one before.
     pub layout: Layout,
+    /// Where the key moves, and how far it has come; `None` for one that stays.
+    pub moves: Option<Move>,
     /// The most shards that the key ever had: their physical keys are its own for ever.
     pub reserved: u16,
     /// Counts the record's changes; each is conditional on the one before.
     pub version: u64,
     /// When it was last changed: milliseconds since 1970-01-01T00:00:00Z.
     pub changed: u64,
+}
+
+/// The move of a key to another layout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Move {
+    /// The layout that it gets.
+    pub to: Layout,
+    /// How far it has come.
+    pub phase: Phase,
 }
 
 impl KeyRecord {
@@ -60,7 +72,7 @@ impl KeyRecord {
                 self.key.len()
             ))
         })?;
-        Ok(json!({
+        let mut item = json!({
             "pk": { "S": table.id },
             "sk": { "S": sort },
             "form": { "N": FORM_WITH_KEYS.to_string() },
@@ -70,7 +82,11 @@ impl KeyRecord {
             "reserved": { "N": self.reserved.to_string() },
             "version": { "N": self.version.to_string() },
             "changed": { "N": self.changed.to_string() },
-        }))
+        });
+        if let Some(moves) = &self.moves {
+            item["moves"] = json!({ "S": json!(moves).to_string() });
+        }
+        Ok(item)
     }
 
     fn read(item: &Json) -> Result<Self, Error> {
@@ -78,8 +94,14 @@ impl KeyRecord {
         let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
         let (table, sort) = (text("name").unwrap_or("?"), text("sk").unwrap_or_default());
         let known = number("form") == Some(FORM_WITH_KEYS);
-        let layout = text("layout").map(serde_json::from_str::<Json>);
-        if !known || matches!(&layout, Some(Ok(layout)) if Layout::deserialize(layout).is_err()) {
+        // JSON that means nothing here is a newer version's strategy, hash or phase.
+        let unknown = |name: &str, is_known: fn(&Json) -> bool| {
+            let json = text(name).map(serde_json::from_str::<Json>);
+            matches!(json, Some(Ok(json)) if !is_known(&json))
+        };
+        let newer = unknown("layout", |json| Layout::deserialize(json).is_ok())
+            || unknown("moves", |json| Move::deserialize(json).is_ok());
+        if !known || newer {
             return Err(Error::internal(format!(
                 "The registry's record {sort:?} of table {table} says something that this version of Heatsink does not know; it was written by \
                  another version"
@@ -94,10 +116,14 @@ impl KeyRecord {
                 _ => text_of_key.as_bytes().to_vec(),
             };
             let layout: Layout = serde_json::from_str(text("layout")?).ok()?;
-            let reserved =
-                number("reserved")?.try_into().ok().filter(|reserved| *reserved >= layout.shards)?;
+            let moves: Option<Move> = match text("moves") {
+                Some(text) => Some(serde_json::from_str(text).ok()?),
+                None => None,
+            };
+            let most = moves.as_ref().map_or(0, |moves| moves.to.shards).max(layout.shards);
+            let reserved = number("reserved")?.try_into().ok().filter(|reserved| *reserved >= most)?;
             let (version, changed) = (number("version")?, number("changed")?);
-            Some(KeyRecord { key, key_type, layout, reserved, version, changed })
+            Some(KeyRecord { key, key_type, layout, moves, reserved, version, changed })
         };
         read().ok_or_else(|| {
             Error::internal(format!("The registry's record {sort:?} of table {table} is damaged"))
@@ -105,7 +131,12 @@ impl KeyRecord {
     }
 
     fn recorded(self) -> (Vec<u8>, RecordedKey) {
-        (self.key, RecordedKey { layout: Arc::new(self.layout), reserved: self.reserved })
+        let from = Arc::new(self.layout);
+        let in_force = match self.moves {
+            None => InForce::Stable(from),
+            Some(Move { to, phase }) => InForce::Moving(Arc::new(Moving { from, to: Arc::new(to), phase })),
+        };
+        (self.key, RecordedKey { in_force, reserved: self.reserved })
     }
 }
 

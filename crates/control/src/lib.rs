@@ -30,7 +30,7 @@ pub use control::{Control, Prepared, StartError, View};
 pub use fence::{Changer, Fencing, Gateway, Pass, Sending};
 pub use heatsink_fence::Bounds;
 pub use heatsink_layout::{KeyLayout, TableLayouts};
-pub use key_record::{KeyRecord, MAX_KEY_RECORDS};
+pub use key_record::{KeyRecord, MAX_KEY_RECORDS, Move};
 pub use record::{AdoptionCheckpoint, IndexKeyMigration, Record, State};
 pub use registry::{NOBODY, REGISTRY};
 pub use resolve::agree;

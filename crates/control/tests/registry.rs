@@ -12,7 +12,7 @@ use futures::executor::block_on;
 use heatsink_control::{Control, MAX_AGE, Prepared, REGISTRY, Rules, StartError};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::ManualEnv;
-use heatsink_layout::{InForce, LayoutSource};
+use heatsink_layout::LayoutSource;
 use heatsink_store::Store;
 use serde_json::json;
 use support::{Mortal, calculated, call, memory, table};
@@ -37,8 +37,7 @@ async fn through(
 
 fn shards(control: &Control, key: &str) -> Option<u16> {
     let schema = control.table("Tab")?;
-    let InForce::Stable(layout) = control.in_force(&schema, key.as_bytes());
-    Some(layout.shards)
+    Some(control.in_force(&schema, key.as_bytes()).settled().shards)
 }
 
 async fn put(store: &Arc<dyn Store>) {
@@ -138,8 +137,7 @@ async fn a_table_dropped_and_made_again_is_noticed() {
     assert!(refused.message.unwrap().contains("--records-from"));
     assert!(two.table("Tab").is_none(), "the old table's record says nothing of the new one");
     // A request that still holds the old schema gets the old layouts.
-    let InForce::Stable(layout) = two.in_force(&old, b"x");
-    assert_eq!(layout.shards, 4);
+    assert_eq!(two.in_force(&old, b"x").settled().shards, 4);
 
     // Through a gateway it is noticed at once, and the record follows.
     through(&one, &store, Operation::DeleteTable, json!({ "TableName": "Tab" })).await.unwrap();

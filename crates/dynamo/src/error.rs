@@ -106,6 +106,8 @@ pub enum Origin {
     DynamoDb,
     /// Heatsink alone, because of how keys are laid out. DynamoDB would take the request.
     Gateway,
+    /// Heatsink, for a moment: while a layout changes the request waits, and is planned again when that has gone on.
+    Held,
 }
 
 /// A failed request: what the client is told, and what Heatsink knows about it.
@@ -172,6 +174,11 @@ impl Error {
     /// The store could not be reached, or its answer was lost. `outcome` says whether it may have acted.
     pub fn unavailable(message: impl Into<String>, outcome: Outcome) -> Self {
         Error { outcome, ..Error::new(Code::ServiceUnavailable, message) }
+    }
+
+    /// `ServiceUnavailable` for a request that waits while a layout changes. A client gets it that has waited for too long.
+    pub fn held(message: impl Into<String>) -> Self {
+        Error { origin: Origin::Held, ..Error::unavailable(message, Outcome::NotDone) }
     }
 
     /// The same error with one more member in its body.

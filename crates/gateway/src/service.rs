@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use heatsink_control::{Control, Pass, Prepared};
-use heatsink_dynamo::{Code, Error, Operation, wire};
+use heatsink_dynamo::{Code, Error, Operation, Origin, wire};
 use heatsink_env::Env;
 use heatsink_layout::LayoutSource;
 use heatsink_route::{Answer, Explanation, Plan, Router, name_rules, tables_of};
@@ -19,6 +20,12 @@ use crate::item_size_monitor::ItemSizeMonitor;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
 use crate::{missing_table, missing_table_statements};
+
+/// How often a request that waits for a layout to change looks whether one has.
+const HELD_LOOK: Duration = Duration::from_millis(5);
+
+/// After this time it is planned again even if none was seen.
+const HELD_AT_MOST: Duration = Duration::from_secs(1);
 
 /// Takes requests from clients and answers like one logical DynamoDB.
 pub struct Service {
@@ -161,6 +168,23 @@ impl Service {
         }
     }
 
+    /// The plan of a request. One that has to wait for a layout to change is planned again after each change.
+    async fn plan_when_due<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
+        let deadline = self.env.now() + self.limits.request;
+        loop {
+            let seen = self.control.epoch();
+            match self.plan(operation, body).await {
+                Err(error) if error.origin == Origin::Held && self.env.now() < deadline => {}
+                planned => return planned,
+            }
+            // No pass is held meanwhile: the change that is waited for waits for requests that have one.
+            let again = (self.env.now() + HELD_AT_MOST).min(deadline);
+            while self.control.epoch() == seen && self.env.now() < again {
+                self.env.sleep(HELD_LOOK).await;
+            }
+        }
+    }
+
     /// A request, and of a batch of statements those that can be carried out.
     async fn answer_whole(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
         if operation != Operation::BatchExecuteStatement {
@@ -184,7 +208,7 @@ impl Service {
             ..=UNCOUNTED => None,
             _ => Some(share.enter(Stage::Begins, memory_estimate(&body)).await?),
         };
-        let planned = self.plan(operation, &body).await;
+        let planned = self.plan_when_due(operation, &body).await;
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         self.metrics.planned(&plan);

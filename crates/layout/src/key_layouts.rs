@@ -6,17 +6,16 @@
 //! Not here: where these layouts are recorded (`control`), and how a physical key is written and read ([`Table`](crate::Table)).
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Layout, codec};
+use crate::{InForce, codec};
 
-/// The layout of one logical key.
+/// One logical key on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedKey {
-    /// The layout in force.
-    pub layout: Arc<Layout>,
+    /// What is in force.
+    pub in_force: InForce,
     /// Shards from 1 up to this number, exclusive, are this key's and nobody else's: the most shards that it ever had.
     pub reserved: u16,
 }
@@ -26,6 +25,7 @@ pub struct RecordedKey {
 pub struct KeyLayouts {
     version: u64,
     digest: u64,
+    moving: usize,
     by_key: HashMap<Box<[u8]>, RecordedKey>,
 }
 
@@ -40,10 +40,15 @@ impl KeyLayouts {
         for (key, of) in sorted {
             digest.update(&key.len().to_be_bytes());
             digest.update(key);
-            digest.update(&serde_json::to_vec(&*of.layout).unwrap_or_default());
+            let (layout, moves) = match &of.in_force {
+                InForce::Stable(layout) => (layout, None),
+                InForce::Moving(moving) => (&moving.from, Some((&*moving.to, moving.phase))),
+            };
+            digest.update(&serde_json::to_vec(&(&**layout, moves)).unwrap_or_default());
             digest.update(&of.reserved.to_be_bytes());
         }
-        KeyLayouts { version, digest: digest.digest(), by_key }
+        let moving = by_key.values().filter(|of| matches!(of.in_force, InForce::Moving(_))).count();
+        KeyLayouts { version, digest: digest.digest(), moving, by_key }
     }
 
     /// The version that the table's record had; 0 for a table that never had a recorded key.
@@ -64,6 +69,11 @@ impl KeyLayouts {
     /// Whether no key is on record.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
+    }
+
+    /// Whether a key moves.
+    pub fn any_moves(&self) -> bool {
+        self.moving > 0
     }
 
     /// What is on record for a logical key.
@@ -88,10 +98,13 @@ impl KeyLayouts {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::Layout;
 
     fn recorded(reserved: u16) -> RecordedKey {
-        RecordedKey { layout: Arc::new(Layout::none()), reserved }
+        RecordedKey { in_force: InForce::Stable(Arc::new(Layout::none())), reserved }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A reader that looks into all slots of a placement finds the item, and a strategy differs from another in the placements that it gives.
 //! Not here: which layout is in force for a key ([`InForce`](crate::InForce)), and what requests do with slots (`route`).
 
-use crate::{Layout, Slot, SortKey, Strategy, Unplaced};
+use crate::{Layout, Slot, Slots, SortKey, Strategy, Unplaced};
 
 /// Where one item may lie. Buckets are slots of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,8 @@ pub enum Placement {
         /// The top-level attributes that are summed over the fragments; not empty.
         attributes: Vec<String>,
     },
+    /// In the new slot, or else in the old one, while its key moves. A copy in the new slot is the item, whatever lies in the old one.
+    Moving(Slots),
 }
 
 impl Placement {
@@ -36,7 +38,8 @@ impl Placement {
         match self {
             Placement::One(slot)
             | Placement::AnyOf { hashed: slot, .. }
-            | Placement::SumOf { base: slot, .. } => *slot,
+            | Placement::SumOf { base: slot, .. }
+            | Placement::Moving(Slots { to: slot, .. }) => *slot,
         }
     }
 
@@ -45,6 +48,7 @@ impl Placement {
         match self {
             Placement::One(_) => &[],
             Placement::AnyOf { others, .. } | Placement::SumOf { others, .. } => others,
+            Placement::Moving(Slots { from, .. }) => std::slice::from_ref(from),
         }
     }
 

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use crate::{Layout, Placement, SortKey, Table, Unplaced};
+use crate::{Layout, Moving, Phase, Placement, SortKey, Table, Unplaced};
 
 /// The key of the tag by which a recorded table names its registry. Clients never see it.
 pub const REGISTRY_TAG: &str = "heatsink.registry";
 
-/// What is in force for one logical key right now. A key that moves to another layout while clients write will be one more variant, with both
-/// layouts and the phase of the move.
-#[derive(Clone, Debug)]
+/// What is in force for one logical key right now.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InForce {
     /// One layout.
     Stable(Arc<Layout>),
+    /// Two layouts, while the key moves from the one to the other.
+    Moving(Arc<Moving>),
 }
 
 impl InForce {
@@ -23,6 +24,18 @@ impl InForce {
     pub fn placement(&self, sort: Option<SortKey<'_>>) -> Result<Placement, Unplaced> {
         match self {
             InForce::Stable(layout) => layout.placement(sort),
+            InForce::Moving(moving) => match moving.slots(sort)? {
+                Some(slots) if moving.phase > Phase::Reserve => Ok(Placement::Moving(slots)),
+                _ => moving.from.placement(sort),
+            },
+        }
+    }
+
+    /// The layout that holds, or that held before the move.
+    pub fn settled(&self) -> &Arc<Layout> {
+        match self {
+            InForce::Stable(layout) => layout,
+            InForce::Moving(moving) => &moving.from,
         }
     }
 }

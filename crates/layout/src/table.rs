@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec::{self, MAX_PARTITION_KEY};
 use crate::{
-    Glob, IndexKey, KeyLayouts, KeyTooLong, Layout, MigrationPhase, PhysicalKeys, Slot, Strategy, Unplaced,
+    Glob, InForce, IndexKey, KeyLayouts, KeyTooLong, Layout, MigrationPhase, PhysicalKeys, Slot, Strategy,
+    Unplaced,
 };
 
 /// A table that is on record as sharded: its schema, and how its keys are laid out.
@@ -121,14 +122,22 @@ impl Table {
     }
 
     /// The layout of a logical key: its own on record, or that of the first rule that names it; `None` for a key that stays whole because
-    /// nothing names it.
+    /// nothing names it. Of a key that moves, the one before.
     pub fn layout_of(&self, key: &[u8]) -> Option<&Arc<Layout>> {
-        if !self.key_layouts.is_empty()
-            && let Some(recorded) = self.key_layouts.get(key)
-        {
-            return Some(&recorded.layout);
+        self.recorded(key).map(InForce::settled).or_else(|| self.layouts.of(key))
+    }
+
+    /// What is in force for a logical key; `None` for a key that stays whole because nothing names it.
+    pub fn in_force(&self, key: &[u8]) -> Option<InForce> {
+        let of_rule = || self.layouts.of(key).map(|layout| InForce::Stable(Arc::clone(layout)));
+        self.recorded(key).cloned().or_else(of_rule)
+    }
+
+    fn recorded(&self, key: &[u8]) -> Option<&InForce> {
+        if self.key_layouts.is_empty() {
+            return None;
         }
-        self.layouts.of(key)
+        self.key_layouts.get(key).map(|recorded| &recorded.in_force)
     }
 
     /// The same table while the index keys of those names migrate.

@@ -6,11 +6,15 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use heatsink_dynamo::Operation;
 use heatsink_layout::{
-    Bucket, InForce, Layout, LayoutSource, Placement, Reads, Slot, SortKey, Table, Unplaced, directory_key,
+    Bucket, InForce, Layout, LayoutSource, Moving, Phase, Placement, Reads, Slot, Slots, SortKey, Table,
+    Unplaced, directory_key,
 };
 
+use crate::directory::can_put;
 use crate::items::identity::{self, Identity};
+use crate::moving::item::MovingItem;
 
 /// An item: its table and its logical key.
 pub(crate) type Item = (String, Identity);
@@ -60,6 +64,19 @@ pub(crate) struct Learned {
     pub(crate) buckets: Vec<(String, Bucket)>,
     /// The items that were taken to lie in their hashed slot, because nobody has looked for them.
     pub(crate) assumed: Vec<Named>,
+    /// The items that are written to while they change their slot.
+    pub(crate) moving: Vec<MovingItem>,
+    /// Whether a collection is read whose key moves.
+    pub(crate) gathers_moving: bool,
+}
+
+/// One of the two layouts of a key that moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// The old one.
+    From,
+    /// The new one.
+    To,
 }
 
 impl Learned {
@@ -82,8 +99,9 @@ pub(crate) struct PlanContext<'a> {
     places: Option<&'a Places>,
     /// The shard that the request's cursor names.
     cursor: Option<u16>,
-    /// Whether the request can put items, so that buckets have to be entered.
-    writes: bool,
+    operation: Operation,
+    /// Under which layout the collection of a key that moves is read.
+    side: Side,
     learned: &'a RefCell<Learned>,
 }
 
@@ -92,10 +110,15 @@ impl<'a> PlanContext<'a> {
         layouts: &'a dyn LayoutSource,
         now: &'a dyn Fn() -> Option<u64>,
         places: Option<&'a Places>,
-        writes: bool,
+        operation: Operation,
         learned: &'a RefCell<Learned>,
     ) -> Self {
-        PlanContext { layouts, now, places, cursor: None, writes, learned }
+        PlanContext { layouts, now, places, cursor: None, operation, side: Side::From, learned }
+    }
+
+    /// The same, for a read of a collection under one of the layouts of a key that moves.
+    pub(crate) fn side(self, side: Side) -> Self {
+        PlanContext { side, ..self }
     }
 
     /// The same, for a request whose cursor names the shard that it stands in.
@@ -108,10 +131,38 @@ impl<'a> PlanContext<'a> {
         self.layouts.table(name)
     }
 
-    /// The layout of a logical partition key.
+    /// The layout of a logical partition key: of one that moves, the old one, unless the new one was chosen.
     pub(crate) fn layout(&self, table: &Table, key: &[u8]) -> Arc<Layout> {
-        let InForce::Stable(layout) = self.layouts.in_force(table, key);
-        layout
+        match self.layouts.in_force(table, key) {
+            InForce::Stable(layout) => layout,
+            InForce::Moving(moving) => Arc::clone(match self.side {
+                Side::From => &moving.from,
+                Side::To => &moving.to,
+            }),
+        }
+    }
+
+    /// The layout of a key whose collection is read. Of one that moves, learns that it does.
+    pub(crate) fn gathered(&self, table: &Table, key: &[u8]) -> Arc<Layout> {
+        if self.moves(table, key) {
+            self.learned.borrow_mut().gathers_moving = true;
+        }
+        self.layout(table, key)
+    }
+
+    /// Whether items of a key can lie in two places.
+    pub(crate) fn moves(&self, table: &Table, key: &[u8]) -> bool {
+        self.moving(table, key).is_some_and(|moving| moving.phase > Phase::Reserve)
+    }
+
+    fn moving(&self, table: &Table, key: &[u8]) -> Option<Arc<Moving>> {
+        if !table.key_layouts().any_moves() {
+            return None;
+        }
+        match self.layouts.in_force(table, key) {
+            InForce::Stable(_) => None,
+            InForce::Moving(moving) => Some(moving),
+        }
     }
 
     /// How reads of a logical partition key are gathered.
@@ -153,6 +204,11 @@ impl<'a> PlanContext<'a> {
         if let Some(named) = table.as_shard(key, sort) {
             return named.map(|()| ItemLocation::at_first(Placement::One(Slot::default())));
         }
+        if let Some(moving) = self.moving(table, key)
+            && let Some(slots) = moving.slots(sort)?
+        {
+            return Ok(self.locate_moving(table, key, sort, &moving, slots));
+        }
         let placement = layout.placement(sort)?;
         let Placement::AnyOf { hashed, .. } = placement else {
             return Ok(ItemLocation::at_first(placement));
@@ -179,6 +235,36 @@ impl<'a> PlanContext<'a> {
         }
     }
 
+    /// Where a request goes for an item that changes its slot.
+    fn locate_moving(
+        &self,
+        table: &Table,
+        key: &[u8],
+        sort: Option<SortKey<'_>>,
+        moving: &Arc<Moving>,
+        slots: Slots,
+    ) -> ItemLocation {
+        use Operation::{BatchGetItem, GetItem, Query, Scan, TransactGetItems};
+        let at = |slot| ItemLocation::at_first(Placement::One(slot));
+        match (self.operation, moving.phase) {
+            (_, Phase::Reserve) => at(slots.from),
+            (GetItem | BatchGetItem | TransactGetItems, _) => {
+                ItemLocation::at_first(Placement::Moving(slots))
+            }
+            // Where a cursor stands.
+            (Query | Scan, _) => at(match self.side {
+                Side::From => slots.from,
+                Side::To => slots.to,
+            }),
+            (_, Phase::Prepare) => at(slots.from),
+            (_, Phase::Hold | Phase::Check | Phase::Move) => {
+                let item = MovingItem::new(table, key, sort, moving, slots);
+                self.learned.borrow_mut().moving.push(item);
+                at(slots.to)
+            }
+        }
+    }
+
     /// The slot where an item is known to lie whose slot does not follow from its key.
     pub(crate) fn found(&self, table: &Table, key: &[u8], sort: Option<SortKey<'_>>) -> Option<Slot> {
         let layout = self.layout(table, key);
@@ -192,7 +278,7 @@ impl<'a> PlanContext<'a> {
 
     /// Learns that an item lies in a bucket, or will once the request is carried out.
     pub(crate) fn learn_bucket(&self, table: &Table, key: &[u8], bucket: Bucket) {
-        if self.writes {
+        if can_put(self.operation) {
             self.learned.borrow_mut().buckets.push((directory_key(table, key), bucket));
         }
     }

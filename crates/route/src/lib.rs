@@ -27,6 +27,7 @@ mod items;
 mod key;
 mod layout_cursor;
 mod legacy;
+mod moving;
 mod partiql;
 mod plan;
 mod preflight;

@@ -11,11 +11,13 @@ use heatsink_layout::{LayoutSource, Table};
 
 use crate::assigned::{self, Tokens};
 use crate::context::{Learned, Named, Places, PlanContext};
-use crate::directory::{KnownBuckets, can_put, enter_first};
+use crate::directory::{KnownBuckets, enter_first};
 use crate::items::{batch, point, transact};
 use crate::query::share::ItemSizes;
 use crate::request::Request;
-use crate::{Plan, composite, counter, hidden, layout_cursor, partiql, query, scan, streams, tables_of};
+use crate::{
+    Plan, composite, counter, hidden, layout_cursor, moving, partiql, query, scan, streams, tables_of,
+};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -150,6 +152,11 @@ impl Router {
         schema: &Arc<Table>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
+        let moves =
+            |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.key_layouts().any_moves());
+        if partiql::is(operation) && tables.iter().any(moves) {
+            return Err(moving::unsupported(operation, &schema.name));
+        }
         let assigned =
             |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_externally_assigned());
         if schema.has_externally_assigned() || tables.len() > 1 && tables.iter().any(assigned) {
@@ -170,9 +177,16 @@ impl Router {
     ) -> Result<(Plan, Vec<Named>), Error> {
         let learned = RefCell::<Learned>::default();
         let now = || self.now();
-        let context = PlanContext::new(layouts, &now, places, can_put(operation), &learned);
-        let plan = self.plan_recorded(operation, request, schema, &context)?;
+        let context = PlanContext::new(layouts, &now, places, operation, &learned);
+        let mut plan = self.plan_recorded(operation, request, schema, &context)?;
+        if learned.borrow().gathers_moving {
+            plan = match operation {
+                Operation::Query => moving::query::plan(self, request, schema, &context, plan)?,
+                _ => return Err(moving::unsupported(operation, &schema.name)),
+            };
+        }
         let mut learned = learned.into_inner();
+        let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;
         let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &self.buckets);
         Ok((plan, learned.assumed()))
     }
@@ -192,6 +206,13 @@ impl Router {
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 point::plan(self, operation, request, schema, context)
+            }
+            // An item's old copy can lie beside its new one.
+            Operation::Scan | Operation::Query
+                if schema.key_layouts().any_moves()
+                    && (operation == Operation::Scan || request.get("IndexName").is_some()) =>
+            {
+                Err(moving::unsupported(operation, &schema.name))
             }
             Operation::Query => query::plan(self, request, schema, context),
             Operation::Scan => scan::plan(request, schema, context),

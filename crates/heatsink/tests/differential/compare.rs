@@ -15,7 +15,7 @@ use crate::judge::Judge;
 use crate::mistakes::{Comparison, compared};
 use crate::shrink::Case;
 use crate::world::turns;
-use crate::{counters, outside, streams, tables};
+use crate::{counters, outside, recorded, streams, tables};
 
 /// More pages than any collection here has rows.
 const MAX_PAGES: usize = 400;
@@ -151,7 +151,7 @@ fn statement(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Opti
 
 /// Whether an answer is one of the refusals that sharded tables give by design (docs/compatibility.md).
 pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
-    const REFUSALS: [&str; 9] = [
+    const REFUSALS: [&str; 10] = [
         "for attributes that it does not hold, with a condition on pk, is not supported on sharded tables",
         "is not supported on a sharded table: the stored value of ",
         "The table's rule takes the bucket from the time in the sort key, and this sort key holds none",
@@ -161,6 +161,7 @@ pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
         "Not supported on a key whose shard other writers assign (hash = \"random\"): Expected",
         "would be read as another logical key's: the rule's template cannot tell the two apart",
         "is being spread or brought back by `heatsink adopt`",
+        "is not carried out on it meanwhile",
     ];
     let (_, message, _) = answer.error.as_ref()?;
     REFUSALS.into_iter().find(|refusal| message.as_ref().is_some_and(|message| message.contains(refusal)))
@@ -177,6 +178,7 @@ fn capacity(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Optio
         || selects
         || counters::has(&case.rules)
         || outside::has(&case.rules)
+        || recorded::moves(&case.rules)
         // A write that changes the form of an index key writes twice to the index, where it would not have written at all.
         || turns(&case.rules).is_some()
         // Which items lie in a segment follows from the physical key; in the engine it does not.

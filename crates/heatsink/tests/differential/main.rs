@@ -34,6 +34,7 @@ mod legacy;
 mod local;
 mod matrix;
 mod mistakes;
+mod moving;
 mod outside;
 mod partiql;
 mod physical;
@@ -158,7 +159,10 @@ fn run_case(judge: Judge, seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Op
     if counters::has(&rules) {
         counters::count(&mut rng, &mut steps);
     }
-    if outside::has(&rules) {
+    if recorded::moves(&rules) {
+        moving::hide(&mut steps);
+    }
+    if outside::has(&rules) || recorded::moves(&rules) {
         outside::hide(&mut steps);
     }
     if judge == Judge::DynamoDbLocal {

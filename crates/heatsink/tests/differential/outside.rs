@@ -54,7 +54,7 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         let mut item = drawn.swap_remove(rng.usize(..drawn.len()));
         let physical = bytes(&item[name], kind);
         let logical = schema.logical(&physical).to_vec();
-        let InForce::Stable(layout) = world.control.in_force(&schema, &logical);
+        let InForce::Stable(layout) = world.control.in_force(&schema, &logical) else { continue };
         let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
         let sort = sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind));
         let slots = layout.slots_of(sort).expect("it has a slot");

@@ -4,32 +4,56 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use heatsink_control::registry::Registry;
-use heatsink_control::{KeyRecord, REGISTRY, TableLayouts};
+use heatsink_control::{KeyRecord, Move, REGISTRY, TableLayouts};
 use heatsink_dynamo::KeyType;
 use heatsink_env::ManualEnv;
-use heatsink_layout::{By, Hash, Layout, Strategy};
+use heatsink_layout::{By, Hash, Layout, Phase, Strategy};
 use heatsink_store::Store;
 
 use crate::schema::Table;
 
-/// A key on record, its shards, and the most shards that it ever had.
-type Key = (&'static [u8], u16, u16);
+/// A key on record, its shards, those that it moves to, and the most that it ever had.
+type Key = (&'static [u8], u16, Option<u16>, u16);
 
 /// The keys on record. Clients use others that look like their shards, and none that is one: that would be refused.
-const STRINGS: &[Key] =
-    &[(b"game", 1, 1), (b"game#~1", 3, 3), (b"game#1", 2, 13), (b"a", 4, 4), (b"b", 1, 2)];
-const BINARIES: &[Key] = &[(b"a", 1, 1), (b"a#~1", 3, 3), (b"b", 4, 7), (b"\x00\xff", 2, 2)];
+const STRINGS: &[Key] = &[
+    (b"game", 1, None, 1),
+    (b"game#~1", 3, None, 3),
+    (b"game#1", 2, None, 13),
+    (b"a", 4, None, 4),
+    (b"b", 1, None, 2),
+];
+const BINARIES: &[Key] =
+    &[(b"a", 1, None, 1), (b"a#~1", 3, None, 3), (b"b", 4, None, 7), (b"\x00\xff", 2, None, 2)];
+
+/// The keys of worlds in which they move: sharded, grown, made smaller, and brought back.
+const MOVING_STRINGS: &[Key] = &[
+    (b"game#~1", 1, Some(4), 4),
+    (b"game#1", 2, Some(13), 13),
+    (b"a", 4, Some(2), 5),
+    (b"b", 3, Some(1), 3),
+    (b"a!", 1, Some(2), 2),
+];
+const MOVING_BINARIES: &[Key] =
+    &[(b"a#~1", 3, Some(1), 3), (b"b", 1, Some(4), 7), (b"\x00\xff", 2, Some(3), 3)];
 
 /// Whether some keys are on record under these rules.
 pub fn has(rules: &str) -> bool {
-    rules.trim_end().ends_with("# keys on record")
+    rules.trim_end().ends_with("# keys on record") || moves(rules)
+}
+
+/// Whether they move meanwhile.
+pub fn moves(rules: &str) -> bool {
+    rules.trim_end().ends_with("# keys move")
 }
 
 /// Puts the keys on record that a table can have.
-pub fn write(raw: &Arc<dyn Store>, table: &Table) {
-    let (key_type, keys) = match table.partition.1 {
-        "S" => (KeyType::S, STRINGS),
-        "B" => (KeyType::B, BINARIES),
+pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
+    let (key_type, keys) = match (table.partition.1, moves(rules)) {
+        ("S", false) => (KeyType::S, STRINGS),
+        ("B", false) => (KeyType::B, BINARIES),
+        ("S", true) => (KeyType::S, MOVING_STRINGS),
+        ("B", true) => (KeyType::B, MOVING_BINARIES),
         _ => return,
     };
     if table.sort.is_none() {
@@ -46,14 +70,17 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table) {
             block_on(registry.create(entry.as_ref(), &first)).unwrap()
         }
     };
-    for (key, shards, reserved) in keys {
+    let layout = |shards: u16| {
         let strategy = match shards {
             1 => Strategy::None,
             _ => Strategy::Calculated { by: By::SortKey },
         };
-        let layout = Layout { strategy, shards: *shards, hash: Hash::JumpXxh3, version: 1 };
-        let to =
-            KeyRecord { key: key.to_vec(), key_type, layout, reserved: *reserved, version: 1, changed: 0 };
+        Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
+    };
+    for (key, shards, to, reserved) in keys {
+        let moves = to.map(|shards| Move { to: layout(shards), phase: Phase::Move });
+        let (key, layout, reserved) = (key.to_vec(), layout(*shards), *reserved);
+        let to = KeyRecord { key, key_type, layout, moves, reserved, version: 1, changed: 0 };
         record = block_on(registry.replace_key(&record, None, &to)).unwrap().expect("nobody else writes");
     }
 }

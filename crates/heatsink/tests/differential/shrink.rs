@@ -7,7 +7,7 @@ use crate::judge::Judge;
 use crate::mistakes::{Comparison, compared};
 use crate::schema::Table;
 use crate::world::{self, World};
-use crate::{compare, lacking, outside, physical};
+use crate::{compare, lacking, moving, outside, physical, recorded};
 
 /// What a run met.
 #[derive(Debug, Default)]
@@ -67,6 +67,9 @@ impl Case {
         for (at, step) in self.steps.iter().enumerate() {
             if outside::has(&self.rules) {
                 outside::stir(&self.tables, &sharded, step);
+            }
+            if recorded::moves(&self.rules) {
+                moving::stir(&self.tables, &sharded, step);
             }
             let mut right = compare::run(&sharded.service, step);
             if let Some(refusal) = compare::refused_by_design(&right) {

@@ -19,7 +19,7 @@ use heatsink_route::{Plan, Router};
 use crate::judge::Judge;
 use crate::matrix::{docs, unbacked};
 use crate::world::{self, World};
-use crate::{counters, generate, outside};
+use crate::{counters, generate, outside, recorded};
 
 /// Steps of each world: enough for the rarest operation to come up, in every world several times.
 const STEPS: usize = 1_000;
@@ -50,8 +50,7 @@ impl LayoutSource for Noted<'_> {
     }
     fn in_force(&self, table: &Table, key: &[u8]) -> InForce {
         let in_force = self.control.in_force(table, key);
-        let InForce::Stable(layout) = &in_force;
-        self.met.lock().unwrap().extend(called(layout));
+        self.met.lock().unwrap().extend(called(in_force.settled()));
         in_force
     }
     fn handle(&self) -> Arc<dyn LayoutSource> {
@@ -115,7 +114,7 @@ fn generated() -> BTreeMap<(String, &'static str), usize> {
         if counters::has(rules) {
             counters::count(&mut rng, &mut steps);
         }
-        if outside::has(rules) {
+        if outside::has(rules) || recorded::moves(rules) {
             outside::hide(&mut steps);
         }
         let world = World::new(Judge::Engine, &tables, rules);

@@ -109,6 +109,13 @@ pub const RULES: &[&str] = &[
         { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
     ]
     # keys on record"#,
+    r#"rule = []
+    # keys move"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "calculated", shards = 5 },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 3 },
+    ]
+    # keys move"#,
 ];
 
 /// The rules of a case; only of those that hold `HEATSINK_RULES`, if it is set.
@@ -181,7 +188,7 @@ impl World {
         let read = Rules::read("rules", rules).expect("the rules are valid");
         create(judge, &Sharded(vec![gateway(&raw, &read)], AtomicUsize::new(0)), tables);
         if recorded::has(rules) {
-            tables.iter().for_each(|table| recorded::write(&raw, table));
+            tables.iter().for_each(|table| recorded::write(&raw, table, rules));
         }
         let Some(spreads) = turn else { return World::before(raw.clone(), raw, rules) };
         // Two gateways between two steps of an adoption.

@@ -13,7 +13,7 @@ pub(crate) type Key = KeyValue<'static>;
 
 /// The layout in force of a logical key.
 pub(crate) fn stable(context: &PlanContext<'_>, table: &Table, partition: &Key) -> Arc<Layout> {
-    context.layout(table, &partition.canonical_bytes())
+    context.gathered(table, &partition.canonical_bytes())
 }
 
 /// The slot of the item with that primary key.

@@ -44,11 +44,14 @@ pub(crate) fn plan(
                 Err(Unplanned::Refused(error)) => return Err(error),
             };
             match (&located.location.placement, operation) {
-                (Placement::AnyOf { .. } | Placement::SumOf { .. }, Operation::BatchGetItem) => {
+                (
+                    Placement::AnyOf { .. } | Placement::SumOf { .. } | Placement::Moving(_),
+                    Operation::BatchGetItem,
+                ) => {
                     return read::batch(request, context);
                 }
                 (Placement::SumOf { .. }, _) => return of_counters(request, context),
-                (Placement::One(_) | Placement::AnyOf { .. }, _) => {}
+                (Placement::One(_) | Placement::AnyOf { .. } | Placement::Moving(_), _) => {}
             }
         }
         recorded.insert(schema.name.clone(), schema);

@@ -36,6 +36,11 @@ impl Parts {
         self.found.iter().find(|(slot, _)| *slot == Slot::default()).map(|(_, fragment)| fragment)
     }
 
+    /// Whether something was found in that slot.
+    pub(crate) fn is_in(&self, slot: Slot) -> bool {
+        self.found.iter().any(|(found, _)| *found == slot)
+    }
+
     /// The other fragments of a counter.
     pub(crate) fn others(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.found.iter().filter(|(slot, _)| *slot != Slot::default()).map(|(_, fragment)| &**fragment)
@@ -71,6 +76,12 @@ impl FromTable {
     /// What was found of one item.
     pub(crate) fn parts(&self, identity: &Identity) -> Option<&Parts> {
         self.found.get(identity)
+    }
+
+    /// Reads consistently, whatever the client asked for.
+    pub(crate) fn consistently(&mut self) {
+        self.options.retain(|(name, _)| *name != "ConsistentRead");
+        self.options.push(("ConsistentRead", b"true".to_vec()));
     }
 
     /// Whether these are items of that table.

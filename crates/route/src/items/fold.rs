@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use heatsink_dynamo::Error;
 use heatsink_dynamo::json::Malformed;
-use heatsink_layout::{Placement, Table};
+use heatsink_layout::{Placement, Slot, Table};
 
 use super::fetch::Parts;
 use super::shown::Shown;
@@ -29,6 +29,10 @@ fn fold(table: &Table, placement: &Placement, parts: &Parts) -> Result<Option<By
     match placement {
         Placement::One(_) => Ok(parts.found.first().map(|(_, item)| item.clone())),
         Placement::AnyOf { .. } => assigned::only(table, &parts.found),
+        Placement::Moving(slots) => {
+            let at = |slot: Slot| parts.found.iter().find(|(found, _)| *found == slot);
+            Ok(at(slots.to).or_else(|| at(slots.from)).map(|(_, item)| item.clone()))
+        }
         Placement::SumOf { attributes, .. } => {
             let sum = |base| counter::fold::fold(attributes, base, parts.others());
             parts.base().map(sum).transpose()

@@ -36,7 +36,7 @@ pub(crate) fn plan(
         Err(refused) => return Ok(refused),
     };
     match (&located.location.placement, operation) {
-        (Placement::AnyOf { .. } | Placement::SumOf { .. }, Operation::GetItem) => {
+        (Placement::AnyOf { .. } | Placement::SumOf { .. } | Placement::Moving(_), Operation::GetItem) => {
             read::get(request, table, body, &located)
         }
         (Placement::SumOf { others, attributes, .. }, _) => {
@@ -44,13 +44,15 @@ pub(crate) fn plan(
                 counter::write::Counter { table, located: &located, others: others.len(), attributes };
             counter::write::plan(router, operation, request, body, &counter)
         }
-        (Placement::One(_) | Placement::AnyOf { .. }, _) => Ok(Plan::Single(Box::new(Point {
-            finish: finish(operation, table, &located),
-            operation,
-            body,
-            table: Arc::clone(table),
-            slot: located.location.slot,
-        }))),
+        (Placement::One(_) | Placement::AnyOf { .. } | Placement::Moving(_), _) => {
+            Ok(Plan::Single(Box::new(Point {
+                finish: finish(operation, table, &located),
+                operation,
+                body,
+                table: Arc::clone(table),
+                slot: located.location.slot,
+            })))
+        }
     }
 }
 

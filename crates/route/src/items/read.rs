@@ -18,7 +18,7 @@ use super::physical::to_one_slot;
 use super::wanted::Wanted;
 use crate::answer::unreadable;
 use crate::capacity::listed;
-use crate::context::PlanContext;
+use crate::context::{PlanContext, Side};
 use crate::dry_run::first_round;
 use crate::key::{Located, locate};
 use crate::plan::{CallExplanation, Estimate, Explanation, Kind, Plan, Planned};
@@ -47,13 +47,16 @@ pub(crate) fn get(
         Err(unplanned) => return refused(Operation::GetItem, request, unplanned),
     };
     let keys = wanted.from.pending.len();
-    if keys == 1 {
+    if keys == 1 && !wanted.moves() {
         let why = "what is asked for lies in the base fragment: one physical request";
         return Ok(to_one_slot(Operation::GetItem, body, table, located, why));
     }
     let why = match located.location.placement {
         Placement::SumOf { .. } => {
             "a counter is the sum of its fragments: all of them are read at once and folded into one item"
+        }
+        Placement::Moving(_) => {
+            "the key is being moved to other shards: its new slot is read, then the old one, then the new one again"
         }
         Placement::One(_) | Placement::AnyOf { .. } => {
             "other writers assign the shard, so that the item may lie in any of them: all are asked at once, and the one that is found is \
@@ -159,6 +162,15 @@ impl Read {
     async fn read(&self, calls: &mut dyn Calls) -> Result<Bytes, Error> {
         let from = self.tables.iter().map(|wanted| wanted.from.clone()).collect();
         let mut fetch = Fetch::of(from, self.report.clone());
+        if self.tables.iter().any(Wanted::moves) {
+            fetch.read_all(calls).await?;
+            for side in [Side::From, Side::To] {
+                for (wanted, from) in self.tables.iter().zip(&mut fetch.tables) {
+                    wanted.look_again(side, from);
+                }
+                fetch.read_all(calls).await?;
+            }
+        }
         if self.operation == Operation::GetItem {
             fetch.read_all(calls).await?;
             self.item(&fetch)

@@ -10,6 +10,7 @@ use super::fetch::{FromTable, MOST_KEYS};
 use super::identity::{self, Identity};
 use super::shown::Shown;
 use super::{fold, fragments};
+use crate::context::Side;
 use crate::key::Located;
 use crate::refusal::Unplanned;
 use crate::request::Request;
@@ -24,6 +25,8 @@ pub(super) struct Item {
     pub(super) logical: Bytes,
     pub(super) identity: Identity,
     pub(super) placement: Placement,
+    /// The raw keys of its new slot and its old one, while it moves.
+    moves: Option<[Bytes; 2]>,
 }
 
 /// What the client asks for of one table.
@@ -67,6 +70,7 @@ impl Wanted {
             return Err(Unplanned::Invalid);
         }
         let (identity, placement) = (identity::logical(table, key)?, located.location.placement.clone());
+        let mut moves = None;
         if self.items.iter().any(|item| item.identity == identity) {
             // Whether the same key may come twice, as 10 and as 1E1, the store says; its item is read once.
             self.valid = false;
@@ -81,10 +85,35 @@ impl Wanted {
                      GetItem. Nothing was read",
                 )));
             }
-            self.from.pending.extend(keys);
+            if let (Placement::Moving(_), [to, from]) = (&placement, keys.as_slice()) {
+                moves = Some([to.clone(), from.clone()]);
+                self.from.consistently();
+                self.from.pending.push(to.clone());
+            } else {
+                self.from.pending.extend(keys);
+            }
         }
-        self.items.push(Item { logical: self.raw.slice_ref(key), identity, placement });
+        self.items.push(Item { logical: self.raw.slice_ref(key), identity, placement, moves });
         Ok(())
+    }
+
+    /// Whether some of the items move to other slots meanwhile.
+    pub(super) fn moves(&self) -> bool {
+        self.items.iter().any(|item| item.moves.is_some())
+    }
+
+    /// Asks for those of them that were not found in their new slot, in the old one or again in the new one.
+    pub(super) fn look_again(&self, side: Side, from: &mut FromTable) {
+        for item in &self.items {
+            let (Some([to, old]), Placement::Moving(slots)) = (&item.moves, &item.placement) else {
+                continue;
+            };
+            let found = from.parts(&item.identity).is_some_and(|parts| parts.is_in(slots.to));
+            if !found {
+                let key = if side == Side::From { old } else { to };
+                from.pending.push(key.clone());
+            }
+        }
     }
 
     /// An item as the client sees it, if it is among what was read.

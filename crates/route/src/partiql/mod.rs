@@ -38,6 +38,12 @@ use crate::splice::Splice;
 use crate::tables::table_name;
 use crate::{Router, preflight};
 
+/// Whether an operation carries out statements.
+pub(crate) fn is(operation: Operation) -> bool {
+    use Operation::{BatchExecuteStatement, ExecuteStatement, ExecuteTransaction};
+    matches!(operation, BatchExecuteStatement | ExecuteStatement | ExecuteTransaction)
+}
+
 /// The plan of a PartiQL request that names a recorded table.
 pub(crate) fn plan(
     router: &Router,

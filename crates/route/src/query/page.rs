@@ -1,13 +1,16 @@
 //! One physical answer to a Query, read for the merge: its items as spans with the keys that they are ordered by.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, json};
+use heatsink_layout::{Layout, Table};
 
 use crate::capacity::Capacity;
-use crate::collection::keys::Key;
+use crate::collection::keys::{Key, with_sort};
 use crate::collection::page;
+use crate::key::KeyText;
 
 /// How to read the answers of one plan.
 #[derive(Debug)]
@@ -19,6 +22,25 @@ pub(crate) struct Reader {
     /// The index that is queried.
     pub(crate) index: Option<String>,
     pub(crate) consistent: bool,
+    /// Leaves out what does not lie where it should, while a key moves.
+    pub(crate) homes: Option<Homes>,
+}
+
+/// Where the items of a key lie under one layout. While the key moves, other copies lie in the same physical keys.
+#[derive(Debug)]
+pub(crate) struct Homes {
+    pub(crate) table: Arc<Table>,
+    pub(crate) layout: Arc<Layout>,
+}
+
+impl Homes {
+    /// Whether an item with that raw physical key and sort key lies where the layout puts it.
+    fn holds(&self, partition: Option<&[u8]>, sort: Option<&Key>) -> bool {
+        let key_type = self.table.key.partition.key_type;
+        let Some(key) = partition.and_then(|raw| KeyText::read(raw, key_type)) else { return false };
+        let (_, slot) = self.table.decode(&key.bytes);
+        with_sort(sort, |sort| self.layout.slot_of(sort).is_ok_and(|home| slot == Some(home)))
+    }
 }
 
 /// An item: where it stands in which page, and where its partition key stands in it.
@@ -77,9 +99,13 @@ impl Reader {
         let mut rows = Vec::with_capacity(items.len());
         for item in items {
             let [partition, key] = item.members;
+            let sort = self.key(key)?;
+            if self.homes.as_ref().is_some_and(|homes| !homes.holds(partition, sort.as_ref())) {
+                continue;
+            }
             let partition = partition.and_then(|partition| span(body, partition)).unwrap_or_default();
             let place = span(body, item.raw).ok_or_else(|| unreadable(json::Malformed))?;
-            rows.push((self.key(key)?, Row { page: number, item: place, partition, size }));
+            rows.push((sort, Row { page: number, item: place, partition, size }));
         }
         let more = match page.last {
             None => None,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use heatsink_dynamo::expression::{Bindings, Checks, Fresh, KeyCondition, SortTest};
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeySchema, KeyValue, Value, json};
-use heatsink_layout::{Slot, Table};
+use heatsink_layout::{Layout, Slot, Table};
 
 use crate::capacity::Report;
 use crate::collection::keys::{Key, cursor_attributes};
@@ -39,6 +39,8 @@ pub(crate) struct Query<'a> {
     pub(crate) fold: Option<Arc<Fold>>,
     /// Whether equal sort keys of the table can lie in several shards.
     pub(crate) assigned: bool,
+    /// The layout of a key that moves: what lies elsewhere than it says is left out.
+    pub(crate) homes: Option<Arc<Layout>>,
     /// The raw members that every physical call keeps.
     pub(crate) kept: Vec<(&'static str, &'a [u8])>,
 }
@@ -95,6 +97,7 @@ impl<'a> Query<'a> {
             home: None,
             fold: None,
             assigned: false,
+            homes: None,
             kept,
         })
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use heatsink_dynamo::Error;
 
 use super::answer::{Logical, Shape, ShardTags};
-use super::page::{Collected, Reader};
+use super::page::{Collected, Homes, Reader};
 use super::request::Query;
 use crate::Calls;
 use crate::collection::template::{Expressions, Template};
@@ -40,6 +40,7 @@ impl Gathering {
             sort: key.sort.clone(),
             index: query.index.map(|index| index.name.clone()),
             consistent: query.consistent,
+            homes: query.homes.clone().map(|layout| Homes { table: Arc::clone(schema), layout }),
         };
         let shape = Shape {
             selection: asked.selection(schema, query.index),

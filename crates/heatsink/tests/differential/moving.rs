@@ -1,0 +1,101 @@
+//! What goes on beside clients while a key moves: between the requests items are brought to their new slots or lie in their old ones again, and old
+//! copies stay behind where a blind put has written the item anew.
+
+use fastrand::Rng;
+use heatsink_dynamo::Operation;
+use heatsink_layout::{InForce, LayoutSource, Slots};
+use serde_json::{Value as Json, json};
+
+use crate::compare;
+use crate::generate::Step;
+use crate::physical::{bytes, items, sort_key, value};
+use crate::schema::Table;
+use crate::world::World;
+
+/// Leaves out what shows copies as well as items: streams, and counts of items.
+pub fn hide(steps: &mut Vec<Step>) {
+    let shows = ["GetRecords", "ListStreams", "DescribeTable", "UpdateTable"];
+    steps.retain(|step| !shows.contains(&step.operation.as_str()));
+}
+
+/// The two slots of a stored item, and its logical key, if it changes its slot.
+pub fn slots(table: &Table, world: &World, item: &Json) -> Option<(Vec<u8>, Slots)> {
+    let schema = world.control.table(table.name)?;
+    let (name, kind) = table.partition;
+    let logical = schema.logical(&bytes(&item[name], kind)).to_vec();
+    let InForce::Moving(moving) = world.control.in_force(&schema, &logical) else { return None };
+    let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
+    let sort = sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind));
+    Some((logical, moving.slots(sort).unwrap()?))
+}
+
+/// Before some of the steps, moves an item of each table, or leaves an old copy behind. Which follows from the step alone.
+pub fn stir(tables: &[Table], world: &World, step: &Step) {
+    let text = step.body.to_string();
+    let seed = text.bytes().fold(0_u64, |seed, byte| seed.wrapping_mul(31).wrapping_add(byte.into()));
+    let mut rng = Rng::with_seed(seed);
+    for table in tables {
+        if rng.bool() {
+            continue;
+        }
+        let Some(schema) = world.control.table(table.name) else { continue };
+        let (name, kind) = table.partition;
+        let mut stored = items(table, &*world.raw);
+        stored.retain(|item| slots(table, world, item).is_some());
+        if stored.is_empty() {
+            continue;
+        }
+        let item = stored.swap_remove(rng.usize(..stored.len()));
+        let (logical, slots) = slots(table, world, &item).unwrap();
+        let InForce::Moving(moving) = world.control.in_force(&schema, &logical) else { continue };
+        let new = value(&schema.physical(&logical, &moving.to, slots.to).unwrap(), kind);
+        let old = value(&schema.physical(&logical, &moving.from, slots.from).unwrap(), kind);
+        let other = |partition: &Json| {
+            let mut other = item.clone();
+            other[name] = partition.clone();
+            other
+        };
+        match (item[name] == new, rng.u32(..4)) {
+            // Not moved yet.
+            (true, 0 | 1) => {
+                put(world, table, &other(&old));
+                delete(world, table, &item);
+            }
+            // Written blindly, and its old copy is still there.
+            (true, 2) => {
+                let mut stale = other(&old);
+                stale["stale"] = json!({ "BOOL": true });
+                put(world, table, &stale);
+            }
+            (false, 0 | 1) => {
+                let there = stored.iter().any(|stored| stored[name] == new && same(table, stored, &item));
+                if !there {
+                    put(world, table, &other(&new));
+                }
+                delete(world, table, &item);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn same(table: &Table, a: &Json, b: &Json) -> bool {
+    table.sort.is_none_or(|(sort, _)| a[sort] == b[sort])
+}
+
+fn put(world: &World, table: &Table, item: &Json) {
+    run(world, Operation::PutItem, json!({ "TableName": table.name, "Item": item }));
+}
+
+fn delete(world: &World, table: &Table, item: &Json) {
+    let mut key = json!({ table.partition.0: item[table.partition.0] });
+    if let Some((sort, _)) = table.sort {
+        key[sort] = item[sort].clone();
+    }
+    run(world, Operation::DeleteItem, json!({ "TableName": table.name, "Key": key }));
+}
+
+fn run(world: &World, operation: Operation, body: Json) {
+    let step = Step { operation: operation.name().to_owned(), body };
+    assert_eq!(compare::run(&*world.raw, &step).error, None);
+}

@@ -1,0 +1,36 @@
+//! Items that change their slot, as planning meets them.
+
+use std::sync::Arc;
+
+use heatsink_layout::{Moving, Slots, SortKey, Table};
+
+use crate::items::identity::{self, Identity};
+
+/// An item that a request writes to and whose slot changes.
+#[derive(Clone, Debug)]
+pub(crate) struct MovingItem {
+    pub(super) table: String,
+    pub(super) identity: Identity,
+    /// Its logical key, raw.
+    pub(super) key: Vec<u8>,
+    pub(super) moving: Arc<Moving>,
+    pub(super) slots: Slots,
+}
+
+impl MovingItem {
+    pub(crate) fn new(
+        table: &Table,
+        key: &[u8],
+        sort: Option<SortKey<'_>>,
+        moving: &Arc<Moving>,
+        slots: Slots,
+    ) -> Self {
+        MovingItem {
+            table: table.name.clone(),
+            identity: Identity::of(key, sort),
+            key: identity::raw(table, key, sort),
+            moving: Arc::clone(moving),
+            slots,
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! A Query of a table's key that moves: the new layout is read, then the old one, then the new one again, and the three pages become one.
+//!
+//! Each page is that of an ordinary Query under one of the layouts, without filter and projection: those apply to what is merged. What an old slot
+//! holds counts only where neither read of the new layout has that item: such an item has moved, or is older than the one there.
+//!
+//! Sort keys are unique under one key, so the merge has one order, and a cursor means the same under both layouts.
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use heatsink_dynamo::expression::Checks;
+use heatsink_dynamo::json::{self, Malformed};
+use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation};
+use heatsink_layout::Table;
+
+use crate::capacity::{Capacity, Report};
+use crate::collection::keys::Key;
+use crate::collection::page::Page;
+use crate::collection::selection::{Selection, Shown};
+use crate::context::{PlanContext, Side};
+use crate::cursor;
+use crate::legacy::modernized;
+use crate::plan::{Explanation, Plan, Planned};
+use crate::preflight;
+use crate::query;
+use crate::query::request::Query;
+use crate::refusal::Unplanned;
+use crate::request::{Changes, Request, quoted, set_members};
+use crate::{Answer, Calls, Router};
+
+use super::unsupported;
+
+/// The plan of a Query whose key moves. `stable`: the plan under the old layout alone, which refuses what is not valid.
+///
+/// # Errors
+/// `ServiceUnavailable` for an index, which waits until the key has moved.
+pub(crate) fn plan(
+    router: &Router,
+    request: &Request<'_>,
+    table: &Arc<Table>,
+    context: &PlanContext<'_>,
+    stable: Plan,
+) -> Result<Plan, Error> {
+    let modern = match modernized(request, "QueryFilter") {
+        Ok(modern) => modern,
+        Err(Unplanned::Refused(error)) => return Err(error),
+        Err(Unplanned::Invalid) => return Ok(stable),
+    };
+    let modern = modern.as_ref().map(Request::read).transpose()?;
+    let expressed = modern.as_ref().unwrap_or(request);
+    let strict = Query::read(expressed, table, Checks::All).is_ok();
+    let Ok(query) = Query::read(expressed, table, Checks::Meaning) else { return Ok(stable) };
+    if query.index.is_some() {
+        return Err(unsupported(Operation::Query, &table.name));
+    }
+    let Some(sort) = table.key.sort.clone() else { return Ok(stable) };
+    let body = everything(&query)?;
+    let whole = Request::read(&body)?;
+    let under = |side| query::plan(router, &whole, table, &context.side(side));
+    let expressions = &query.expressions;
+    let shown = match &expressions.projection {
+        _ if expressions.count => Shown::Count,
+        None => Shown::Whole,
+        Some((_, projection)) => Shown::Projected(projection.clone()),
+    };
+    let filter = expressions.filter.as_ref().map(|(_, filter)| filter.clone());
+    let both = Both {
+        reads: [under(Side::To)?, under(Side::From)?, under(Side::To)?],
+        selection: Selection { filter, seen: None, shown },
+        cursor: query.cursor_attributes().into_iter().map(|attribute| attribute.name.clone()).collect(),
+        end: query.end().cloned(),
+        limit: query.limit,
+        descending: query.descending,
+        report: query.report,
+        sort,
+    };
+    let plan = Plan::Scatter(Box::new(both));
+    let in_legacy_words = modern.is_some() && request.get("QueryFilter").is_some();
+    Ok(if strict && !in_legacy_words {
+        plan
+    } else {
+        preflight::as_it_came(Operation::Query, request.body.clone(), plan)
+    })
+}
+
+/// The Query for whole items, consistent. The filter is shown to the store, which checks it, and holds nothing back.
+fn everything(query: &Query<'_>) -> Result<Bytes, Error> {
+    let text = query.request.string("KeyConditionExpression")?.unwrap_or_default();
+    let mut fresh = query.fresh();
+    let filter = query.expressions.unfiltering(query.schema, None, &mut fresh);
+    let mut texts = vec![&*text];
+    texts.extend(filter.as_deref());
+    let (names, values) = query.expressions.bindings.rewritten(&texts, &fresh);
+    let mut changes: Changes = vec![
+        ("ConsistentRead", Some(b"true".to_vec())),
+        ("ReturnConsumedCapacity", Some(quoted("INDEXES"))),
+        ("ExpressionAttributeNames", names),
+        ("ExpressionAttributeValues", values),
+        ("FilterExpression", filter.as_deref().map(quoted)),
+    ];
+    changes.extend(["ProjectionExpression", "Select"].map(|name| (name, None)));
+    set_members(query.request.body, &changes)
+}
+
+struct Both {
+    /// The new layout, the old one, the new one.
+    reads: [Plan; 3],
+    selection: Selection,
+    /// The attributes of a cursor.
+    cursor: Vec<String>,
+    /// Behind which there is nothing, and no cursor.
+    end: Option<Key>,
+    limit: Option<usize>,
+    descending: bool,
+    report: Report,
+    sort: AttributeDefinition,
+}
+
+/// One of the three pages: its items by sort key, and where more may follow.
+struct Part {
+    items: Vec<(Key, Bytes)>,
+    /// The raw cursor, and its sort key.
+    more: Option<(Key, Bytes)>,
+}
+
+impl Planned for Both {
+    fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
+        Box::pin(async move {
+            let Both { reads, .. } = *self;
+            let merged = Merged { sort: &self.sort, descending: self.descending };
+            let mut capacity: Option<Capacity> = None;
+            let mut parts = Vec::with_capacity(reads.len());
+            for read in reads {
+                let body = read.run(calls).await?.body;
+                parts.push(merged.read(&body, &mut capacity).map_err(unreadable)?);
+            }
+            let (mut items, more) = merged.merge(parts);
+            let limited = self.limit.is_some_and(|limit| items.len() >= limit);
+            items.truncate(self.limit.unwrap_or(usize::MAX));
+            let mut listing = self.selection.list();
+            for (_, item) in &items {
+                listing.add(item).map_err(unreadable)?;
+            }
+            let last = match items.last() {
+                Some((key, _)) if self.end.as_ref() == Some(key) => None,
+                Some((_, item)) if limited => Some(cursor::of_item(&self.cursor, item).map_err(unreadable)?),
+                _ => more.map(|(_, cursor)| cursor),
+            };
+            let answer = listing.answer(last.as_deref(), capacity.as_ref(), self.report);
+            Ok(Answer::from(Bytes::from(answer)))
+        })
+    }
+
+    fn explain(&self) -> Explanation {
+        let [first, old, again] = self.reads.each_ref().map(Plan::explain);
+        let why = format!(
+            "the key is being moved to other shards: its new shards are read, then the old ones, then the new ones again, consistently; what is \
+             in the new ones counts: {}",
+            first.why
+        );
+        let calls = [first.calls, old.calls, again.calls].concat();
+        Explanation { plan: first.plan, why, calls }
+    }
+}
+
+/// How pages are merged.
+struct Merged<'a> {
+    sort: &'a AttributeDefinition,
+    descending: bool,
+}
+
+impl Merged<'_> {
+    fn read(&self, body: &Bytes, capacity: &mut Option<Capacity>) -> Result<Part, Malformed> {
+        let page = Page::read(body, [&self.sort.name])?;
+        if let Some(cost) = page.capacity() {
+            capacity.get_or_insert_default().add(&cost);
+        }
+        let key =
+            |raw: &[u8]| KeyValue::read(raw, self.sort).map(KeyValue::into_owned).map_err(|_| Malformed);
+        let item = |item: &json::Picked<'_, 1>| {
+            let [sort] = item.members;
+            Ok::<_, Malformed>((key(sort.ok_or(Malformed)?)?, body.slice_ref(item.raw)))
+        };
+        let items = page.items.iter().map(item).collect::<Result<_, _>>()?;
+        let more = match page.last {
+            None => None,
+            Some(last) => {
+                let sort = json::member(last, &self.sort.name)?.ok_or(Malformed)?;
+                Some((key(sort)?, body.slice_ref(last)))
+            }
+        };
+        Ok(Part { items, more })
+    }
+
+    fn order(&self, a: &Key, b: &Key) -> Ordering {
+        let order = a.cmp(b);
+        if self.descending { order.reverse() } else { order }
+    }
+
+    /// The items up to which all three pages reach, in order, and where more may follow.
+    fn merge(&self, parts: Vec<Part>) -> (Vec<(Key, Bytes)>, Option<(Key, Bytes)>) {
+        let ends = parts.iter().filter_map(|part| part.more.clone());
+        let more = ends.min_by(|(a, _), (b, _)| self.order(a, b));
+        let within =
+            |key: &Key| more.as_ref().is_none_or(|(end, _)| self.order(key, end) != Ordering::Greater);
+        let mut parts = parts.into_iter().map(|part| part.items);
+        let (before, old, now) = match (parts.next(), parts.next(), parts.next()) {
+            (Some(before), Some(old), Some(now)) => (before, old, now),
+            _ => return (Vec::new(), more),
+        };
+        let moved: HashSet<Vec<u8>> =
+            before.iter().chain(&now).map(|(key, _)| key.canonical_bytes().into_owned()).collect();
+        let mut items = now;
+        items.extend(old.into_iter().filter(|(key, _)| !moved.contains(&*key.canonical_bytes())));
+        items.retain(|(key, _)| within(key));
+        items.sort_by(|(a, _), (b, _)| self.order(a, b));
+        (items, more)
+    }
+}
+
+fn unreadable(_: Malformed) -> Error {
+    crate::answer::unreadable(Operation::Query)
+}
