@@ -36,6 +36,8 @@ pub struct KeyRecord {
     pub layout: Layout,
     /// Where the key moves, and how far it has come; `None` for one that stays.
     pub moves: Option<Move>,
+    /// Whether no request that was planned under an earlier layout can take effect any more. Only then may the key move again.
+    pub settled: bool,
     /// The most shards that the key ever had: their physical keys are its own for ever.
     pub reserved: u16,
     /// Counts the record's changes; each is conditional on the one before.
@@ -52,6 +54,10 @@ pub struct Move {
     pub to: Layout,
     /// How far it has come.
     pub phase: Phase,
+    /// The most shards that the key had before: those above are given back if it does not move.
+    pub reserved_before: u16,
+    /// Whether the workers of this phase are done, and none may claim the table any more. Gateways take no notice of it.
+    pub closing: bool,
 }
 
 impl KeyRecord {
@@ -66,12 +72,7 @@ impl KeyRecord {
     }
 
     fn item(&self, table: &Record) -> Result<Json, Error> {
-        let sort = KeyRecord::sort(&self.key, self.key_type).ok_or_else(|| {
-            Error::validation(format!(
-                "A key of {} bytes cannot be put on record: it must be a string or binary whose record's key takes at most {MAX_SORT_KEY} bytes",
-                self.key.len()
-            ))
-        })?;
+        let sort = KeyRecord::sort(&self.key, self.key_type).ok_or_else(|| unrecordable(&self.key))?;
         let mut item = json!({
             "pk": { "S": table.id },
             "sk": { "S": sort },
@@ -79,6 +80,7 @@ impl KeyRecord {
             "name": { "S": table.name },
             "type": { "S": self.key_type.name() },
             "layout": { "S": json!(self.layout).to_string() },
+            "settled": { "BOOL": self.settled },
             "reserved": { "N": self.reserved.to_string() },
             "version": { "N": self.version.to_string() },
             "changed": { "N": self.changed.to_string() },
@@ -123,7 +125,8 @@ impl KeyRecord {
             let most = moves.as_ref().map_or(0, |moves| moves.to.shards).max(layout.shards);
             let reserved = number("reserved")?.try_into().ok().filter(|reserved| *reserved >= most)?;
             let (version, changed) = (number("version")?, number("changed")?);
-            Some(KeyRecord { key, key_type, layout, moves, reserved, version, changed })
+            let settled = item["settled"]["BOOL"].as_bool()?;
+            Some(KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed })
         };
         read().ok_or_else(|| {
             Error::internal(format!("The registry's record {sort:?} of table {table} is damaged"))
@@ -134,13 +137,40 @@ impl KeyRecord {
         let from = Arc::new(self.layout);
         let in_force = match self.moves {
             None => InForce::Stable(from),
-            Some(Move { to, phase }) => InForce::Moving(Arc::new(Moving { from, to: Arc::new(to), phase })),
+            Some(Move { to, phase, .. }) => {
+                InForce::Moving(Arc::new(Moving { from, to: Arc::new(to), phase }))
+            }
         };
         (self.key, RecordedKey { in_force, reserved: self.reserved })
     }
 }
 
+fn unrecordable(key: &[u8]) -> Error {
+    Error::validation(format!(
+        "A key of {} bytes cannot be put on record: it must be a string or binary whose record's key takes at most {MAX_SORT_KEY} bytes",
+        key.len()
+    ))
+}
+
 impl Registry {
+    /// The record of one key; `None` if it has none. Strongly consistent.
+    ///
+    /// # Errors
+    /// The store's; a record that cannot be read; `ValidationException` for a key that cannot be on record.
+    pub async fn key_record(
+        &self,
+        id: &str,
+        key: &[u8],
+        key_type: KeyType,
+    ) -> Result<Option<KeyRecord>, Error> {
+        let sort = KeyRecord::sort(key, key_type).ok_or_else(|| unrecordable(key))?;
+        let key = json!({ "pk": { "S": id }, "sk": { "S": sort } });
+        let body = json!({ "TableName": self.name(), "Key": key, "ConsistentRead": true });
+        let answer = self.call_patiently(Operation::GetItem, body).await;
+        let answer = answer.map_err(|error| self.failed(error))?;
+        answer.get("Item").map(KeyRecord::read).transpose()
+    }
+
     /// The records of all keys of a table, by key. Strongly consistent.
     ///
     /// # Errors

@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic, its helpers too")]
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use heatsink_layout::{By, Hash, InForce, Layout, Placement, Slot, SortKey, Strategy as Spread, Template};
+use heatsink_layout::{
+    By, Hash, InForce, Layout, Moving, Phase, Placement, Slot, SortKey, Strategy as Spread, Template,
+};
 use proptest::prelude::*;
 
 fn layout(strategy: Spread, shards: u16, hash: Hash) -> Layout {
@@ -58,6 +61,22 @@ fn the_placement_in_force_is_that_of_the_layout() {
 }
 
 proptest! {
+    /// While a key moves, an item whose slot changes is looked for in both slots, the new one first; others keep the placement that they have.
+    #[test]
+    fn a_key_that_moves_has_both_slots(from in 1_u16..20, to in 1_u16..20, sort in "[a-z0-9]{1,8}") {
+        let one = |shards| Arc::new(layout(Spread::Calculated { by: By::SortKey }, shards, Hash::JumpXxh3));
+        let sort = Some(SortKey::S(&sort));
+        let (from, to) = (one(from), one(to));
+        let (old, new) = (from.slot_of(sort).unwrap(), to.slot_of(sort).unwrap());
+        for phase in [Phase::Reserve, Phase::Prepare, Phase::Hold, Phase::Check, Phase::Move] {
+            let moving = Moving { from: Arc::clone(&from), to: Arc::clone(&to), phase };
+            let placement = InForce::Moving(Arc::new(moving)).placement(sort).unwrap();
+            let both = old != new && phase > Phase::Reserve;
+            let slots: Vec<Slot> = placement.slots().collect();
+            prop_assert_eq!(slots, if both { vec![new, old] } else { vec![old] });
+        }
+    }
+
     #[test]
     fn slots_are_distinct_and_within_the_layout(layout in any_layout(), sort in "[a-z0-9]{1,8}") {
         let placement = layout.placement(Some(SortKey::S(&sort))).unwrap();
@@ -68,6 +87,7 @@ proptest! {
         let expected = match placement {
             Placement::One(_) => 1,
             Placement::AnyOf { .. } | Placement::SumOf { .. } => usize::from(layout.shards),
+            Placement::Moving(_) => 2,
         };
         prop_assert_eq!(slots.len(), expected);
     }

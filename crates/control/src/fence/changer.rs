@@ -75,6 +75,11 @@ impl Changer {
         Changer::new(Registry::new(store, env, &fencing.registry), fencing)
     }
 
+    /// How late a request may take effect that was sent and never answered.
+    pub fn straggler(&self) -> Duration {
+        self.settings.bounds.straggler
+    }
+
     /// The same changer, for a caller that knows whether other processes use the store.
     #[must_use]
     pub fn exclusively(&self, exclusive: bool) -> Self {

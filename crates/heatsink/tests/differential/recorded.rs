@@ -78,9 +78,14 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
         Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
     };
     for (key, shards, to, reserved) in keys {
-        let moves = to.map(|shards| Move { to: layout(shards), phase: Phase::Move });
+        let moves = to.map(|shards| Move {
+            to: layout(shards),
+            phase: Phase::Move,
+            reserved_before: 1,
+            closing: false,
+        });
         let (key, layout, reserved) = (key.to_vec(), layout(*shards), *reserved);
-        let to = KeyRecord { key, key_type, layout, moves, reserved, version: 1, changed: 0 };
+        let to = KeyRecord { key, key_type, layout, moves, settled: true, reserved, version: 1, changed: 0 };
         record = block_on(registry.replace_key(&record, None, &to)).unwrap().expect("nobody else writes");
     }
 }

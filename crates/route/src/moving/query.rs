@@ -119,7 +119,7 @@ struct Both {
     sort: AttributeDefinition,
 }
 
-/// One of the three pages: its items by sort key, and where more may follow.
+/// One of the three pages, or what they become: its items by sort key, and where more may follow.
 struct Part {
     items: Vec<(Key, Bytes)>,
     /// The raw cursor, and its sort key.
@@ -137,7 +137,7 @@ impl Planned for Both {
                 let body = read.run(calls).await?.body;
                 parts.push(merged.read(&body, &mut capacity).map_err(unreadable)?);
             }
-            let (mut items, more) = merged.merge(parts);
+            let Part { mut items, more } = merged.merge(parts);
             let limited = self.limit.is_some_and(|limit| items.len() >= limit);
             items.truncate(self.limit.unwrap_or(usize::MAX));
             let mut listing = self.selection.list();
@@ -201,7 +201,7 @@ impl Merged<'_> {
     }
 
     /// The items up to which all three pages reach, in order, and where more may follow.
-    fn merge(&self, parts: Vec<Part>) -> (Vec<(Key, Bytes)>, Option<(Key, Bytes)>) {
+    fn merge(&self, parts: Vec<Part>) -> Part {
         let ends = parts.iter().filter_map(|part| part.more.clone());
         let more = ends.min_by(|(a, _), (b, _)| self.order(a, b));
         let within =
@@ -209,7 +209,7 @@ impl Merged<'_> {
         let mut parts = parts.into_iter().map(|part| part.items);
         let (before, old, now) = match (parts.next(), parts.next(), parts.next()) {
             (Some(before), Some(old), Some(now)) => (before, old, now),
-            _ => return (Vec::new(), more),
+            _ => return Part { items: Vec::new(), more },
         };
         let moved: HashSet<Vec<u8>> =
             before.iter().chain(&now).map(|(key, _)| key.canonical_bytes().into_owned()).collect();
@@ -217,7 +217,7 @@ impl Merged<'_> {
         items.extend(old.into_iter().filter(|(key, _)| !moved.contains(&*key.canonical_bytes())));
         items.retain(|(key, _)| within(key));
         items.sort_by(|(a, _), (b, _)| self.order(a, b));
-        (items, more)
+        Part { items, more }
     }
 }
 

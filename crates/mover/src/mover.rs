@@ -1,0 +1,203 @@
+//! Moves the items of a key, as fast as it may: reads what a [`Mover`] asks for, and carries out the pulls.
+//!
+//! A pull is two transactions, each with a permit of the claim: once another worker has taken over, nothing that this one sent lands.
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use heatsink_control::claim::{Claim, ClaimError, Written};
+use heatsink_control::registry::Registry;
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_layout::Layout;
+use heatsink_reshard::{Moved, Mover, MoverDo, Page, Pull, PullAnswer, PullCall, Pulled, Rules};
+use serde_json::{Value as Json, json};
+
+use crate::error::ReshardError;
+use crate::key::Key;
+use crate::place::{Old, Place, Within};
+use crate::run::Progress;
+
+/// How many items are moved at once. A claim has as many permits at most.
+pub(crate) const PARALLEL: usize = 8;
+
+/// Write units of the old partition that a pull takes of an item of 1 KB: the check that it is there, and its deletion, both in transactions, which
+/// count twice (AWS Developer Guide, "Read and write operations").
+const UNITS: u32 = 4;
+
+/// One mover's work.
+pub(crate) struct Work<'a> {
+    pub registry: &'a Registry,
+    pub key: &'a Key,
+    pub from: &'a Layout,
+    pub to: &'a Layout,
+    pub claim: &'a Claim,
+    /// Units of the old partition a second.
+    pub rate: u32,
+    pub progress: &'a dyn Progress,
+}
+
+impl Work<'_> {
+    /// Moves what is to be moved, until a whole walk finds nothing.
+    ///
+    /// # Errors
+    /// The store's; another worker that has taken over.
+    pub(crate) async fn run(&self) -> Result<Moved<Place>, ReshardError> {
+        let env = self.registry.env();
+        let mut mover: Mover<Place, Old> = Mover::new(None, PARALLEL, Rules::ALL);
+        let mut pulls = FuturesUnordered::new();
+        loop {
+            match mover.next(env.now(), self.rate) {
+                MoverDo::Read { after, .. } => {
+                    let (page, units) = self.read(after).await?;
+                    mover.spent(env.now(), units, self.rate);
+                    mover.page(page);
+                }
+                MoverDo::Pull(place, old) => {
+                    mover.spent(env.now(), UNITS, self.rate);
+                    pulls.push(async move { (place, self.pull(old).await) });
+                }
+                MoverDo::Wait { until } => {
+                    let now = env.now();
+                    env.sleep(until.map_or(std::time::Duration::from_secs(1), |until| until.since(now)))
+                        .await;
+                }
+                MoverDo::AwaitPulls => {
+                    if let Some((place, pulled)) = pulls.next().await {
+                        let pulled = pulled?;
+                        mover.pulled(&place, pulled);
+                        self.progress.moved(mover.progress().items);
+                    }
+                }
+                MoverDo::Finished(moved) => return Ok(moved),
+                MoverDo::Stopped => {
+                    return Err(ReshardError::Stopped(format!(
+                        "Another run moves the key {:?} of table {} now",
+                        self.key.text(),
+                        self.key.table.name
+                    )));
+                }
+            }
+        }
+    }
+
+    /// The page behind a place: the items of it that move.
+    async fn read(&self, after: Option<Place>) -> Result<(Page<Place, Old>, u32), ReshardError> {
+        let (shard, start) = match after {
+            None => (0, None),
+            Some(Place { shard, within: Within::End }) => (shard + 1, None),
+            Some(Place { shard, within: Within::Upto(sort) }) => (shard, Some(sort)),
+        };
+        if shard >= self.from.shards {
+            return Ok((Page { rows: Vec::new(), end: None }, 0));
+        }
+        let from = self.key.physical(self.from, shard)?;
+        let start = match (&start, &self.key.table.key.sort) {
+            (Some(sort), Some(attribute)) => {
+                let mut raw = Vec::new();
+                sort.write(&mut raw);
+                let value: Json = serde_json::from_slice(&raw)
+                    .map_err(|_| Error::internal("a sort key could not be written"))?;
+                Some(
+                    json!({ self.key.table.key.partition.name.as_str(): from, attribute.name.as_str(): value }),
+                )
+            }
+            _ => None,
+        };
+        let page = self.key.page(self.registry, &from, start.as_ref(), None).await?;
+        let mut rows = Vec::new();
+        let mut last = None;
+        for (sort, item) in page.items {
+            last = Some(sort.clone());
+            let to = Key::shard(self.to, &sort);
+            // Other items of this shard stay, or have come here by the move.
+            if Key::shard(self.from, &sort) == shard && to != shard {
+                let to = self.key.physical(self.to, to)?;
+                let place = Place { shard, within: Within::Upto(sort) };
+                rows.push((place, Old { item, from: from.clone(), to }));
+            }
+        }
+        let within = match (page.more, last) {
+            (Some(_), Some(sort)) => Within::Upto(sort),
+            _ => Within::End,
+        };
+        let end = Some(Place { shard, within });
+        // The walk is over with the last shard.
+        let over = shard + 1 == self.from.shards && end.as_ref().is_some_and(|end| end.within == Within::End);
+        Ok((Page { rows, end: end.filter(|_| !over) }, page.units))
+    }
+
+    /// Brings one item to its new physical key.
+    async fn pull(&self, old: Old) -> Result<Pulled, ReshardError> {
+        let Old { item, from, to } = &old;
+        let mut pull = Pull::of(item.clone(), Rules::ALL);
+        let partition = &self.key.table.key.partition.name;
+        let check = |physical: &Json| {
+            json!({ "ConditionCheck": {
+                "TableName": self.key.table.name, "Key": self.key.primary(physical, item), "ConditionExpression": "attribute_exists(#p)",
+                "ExpressionAttributeNames": { "#p": partition },
+            } })
+        };
+        loop {
+            let answer = match pull.call() {
+                PullCall::Read => {
+                    let body = json!({
+                        "TableName": self.key.table.name, "Key": self.key.primary(from, item), "ConsistentRead": true,
+                    });
+                    let mut found = self.registry.call_patiently(Operation::GetItem, body).await?;
+                    PullAnswer::Read(Some(found["Item"].take()).filter(|item| !item.is_null()))
+                }
+                PullCall::Copy { item: mut copy, .. } => {
+                    copy[partition] = to.clone();
+                    let put = json!({ "Put": {
+                        "TableName": self.key.table.name, "Item": copy, "ConditionExpression": "attribute_not_exists(#p)",
+                        "ExpressionAttributeNames": { "#p": partition },
+                    } });
+                    match self.write(vec![put, check(from)]).await? {
+                        Sent::Done => PullAnswer::Done,
+                        Sent::Refused(0) => PullAnswer::NewExists,
+                        Sent::Refused(_) => PullAnswer::OldGone,
+                        Sent::Other(answer) => answer,
+                    }
+                }
+                PullCall::Clear { .. } => {
+                    let delete = json!({ "Delete": { "TableName": self.key.table.name, "Key": self.key.primary(from, item) } });
+                    match self.write(vec![check(to), delete]).await? {
+                        Sent::Done => PullAnswer::Done,
+                        Sent::Refused(_) => PullAnswer::NewGone,
+                        Sent::Other(answer) => answer,
+                    }
+                }
+            };
+            if let Some(pulled) = pull.answered(answer) {
+                return Ok(pulled);
+            }
+        }
+    }
+
+    /// One transaction under the claim.
+    async fn write(&self, actions: Vec<Json>) -> Result<Sent, ReshardError> {
+        match self.claim.write(actions).await {
+            Ok(Written::Done) => Ok(Sent::Done),
+            Ok(Written::Refused(failed)) => Ok(Sent::Refused(failed.into_iter().min().unwrap_or(0))),
+            Err(ClaimError::TakenOver(_)) => Ok(Sent::Other(PullAnswer::ClaimGone)),
+            Err(ClaimError::Store(error)) if error.outcome == Outcome::Unknown => {
+                Ok(Sent::Other(PullAnswer::Again))
+            }
+            Err(ClaimError::Store(error)) if is_too_large(&error) => Ok(Sent::Other(PullAnswer::TooLarge)),
+            Err(ClaimError::Store(error)) => Err(error.into()),
+        }
+    }
+}
+
+/// What came of a transaction.
+enum Sent {
+    Done,
+    /// The condition of the action at this place does not hold, and of none before it.
+    Refused(usize),
+    Other(PullAnswer<Json>),
+}
+
+/// Whether the store says that an item is over 400 KB.
+fn is_too_large(error: &Error) -> bool {
+    error.code == Code::ValidationException
+        && error.message.as_deref().is_some_and(|message| message.contains("Item size"))
+}

@@ -1,0 +1,54 @@
+//! The record of a key as the protocol knows it, and back.
+
+use heatsink_control::{KeyRecord, Move};
+use heatsink_layout::{Layout, Phase};
+use heatsink_reshard::{Record, Side, State};
+
+/// What is on record, as far as the protocol cares.
+pub(crate) fn read(record: Option<&KeyRecord>) -> Record {
+    let Some(record) = record else { return Record::WHOLE };
+    let state = match &record.moves {
+        Some(Move { phase, closing, .. }) => State::Moving { phase: of(*phase), closing: *closing },
+        None => State::Stable { in_force: Side::Old, settled: record.settled },
+    };
+    Record { version: record.version, state }
+}
+
+/// The record to write for a state of the protocol, after `before`, for a key that moves to `to`.
+pub(crate) fn write(before: &KeyRecord, to: &Layout, next: Record, now: u64) -> KeyRecord {
+    let same = KeyRecord { version: next.version, changed: now, ..before.clone() };
+    let reserved_before = before.moves.as_ref().map_or(before.reserved, |moves| moves.reserved_before);
+    match next.state {
+        State::Moving { phase, closing } => {
+            let moves = Some(Move { to: to.clone(), phase: into(phase), reserved_before, closing });
+            KeyRecord { moves, settled: false, reserved: before.reserved.max(to.shards), ..same }
+        }
+        // Of a record without a move the layout is the one in force already.
+        State::Stable { in_force: Side::New, settled } if before.moves.is_some() => {
+            KeyRecord { layout: to.clone(), moves: None, settled, ..same }
+        }
+        State::Stable { settled, .. } => {
+            KeyRecord { moves: None, settled, reserved: reserved_before, ..same }
+        }
+    }
+}
+
+fn of(phase: Phase) -> heatsink_reshard::Phase {
+    match phase {
+        Phase::Reserve => heatsink_reshard::Phase::Reserve,
+        Phase::Prepare => heatsink_reshard::Phase::Prepare,
+        Phase::Hold => heatsink_reshard::Phase::Hold,
+        Phase::Check => heatsink_reshard::Phase::Check,
+        Phase::Move => heatsink_reshard::Phase::Move,
+    }
+}
+
+fn into(phase: heatsink_reshard::Phase) -> Phase {
+    match phase {
+        heatsink_reshard::Phase::Reserve => Phase::Reserve,
+        heatsink_reshard::Phase::Prepare => Phase::Prepare,
+        heatsink_reshard::Phase::Hold => Phase::Hold,
+        heatsink_reshard::Phase::Check => Phase::Check,
+        heatsink_reshard::Phase::Move => Phase::Move,
+    }
+}

@@ -1,0 +1,253 @@
+//! Does what a coordinator says, until it rests.
+
+use std::time::Duration;
+
+use heatsink_control::claim::Claim;
+use heatsink_control::{KeyRecord, Record};
+use heatsink_layout::Layout;
+use heatsink_reshard::{Coordinator, Do, Outcome, Rules, Seen, State};
+use serde::Serialize;
+
+use crate::error::ReshardError;
+use crate::mover::{PARALLEL, Work};
+use crate::prepare::{Options, Reshard};
+use crate::survey::{self, Found};
+use crate::{protocol, survey::clear};
+
+/// Receives the progress of a reshard. Called often: must be fast.
+pub trait Progress: Send + Sync {
+    /// The key's record says so from now on.
+    fn phase(&self, state: State);
+    /// So many items have been moved by this run.
+    fn moved(&self, items: u64);
+}
+
+/// What a run has done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The table.
+    pub table: String,
+    /// The logical key.
+    pub key: String,
+    /// How many shards it had.
+    pub from: u16,
+    /// How many it has.
+    pub to: u16,
+    /// How many items this run moved.
+    pub moved: u64,
+}
+
+/// One run.
+struct Run<'a> {
+    reshard: &'a Reshard,
+    options: Options,
+    progress: &'a dyn Progress,
+    /// The records as they were last read or written.
+    table: Record,
+    record: Option<KeyRecord>,
+    found: Found,
+    moved: u64,
+    claim: Option<Claim>,
+    named: Vec<String>,
+}
+
+impl Reshard {
+    /// Carries the reshard out, or goes on with it. Can be killed anywhere and run again.
+    ///
+    /// # Errors
+    /// [`ReshardError::Stopped`] with what to do next; the store's.
+    pub async fn run(mut self, options: Options, progress: &dyn Progress) -> Result<Report, ReshardError> {
+        self.changer = self.changer.exclusively(options.exclusive);
+        self.changer.begin_patiently().await?;
+        let table = self.on_record().await?;
+        let run = Run {
+            reshard: &self,
+            options,
+            progress,
+            table,
+            record: self.record.clone(),
+            found: Found::default(),
+            moved: 0,
+            claim: None,
+            named: Vec::new(),
+        };
+        run.go().await
+    }
+
+    /// The record of the table; written, and known to every gateway, if there was none.
+    async fn on_record(&self) -> Result<Record, ReshardError> {
+        if let Some(record) = &self.table {
+            return Ok(record.clone());
+        }
+        let first = self.first_record();
+        let entry = self.registry.entry(&first.name).await?;
+        let record = self.registry.create(entry.as_ref(), &first).await?;
+        if record != first {
+            return Err(ReshardError::Stopped(format!(
+                "Table {} was put on record by another process. Run this again",
+                first.name
+            )));
+        }
+        self.changer.announce(&record.name, record.version).await?;
+        Ok(record)
+    }
+}
+
+impl Run<'_> {
+    async fn go(mut self) -> Result<Report, ReshardError> {
+        let env = self.reshard.registry.env().clone();
+        let straggler = self.reshard.changer.straggler();
+        let record = protocol::read(self.record.as_ref());
+        let mut coordinator = match Coordinator::take_over(record, straggler, Rules::ALL) {
+            Some(coordinator) => coordinator,
+            None => match self.begin(straggler) {
+                Some(coordinator) => coordinator,
+                None => return Ok(self.report()),
+            },
+        };
+        loop {
+            let seen = match coordinator.next() {
+                Do::Write { record, .. } => self.write(record).await?,
+                Do::Acknowledge { .. } => {
+                    let (name, version) = (&self.table.name, self.table.version);
+                    let step = self.reshard.changer.announce(name, version).await?;
+                    Seen::Acknowledged { clean: step.is_clean() }
+                }
+                Do::Wait { until } => {
+                    let left = until.since(env.now());
+                    env.sleep(left).await;
+                    Seen::Waited
+                }
+                Do::Survey => self.survey().await?,
+                Do::Clear => {
+                    clear(&self.claimed().await?, &self.reshard.key, &self.found.orphans).await?;
+                    Seen::Cleared
+                }
+                Do::Move => self.move_items().await?,
+                Do::EndClaims => {
+                    // Whoever else has a claim loses it.
+                    self.claim = None;
+                    Claim::take(&self.reshard.registry, &self.table, 1).await?.end().await?;
+                    Seen::ClaimsEnded
+                }
+                // An earlier move was over but for its last wait: now this one begins.
+                Do::Rest(Outcome::Back) if self.found.foreign == 0 => match self.begin(straggler) {
+                    Some(next) => {
+                        coordinator = next;
+                        continue;
+                    }
+                    None => return Ok(self.report()),
+                },
+                Do::Rest(outcome) => return self.rest(outcome),
+            };
+            coordinator.seen(env.now(), seen);
+        }
+    }
+
+    /// A new move, unless the key is where it should be.
+    fn begin(&self, straggler: Duration) -> Option<Coordinator> {
+        let wanted = self.from().shards != self.to().shards;
+        let begun = Coordinator::begin(protocol::read(self.record.as_ref()), straggler, Rules::ALL);
+        begun.filter(|_| wanted)
+    }
+
+    fn from(&self) -> &Layout {
+        &self.reshard.from
+    }
+
+    fn to(&self) -> &Layout {
+        &self.reshard.to
+    }
+
+    /// Writes the record of the key, and with it that of the table.
+    async fn write(&mut self, next: heatsink_reshard::Record) -> Result<Seen, ReshardError> {
+        let registry = &self.reshard.registry;
+        let key = &self.reshard.key;
+        let whole = || KeyRecord {
+            key: key.bytes.clone(),
+            key_type: key.key_type(),
+            layout: self.reshard.from.clone(),
+            moves: None,
+            settled: true,
+            reserved: self.reshard.from.shards,
+            version: 0,
+            changed: 0,
+        };
+        let before = self.record.clone().unwrap_or_else(whole);
+        let to = protocol::write(&before, &self.reshard.to, next, registry.env().unix_millis());
+        loop {
+            if let Some(table) = registry.replace_key(&self.table, self.record.as_ref(), &to).await? {
+                self.table = table;
+                self.record = Some(to);
+                self.progress.phase(next.state);
+                return Ok(Seen::Written);
+            }
+            let found = registry.key_record(&self.table.id, &key.bytes, key.key_type()).await?;
+            let table = registry.read(&self.table.id).await?;
+            match table {
+                // Only another key's record was written.
+                Some(table) if found == self.record && table.version != self.table.version => {
+                    self.table = table
+                }
+                _ => return Ok(Seen::Superseded),
+            }
+        }
+    }
+
+    async fn survey(&mut self) -> Result<Seen, ReshardError> {
+        let Reshard { registry, key, from, to, .. } = self.reshard;
+        let moves = self.record.as_ref().and_then(|record| record.moves.as_ref());
+        let reserved = moves.map_or(from.shards, |moves| moves.reserved_before);
+        self.found = survey::survey(registry, key, from, to, reserved).await?;
+        let orphans = u64::try_from(self.found.orphans.len()).unwrap_or(u64::MAX);
+        Ok(Seen::Surveyed { foreign: self.found.foreign, orphans })
+    }
+
+    async fn claimed(&mut self) -> Result<Claim, ReshardError> {
+        Ok(Claim::take(&self.reshard.registry, &self.table, PARALLEL).await?)
+    }
+
+    async fn move_items(&mut self) -> Result<Seen, ReshardError> {
+        let claim = self.claimed().await?;
+        let Reshard { registry, key, from, to, .. } = self.reshard;
+        let (rate, progress) = (self.options.rate, self.progress);
+        let work = Work { registry, key, from, to, claim: &claim, rate, progress };
+        let moved = work.run().await?;
+        self.moved += moved.items;
+        self.named = moved.named.iter().map(|place| format!("{place:?}")).collect();
+        self.claim = Some(claim);
+        Ok(Seen::Moved { left: moved.left })
+    }
+
+    fn report(&self) -> Report {
+        Report {
+            table: self.table.name.clone(),
+            key: self.reshard.key.text(),
+            from: self.from().shards,
+            to: self.record.as_ref().map_or(self.to().shards, |record| record.layout.shards),
+            moved: self.moved,
+        }
+    }
+
+    /// What the coordinator came to.
+    fn rest(self, outcome: Outcome) -> Result<Report, ReshardError> {
+        let (table, key) = (&self.table.name, self.reshard.key.text());
+        match outcome {
+            Outcome::Moved => Ok(self.report()),
+            Outcome::Back => Err(ReshardError::Stopped(format!(
+                "The key {key:?} of table {table} was not moved: {} items of clients lie under names that its shards would have, such as {}. \
+                 Move or delete them, or choose fewer shards. Everything is as it was",
+                self.found.foreign,
+                self.found.named.as_deref().unwrap_or_default()
+            ))),
+            Outcome::NotFinished(left) => Err(ReshardError::Stopped(format!(
+                "{left} items of the key {key:?} of table {table} are too large for a longer key and stay where they are: {}. The key works, but \
+                 reads look in two places. Make them smaller, and run this again",
+                self.named.join(", ")
+            ))),
+            Outcome::Superseded => Err(ReshardError::Stopped(format!(
+                "Another run of `heatsink reshard` works on the key {key:?} of table {table}"
+            ))),
+        }
+    }
+}
