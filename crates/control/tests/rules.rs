@@ -17,7 +17,6 @@ fn schema(name: &str, partition: KeyType, sort: Option<KeyType>) -> TableSchema 
             sort: sort.map(|sort| attribute("sk", sort)),
         },
         indexes: Vec::new(),
-        composite_indexes: Vec::new(),
     }
 }
 
@@ -435,7 +434,8 @@ fn indexed() -> TableSchema {
         key: KeySchema {
             partition: AttributeDefinition { name: partition.0.to_owned(), key_type: partition.1 },
             sort: sort.map(|name| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S }),
-        },
+        }
+        .into(),
         local,
         projects_all: true,
         included: Vec::new(),

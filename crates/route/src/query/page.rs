@@ -6,16 +6,16 @@ use bytes::Bytes;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, json};
 
 use crate::capacity::Capacity;
-use crate::collection::keys::Key;
 use crate::collection::page;
+use crate::collection::position::Position;
 
 /// How to read the answers of one plan.
 #[derive(Debug)]
 pub(crate) struct Reader {
     /// The table's partition key, whose values are physical.
     pub(crate) partition: AttributeDefinition,
-    /// What rows are merged by; without it they stay in the order in which they come.
-    pub(crate) sort: Option<AttributeDefinition>,
+    /// What rows are merged by; without any they stay in the order in which they come.
+    pub(crate) sort: Vec<AttributeDefinition>,
     /// The index that is queried.
     pub(crate) index: Option<String>,
     pub(crate) consistent: bool,
@@ -34,9 +34,9 @@ pub(crate) struct Row {
 /// A page, read.
 #[derive(Debug)]
 pub(crate) struct Page {
-    pub(crate) rows: Vec<(Option<Key>, Row)>,
-    /// The raw `LastEvaluatedKey` and the key of [`rows`](Self::rows) in it.
-    pub(crate) more: Option<(Option<Key>, Bytes)>,
+    pub(crate) rows: Vec<(Position, Row)>,
+    /// The raw `LastEvaluatedKey` and its position.
+    pub(crate) more: Option<(Position, Bytes)>,
     pub(crate) capacity: Option<Capacity>,
     /// What the page weighs in bytes, as near as is known.
     pub(crate) bytes: f64,
@@ -69,7 +69,7 @@ impl Reader {
     /// Reads the answer that becomes page `number`.
     pub(crate) fn read(&self, number: usize, body: &Bytes) -> Result<Page, Error> {
         let unreadable = |_| Error::internal("The store's answer to Query could not be read");
-        let sort = self.sort.as_ref().map_or(&self.partition, |sort| sort);
+        let sort = self.sort.first().unwrap_or(&self.partition);
         let page = page::Page::read(body, [&self.partition.name, &sort.name]).map_err(unreadable)?.whole()?;
         let (items, capacity) = (&page.items, page.capacity());
         let (bytes, least) = self.weigh(capacity.as_ref(), items.iter().map(|item| item.raw.len()).sum());
@@ -79,24 +79,37 @@ impl Reader {
             let [partition, key] = item.members;
             let partition = partition.and_then(|partition| span(body, partition)).unwrap_or_default();
             let place = span(body, item.raw).ok_or_else(|| unreadable(json::Malformed))?;
-            rows.push((self.key(key)?, Row { page: number, item: place, partition, size }));
+            rows.push((self.position(key, item.raw)?, Row { page: number, item: place, partition, size }));
         }
         let more = match page.last {
             None => None,
             Some(last) => {
                 let key = json::member(last, &sort.name).map_err(unreadable)?;
-                Some((self.key(key)?, Bytes::copy_from_slice(last)))
+                Some((self.position(key, last)?, Bytes::copy_from_slice(last)))
             }
         };
         Ok(Page { rows, more, capacity, bytes })
     }
 
-    fn key(&self, raw: Option<&[u8]>) -> Result<Option<Key>, Error> {
-        let Some(sort) = &self.sort else { return Ok(None) };
-        let key = raw.and_then(|raw| KeyValue::read(raw, sort).ok());
-        key.map(|key| Some(key.into_owned())).ok_or_else(|| {
-            Error::internal(format!("The store's answer to Query has an item without the key {}", sort.name))
-        })
+    /// The position of an item or a cursor, whose first sort attribute is `raw`.
+    fn position(&self, raw: Option<&[u8]>, object: &[u8]) -> Result<Position, Error> {
+        let value = |raw: Option<&[u8]>, sort: &AttributeDefinition| {
+            let key = raw.and_then(|raw| KeyValue::read(raw, sort).ok()).map(KeyValue::into_owned);
+            key.ok_or_else(|| {
+                Error::internal(format!(
+                    "The store's answer to Query has an item without the key {}",
+                    sort.name
+                ))
+            })
+        };
+        match self.sort.as_slice() {
+            [] => Ok(Position::default()),
+            [sort] => Ok(Some(value(raw, sort)?).into()),
+            several => several
+                .iter()
+                .map(|sort| value(json::member(object, &sort.name).ok().flatten(), sort))
+                .collect(),
+        }
     }
 
     /// What a page weighs, and at least weighs, by what it cost; by its JSON where the store does not say.
