@@ -397,6 +397,29 @@ fn numbers_of_counters_are_whole_on_such_an_index() {
 }
 
 #[test]
+fn an_index_one_of_whose_attributes_is_spread_is_read_as_unsharded() {
+    let plain = gateway("");
+    crowd(&plain);
+    let rule = "[[rule]]\ntable = \"Tasks\"\nindex = \"apart\"\nstrategy = \"calculated\"\nshards = 3\n";
+    // With the table's own keys the partition key of `hash` is spread twice.
+    for rules in [rule.to_owned(), format!("{SHARDED}{rule}"), format!("{ASSIGNED}{rule}")] {
+        let sharded = gateway(&rules);
+        crowd(&sharded);
+        for (query, sorts) in queries() {
+            for more in [json!({}), json!({ "Limit": 3, "ScanIndexForward": false })] {
+                let mut body = query.clone();
+                body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                let expected = seen(&plain, Operation::Query, body.clone(), sorts);
+                assert_eq!(seen(&sharded, Operation::Query, body.clone(), sorts), expected, "{rules} {body}");
+            }
+        }
+        let scan = json!({ "TableName": "Tasks", "IndexName": "apart", "Limit": 50 });
+        let expected = seen(&plain, Operation::Scan, scan.clone(), &[]).1;
+        assert_eq!(seen(&sharded, Operation::Scan, scan, &[]).1, expected, "{rules}");
+    }
+}
+
+#[test]
 fn what_no_such_index_allows_is_refused_with_the_reason() {
     let counters =
         "[[rule]]\ntable = \"Tasks\"\nstrategy = \"counter\"\nattributes = [\"due\"]\nshards = 4\n";

@@ -44,8 +44,9 @@ impl Table {
     /// Names the order in which a Query of an index meets items with equal index keys; nothing where that order is the one of a table without
     /// layouts.
     pub fn query_order(&self, index: &IndexSchema) -> Option<String> {
-        // Both are put in order by logical keys, whatever the layouts.
-        if index.key.sort_has(&self.key.partition.name) && !self.keys_are_whole() {
+        let suffixed = index.key.partition.iter().filter(|attribute| self.is_suffixed(&attribute.name));
+        // These are put in order by logical keys, whatever the layouts.
+        if index.key.sort.iter().any(|attribute| self.is_suffixed(&attribute.name)) || suffixed.count() > 1 {
             return Some("logical".to_owned());
         }
         if self.is_index_migrating(index) {

@@ -25,11 +25,6 @@ fn spread<'a>(name: &str, schema: &'a TableSchema) -> Result<&'a AttributeDefini
             "the index {name} is local: its items lie with the table's, so spread the table's own key instead (without `index`)"
         ));
     }
-    if index.key.attributes().is_composite() {
-        return Err(format!(
-            "the index {name} has several attributes of one kind in its key, and a rule cannot spread such a key yet"
-        ));
-    }
     let mut reasons = Vec::new();
     for attribute in &index.key.partition {
         match unfit(attribute, index, schema) {

@@ -213,7 +213,8 @@ fn batch_write(rng: &mut Rng, tables: &[Table]) -> Json {
 
 fn batch_get(rng: &mut Rng, tables: &[Table]) -> Json {
     let mut requests = Map::new();
-    for table in tables.iter().take(rng.usize(1..=tables.len())) {
+    let count = rng.usize(1..tables.len());
+    for table in rng.choose_multiple(tables.iter(), count) {
         let keys: Vec<Json> = (0..rng.usize(1..10)).map(|_| Json::Object(key(rng, table))).collect();
         let mut request = json!({ "Keys": keys });
         if rng.u32(..4) == 0 {

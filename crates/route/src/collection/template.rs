@@ -12,6 +12,8 @@ use super::range::Condition;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
     pub(crate) partition: &'a Key,
+    /// The values of the other partition key attributes, where they are not the template's.
+    pub(crate) others: &'a [Key],
     /// What is tested of the first sort attributes.
     pub(crate) conditions: &'a [Condition],
     /// A raw physical key.
@@ -29,6 +31,8 @@ pub(crate) struct Template {
     values: Vec<u8>,
     /// The condition on the partition key, but for the value that differs.
     partition: String,
+    /// The placeholders and values of the other partition key attributes.
+    others: Vec<(String, Key)>,
     sort: Vec<Sort>,
     /// The placeholder of that value, and those of the sort conditions.
     value: String,
@@ -91,9 +95,12 @@ impl Template {
             head.string("ProjectionExpression", projection);
         }
         let mut partition = String::new();
+        let mut spare = fresh.clone();
+        let mut others = Vec::new();
         for (attribute, value) in key.fixed {
-            let (name, value) = (fresh.name(&attribute.name), fresh.value(value.to_value()));
-            partition.push_str(&format!("{name} = {value} AND "));
+            let placeholder = spare.value(Value::Null);
+            partition.push_str(&format!("{} = {placeholder} AND ", fresh.name(&attribute.name)));
+            others.push((placeholder, value.clone()));
         }
         partition.push_str(&format!("{} = ", fresh.name(&key.partition.name)));
         let listed = |name: &str| expressions.attributes.iter().flatten().any(|listed| listed == name);
@@ -109,7 +116,6 @@ impl Template {
             .map(String::as_str)
             .collect();
         let (names, values) = bindings.rewritten(&kept, &fresh);
-        let mut spare = fresh;
         let value = spare.value(Value::Null);
         // BETWEEN takes two.
         let operands = (0..=sort.len()).map(|_| spare.value(Value::Null)).collect();
@@ -118,6 +124,7 @@ impl Template {
             names: open(names),
             values: open(values),
             partition,
+            others,
             sort,
             value,
             operands,
@@ -129,6 +136,9 @@ impl Template {
         let mut names = copy(&self.names, 0);
         let mut values = copy(&self.values, 0);
         add_value(&mut values, &self.value, ask.partition);
+        for (at, (placeholder, value)) in self.others.iter().enumerate() {
+            add_value(&mut values, placeholder, ask.others.get(at).unwrap_or(value));
+        }
         let mut condition = format!("{}{}", self.partition, self.value);
         let mut operands = self.operands.iter();
         for (sort, tested) in self.sort.iter().zip(ask.conditions) {

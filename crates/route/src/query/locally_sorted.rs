@@ -7,6 +7,7 @@
 //!   within one. So equal index sort keys are ordered by primary key, which does not move; the values that items leave are read before
 //!   those that they come to; and what was seen under both counts once. A page reads, beyond its own rows, all that have its last
 //!   index sort key.
+//! - **Several attributes of its partition key are stored with shard suffixes.** All combinations are read and put in order likewise.
 //!
 //! Not here: cursors from before the migration, or of other layouts (`layout_cursor`).
 
@@ -14,8 +15,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{Error, KeyValue, Operation, json};
-use heatsink_layout::{IndexKey, MigrationPhase, Slot, Table};
+use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation, json};
+use heatsink_layout::{IndexKey, Slot, Table};
 
 use super::index::values;
 use super::page::{Collected, Row};
@@ -34,6 +35,19 @@ use crate::cursor::Cursor;
 use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
+const MIGRATING: &str = "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
+                         are ordered by primary key, so each page reads all rows that have its last sort key";
+
+const SPREAD_BY_SEVERAL: &str = "several attributes of the index's partition key are stored with shard suffixes: all combinations are read, and rows with \
+                                 equal sort keys are ordered by primary key, so each page reads all rows that have its last sort key";
+
+const SORTED_BY_KEY: &str = "the index's sort key is the table's partition key, which is stored with shard suffixes: for every page the whole collection \
+                             of the index key is read, sorted by logical keys and cut, so each page costs as much as reading all of it";
+
+const SORTED_BY_KEY_TOO: &str = "the table's partition key, which is stored with shard suffixes, is in the index's sort key: for a page all rows are read that \
+                                 share the sort attributes before it (with = on it, all in that key's shards that have the page's last sort key), \
+                                 sorted by logical keys and cut";
+
 /// The order of rows: the index's sort key, in logical values; the logical partition key; the table's sort key; and where shards are externally
 /// assigned, so that several items can have one key, the slot.
 type Place = (Position, Key, Option<Key>, Slot);
@@ -46,6 +60,8 @@ pub(crate) struct LocallySorted {
     streams: Vec<ShardStream>,
     /// The streams by when they are read, those first that items may leave meanwhile. A stream is in one of them.
     stages: Vec<Vec<usize>>,
+    /// Why it is put in order here.
+    pub(crate) why: &'static str,
     /// Which of the sort attributes is the table's partition key, if it is stored with shard suffixes.
     own: Option<usize>,
     /// How many of the first sort attributes the store orders as the client knows them. What comes beyond the page's values of them need not be
@@ -98,26 +114,22 @@ impl LocallySorted {
                 keys.map(|(slot, key)| of_shard(&whole, own, slot, &key)).collect()
             }
         };
-        let index_key = schema.index_key(&query.spread.name);
-        let (mut plain, mut spread, mut streams) = (Vec::new(), Vec::new(), Vec::new());
-        let values =
-            index_key.map_or_else(|| vec![query.partition.clone()], |key| values(key, &query.partition));
-        for (shard, value) in values.into_iter().enumerate() {
-            // What is too long for a shard was refused to every write.
-            if shard > 0 && value.check(KeyPart::Partition, &query.spread.name).is_err() {
-                continue;
-            }
-            let form = if shard == 0 { &mut plain } else { &mut spread };
-            for stream in &in_shards {
-                form.push(streams.len());
-                streams.push(ShardStream { partition: value.clone(), ..stream.clone() });
-            }
-        }
+        let (streams, stages) = in_all_forms(query, &in_shards, context)?;
+        let why = if own.is_some() && ordered > 0 {
+            SORTED_BY_KEY_TOO
+        } else if own.is_some() {
+            SORTED_BY_KEY
+        } else if schema.is_index_migrating(query.index.ok_or(Unplanned::Invalid)?) {
+            MIGRATING
+        } else {
+            SPREAD_BY_SEVERAL
+        };
         Ok(LocallySorted {
             gathering: Arc::new(gathering),
             schema: Arc::clone(schema),
             streams,
-            stages: in_stages(index_key.and_then(IndexKey::migration), plain, spread),
+            stages,
+            why,
             own,
             ordered,
             conditions: query.conditions.clone(),
@@ -130,22 +142,6 @@ impl LocallySorted {
             more: false,
             capacity: None,
         })
-    }
-
-    /// Why it is put in order here.
-    pub(crate) fn why(&self) -> &'static str {
-        if self.own.is_none() {
-            "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
-             are ordered by primary key, so each page reads all rows that have its last sort key"
-        } else if self.ordered > 0 {
-            "the table's partition key, which is stored with shard suffixes, is in the index's sort key: all rows that share the sort \
-             attributes before it (with = on it, all that have the page's last sort key in that key's shards) are read for a page, sorted by \
-             logical keys and cut"
-        } else {
-            "the index's sort key is the table's partition key, which is stored with shard suffixes: for every page the whole collection of \
-             the index key (with = on the sort key, only that key's shards) is read, sorted by logical keys and cut, so each page costs as \
-             much as reading all of it"
-        }
     }
 
     /// The calls that read on.
@@ -163,6 +159,7 @@ impl LocallySorted {
                 let stream = self.streams.get(*id)?;
                 let body = self.gathering.template.body(Ask {
                     partition: &stream.partition,
+                    others: &stream.others,
                     conditions: &stream.parts.first()?.conditions,
                     start: stream.start.as_deref(),
                     limit,
@@ -317,13 +314,74 @@ fn of_shard(whole: &ShardStream, own: usize, slot: Slot, key: &Key) -> ShardStre
     stream
 }
 
-/// The streams of the plain value and those of spread ones, in the order in which they are read.
-fn in_stages(phase: Option<MigrationPhase>, plain: Vec<usize>, spread: Vec<usize>) -> Vec<Vec<usize>> {
-    match phase {
-        Some(phase) if phase.spreads => vec![plain, spread],
-        Some(_) => vec![spread, plain],
-        None => vec![[plain, spread].concat()],
+/// Each of those streams under each combination of values that the attributes of the index's partition key are stored as; and the streams by when
+/// they are read.
+fn in_all_forms(
+    query: &Query<'_>,
+    in_shards: &[ShardStream],
+    context: &PlanContext<'_>,
+) -> Result<(Vec<ShardStream>, Vec<Vec<usize>>), Unplanned> {
+    let schema = query.schema;
+    // How many values of a combination are in the spread form of a key that migrates says when it is read.
+    let mut combinations = vec![(Vec::new(), 0)];
+    let fixed = query.fixed.iter().map(|(attribute, value)| (*attribute, value));
+    for (attribute, logical) in std::iter::once((query.spread, &query.partition)).chain(fixed) {
+        let forms = forms(schema, attribute, logical, context)?;
+        let with = |(values, spread): &(Vec<Key>, usize)| {
+            let longer = |(form, is_spread): &(Key, bool)| {
+                ([values.as_slice(), std::slice::from_ref(form)].concat(), spread + usize::from(*is_spread))
+            };
+            forms.iter().map(longer).collect::<Vec<_>>()
+        };
+        combinations = combinations.iter().flat_map(with).collect();
     }
+    let mut streams = Vec::new();
+    let mut stages = vec![Vec::new(); query.fixed.len() + 2];
+    for (values, spread) in combinations {
+        let Some(((partition, others), stage)) = values.split_first().zip(stages.get_mut(spread)) else {
+            continue;
+        };
+        for stream in in_shards {
+            stage.push(streams.len());
+            let stream = stream.clone();
+            streams.push(ShardStream { partition: partition.clone(), others: others.to_vec(), ..stream });
+        }
+    }
+    if schema.index_keys().iter().filter_map(IndexKey::migration).any(|phase| !phase.spreads) {
+        stages.reverse();
+    }
+    Ok((streams, stages))
+}
+
+/// What a value of a partition key attribute is stored as, and of each form whether it is the spread one of a key that migrates.
+fn forms(
+    schema: &Table,
+    attribute: &AttributeDefinition,
+    logical: &Key,
+    context: &PlanContext<'_>,
+) -> Result<Vec<(Key, bool)>, Unplanned> {
+    if let Some(key) = schema.index_key(&attribute.name) {
+        let migrates = key.migration().is_some();
+        let forms = values(key, logical).into_iter().enumerate();
+        // What is too long for a shard was refused to every write.
+        let fits = |form: &Key| form.check(KeyPart::Partition, &attribute.name).is_ok();
+        let forms = forms.filter(|(shard, form)| *shard == 0 || fits(form));
+        return Ok(forms.map(|(shard, form)| (form, migrates && shard > 0)).collect());
+    }
+    if !schema.is_suffixed(&attribute.name) {
+        return Ok(vec![(logical.clone(), false)]);
+    }
+    let layout = stable(context, schema, logical);
+    if layout.time().is_some() {
+        return Err(Unplanned::Refused(Error::gateway_rejection(format!(
+            "The index has {} in its partition key, which is stored in buckets, beside an attribute that a rule spreads: reading it is not \
+             supported. Nothing was read",
+            attribute.name
+        ))));
+    }
+    let forms =
+        (0..layout.shards).filter_map(|shard| physical(schema, &layout, logical, Slot::shard(shard)).ok());
+    Ok(forms.map(|form| (form, false)).collect())
 }
 
 /// The place of a cursor.

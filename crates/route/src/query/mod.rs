@@ -6,7 +6,7 @@
 //! - A global index on another attribute: one physical Query, whose keys are translated; unless the table's partition key is in its sort
 //!   key, or its partition key is on its way from whole to spread (`locally_sorted`).
 //! - An index with several partition key attributes: as the one of them that is stored with shard suffixes demands. The others have one
-//!   value each, which every physical Query names.
+//!   value each, which every physical Query names. If several are stored with suffixes: `locally_sorted`.
 //! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
 //!
 //! Beneath: `request` (reading), `shard_streams` (cursors), `page` (physical answers), `merge`, `share`, `shape` and `answer` (the client's answer);
@@ -137,11 +137,15 @@ fn read(
             sort.name
         ))));
     }
-    if query.spread.name != *partition {
+    let spread_by_several = query.fixed.iter().any(|(attribute, _)| schema.is_suffixed(&attribute.name));
+    if query.spread.name != *partition || spread_by_several {
         let sorted_by_partition =
             !schema.keys_are_whole() && query.sort().iter().any(|sort| sort.name == *partition);
         return match schema.index_key(&query.spread.name) {
-            key if sorted_by_partition || key.is_some_and(|key| key.migration().is_some()) => {
+            key if sorted_by_partition
+                || spread_by_several
+                || key.is_some_and(|key| key.migration().is_some()) =>
+            {
                 let gathering = Gathering::new(query, Logical::Decoded);
                 let locally_sorted = LocallySorted::new(query, gathering, context)?;
                 Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(locally_sorted)))))
@@ -293,7 +297,13 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
     };
     let template = Template::new(query.queried(), &expressions, &query.expressions.bindings, query.fresh());
     let conditions = &query.conditions;
-    let body = template.body(Ask { partition: &partition, conditions, start: start.as_deref(), limit: None });
+    let body = template.body(Ask {
+        partition: &partition,
+        others: &[],
+        conditions,
+        start: start.as_deref(),
+        limit: None,
+    });
     let single = Single::new(Operation::Query, body, Some(logical(Arc::clone(query.schema))), why);
     let key = match &partition {
         KeyValue::S(text) => Some(text.clone().into_owned()),

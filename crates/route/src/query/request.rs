@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use heatsink_dynamo::expression::{Bindings, Checks, Fresh, KeyCondition, SortTest};
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeyAttributes, KeyValue, Value, json};
+use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeyAttributes, KeyValue, Value, json};
 use heatsink_layout::{Slot, Table};
 
 use crate::capacity::Report;
@@ -26,7 +26,7 @@ pub(crate) struct Query<'a> {
     pub(crate) request: &'a Request<'a>,
     pub(crate) schema: &'a Arc<Table>,
     pub(crate) index: Option<&'a IndexSchema>,
-    /// The partition key attribute by which the collection is spread, and its value. Of several it is the one that is stored with shard suffixes.
+    /// The partition key attribute by which the collection is spread, and its value. Of several it is the first that is stored with shard suffixes.
     pub(crate) spread: &'a AttributeDefinition,
     pub(crate) partition: Key,
     /// The other partition key attributes of an index, and their values.
@@ -68,7 +68,7 @@ impl<'a> Query<'a> {
         let key_text = string("KeyConditionExpression")?.ok_or(Unplanned::Invalid)?;
         let expressions = Expressions::read(request, schema, Some(&key_text), checks)?;
         let (mut values, conditions) = key_condition(&key_text, &expressions.bindings, key, checks)?;
-        let at = spread(schema, index)?;
+        let at = spread(schema, key.partition);
         let spread = key.partition.get(at).ok_or(Unplanned::Invalid)?;
         let partition = values.remove(at);
         let others = key.partition.iter().filter(|attribute| attribute.name != spread.name);
@@ -200,26 +200,13 @@ impl<'a> Query<'a> {
     }
 }
 
-/// Which of the partition key attributes spreads a collection: the one that is stored with shard suffixes; else the table's partition key, or the
-/// first.
-fn spread(schema: &Table, index: Option<&IndexSchema>) -> Result<usize, Unplanned> {
-    let Some(index) = index else { return Ok(0) };
-    let whole = schema.keys_are_whole().then_some(schema.key.partition.name.as_str());
-    let names = || index.key.partition.iter().map(|attribute| attribute.name.as_str()).enumerate();
-    let mut suffixed = names()
-        .filter(|(_, name)| Some(*name) != whole && schema.stored_otherwise().any(|stored| stored == *name));
-    match (suffixed.next(), suffixed.next()) {
-        (Some((_, one)), Some((_, other))) => Err(Unplanned::Refused(Error::gateway_rejection(format!(
-            "Two partition key attributes of the index {}, {one} and {other}, are stored with shard suffixes; reading an index by more than \
-             one such attribute is not supported. Nothing was read",
-            index.name
-        )))),
-        (Some((at, _)), None) => Ok(at),
-        (None, _) => {
-            let own = names().find(|(_, name)| *name == schema.key.partition.name);
-            Ok(own.map_or(0, |(at, _)| at))
-        }
-    }
+/// Which of the partition key attributes spreads a collection: the first that is stored with shard suffixes; else the table's partition key, or
+/// the first.
+fn spread(schema: &Table, partition: &[AttributeDefinition]) -> usize {
+    let at = |is: &dyn Fn(&str) -> bool| partition.iter().position(|attribute| is(&attribute.name));
+    at(&|name| schema.is_suffixed(name))
+        .or_else(|| at(&|name| name == schema.key.partition.name))
+        .unwrap_or(0)
 }
 
 /// What a key condition asks for: the values of the partition key's attributes, and what is tested of the first sort attributes.

@@ -366,6 +366,7 @@ impl Scatter {
         };
         let body = self.wanted.gathering.template.body(Ask {
             partition: &asked.partition,
+            others: &asked.others,
             conditions: &asked.parts.first()?.conditions,
             start: asked.start.as_deref(),
             limit: Some(share),

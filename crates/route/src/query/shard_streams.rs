@@ -19,6 +19,8 @@ use crate::refusal::Unplanned;
 pub(crate) struct ShardStream {
     pub(crate) slot: Slot,
     pub(crate) partition: Key,
+    /// The values of the other partition key attributes, where they differ from stream to stream.
+    pub(crate) others: Vec<Key>,
     /// What is left to read of it, in order; nothing that is wanted can be elsewhere.
     pub(crate) parts: Vec<Part>,
     /// The raw physical key to go on after, in the first part.
@@ -33,6 +35,7 @@ impl ShardStream {
         ShardStream {
             slot,
             partition,
+            others: Vec::new(),
             parts: vec![Part::of(conditions)],
             start: None,
             from: Position::default(),
