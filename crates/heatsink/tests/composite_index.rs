@@ -425,4 +425,18 @@ fn what_no_such_index_allows_is_refused_with_the_reason() {
         "[[rule]]\ntable = \"Tasks\"\nstrategy = \"counter\"\nattributes = [\"due\"]\nshards = 4\n";
     let error = call(&gateway(counters), Operation::CreateTable, &create()).unwrap_err();
     assert!(error.message.unwrap().contains("due is a key of the index by-team"));
+    // Which buckets there are only the directory knows, and it takes no part in combinations.
+    let spread = "[[rule]]\ntable = \"Tasks\"\nindex = \"apart\"\nstrategy = \"calculated\"\nshards = 3\n";
+    let service = gateway(&format!("{}{spread}", LAYOUTS[4]));
+    crowd(&service);
+    for (query, _) in queries() {
+        match (&query["IndexName"], call(&service, Operation::Query, &query)) {
+            (index, Err(error)) if index == "hash" => {
+                assert!(
+                    error.message.unwrap().contains("pk in its partition key, which is stored in buckets")
+                );
+            }
+            (index, answer) => assert!(index != "hash" && answer.is_ok(), "{query}"),
+        }
+    }
 }

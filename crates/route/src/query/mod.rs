@@ -16,6 +16,7 @@ mod answer;
 mod buckets;
 mod counter;
 mod explain;
+mod forms;
 mod index;
 mod locally_sorted;
 pub mod merge;
