@@ -54,7 +54,7 @@ pub fn expressions(data: &[u8]) {
         _ => {
             let schema = schema("S").expect("a table");
             if let Ok(read) = KeyCondition::parse(text, &bindings, &schema.key) {
-                assert_eq!(read.partition.0, "pk");
+                assert_eq!(read.partition[0].0, "pk");
             }
         }
     }

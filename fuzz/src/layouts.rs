@@ -29,7 +29,7 @@ pub fn schema(name: &str) -> Option<TableSchema> {
     let key = |partition, sort| KeySchema { partition, sort: Some(sort) };
     let index = |name: &str, partition: &str, sort: &str, local| IndexSchema {
         name: name.to_owned(),
-        key: key(attribute(partition, KeyType::S), attribute(sort, KeyType::S)),
+        key: key(attribute(partition, KeyType::S), attribute(sort, KeyType::S)).into(),
         local,
         projects_all: !local,
         included: Vec::new(),
@@ -47,13 +47,7 @@ pub fn schema(name: &str) -> Option<TableSchema> {
         "B" => (key(attribute("pk", KeyType::B), attribute("sk", KeyType::N)), Vec::new()),
         _ => return None,
     };
-    Some(TableSchema {
-        name: name.to_owned(),
-        id: name.to_owned(),
-        key,
-        indexes,
-        composite_indexes: Vec::new(),
-    })
+    Some(TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes })
 }
 
 impl LayoutSource for Tables {

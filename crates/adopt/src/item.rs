@@ -101,9 +101,7 @@ impl TableContext {
     /// The longest partition key that the table can hold: an index that has it as its sort key takes fewer bytes.
     pub fn longest_key(&self) -> usize {
         let partition = &self.table.key.partition.name;
-        let single = self.table.indexes.iter().filter_map(|index| index.key.sort.as_ref());
-        let composite = self.table.composite_indexes.iter().flat_map(|index| &index.sort);
-        let in_sort_key = single.chain(composite).any(|sort| sort.name == *partition);
+        let in_sort_key = self.table.indexes.iter().any(|index| index.key.sort_has(partition));
         if in_sort_key { MAX_SORT_KEY } else { MAX_PARTITION_KEY }
     }
 }
@@ -224,7 +222,6 @@ mod tests {
             id: "t".to_owned(),
             key: heatsink_dynamo::KeySchema { partition, sort: None },
             indexes: Vec::new(),
-            composite_indexes: Vec::new(),
         };
         Table::new(schema, Arc::new(heatsink_layout::TableLayouts::new(Vec::new())))
     }

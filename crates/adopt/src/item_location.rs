@@ -84,7 +84,6 @@ mod tests {
             id: "t".to_owned(),
             key: KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) },
             indexes: Vec::new(),
-            composite_indexes: Vec::new(),
         };
         let layout = Layout { strategy, shards: 4, hash: Hash::JumpXxh3, version: 1 };
         let layouts = TableLayouts::new(vec![KeyLayout::new(Glob::new("game*"), layout)]);

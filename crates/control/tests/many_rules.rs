@@ -41,13 +41,7 @@ fn file(form: (&str, &str), rules: usize) -> String {
 fn schema(name: &str) -> TableSchema {
     let attribute = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };
     let key = KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) };
-    TableSchema {
-        name: name.to_owned(),
-        id: name.to_owned(),
-        key,
-        indexes: Vec::new(),
-        composite_indexes: Vec::new(),
-    }
+    TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes: Vec::new() }
 }
 
 #[test]

@@ -17,7 +17,6 @@ fn schema(name: &str, partition: KeyType, sort: Option<KeyType>) -> TableSchema 
             sort: sort.map(|sort| attribute("sk", sort)),
         },
         indexes: Vec::new(),
-        composite_indexes: Vec::new(),
     }
 }
 
@@ -435,7 +434,8 @@ fn indexed() -> TableSchema {
         key: KeySchema {
             partition: AttributeDefinition { name: partition.0.to_owned(), key_type: partition.1 },
             sort: sort.map(|name| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S }),
-        },
+        }
+        .into(),
         local,
         projects_all: true,
         included: Vec::new(),
@@ -468,6 +468,41 @@ fn a_rule_for_an_index_holds_for_its_partition_key_alone() {
         ),
         "{said}"
     );
+}
+
+#[test]
+fn of_several_partition_key_attributes_the_first_that_can_be_is_spread() {
+    let attribute = |(name, key_type): &(&str, KeyType)| AttributeDefinition {
+        name: (*name).to_owned(),
+        key_type: *key_type,
+    };
+    let with = |partition: &[(&str, KeyType)]| {
+        let mut table = indexed();
+        let index = table.indexes.iter_mut().find(|index| index.name == "by-status").unwrap();
+        index.key.partition = partition.iter().map(attribute).collect();
+        table
+    };
+    let [pk, n, z, status, other] = [
+        ("pk", KeyType::S),
+        ("n", KeyType::N),
+        ("z", KeyType::S),
+        ("status", KeyType::S),
+        ("other", KeyType::B),
+    ];
+    let rules = rules(&of_index("by-status"));
+    for partition in [&[status, other][..], &[pk, n, status], &[z, status, other]] {
+        let layouts = sharded(rules.desired_layout(&with(partition)));
+        assert_eq!(
+            layouts.iter().filter_map(|one| one.attribute()).map(|one| one.name.as_str()).collect::<Vec<_>>(),
+            ["status"]
+        );
+    }
+    let DesiredLayout::Impossible(found) = rules.desired_layout(&with(&[pk, n, z])) else {
+        panic!("nothing to spread")
+    };
+    for reason in ["is the table's own", "is a number", "is the sort key of the index sorts"] {
+        assert!(found.contains(reason), "{found}");
+    }
 }
 
 #[test]

@@ -22,5 +22,7 @@ pub use error::{Code, Error, Fault, Origin, Outcome};
 pub use key::KeyValue;
 pub use number::Number;
 pub use operation::Operation;
-pub use table::{AttributeDefinition, CompositeIndex, IndexSchema, KeySchema, KeyType, TableSchema};
+pub use table::{
+    AttributeDefinition, IndexKeySchema, IndexSchema, KeyAttributes, KeySchema, KeyType, TableSchema,
+};
 pub use value::{Item, Value};

@@ -35,7 +35,7 @@ pub struct AttributeDefinition {
     pub key_type: KeyType,
 }
 
-/// A primary key or an index key.
+/// A primary key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeySchema {
     /// The partition key (`HASH`).
@@ -44,13 +44,32 @@ pub struct KeySchema {
     pub sort: Option<AttributeDefinition>,
 }
 
+/// An index key. One of a global index can have up to four attributes of each kind (AWS Developer Guide, "Multi-attribute keys",
+/// November 2025), every other one has at most one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexKeySchema {
+    /// The partition key attributes (`HASH`), in order; at least one.
+    pub partition: Vec<AttributeDefinition>,
+    /// The sort key attributes (`RANGE`), in order.
+    pub sort: Vec<AttributeDefinition>,
+}
+
+/// The attributes of any key.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyAttributes<'a> {
+    /// The partition key attributes, in order.
+    pub partition: &'a [AttributeDefinition],
+    /// The sort key attributes, in order.
+    pub sort: &'a [AttributeDefinition],
+}
+
 /// A secondary index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexSchema {
     /// The index's name.
     pub name: String,
     /// Its key.
-    pub key: KeySchema,
+    pub key: IndexKeySchema,
     /// Local (shares the table's partition key) or global.
     pub local: bool,
     /// Whether every attribute is projected into it (`ProjectionType` `ALL`).
@@ -59,20 +78,8 @@ pub struct IndexSchema {
     pub included: Vec<String>,
 }
 
-/// A global secondary index whose key has several partition key or several sort key attributes, up to four of each (AWS
-/// Developer Guide, "Multi-attribute keys", November 2025).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CompositeIndex {
-    /// The index's name.
-    pub name: String,
-    /// Its partition key attributes, in order; at least one.
-    pub partition: Vec<AttributeDefinition>,
-    /// Its sort key attributes, in order.
-    pub sort: Vec<AttributeDefinition>,
-}
-
 /// A table's keys and indexes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSchema {
     /// The table's name.
     pub name: String,
@@ -81,11 +88,8 @@ pub struct TableSchema {
     pub id: String,
     /// The primary key.
     pub key: KeySchema,
-    /// Local and global indexes with at most one attribute of each kind in their keys.
+    /// Local and global indexes.
     pub indexes: Vec<IndexSchema>,
-    /// Global indexes with more of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub composite_indexes: Vec<CompositeIndex>,
 }
 
 impl KeySchema {
@@ -100,27 +104,78 @@ impl KeySchema {
     }
 }
 
-impl CompositeIndex {
+impl From<KeySchema> for IndexKeySchema {
+    fn from(key: KeySchema) -> Self {
+        IndexKeySchema { partition: vec![key.partition], sort: key.sort.into_iter().collect() }
+    }
+}
+
+impl<'a> From<&'a KeySchema> for KeyAttributes<'a> {
+    fn from(key: &'a KeySchema) -> Self {
+        KeyAttributes { partition: std::slice::from_ref(&key.partition), sort: key.sort.as_slice() }
+    }
+}
+
+impl<'a> From<&'a IndexKeySchema> for KeyAttributes<'a> {
+    fn from(key: &'a IndexKeySchema) -> Self {
+        KeyAttributes { partition: &key.partition, sort: &key.sort }
+    }
+}
+
+impl<'a> KeyAttributes<'a> {
+    /// All of them, those of the partition key first.
+    pub fn all(self) -> impl Iterator<Item = &'a AttributeDefinition> {
+        self.partition.iter().chain(self.sort)
+    }
+
+    /// Whether there are several of one kind.
+    pub fn is_composite(self) -> bool {
+        self.partition.len() > 1 || self.sort.len() > 1
+    }
+}
+
+impl IndexKeySchema {
+    /// The same key as a table can have it; `None` with several attributes of one kind.
+    pub fn single(&self) -> Option<KeySchema> {
+        match (self.partition.as_slice(), self.sort.as_slice()) {
+            ([partition], []) => Some(KeySchema { partition: partition.clone(), sort: None }),
+            ([partition], [sort]) => {
+                Some(KeySchema { partition: partition.clone(), sort: Some(sort.clone()) })
+            }
+            _ => None,
+        }
+    }
+
+    /// The key's attributes.
+    pub fn attributes(&self) -> KeyAttributes<'_> {
+        self.into()
+    }
+
     /// The names of the key attributes, those of the partition key first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.partition.iter().chain(&self.sort).map(|attribute| attribute.name.as_str())
+        self.attributes().all().map(|attribute| attribute.name.as_str())
     }
 
     /// Whether an attribute of that name is part of the key.
     pub fn has(&self, name: &str) -> bool {
         self.names().any(|attribute| attribute == name)
     }
+
+    /// Whether an attribute of that name is part of the partition key.
+    pub fn partition_has(&self, name: &str) -> bool {
+        self.partition.iter().any(|attribute| attribute.name == name)
+    }
+
+    /// Whether an attribute of that name is part of the sort key.
+    pub fn sort_has(&self, name: &str) -> bool {
+        self.sort.iter().any(|attribute| attribute.name == name)
+    }
 }
 
 impl TableSchema {
-    /// The index of that name, if its key has at most one attribute of each kind.
+    /// The index of that name.
     pub fn index(&self, name: &str) -> Option<&IndexSchema> {
         self.indexes.iter().find(|index| index.name == name)
-    }
-
-    /// The index of that name, if its key has several attributes of one kind.
-    pub fn composite_index(&self, name: &str) -> Option<&CompositeIndex> {
-        self.composite_indexes.iter().find(|index| index.name == name)
     }
 }
 
@@ -164,11 +219,11 @@ mod tests {
         let single = r#"[{"AttributeName":"g","KeyType":"HASH"}]"#;
         let several = r#"[{"AttributeName":"g","KeyType":"HASH"},{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}]"#;
         let schema = TableSchema::from_create(create.replace(single, several).as_bytes()).unwrap();
-        assert_eq!((schema.indexes.len(), schema.index("i")), (1, None));
-        let index = schema.composite_index("i").unwrap();
-        assert_eq!(index.names().collect::<Vec<_>>(), ["g", "pk", "sk"]);
-        assert_eq!((index.partition.len(), index.sort[0].key_type), (2, KeyType::N));
-        assert!(index.has("pk") && !index.has("x"));
+        let key = &schema.index("i").unwrap().key;
+        assert_eq!(key.names().collect::<Vec<_>>(), ["g", "pk", "sk"]);
+        assert_eq!((key.partition.len(), key.sort[0].key_type), (2, KeyType::N));
+        assert!(key.has("pk") && !key.has("x") && key.attributes().is_composite());
+        assert!(!schema.index("l").unwrap().key.attributes().is_composite());
         // A table's own key cannot, nor a local index's.
         for key in ["\"KeySchema\":[", "\"IndexName\":\"l\",\"KeySchema\":["] {
             let twice = format!("{key}{{\"AttributeName\":\"g\",\"KeyType\":\"HASH\"}},");

@@ -39,15 +39,21 @@ impl Table {
         (!layouts.is_empty() || !keys.is_empty()).then(|| format!("{:016x}", xxh3_64(&text)))
     }
 
+    /// Whether an attribute of an index's partition key migrates.
+    pub fn is_index_migrating(&self, index: &IndexSchema) -> bool {
+        let migrates = |name: &str| self.index_key(name).is_some_and(|key| key.migration().is_some());
+        index.key.partition.iter().any(|attribute| migrates(&attribute.name))
+    }
+
     /// Names the order in which a Query of an index meets items with equal index keys; nothing where that order is the one of a table without
     /// layouts.
     pub fn query_order(&self, index: &IndexSchema) -> Option<String> {
-        // Both are put in order by logical keys, whatever the layouts.
-        let by_partition = index.key.sort.as_ref().is_some_and(|sort| sort.name == self.key.partition.name);
-        if by_partition && !self.keys_are_whole() {
+        let suffixed = index.key.partition.iter().filter(|attribute| self.is_suffixed(&attribute.name));
+        // These are put in order by logical keys, whatever the layouts.
+        if index.key.sort.iter().any(|attribute| self.is_suffixed(&attribute.name)) || suffixed.count() > 1 {
             return Some("logical".to_owned());
         }
-        if self.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some()) {
+        if self.is_index_migrating(index) {
             return Some(MIGRATING.to_owned());
         }
         self.scan_order(&index.key.names().collect::<Vec<_>>())

@@ -179,6 +179,11 @@ impl Table {
         partition.chain(self.index_keys.iter().map(|key| key.attribute().name.as_str()))
     }
 
+    /// Whether values of that attribute are stored with shard suffixes.
+    pub fn is_suffixed(&self, attribute: &str) -> bool {
+        self.index_key(attribute).is_some() || !self.keys_are_whole() && self.key.partition.name == attribute
+    }
+
     /// How its keys are laid out.
     pub fn layouts(&self) -> &Arc<TableLayouts> {
         &self.layouts

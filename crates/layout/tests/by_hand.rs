@@ -122,13 +122,7 @@ fn day() -> Option<Time> {
 fn table(layouts: Vec<(&str, Layout)>) -> Table {
     let attribute = |name: &str| AttributeDefinition { name: name.into(), key_type: KeyType::S };
     let key = KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) };
-    let schema = TableSchema {
-        name: "T".into(),
-        id: "t".into(),
-        key,
-        indexes: Vec::new(),
-        composite_indexes: Vec::new(),
-    };
+    let schema = TableSchema { name: "T".into(), id: "t".into(), key, indexes: Vec::new() };
     let layouts = layouts.into_iter().map(|(keys, layout)| KeyLayout::new(Glob::new(keys), layout));
     Table::new(schema, Arc::new(TableLayouts::new(layouts.collect())))
 }

@@ -22,13 +22,7 @@ fn layouts(keys: &str, shards: u16) -> TableLayouts {
 
 fn table(keys: &str, shards: u16) -> Table {
     let key = KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) };
-    let schema = TableSchema {
-        name: "T".to_owned(),
-        id: "1".to_owned(),
-        key,
-        indexes: Vec::new(),
-        composite_indexes: Vec::new(),
-    };
+    let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
     Table::new(schema, Arc::new(layouts(keys, shards)))
 }
 

@@ -67,13 +67,7 @@ impl LayoutSource for Ten {
 fn whole_answer(c: &mut Criterion) {
     let attribute = |name: &str| AttributeDefinition { name: name.into(), key_type: KeyType::S };
     let key = KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) };
-    let schema = TableSchema {
-        name: "Games".into(),
-        id: "1".into(),
-        key,
-        indexes: Vec::new(),
-        composite_indexes: Vec::new(),
-    };
+    let schema = TableSchema { name: "Games".into(), id: "1".into(), key, indexes: Vec::new() };
     let strategy = Strategy::Calculated { by: By::SortKey };
     let shards = u16::try_from(LANES).unwrap_or(1);
     let layouts = Ten(

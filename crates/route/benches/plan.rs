@@ -38,7 +38,6 @@ fn source() -> One {
         id: "1".to_owned(),
         key: KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) },
         indexes: Vec::new(),
-        composite_indexes: Vec::new(),
     };
     let by = By::Part { separator: "#".to_owned(), part: 1 };
     let layout =

@@ -26,7 +26,7 @@ use crate::collection::keys::cursor_attributes;
 use crate::plan::{Explanation, Plan, Planned};
 use crate::preflight::pass_refusal;
 use crate::request::Request;
-use crate::{Answer, Calls, cursor, scan};
+use crate::{Answer, Calls, cursor};
 
 /// How the name of an order begins that a Scan of an index has while the index's key migrates: that of the table.
 const OF_THE_TABLE: &str = "table:";
@@ -102,7 +102,7 @@ fn naming(operation: Operation, plan: Plan, order: Option<String>) -> Plan {
 /// The name of the order of a Scan of the table, or of that index.
 pub(crate) fn order(table: &Table, index: Option<&str>) -> Option<String> {
     let index = index.and_then(|name| table.indexes.iter().find(|index| index.name == name));
-    if index.is_some_and(|index| scan::migrates(table, index)) {
+    if index.is_some_and(|index| table.is_index_migrating(index)) {
         return Some(format!("{OF_THE_TABLE}{}", table.scan_order(&[]).unwrap_or_default()));
     }
     let names: Vec<&str> = index.into_iter().flat_map(|index| index.key.names()).collect();

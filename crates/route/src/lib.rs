@@ -14,7 +14,6 @@ mod assigned;
 mod calls;
 mod capacity;
 mod collection;
-mod composite;
 mod context;
 mod counter;
 mod cursor;

@@ -15,9 +15,7 @@ use crate::directory::{KnownBuckets, enter_first};
 use crate::items::{batch, point, transact};
 use crate::query::share::ItemSizes;
 use crate::request::Request;
-use crate::{
-    Plan, composite, counter, hidden, layout_cursor, moving, partiql, query, scan, streams, tables_of,
-};
+use crate::{Plan, counter, hidden, layout_cursor, moving, partiql, query, scan, streams, tables_of};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
 #[derive(Clone, Debug, Default)]
@@ -198,11 +196,6 @@ impl Router {
         schema: &Arc<Table>,
         context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
-        if matches!(operation, Operation::Query | Operation::Scan)
-            && let Some(index) = composite::named(request, schema)?
-        {
-            return composite::plan(operation, request, schema, index, context);
-        }
         match operation {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 point::plan(self, operation, request, schema, context)

@@ -51,7 +51,7 @@ fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
         Some(name) => schema.indexes.iter().find(|index| index.name == name),
     };
-    if let Some(index) = index.filter(|index| migrates(schema, index)) {
+    if let Some(index) = index.filter(|index| schema.is_index_migrating(index)) {
         return of_the_table(request, schema, context, index);
     }
     let by_key =
@@ -84,13 +84,8 @@ fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
     }
 }
 
-/// Whether the partition key of an index migrates. A Scan of the index is then one of the table: items change their place in the index
-/// meanwhile, and keep it in the table. Its cursors are those of the table.
-pub(crate) fn migrates(schema: &Table, index: &IndexSchema) -> bool {
-    schema.index_key(&index.key.partition.name).is_some_and(|key| key.migration().is_some())
-}
-
-/// The plan of a Scan of an index whose partition key migrates. Whether the request is valid the store says, asked as it came but for the cursor.
+/// The plan of a Scan of an index whose partition key migrates: one of the table. Items change their place in the index meanwhile, and keep it
+/// in the table. The cursors are those of the table. Whether the request is valid the store says, asked as it came but for the cursor.
 fn of_the_table(
     request: &Request<'_>,
     schema: &Arc<Table>,
@@ -147,7 +142,7 @@ fn evaluated(
     body: &Bytes,
 ) -> Result<Option<Evaluated>, Unplanned> {
     let counters = has_counters(request, schema, index);
-    let migrating = index.filter(|index| migrates(schema, index));
+    let migrating = index.filter(|index| schema.is_index_migrating(index));
     if !counters && migrating.is_none() && !may_filter_by_key(request, schema) {
         return Ok(None);
     }

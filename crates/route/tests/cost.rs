@@ -79,7 +79,6 @@ mod sharded {
                 id: "1".into(),
                 key: KeySchema { partition: attribute("pk"), sort: Some(attribute("sk")) },
                 indexes: Vec::new(),
-                composite_indexes: Vec::new(),
             };
             Some(Arc::new(Table::new(schema, Arc::default())))
         }

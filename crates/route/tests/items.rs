@@ -43,7 +43,6 @@ impl LayoutSource for All {
             id: name.to_owned(),
             key: KeySchema { partition, sort: None },
             indexes: Vec::new(),
-            composite_indexes: Vec::new(),
         };
         let layouts = TableLayouts::new(vec![KeyLayout::new(Glob::new("*"), self.0.clone())]);
         (name.rsplit('/').next() == Some("Tab")).then(|| Arc::new(Table::new(schema, Arc::new(layouts))))

@@ -102,17 +102,15 @@ impl Rule {
 
 /// Whether the indexes of a table allow counters of those attributes, or why not.
 fn counter_fits(attributes: &[String], schema: &TableSchema) -> Result<(), Unfit> {
-    let single = schema.indexes.iter().map(|index| (&index.name, index.key.names().collect()));
-    let composite = schema.composite_indexes.iter().map(|index| (&index.name, index.names().collect()));
-    for (index, key) in single.chain(composite) {
-        let key: Vec<&str> = key;
-        if let Some(name) = attributes.iter().find(|name| key.contains(&name.as_str())) {
+    for index in &schema.indexes {
+        let (key, index) = (&index.key, &index.name);
+        if let Some(name) = attributes.iter().find(|name| key.has(name)) {
             return Err(Unfit::Indexes(format!(
                 "{name} is a key of the index {index}, which would hold the parts of each counter and not their sum; leave {name} out of \
                  `attributes`, or drop the index"
             )));
         }
-        if key.iter().all(|name| schema.key.has(name)) {
+        if key.names().all(|name| schema.key.has(name)) {
             return Err(Unfit::Indexes(format!(
                 "the index {index} is made of the table's own key attributes, so it would hold every counter once for each shard; drop \
                  the index, or give it a key that only whole items have"

@@ -1,10 +1,11 @@
-//! Key conditions: one partition, and a range of sort keys in it.
+//! Key conditions: one partition, and a range of sort keys in it. Of an index key of several attributes of a kind: `=` on each partition key
+//! attribute, `=` on the first sort key attributes, and any test on the one behind them.
 
 use super::ast::{Comparator, Condition, Operand, Path};
 use super::bindings::{Bindings, Fresh};
 use super::render::path_text;
 use super::{Checks, Kind};
-use crate::{AttributeDefinition, Error, KeySchema, Value};
+use crate::{AttributeDefinition, Error, KeyAttributes, Value};
 
 /// What a sort key must satisfy.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,10 +35,10 @@ impl SortTest {
 /// A `KeyConditionExpression`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyCondition {
-    /// The partition key's name and value.
-    pub partition: (String, Value),
-    /// The sort key's name and test, if there is one.
-    pub sort: Option<(String, SortTest)>,
+    /// The names and values of the partition key's attributes, in the key's order.
+    pub partition: Vec<(String, Value)>,
+    /// The names and tests of the sort key's first attributes, in the key's order. All but the last are `=`.
+    pub sort: Vec<(String, SortTest)>,
 }
 
 impl KeyCondition {
@@ -45,7 +46,11 @@ impl KeyCondition {
     ///
     /// # Errors
     /// `ValidationException` in DynamoDB's words.
-    pub fn parse(text: &str, bindings: &Bindings<'_>, key: &KeySchema) -> Result<KeyCondition, Error> {
+    pub fn parse<'k>(
+        text: &str,
+        bindings: &Bindings<'_>,
+        key: impl Into<KeyAttributes<'k>>,
+    ) -> Result<KeyCondition, Error> {
         KeyCondition::read(text, bindings, key, Checks::All)
     }
 
@@ -53,57 +58,57 @@ impl KeyCondition {
     ///
     /// # Errors
     /// `ValidationException` in DynamoDB's words.
-    pub fn read(
+    pub fn read<'k>(
         text: &str,
         bindings: &Bindings<'_>,
-        key: &KeySchema,
+        key: impl Into<KeyAttributes<'k>>,
         checks: Checks,
     ) -> Result<KeyCondition, Error> {
+        let key = key.into();
         let mut tests = Vec::new();
         collect(Condition::read(Kind::KeyCondition, text, bindings, checks)?, &mut tests)?;
-        if tests.len() > 2 {
+        let defined = key.all().count();
+        if !key.is_composite() && tests.len() > 2 {
             return Err(Error::validation("Conditions can be of length 1 or 2 only"));
         }
-        if tests.first().is_some_and(|(name, _)| tests.iter().skip(1).any(|(other, _)| name == other)) {
+        if tests
+            .iter()
+            .enumerate()
+            .any(|(at, (name, _))| tests.iter().skip(at + 1).any(|(other, _)| name == other))
+        {
             return Err(
                 Kind::KeyCondition.error("KeyConditionExpressions must only contain one condition per key")
             );
         }
-        let missed =
-            |name: &str| Error::validation(format!("Query condition missed key schema element: {name}"));
+        if key.is_composite() && tests.len() > defined {
+            return Err(Error::validation(format!(
+                "The number of query conditions ({}) exceeds the number of key attributes defined in the schema ({defined})",
+                tests.len()
+            )));
+        }
         let mut take = |definition: &AttributeDefinition| {
             let at = tests.iter().position(|(name, _)| *name == definition.name)?;
             Some(tests.swap_remove(at).1)
         };
-        let partition = take(&key.partition).ok_or_else(|| missed(&key.partition.name))?;
-        let sort = key.sort.as_ref().and_then(|sort| Some((sort, take(sort)?)));
+        let partition = key.partition.iter().map(|definition| (definition, take(definition))).collect();
+        let partition = equal(partition, key.is_composite())?;
+        let sort = key.sort.iter().map(|definition| (definition, take(definition))).collect::<Vec<_>>();
         if !tests.is_empty() {
-            return match (&key.sort, sort) {
-                (Some(definition), None) => Err(missed(&definition.name)),
-                _ => Err(Error::validation("Query key condition not supported")),
+            return match sort.iter().find(|(_, test)| test.is_none()) {
+                Some((definition, _)) => Err(missed(&definition.name)),
+                None => Err(Error::validation("Query key condition not supported")),
             };
         }
-        let SortTest::Eq(value) = partition else {
-            return Err(Error::validation("Query key condition not supported"));
-        };
-        check_type(&key.partition, [&value])?;
-        let sort = sort.map(|(definition, test)| {
-            check_type(definition, test.values())?;
-            if matches!(&test, SortTest::BeginsWith(Value::N(_))) {
-                return Err(Kind::KeyCondition.error(
-                    "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N",
-                ));
-            }
-            Ok((definition.name.clone(), test))
-        });
-        Ok(KeyCondition { partition: (key.partition.name.clone(), value), sort: sort.transpose()? })
+        Ok(KeyCondition { partition, sort: leading(sort)? })
     }
 
     /// The expression's text.
     pub fn render(&self, fresh: &mut Fresh) -> String {
-        let (name, value) = &self.partition;
-        let mut text = format!("{} = {}", fresh.name(name), fresh.value(value.clone()));
-        if let Some((name, test)) = &self.sort {
+        let equal = |(name, value): &(String, Value)| {
+            format!("{} = {}", fresh.name(name), fresh.value(value.clone()))
+        };
+        let mut text = self.partition.iter().map(equal).collect::<Vec<_>>().join(" AND ");
+        for (name, test) in &self.sort {
             let name = path_text(&Path::root(name), fresh);
             let mut literal = |value: &Value| fresh.value(value.clone());
             let test = match test {
@@ -138,6 +143,63 @@ impl SortTest {
         };
         std::iter::once(first).chain(second)
     }
+}
+
+fn missed(name: &str) -> Error {
+    Error::validation(format!("Query condition missed key schema element: {name}"))
+}
+
+/// The values of the partition key's attributes.
+fn equal(
+    tests: Vec<(&AttributeDefinition, Option<SortTest>)>,
+    composite: bool,
+) -> Result<Vec<(String, Value)>, Error> {
+    let is_equal = |test: &Option<SortTest>| matches!(test, Some(SortTest::Eq(_)));
+    let lacking: Vec<&str> =
+        tests.iter().filter(|(_, test)| !is_equal(test)).map(|(definition, _)| &*definition.name).collect();
+    if composite && !lacking.is_empty() {
+        return Err(Error::validation(format!(
+            "HASH key attributes {} must have equality conditions specified in the query",
+            lacking.join(", ")
+        )));
+    }
+    let value = |(definition, test): (&AttributeDefinition, Option<SortTest>)| match test {
+        Some(SortTest::Eq(value)) => {
+            check_type(definition, [&value])?;
+            Ok((definition.name.clone(), value))
+        }
+        Some(_) => Err(Error::validation("Query key condition not supported")),
+        None => Err(missed(&definition.name)),
+    };
+    tests.into_iter().map(value).collect()
+}
+
+/// The tests of the sort key's first attributes, if no attribute is left out before a tested one, and all before the last are `=`.
+fn leading(tests: Vec<(&AttributeDefinition, Option<SortTest>)>) -> Result<Vec<(String, SortTest)>, Error> {
+    let count = tests.iter().rposition(|(_, test)| test.is_some()).map_or(0, |last| last + 1);
+    let before = tests.iter().take(count.saturating_sub(1));
+    let lacking: Vec<&str> = before
+        .filter(|(_, test)| !matches!(test, Some(SortTest::Eq(_))))
+        .map(|(definition, _)| &*definition.name)
+        .collect();
+    if let (false, Some((last, _))) = (lacking.is_empty(), tests.get(count.saturating_sub(1))) {
+        return Err(Error::validation(format!(
+            "RANGE key attributes {} must have equality conditions specified in the query because a condition is present on key attribute {}",
+            lacking.join(", "),
+            last.name
+        )));
+    }
+    let tests = tests.into_iter().filter_map(|(definition, test)| Some((definition, test?)));
+    let checked = tests.map(|(definition, test)| {
+        check_type(definition, test.values())?;
+        if matches!(&test, SortTest::BeginsWith(Value::N(_))) {
+            return Err(Kind::KeyCondition.error(
+                "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N",
+            ));
+        }
+        Ok((definition.name.clone(), test))
+    });
+    checked.collect()
 }
 
 fn collect(condition: Condition, tests: &mut Vec<(String, SortTest)>) -> Result<(), Error> {

@@ -243,7 +243,7 @@ fn key_conditions_read_and_render() {
         let condition = read(text).unwrap();
         let mut fresh = Fresh::avoiding(&Bindings::default());
         assert_eq!(condition.render(&mut fresh), rendered);
-        assert_eq!(condition.partition, ("pk".to_owned(), Value::S("x".into())));
+        assert_eq!(condition.partition, [("pk".to_owned(), Value::S("x".into()))]);
     }
     for (text, message) in [
         ("sk = :s", "Query condition missed key schema element: pk"),
@@ -270,6 +270,50 @@ fn key_conditions_read_and_render() {
             "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes",
         ),
         ("pk = :s AND sk = :s AND a = :s", "Conditions can be of length 1 or 2 only"),
+    ] {
+        assert_eq!(read(text).unwrap_err().message.unwrap(), message, "{text}");
+    }
+}
+
+#[test]
+fn key_conditions_on_several_attributes_read_and_render() {
+    let attributes = |names: &[&str]| {
+        let attribute = |name: &&str| crate::AttributeDefinition {
+            name: (*name).to_owned(),
+            key_type: crate::KeyType::S,
+        };
+        names.iter().map(attribute).collect()
+    };
+    let key =
+        crate::IndexKeySchema { partition: attributes(&["a", "pk"]), sort: attributes(&["x", "y", "sk"]) };
+    let read = |text: &str| KeyCondition::parse(text, &bindings(), &key);
+    for (text, rendered) in [
+        ("pk = :s AND a = :t", "#h0 = :h0 AND #h1 = :h1"),
+        ("x = :s AND pk = :s AND y > :t AND a = :t", "#h0 = :h0 AND #h1 = :h1 AND #h2 = :h2 AND #h3 > :h3"),
+    ] {
+        let condition = read(text).unwrap();
+        assert_eq!(condition.render(&mut Fresh::avoiding(&Bindings::default())), rendered);
+        assert_eq!(
+            condition.partition.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(),
+            ["a", "pk"]
+        );
+    }
+    for (text, message) in [
+        ("x = :s", "HASH key attributes a, pk must have equality conditions specified in the query"),
+        ("pk > :s AND a = :s", "HASH key attributes pk must have equality conditions specified in the query"),
+        ("pk = :s AND a = :s AND n = :s", "Query condition missed key schema element: x"),
+        (
+            "pk = :s AND a = :s AND sk = :s",
+            "RANGE key attributes x, y must have equality conditions specified in the query because a condition is present on key attribute sk",
+        ),
+        (
+            "pk = :s AND a = :s AND y = :s AND x > :s",
+            "RANGE key attributes x must have equality conditions specified in the query because a condition is present on key attribute y",
+        ),
+        (
+            "pk = :s AND a = :s AND x = :s AND y = :s AND sk = :s AND n = :s",
+            "The number of query conditions (6) exceeds the number of key attributes defined in the schema (5)",
+        ),
     ] {
         assert_eq!(read(text).unwrap_err().message.unwrap(), message, "{text}");
     }

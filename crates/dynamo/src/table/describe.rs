@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{AttributeDefinition, CompositeIndex, IndexSchema, KeySchema, KeyType, TableSchema};
+use super::{AttributeDefinition, IndexKeySchema, IndexSchema, KeySchema, KeyType, TableSchema};
 use crate::Error;
 
 #[derive(Deserialize)]
@@ -94,26 +94,21 @@ impl Description {
             id: id.unwrap_or_default(),
             key: single(&self.key_schema, &definitions)?,
             indexes: Vec::with_capacity(local.len() + global.len()),
-            composite_indexes: Vec::new(),
         };
         for index in local {
             let key = single(&index.key_schema, &definitions)?;
-            schema.indexes.push(index.schema(true, key));
+            schema.indexes.push(index.schema(true, key.into()));
         }
         for index in global {
-            match key(&index.key_schema, &definitions)? {
-                Key::Single(key) => schema.indexes.push(index.schema(false, key)),
-                Key::Composite { partition, sort } => {
-                    schema.composite_indexes.push(CompositeIndex { name: index.index_name, partition, sort });
-                }
-            }
+            let key = key(&index.key_schema, &definitions)?;
+            schema.indexes.push(index.schema(false, key));
         }
         Ok(schema)
     }
 }
 
 impl Index {
-    fn schema(self, local: bool, key: KeySchema) -> IndexSchema {
+    fn schema(self, local: bool, key: IndexKeySchema) -> IndexSchema {
         let projected =
             self.projection.unwrap_or(Projected { projection_type: None, non_key_attributes: None });
         IndexSchema {
@@ -126,27 +121,19 @@ impl Index {
     }
 }
 
-/// A key as it is defined.
-enum Key {
-    Single(KeySchema),
-    /// Several partition key attributes, or several sort key attributes.
-    Composite {
-        partition: Vec<AttributeDefinition>,
-        sort: Vec<AttributeDefinition>,
-    },
-}
-
 /// The key of a table or a local index: at most one attribute of each kind.
 fn single(elements: &[KeyElement], definitions: &[Definition]) -> Result<KeySchema, String> {
-    match key(elements, definitions)? {
-        Key::Single(key) => Ok(key),
-        Key::Composite { .. } => {
-            Err("only a global index can have several HASH or RANGE attributes".to_owned())
-        }
+    let mut key = key(elements, definitions)?;
+    if key.attributes().is_composite() {
+        return Err("only a global index can have several HASH or RANGE attributes".to_owned());
     }
+    let partition = key.partition.pop().ok_or(NO_PARTITION)?;
+    Ok(KeySchema { partition, sort: key.sort.pop() })
 }
 
-fn key(elements: &[KeyElement], definitions: &[Definition]) -> Result<Key, String> {
+const NO_PARTITION: &str = "the key has no HASH attribute";
+
+fn key(elements: &[KeyElement], definitions: &[Definition]) -> Result<IndexKeySchema, String> {
     let find = |kind: &str| {
         let of_kind = elements.iter().filter(|element| element.key_type == kind);
         let defined = of_kind.map(|element| {
@@ -157,10 +144,6 @@ fn key(elements: &[KeyElement], definitions: &[Definition]) -> Result<Key, Strin
         });
         defined.collect::<Result<Vec<_>, String>>()
     };
-    let (mut partition, mut sort) = (find("HASH")?, find("RANGE")?);
-    if partition.len() > 1 || sort.len() > 1 {
-        return Ok(Key::Composite { partition, sort });
-    }
-    let partition = partition.pop().ok_or("the key has no HASH attribute")?;
-    Ok(Key::Single(KeySchema { partition, sort: sort.pop() }))
+    let key = IndexKeySchema { partition: find("HASH")?, sort: find("RANGE")? };
+    if key.partition.is_empty() { Err(NO_PARTITION.to_owned()) } else { Ok(key) }
 }

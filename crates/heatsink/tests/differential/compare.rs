@@ -15,7 +15,7 @@ use crate::judge::Judge;
 use crate::mistakes::{Comparison, compared};
 use crate::shrink::Case;
 use crate::world::turns;
-use crate::{counters, outside, recorded, streams, tables};
+use crate::{counters, outside, recorded, schema, streams, tables};
 
 /// More pages than any collection here has rows.
 const MAX_PAGES: usize = 400;
@@ -237,16 +237,18 @@ fn index_query(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Op
     let scanned =
         |answer: &Answer| -> Json { answer.pages.iter().map(|page| page["ScannedCount"].clone()).collect() };
     let late = tables::late_index();
-    let sort = case
+    let sorts: Vec<_> = case
         .tables
         .iter()
         .find(|table| step.body["TableName"] == table.name)
         .and_then(|table| table.indexes.iter().find(|index| step.body["IndexName"] == index.name))
         .or_else(|| (step.body["IndexName"] == tables::LATE).then_some(&late))
-        .and_then(|index| index.sort);
+        .into_iter()
+        .flat_map(schema::Index::sorts)
+        .collect();
     let order = |answer: &Answer| -> Json {
-        sort.map(|(name, _)| rows(answer).into_iter().map(|row| row[name].clone()).collect())
-            .unwrap_or_default()
+        let position = |row: &Json| sorts.iter().map(|(name, _)| row[*name].clone()).collect::<Json>();
+        rows(answer).into_iter().map(position).collect()
     };
     unordered(case, plain, sharded)
         .or_else(|| if case.large { None } else { differs("page sizes", &scanned(plain), &scanned(sharded)) })

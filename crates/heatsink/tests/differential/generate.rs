@@ -57,8 +57,12 @@ fn gather_keys(value: &mut Json) {
 }
 
 fn step(rng: &mut Rng, tables: &[Table]) -> Step {
-    // The first table has most of the indexes and gets most of the calls.
-    let table = &tables[if rng.bool() { 0 } else { rng.usize(..tables.len()) }];
+    // The first table has most of the indexes, and the last one the most complicated: they get most of the calls.
+    let table = match rng.u32(..10) {
+        0..=3 => &tables[0],
+        4..=5 => &tables[tables.len() - 1],
+        _ => &tables[rng.usize(..tables.len())],
+    };
     if rng.u32(..25) == 0 {
         return legacy::step(rng, table);
     }
@@ -209,7 +213,8 @@ fn batch_write(rng: &mut Rng, tables: &[Table]) -> Json {
 
 fn batch_get(rng: &mut Rng, tables: &[Table]) -> Json {
     let mut requests = Map::new();
-    for table in tables.iter().take(rng.usize(1..=tables.len())) {
+    let count = rng.usize(1..tables.len());
+    for table in rng.choose_multiple(tables.iter(), count) {
         let keys: Vec<Json> = (0..rng.usize(1..10)).map(|_| Json::Object(key(rng, table))).collect();
         let mut request = json!({ "Keys": keys });
         if rng.u32(..4) == 0 {
@@ -259,6 +264,18 @@ fn sort_condition(
     }
 }
 
+/// A test of a key attribute for one value.
+fn equal(rng: &mut Rng, placeholders: &mut Placeholders, (name, kind): (&str, &str)) -> String {
+    let value = match name {
+        "pk" => values::key(rng, kind, true),
+        "sk" => values::key(rng, kind, false),
+        _ => values::index_key(rng, kind),
+    };
+    let value = placeholders.value(rng, value);
+    let name = if rng.bool() { placeholders.name(name) } else { name.to_owned() };
+    format!("{name} = {value}")
+}
+
 fn query(rng: &mut Rng, table: &Table) -> Json {
     let index: Option<&Index> = if table.indexes.is_empty() || rng.bool() {
         None
@@ -271,22 +288,31 @@ fn query(rng: &mut Rng, table: &Table) -> Json {
         Some(index) => (index.partition, index.sort),
         None => (table.partition, table.sort),
     };
+    let [more_partition, more_sort] = index.map(|index| index.more.clone()).unwrap_or_default();
     let mut body = json!({"TableName": table.name});
     if let Some(index) = index {
         body["IndexName"] = json!(index.name);
     }
     let mut placeholders = Placeholders::default();
-    let value = match partition.0 {
-        "pk" => values::key(rng, partition.1, true),
-        "sk" => values::key(rng, partition.1, false),
-        _ => values::index_key(rng, partition.1),
-    };
-    let value = placeholders.value(rng, value);
-    let equal = format!(
-        "{} = {value}",
-        if rng.bool() { placeholders.name(partition.0) } else { partition.0.to_owned() }
-    );
-    let condition = match sort.filter(|_| rng.u32(..5) > 1) {
+    let equals: Vec<String> = std::iter::once(partition)
+        .chain(more_partition.iter().copied())
+        .map(|attribute| equal(rng, &mut placeholders, attribute))
+        .collect();
+    let mut equal_to = equals.join(" AND ");
+    // Of several sort attributes the first few are tested, all but the last of them with `=`; or, rarely, any.
+    let sorts: Vec<_> = sort.into_iter().chain(more_sort.iter().copied()).collect();
+    let mut tested = sort;
+    if !more_sort.is_empty() {
+        let last = rng.usize(..sorts.len());
+        for attribute in &sorts[..last] {
+            if rng.u32(..20) > 0 {
+                equal_to = format!("{} AND {equal_to}", equal(rng, &mut placeholders, *attribute));
+            }
+        }
+        tested = Some(sorts[last]);
+    }
+    let equal = equal_to;
+    let condition = match tested.filter(|_| rng.u32(..5) > 1) {
         Some((name, kind)) => {
             let sorted = sort_condition(rng, &mut placeholders, name, kind, name == "pk");
             if rng.u32(..6) == 0 {
@@ -301,16 +327,20 @@ fn query(rng: &mut Rng, table: &Table) -> Json {
     if rng.bool() {
         body["ScanIndexForward"] = json!(rng.bool());
     }
+    let more = |root: &&str| more_partition.iter().chain(&more_sort).any(|(name, _)| name == root);
     let roots: Vec<&str> = if rng.u32(..12) == 0 {
         ROOTS.to_vec()
     } else {
         let mut roots: Vec<&str> = PLAIN_ROOTS
             .iter()
             .copied()
-            .filter(|root| *root != partition.0 && sort.is_none_or(|(name, _)| name != *root))
+            .filter(|root| *root != partition.0 && sort.is_none_or(|(name, _)| name != *root) && !more(root))
             .collect();
         roots.extend(["pk", "sk"].into_iter().filter(|root| {
-            index.is_some() && partition.0 != *root && sort.is_none_or(|(name, _)| name != *root)
+            index.is_some()
+                && partition.0 != *root
+                && sort.is_none_or(|(name, _)| name != *root)
+                && !more(root)
         }));
         roots
     };

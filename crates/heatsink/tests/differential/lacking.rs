@@ -132,9 +132,10 @@ fn filters_by_what_an_index_lacks(step: &Step) -> bool {
     if index.projection["ProjectionType"] == "ALL" {
         return false;
     }
-    let keys = [Some(table.partition), table.sort, Some(index.partition), index.sort];
+    let own = [Some(table.partition), table.sort].into_iter().flatten();
+    let keys: Vec<_> = own.chain(index.partitions()).chain(index.sorts()).collect();
     let holds = |name: &str| {
-        keys.iter().flatten().any(|(key, _)| *key == name)
+        keys.iter().any(|(key, _)| *key == name)
             || index.projection["NonKeyAttributes"]
                 .as_array()
                 .is_some_and(|names| names.contains(&json!(name)))

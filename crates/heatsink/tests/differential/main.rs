@@ -154,7 +154,8 @@ fn start(text: &str) -> String {
 fn run_case(judge: Judge, seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Option<String> {
     let mut rng = Rng::with_seed(seed);
     let rules = world::draw(&mut rng, judge);
-    let tables = counters::tables(&rules);
+    let mut tables = counters::tables(&rules);
+    tables.retain(|table| judge.has(table.name));
     let mut steps = generate::steps(&mut rng, &tables, judge.steps_to_draw(in_case));
     if counters::has(&rules) {
         counters::count(&mut rng, &mut steps);

@@ -40,7 +40,8 @@ pub fn run(path: &str, judge: Judge) {
         "the case is of another judge; replay it with {}",
         kept.judge.replays_with()
     );
-    let tables = counters::tables(&kept.rules);
+    let mut tables = counters::tables(&kept.rules);
+    tables.retain(|table| judge.has(table.name));
     let case = Case { rules: kept.rules, steps: kept.steps, tables, large: kept.large, judge: kept.judge };
     if let Some(mismatch) = case.run() {
         panic!("step {}: {}", mismatch.step, mismatch.what);

@@ -8,6 +8,8 @@ pub struct Index {
     pub name: &'static str,
     pub partition: (&'static str, &'static str),
     pub sort: Option<(&'static str, &'static str)>,
+    /// More partition key attributes, and more sort key attributes.
+    pub more: [Vec<(&'static str, &'static str)>; 2],
     pub local: bool,
     pub projection: Json,
 }
@@ -27,7 +29,7 @@ fn index(
     sort: Option<(&'static str, &'static str)>,
     projection: Json,
 ) -> Index {
-    Index { name, partition, sort, local: false, projection }
+    Index { name, partition, sort, more: [vec![], vec![]], local: false, projection }
 }
 
 fn local(
@@ -36,8 +38,34 @@ fn local(
     sort: (&'static str, &'static str),
     projection: Json,
 ) -> Index {
-    Index { name, partition, sort: Some(sort), local: true, projection }
+    Index { local: true, ..index(name, partition, Some(sort), projection) }
 }
+
+/// A global index with several attributes of a kind in its key; at least one of each.
+fn several(
+    name: &'static str,
+    partition: &[(&'static str, &'static str)],
+    sort: &[(&'static str, &'static str)],
+    projection: Json,
+) -> Index {
+    let more = [partition, sort].map(|attributes| attributes[1..].to_vec());
+    Index { more, ..index(name, partition[0], Some(sort[0]), projection) }
+}
+
+impl Index {
+    /// The partition key's attributes.
+    pub fn partitions(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        std::iter::once(self.partition).chain(self.more[0].iter().copied())
+    }
+
+    /// The sort key's attributes.
+    pub fn sorts(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.sort.into_iter().chain(self.more[1].iter().copied())
+    }
+}
+
+/// The table whose indexes have several attributes of a kind in their keys.
+pub const SEVERAL: &str = "Several";
 
 /// All test tables. Key attribute values come from small pools, so that overwrites, ties and empty shards happen.
 pub fn tables() -> Vec<Table> {
@@ -108,13 +136,30 @@ pub fn tables() -> Vec<Table> {
             ],
         },
         Table { name: "NumericKey", partition: ("pk", "N"), sort: Some(("sk", "S")), indexes: vec![] },
+        Table { name: SEVERAL, partition: string, sort: Some(("sk", "S")), indexes: several_indexes() },
     ]
 }
 
-fn key_schema(partition: &str, sort: Option<(&str, &str)>) -> Json {
-    let mut schema = vec![json!({"AttributeName": partition, "KeyType": "HASH"})];
-    schema.extend(sort.map(|(name, _)| json!({"AttributeName": name, "KeyType": "RANGE"})));
-    Json::Array(schema)
+/// The table's partition key beside another attribute of the partition key; alone; first in the sort key, and behind another; and nowhere.
+fn several_indexes() -> Vec<Index> {
+    let all = json!({"ProjectionType": "ALL"});
+    let (pk, sk, t, n, b) = (("pk", "S"), ("sk", "S"), ("t", "S"), ("n", "N"), ("b", "B"));
+    let include = json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": ["v", "m"]});
+    vec![
+        several("t_pk", &[t, pk], &[n, sk], all.clone()),
+        several("pk-n_b", &[pk], &[n, b], include),
+        several("t-pk_n", &[t], &[pk, n], all.clone()),
+        several("n-b_pk", &[n], &[b, pk, sk], all),
+        several("t_n", &[t, n], &[b, sk], json!({"ProjectionType": "KEYS_ONLY"})),
+    ]
+}
+
+fn key_schema<'a>(
+    partition: impl Iterator<Item = (&'a str, &'a str)>,
+    sort: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Json {
+    let element = |kind| move |(name, _)| json!({"AttributeName": name, "KeyType": kind});
+    partition.map(element("HASH")).chain(sort.map(element("RANGE"))).collect()
 }
 
 impl Table {
@@ -123,8 +168,7 @@ impl Table {
         let mut attributes: Vec<(&str, &str)> = vec![self.partition];
         attributes.extend(self.sort);
         for index in &self.indexes {
-            attributes.push(index.partition);
-            attributes.extend(index.sort);
+            attributes.extend(index.partitions().chain(index.sorts()));
         }
         attributes.sort_unstable();
         attributes.dedup();
@@ -137,7 +181,7 @@ impl Table {
             "BillingMode": "PAY_PER_REQUEST",
             "StreamSpecification": {"StreamEnabled": true, "StreamViewType": "NEW_AND_OLD_IMAGES"},
             "AttributeDefinitions": definitions,
-            "KeySchema": key_schema(self.partition.0, self.sort),
+            "KeySchema": key_schema([self.partition].into_iter(), self.sort.into_iter()),
         });
         for (member, local) in [("LocalSecondaryIndexes", true), ("GlobalSecondaryIndexes", false)] {
             let indexes: Vec<Json> = self
@@ -147,7 +191,7 @@ impl Table {
                 .map(|index| {
                     json!({
                         "IndexName": index.name,
-                        "KeySchema": key_schema(index.partition.0, index.sort),
+                        "KeySchema": key_schema(index.partitions(), index.sorts()),
                         "Projection": index.projection,
                     })
                 })

@@ -67,7 +67,9 @@ fn met(world: &World, step: &generate::Step, random: bool) -> BTreeSet<&'static 
         let of_index = |name: &str| table.indexes.iter().find(|index| index.name == name);
         let spread = |name: &str| table.index_key(name).is_some();
         match (operation, index.and_then(of_index)) {
-            (Operation::Query, Some(index)) => spread(&index.key.partition.name),
+            (Operation::Query, Some(index)) => {
+                index.key.partition.iter().any(|attribute| spread(&attribute.name))
+            }
             // What else is read or written holds the attribute, or could.
             _ => !table.index_keys().is_empty() && operation != Operation::Query,
         }

@@ -66,6 +66,7 @@ pub fn late_index() -> Index {
         name: LATE,
         partition: ("t", "S"),
         sort: Some(("pk", "S")),
+        more: [vec![], vec![]],
         local: false,
         projection: json!({"ProjectionType": "ALL"}),
     }

@@ -96,6 +96,22 @@ pub const RULES: &[&str] = &[
         { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
     ]
     # bringing back"#,
+    r#"rule = [{ table = "*", index = "t_n", strategy = "calculated", shards = 4 }]"#,
+    r#"rule = [
+        { table = "*", strategy = "calculated", shards = 3 },
+        { table = "*", index = "t_n", strategy = "calculated", shards = 2 },
+    ]"#,
+    r##"rule = [
+        { table = "S*", strategy = "template", template = "{pk}#{shard}", hash = "random", shards = 2 },
+        { table = "S*", index = "t_n", keys = "t1*", strategy = "calculated", shards = 3 },
+    ]"##,
+    r#"rule = [
+        { table = "S*", keys = "g*", strategy = "calculated", shards = 2 },
+        { table = "S*", index = "t_n", strategy = "calculated", shards = 3 },
+    ]
+    # spreading"#,
+    r#"rule = [{ table = "S*", index = "t_n", strategy = "calculated", shards = 2 }]
+    # bringing back"#,
     r#"rule = []
     # keys on record"#,
     r#"rule = [

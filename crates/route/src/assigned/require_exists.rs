@@ -101,13 +101,7 @@ mod tests {
     fn a_condition_without_sense_is_left_to_the_store() {
         let partition = AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
         let key = KeySchema { partition, sort: None };
-        let schema = TableSchema {
-            name: "T".to_owned(),
-            id: "1".to_owned(),
-            key,
-            indexes: Vec::new(),
-            composite_indexes: Vec::new(),
-        };
+        let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
         let table = Table::new(schema, Arc::default());
         let changed = |condition: &str| {
             let body = Bytes::from(serde_json::json!({ "ConditionExpression": condition }).to_string());

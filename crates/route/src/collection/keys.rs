@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeyValue, TableSchema, Value};
+use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeyAttributes, KeyValue, TableSchema, Value};
 use heatsink_layout::{Layout, Slot, SortKey, Table, Unplaced};
 
 use crate::context::PlanContext;
@@ -62,11 +62,10 @@ pub(crate) fn cursor_attributes<'a>(
     index: Option<&'a IndexSchema>,
 ) -> Vec<&'a AttributeDefinition> {
     let mut attributes: Vec<&AttributeDefinition> = Vec::with_capacity(4);
-    for key in [Some(&table.key), index.map(|index| &index.key)].into_iter().flatten() {
-        for attribute in std::iter::once(&key.partition).chain(&key.sort) {
-            if !attributes.contains(&attribute) {
-                attributes.push(attribute);
-            }
+    let keys = [Some(KeyAttributes::from(&table.key)), index.map(|index| index.key.attributes())];
+    for attribute in keys.into_iter().flatten().flat_map(KeyAttributes::all) {
+        if !attributes.contains(&attribute) {
+            attributes.push(attribute);
         }
     }
     attributes

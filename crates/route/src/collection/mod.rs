@@ -15,6 +15,7 @@
 
 pub(crate) mod keys;
 pub(crate) mod page;
+pub(crate) mod position;
 pub(crate) mod range;
 pub(crate) mod selection;
 pub(crate) mod template;

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use heatsink_dynamo::expression::{Bindings, Fresh};
 use heatsink_dynamo::json::{Object, write_string};
-use heatsink_dynamo::{AttributeDefinition, Value};
+use heatsink_dynamo::{AttributeDefinition, KeySchema, Value};
 
 use super::keys::Key;
 use super::range::Condition;
@@ -12,7 +12,10 @@ use super::range::Condition;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask<'a> {
     pub(crate) partition: &'a Key,
-    pub(crate) condition: Option<&'a Condition>,
+    /// The values of the other partition key attributes, where they are not the template's.
+    pub(crate) others: &'a [Key],
+    /// What is tested of the first sort attributes.
+    pub(crate) conditions: &'a [Condition],
     /// A raw physical key.
     pub(crate) start: Option<&'a [u8]>,
     pub(crate) limit: Option<usize>,
@@ -26,9 +29,14 @@ pub(crate) struct Template {
     /// `ExpressionAttributeNames` and `ExpressionAttributeValues`, still open.
     names: Vec<u8>,
     values: Vec<u8>,
+    /// The condition on the partition key, but for the value that differs.
     partition: String,
-    sort: Option<Sort>,
-    operands: [String; 3],
+    /// The placeholders and values of the other partition key attributes.
+    others: Vec<(String, Key)>,
+    sort: Vec<Sort>,
+    /// The placeholder of that value, and those of the sort conditions.
+    value: String,
+    operands: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -36,6 +44,22 @@ struct Sort {
     placeholder: String,
     /// The member to add to the names where a call uses it and they do not have it yet.
     missing: Option<String>,
+}
+
+/// The key that is queried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queried<'a> {
+    /// The partition key attribute whose value differs from call to call.
+    pub(crate) partition: &'a AttributeDefinition,
+    /// The other ones of an index, and their values.
+    pub(crate) fixed: &'a [(&'a AttributeDefinition, Key)],
+    pub(crate) sort: &'a [AttributeDefinition],
+}
+
+impl<'a> From<&'a KeySchema> for Queried<'a> {
+    fn from(key: &'a KeySchema) -> Self {
+        Queried { partition: &key.partition, fixed: &[], sort: key.sort.as_slice() }
+    }
 }
 
 /// The expressions that go with every call.
@@ -52,8 +76,7 @@ pub(crate) struct Expressions<'a> {
 impl Template {
     /// `fresh` may hold placeholders that the filter uses already.
     pub(crate) fn new(
-        partition: &AttributeDefinition,
-        sort: Option<&AttributeDefinition>,
+        key: Queried<'_>,
         expressions: &Expressions<'_>,
         bindings: &Bindings<'_>,
         mut fresh: Fresh,
@@ -71,28 +94,39 @@ impl Template {
         } else if let Some(projection) = &expressions.projection {
             head.string("ProjectionExpression", projection);
         }
-        let partition = fresh.name(&partition.name);
+        let mut partition = String::new();
+        let mut spare = fresh.clone();
+        let mut others = Vec::new();
+        for (attribute, value) in key.fixed {
+            let placeholder = spare.value(Value::Null);
+            partition.push_str(&format!("{} = {placeholder} AND ", fresh.name(&attribute.name)));
+            others.push((placeholder, value.clone()));
+        }
+        partition.push_str(&format!("{} = ", fresh.name(&key.partition.name)));
         let listed = |name: &str| expressions.attributes.iter().flatten().any(|listed| listed == name);
-        let sort = sort.map(|sort| {
-            let placeholder =
-                if listed(&sort.name) { fresh.name(&sort.name) } else { fresh.clone().name(&sort.name) };
-            let missing = (!listed(&sort.name)).then(|| sort.name.clone());
-            Sort { placeholder, missing }
+        let mut names_too = fresh.clone();
+        let sort = key.sort.iter().map(|sort| Sort {
+            placeholder: names_too.name(&sort.name),
+            missing: (!listed(&sort.name)).then(|| sort.name.clone()),
         });
+        let sort: Vec<Sort> = sort.collect();
         let kept: Vec<&str> = [&expressions.filter, &expressions.projection]
             .into_iter()
             .flatten()
             .map(String::as_str)
             .collect();
         let (names, values) = bindings.rewritten(&kept, &fresh);
-        let mut spare = fresh;
-        let operands = [(); 3].map(|()| spare.value(Value::Null));
+        let value = spare.value(Value::Null);
+        // BETWEEN takes two.
+        let operands = (0..=sort.len()).map(|_| spare.value(Value::Null)).collect();
         Template {
             head: open(Some(head.finish())),
             names: open(names),
             values: open(values),
             partition,
+            others,
             sort,
+            value,
             operands,
         }
     }
@@ -101,10 +135,16 @@ impl Template {
     pub(crate) fn body(&self, ask: Ask<'_>) -> Bytes {
         let mut names = copy(&self.names, 0);
         let mut values = copy(&self.values, 0);
-        let [partition, a, b] = &self.operands;
-        add_value(&mut values, partition, ask.partition);
-        let mut condition = format!("{} = {partition}", self.partition);
-        if let (Some(sort), Some(tested)) = (&self.sort, ask.condition) {
+        add_value(&mut values, &self.value, ask.partition);
+        for (at, (placeholder, value)) in self.others.iter().enumerate() {
+            add_value(&mut values, placeholder, ask.others.get(at).unwrap_or(value));
+        }
+        let mut condition = format!("{}{}", self.partition, self.value);
+        let mut operands = self.operands.iter();
+        for (sort, tested) in self.sort.iter().zip(ask.conditions) {
+            let (Some(a), b) = (operands.next(), operands.clone().next().map_or("", String::as_str)) else {
+                continue;
+            };
             if let Some(missing) = &sort.missing {
                 add(&mut names, &sort.placeholder);
                 write_string(&mut names, missing);

@@ -177,13 +177,10 @@ fn is_storable(table: &Table, object: &[u8]) -> bool {
             })
         })
     };
-    let simple =
-        table.indexes.iter().flat_map(|index| std::iter::once(&index.key.partition).chain(&index.key.sort));
-    let composite =
-        table.composite_indexes.iter().flat_map(|index| index.partition.iter().chain(&index.sort));
+    let of_indexes = table.indexes.iter().flat_map(|index| index.key.attributes().all());
     // The table's partition key, which may be longer, was checked when the item was located.
     let own = |attribute: &&AttributeDefinition| attribute.name != table.key.partition.name;
-    item_size(&item) <= MAX_ITEM && table.key.sort.iter().chain(simple).chain(composite).filter(own).all(fits)
+    item_size(&item) <= MAX_ITEM && table.key.sort.iter().chain(of_indexes).filter(own).all(fits)
 }
 
 /// A batch that names counters.

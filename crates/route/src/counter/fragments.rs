@@ -194,7 +194,13 @@ impl Fold {
         let range = self.range(items).map_err(broken)?;
         let call = |shard: usize, start: Option<&[u8]>| {
             let partition = partitions.get(shard)?;
-            let body = template.body(Ask { partition, condition: range.as_ref(), start, limit: None });
+            let body = template.body(Ask {
+                partition,
+                others: &[],
+                conditions: range.as_slice(),
+                start,
+                limit: None,
+            });
             let call = PhysicalCall::only(Operation::Query, body);
             Some(PhysicalCall { id: shard, retry_throttled: true, ..call })
         };

@@ -14,13 +14,7 @@ use super::*;
 fn table(shards: u16) -> Table {
     let attribute = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };
     let key = KeySchema { partition: attribute("pk"), sort: None };
-    let schema = TableSchema {
-        name: "T".to_owned(),
-        id: "1".to_owned(),
-        key,
-        indexes: Vec::new(),
-        composite_indexes: Vec::new(),
-    };
+    let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
     let index = OfIndex { name: "i".to_owned(), attribute: attribute("t") };
     let strategy = Spreading::Calculated { by: By::PrimaryKey };
     let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };

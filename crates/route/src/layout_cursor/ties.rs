@@ -45,7 +45,7 @@ fn look(
     primary: &[AttributeDefinition],
 ) -> Bytes {
     let (mut names, mut bound, mut condition) = (Object::new(), Object::new(), Vec::new());
-    for (number, attribute) in std::iter::once(&index.key.partition).chain(&index.key.sort).enumerate() {
+    for (number, attribute) in index.key.attributes().all().enumerate() {
         if let Some((_, value)) = cursor.iter().find(|(name, _)| *name == attribute.name) {
             names.string(&format!("#i{number}"), &attribute.name);
             bound.raw(&format!(":i{number}"), value);

@@ -17,7 +17,7 @@ use crate::collection::selection::{Selection, Shown, projects};
 use crate::context::PlanContext;
 use crate::plan::{Finish, Plan, Single};
 use crate::request::{Request, quoted, set_members};
-use crate::{Router, composite, layout_cursor, query, scan};
+use crate::{Router, layout_cursor, query, scan};
 
 /// How many shards the keys of one statement may have together: ten keys of a thousand shards, or fifty (as many as DynamoDB takes in one
 /// `IN`) of two hundred. They are read one key after the other, and each is planned before the first is.
@@ -39,7 +39,10 @@ impl Select<'_> {
         request: &Request<'_>,
         context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
-        if let Some(error) = self.unsupported_index() {
+        if self.index().is_some_and(|index| index.key.attributes().is_composite()) {
+            let error = Error::validation(
+                "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE keys.",
+            );
             return Ok(refused_read(request.body, error, true));
         }
         if self.is_the_stores() {
@@ -75,17 +78,9 @@ impl Select<'_> {
         })
     }
 
-    /// Why the statement cannot read its index, where that has several key attributes of one kind.
-    fn unsupported_index(&self) -> Option<Error> {
-        let named = self.written.statement.index.as_ref()?;
-        let index = self.schema.composite_index(&named.name)?;
-        let condition = self.written.statement.condition.as_ref();
-        let read = condition.iter().flat_map(|condition| condition.tests()).flat_map(|test| test.paths());
-        let mut paths = read.chain(self.order.iter().map(|order| &order.path));
-        composite::unreadable(self.schema, index).or_else(|| {
-            let hidden = paths.find(|path| composite::suffixed(self.schema).any(|name| name == path.root))?;
-            Some(composite::filter(index, &hidden.root))
-        })
+    /// The index that it names, if the table has it.
+    fn index(&self) -> Option<&IndexSchema> {
+        self.schema.index(&self.written.statement.index.as_ref()?.name)
     }
 
     /// Whether the store can carry out the statement as it is: it reads the whole table, or an index whose collections lie
@@ -95,13 +90,10 @@ impl Select<'_> {
         let condition = self.written.statement.condition.as_ref();
         let read = condition.iter().flat_map(|condition| condition.tests()).flat_map(|test| test.paths());
         let ordered = self.order.iter().map(|order| &order.path);
-        let key = match &self.written.statement.index {
-            None => None,
-            Some(named) => match self.schema.indexes.iter().find(|index| index.name == named.name) {
-                Some(index) => Some(&index.key),
-                None => return true,
-            },
-        };
+        let key = self.index().map(|index| &index.key);
+        if key.is_none() && self.written.statement.index.is_some() {
+            return true;
+        }
         if self.schema.has_counters() {
             return false;
         }
@@ -109,7 +101,7 @@ impl Select<'_> {
         let elsewhere = key.is_some_and(|key| !key.names().any(hidden));
         !read.chain(ordered).any(|path| hidden(&path.root))
             && names_apart(self.shown, self.schema)
-            && (elsewhere || self.order.is_empty() && key.is_none_or(|key| key.partition.name == *partition))
+            && (elsewhere || self.order.is_empty() && key.is_none_or(|key| key.partition_has(partition)))
     }
 
     /// The plan of a statement that the store can carry out as it is.
@@ -151,17 +143,15 @@ impl Select<'_> {
         context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
         let (schema, values) = (self.schema, &self.written.values);
-        let index = match &self.written.statement.index {
-            None => None,
-            Some(named) => Some(
-                schema
-                    .indexes
-                    .iter()
-                    .find(|index| index.name == named.name)
-                    .ok_or_else(|| Error::validation("The table does not have the specified index"))?,
-            ),
+        let index = self.index();
+        let key = match index {
+            None if self.written.statement.index.is_some() => {
+                return Err(Error::validation("The table does not have the specified index"));
+            }
+            None => Some(schema.key.clone()),
+            Some(index) => index.key.single(),
         };
-        let key = index.map_or(&schema.key, |index| &index.key);
+        let key = &key.ok_or_else(|| not_understood("its index"))?;
         let condition = self.written.statement.condition.as_ref();
         let filter = match condition {
             None => None,
@@ -173,7 +163,7 @@ impl Select<'_> {
         let (confined, descending) = self.ordered(confined, key)?;
         let sort = key.sort.as_ref().zip(condition);
         let sort = sort.and_then(|(sort, condition)| sort_condition(condition, sort, values));
-        let through_table = |index: &&IndexSchema| confined.is_none() && scan::migrates(schema, index);
+        let through_table = |index: &&IndexSchema| confined.is_none() && schema.is_index_migrating(index);
         let cursor = cursor_attributes(schema, index.filter(|index| !through_table(index)));
         let holds = |index: &IndexSchema, name: &str| {
             projects(index, name) || cursor.iter().any(|attribute| attribute.name == name)

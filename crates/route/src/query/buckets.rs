@@ -93,7 +93,7 @@ impl Buckets {
         let range = match query.index {
             Some(_) => None,
             None => {
-                let range = Range::of(query.condition.as_ref());
+                let range = Range::of(query.conditions.first());
                 let sort = query.cursor()?.and_then(|cursor| cursor.into_iter().nth(1));
                 Some(match sort {
                     Some((at, _)) if range.contains(&at) => {

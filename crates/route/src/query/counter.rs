@@ -24,13 +24,13 @@ pub(super) fn fold(query: &Query<'_>, layout: &Layout) -> Result<Option<Fold>, U
     let others = (1..layout.shards).map(Slot::shard);
     let others = others.map(|slot| physical(query.schema, layout, &query.partition, slot));
     let partitions = others.collect::<Result<_, _>>()?;
-    let key = query.key();
+    let key = &query.schema.key;
     let mut members = vec![("ReturnConsumedCapacity", &b"\"INDEXES\""[..])];
     members.extend(query.kept.iter().filter(|(name, _)| ["TableName", "ConsistentRead"].contains(name)));
     let attributes = Some(key.names().map(str::to_owned).chain(counters.iter().cloned()).collect());
     let expressions = Expressions { members, filter: None, projection: None, attributes };
     let bindings = Bindings::default();
     let fresh = Fresh::avoiding(&bindings);
-    let template = Template::new(&key.partition, key.sort.as_ref(), &expressions, &bindings, fresh);
+    let template = Template::new(key.into(), &expressions, &bindings, fresh);
     Ok(Some(Fold::by_range(query.schema, counters, template, partitions)))
 }

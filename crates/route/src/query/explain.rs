@@ -44,7 +44,7 @@ impl Planned for Gather {
             }
             Gather::LocallySorted(locally_sorted) => {
                 let first = locally_sorted.as_ref().clone();
-                (locally_sorted.why().to_owned(), explained(async |calls| first.read(calls).await))
+                (locally_sorted.why.to_owned(), explained(async |calls| first.read(calls).await))
             }
         };
         Explanation { plan: Kind::Scatter, why, calls }

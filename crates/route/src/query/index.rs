@@ -9,7 +9,6 @@ use heatsink_layout::{IndexKey, Slot};
 use super::request::Query;
 use super::shard_streams::ShardStream;
 use crate::collection::keys::Key;
-use crate::collection::range::Range;
 use crate::context::PlanContext;
 use crate::key::place;
 use crate::refusal::Unplanned;
@@ -38,25 +37,17 @@ pub(crate) fn streams(
     for (shard, partition) in (0..).zip(values(key, &query.partition)) {
         // What is too long for a shard was refused to every write.
         if shard == 0 || partition.check(KeyPart::Partition, &key.attribute().name).is_ok() {
-            let (slot, condition) = (Slot::shard(shard), query.condition.clone());
-            streams.push(ShardStream {
-                slot,
-                partition,
-                condition,
-                dropped: Vec::new(),
-                start: None,
-                closed: false,
-            });
+            streams.push(ShardStream::new(Slot::shard(shard), partition, &query.conditions));
         }
     }
     if query.descending {
         streams.reverse();
     }
     let (Some(cursor), Some(raw)) = (query.cursor()?, query.start) else { return Ok(streams) };
-    let find = |name: &str| query.value_of(&cursor, name);
-    let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
-    let inside = at.is_none_or(|at| Range::of(query.condition.as_ref()).contains(at));
-    if !inside || find(&key.attribute().name) != Some(&query.partition) {
+    let at = query.position_of(&cursor);
+    if !at.matches(&query.conditions)
+        || query.value_of(&cursor, &key.attribute().name) != Some(&query.partition)
+    {
         return Err(Unplanned::Invalid);
     }
     let mut start = Splice::new(raw);
@@ -68,7 +59,7 @@ pub(crate) fn streams(
         if stream.slot == home {
             stream.start = Some(start.clone());
         } else {
-            stream.resume(home, at, query.descending);
+            stream.resume(home, &at, query.descending);
         }
     }
     Ok(streams)

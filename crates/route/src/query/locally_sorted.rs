@@ -1,24 +1,23 @@
 //! A Query on a global index whose rows are put in order here. Correct first: what a page costs comes second.
 //!
-//! - **Its sort key is the table's partition key.** The index is ordered by physical keys, the client thinks in logical ones, and a
-//!   suffix moves a key past its neighbours. So the whole collection of the index key is read for every page, put in logical order,
-//!   tested, and cut; with `=` on the sort key only that key's shards.
+//! - **Its sort key has the table's partition key in it.** The index is ordered by physical keys, the client thinks in logical ones, and a
+//!   suffix moves a key past its neighbours. So all that has the same values before it is read for a page, put in logical order, tested, and
+//!   cut: the whole collection of the index key, if it is the first sort attribute. With `=` on it, only that key's shards are read.
 //! - **Its partition key migrates** ([`MigrationPhase`](heatsink_layout::MigrationPhase)): items go from one stored value to the other between two pages, and
 //!   within one. So equal index sort keys are ordered by primary key, which does not move; the values that items leave are read before
 //!   those that they come to; and what was seen under both counts once. A page reads, beyond its own rows, all that have its last
 //!   index sort key.
+//! - **Several attributes of its partition key are stored with shard suffixes.** All combinations are read and put in order likewise.
 //!
 //! Not here: cursors from before the migration, or of other layouts (`layout_cursor`).
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{Error, KeyValue, Operation, json};
-use heatsink_layout::{IndexKey, MigrationPhase, Slot, Table};
+use heatsink_layout::{Slot, Table};
 
-use super::index::values;
+use super::forms::{in_all_forms, of_shard};
 use super::page::{Collected, Row};
 use super::request::Query;
 use super::shape::Gathering;
@@ -27,16 +26,30 @@ use super::share::PAGE_BYTES;
 use crate::capacity::Capacity;
 use crate::collection::keys::physical;
 use crate::collection::keys::{Key, slot_of, stable};
-use crate::collection::range::{Condition, Range};
+use crate::collection::position::Position;
+use crate::collection::range::Condition;
 use crate::collection::template::Ask;
 use crate::context::PlanContext;
 use crate::cursor::Cursor;
 use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
-/// The order of rows: the index's sort key, unless that is the table's partition key; the logical partition key; the table's sort key; and where
-/// shards are externally assigned, so that several items can have one key, the slot.
-type Place = (Option<Key>, Key, Option<Key>, Slot);
+const MIGRATING: &str = "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
+                         are ordered by primary key, so each page reads all rows that have its last sort key";
+
+const SPREAD_BY_SEVERAL: &str = "several attributes of the index's partition key are stored with shard suffixes: all combinations are read, and rows with \
+                                 equal sort keys are ordered by primary key, so each page reads all rows that have its last sort key";
+
+const SORTED_BY_KEY: &str = "the index's sort key is the table's partition key, which is stored with shard suffixes: for every page the whole collection \
+                             of the index key is read, sorted by logical keys and cut, so each page costs as much as reading all of it";
+
+const SORTED_BY_KEY_TOO: &str = "the table's partition key, which is stored with shard suffixes, is in the index's sort key: for a page all rows are read that \
+                                 share the sort attributes before it (with = on it, all in that key's shards that have the page's last sort key), \
+                                 sorted by logical keys and cut";
+
+/// The order of rows: the index's sort key, in logical values; the logical partition key; the table's sort key; and where shards are externally
+/// assigned, so that several items can have one key, the slot.
+type Place = (Position, Key, Option<Key>, Slot);
 
 /// Such a Query under way.
 #[derive(Clone)]
@@ -46,13 +59,20 @@ pub(crate) struct LocallySorted {
     streams: Vec<ShardStream>,
     /// The streams by when they are read, those first that items may leave meanwhile. A stream is in one of them.
     stages: Vec<Vec<usize>>,
-    /// The key that migrates. Then the store's order is that of places but for ties, so that a stream need not be read to its end.
-    migrating: bool,
-    /// Of logical partition keys.
-    range: Range,
+    /// Why it is put in order here.
+    pub(crate) why: &'static str,
+    /// Which of the sort attributes is the table's partition key, if it is stored with shard suffixes.
+    own: Option<usize>,
+    /// How many of the first sort attributes the store orders as the client knows them. What comes beyond the page's values of them need not be
+    /// read.
+    ordered: usize,
+    /// What is tested of the sort attributes, in logical values.
+    conditions: Vec<Condition>,
     after: Option<Place>,
     descending: bool,
     limit: Option<usize>,
+    /// How often streams were read.
+    rounds: u32,
     /// What the page will hold, as far as was read; in no order until cut.
     rows: Vec<(Place, Row)>,
     pages: Vec<Bytes>,
@@ -67,120 +87,86 @@ impl LocallySorted {
         gathering: Gathering,
         context: &PlanContext<'_>,
     ) -> Result<Self, Unplanned> {
-        let partitions = match query.schema.index_key(&query.key().partition.name) {
-            Some(key) => values(key, &query.partition),
-            None => vec![query.partition.clone()],
-        };
-        let in_each = |slot, condition: Option<Condition>| {
-            let streams = partitions.iter().map(move |partition| stream(slot, partition, condition.clone()));
-            streams.collect::<Vec<_>>()
-        };
-        let streams = match &query.condition {
-            Some(Condition::Eq(logical)) if stable(context, query.schema, logical).time().is_none() => {
-                let layout = stable(context, query.schema, logical);
-                let keys = (0..layout.shards).filter_map(|shard| {
-                    let slot = Slot::shard(shard);
-                    Some((slot, physical(query.schema, &layout, logical, slot).ok()?))
-                });
-                keys.flat_map(|(slot, key)| in_each(slot, Some(Condition::Eq(key)))).collect()
+        let schema = query.schema;
+        let own = own_partition(query);
+        let equal = own.and_then(|own| match query.conditions.get(own) {
+            Some(Condition::Eq(logical)) if stable(context, schema, logical).time().is_none() => {
+                Some((own, logical))
             }
-            _ => in_each(Slot::default(), None),
-        };
-        let range = Range::of(query.condition.as_ref());
-        let after =
-            query.cursor()?.map(|cursor| place(query, &cursor, false, &range, context)).transpose()?;
-        let phase = query.schema.index_key(&query.key().partition.name).and_then(IndexKey::migration);
-        let values = partitions.len();
-        let (plain, spread) = (0..streams.len()).partition(|stream| stream % values == 0);
-        let stages = in_stages(phase, plain, spread);
-        Ok(LocallySorted { stages, range, after, ..LocallySorted::of(query, gathering, streams) })
-    }
-
-    /// Of an index whose partition key `key` migrates.
-    pub(crate) fn migrating(
-        query: &Query<'_>,
-        key: &IndexKey,
-        gathering: Gathering,
-        context: &PlanContext<'_>,
-    ) -> Result<Self, Unplanned> {
-        let all = Range::of(None);
-        let after = query.cursor()?.map(|cursor| place(query, &cursor, true, &all, context)).transpose()?;
-        let range = Range::of(query.condition.as_ref());
-        let at = after.as_ref().and_then(|after| after.0.clone());
-        if at.as_ref().is_some_and(|at| !range.contains(at)) {
-            return Err(Unplanned::Invalid);
+            _ => None,
+        });
+        let ordered = own.filter(|_| equal.is_none()).unwrap_or(query.sort().len());
+        let after = query.cursor()?.map(|cursor| place(query, &cursor, context)).transpose()?;
+        let sent = query.conditions.get(..ordered).unwrap_or(&query.conditions);
+        let mut whole = ShardStream::new(Slot::default(), query.partition.clone(), sent);
+        if let Some(after) = after.as_ref().filter(|_| ordered > 0) {
+            // From the cursor's own values on: other rows may have them.
+            whole.go_on(&after.0.leading(ordered), true, query.descending);
         }
-        // From the cursor's own index sort key on: others may have it.
-        let (condition, dropped) = match at {
-            None => (query.condition.clone(), Vec::new()),
-            Some(at) => {
-                let rest = range.from(Bound::Included(at), query.descending);
-                let expressed = rest.express().ok_or(Unplanned::Invalid)?;
-                (expressed.condition, expressed.dropped)
+        let in_shards = match equal {
+            None => vec![whole],
+            Some((own, logical)) => {
+                let layout = stable(context, schema, logical);
+                let keys = (0..layout.shards).map(Slot::shard);
+                let keys =
+                    keys.filter_map(|slot| Some((slot, physical(schema, &layout, logical, slot).ok()?)));
+                keys.map(|(slot, key)| of_shard(&whole, own, slot, &key)).collect()
             }
         };
-        let mut streams = Vec::new();
-        for (shard, partition) in (0..).zip(values(key, &query.partition)) {
-            // What is too long for a shard was refused to every write.
-            if shard == 0 || partition.check(KeyPart::Partition, &key.attribute().name).is_ok() {
-                let stream = stream(Slot::shard(shard), &partition, condition.clone());
-                streams.push(ShardStream { dropped: dropped.clone(), ..stream });
-            }
-        }
-        let stages = in_stages(key.migration(), vec![0], (1..streams.len()).collect());
-        Ok(LocallySorted { stages, migrating: true, after, ..LocallySorted::of(query, gathering, streams) })
-    }
-
-    fn of(query: &Query<'_>, gathering: Gathering, streams: Vec<ShardStream>) -> Self {
-        LocallySorted {
+        let (streams, stages) = in_all_forms(query, &in_shards, context)?;
+        let why = if own.is_some() && ordered > 0 {
+            SORTED_BY_KEY_TOO
+        } else if own.is_some() {
+            SORTED_BY_KEY
+        } else if schema.is_index_migrating(query.index.ok_or(Unplanned::Invalid)?) {
+            MIGRATING
+        } else {
+            SPREAD_BY_SEVERAL
+        };
+        Ok(LocallySorted {
             gathering: Arc::new(gathering),
-            schema: Arc::clone(query.schema),
+            schema: Arc::clone(schema),
             streams,
-            stages: Vec::new(),
-            migrating: false,
-            range: Range::of(None),
-            after: None,
+            stages,
+            why,
+            own,
+            ordered,
+            conditions: query.conditions.clone(),
+            after,
             descending: query.descending,
             limit: query.limit,
+            rounds: 0,
             rows: Vec::new(),
             pages: Vec::new(),
             more: false,
             capacity: None,
-        }
-    }
-
-    /// Why it is put in order here.
-    pub(crate) fn why(&self) -> &'static str {
-        if self.migrating {
-            "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
-             are ordered by primary key, so each page reads all rows that have its last sort key"
-        } else {
-            "the index's sort key is the table's partition key, which is stored with shard suffixes: for every page the whole collection of \
-             the index key (with = on the sort key, only that key's shards) is read, sorted by logical keys and cut, so each page costs as \
-             much as reading all of it"
-        }
+        })
     }
 
     /// The calls that read on.
-    fn calls(&self) -> Vec<PhysicalCall> {
+    fn calls(&mut self) -> Vec<PhysicalCall> {
         let open = |stage: &&Vec<usize>| {
-            stage.iter().any(|stream| self.streams.get(*stream).is_some_and(|stream| !stream.closed))
+            stage.iter().any(|stream| self.streams.get(*stream).is_some_and(|stream| !stream.is_closed()))
         };
         let stage = self.stages.iter().find(open).into_iter().flatten();
-        let open =
-            stage.filter_map(|id| Some((*id, self.streams.get(*id)?))).filter(|(_, stream)| !stream.closed);
-        // One more than fits says whether there is more.
-        let limit = self.limit.filter(|_| self.migrating).map(|limit| limit.saturating_add(1));
-        open.map(|(id, stream)| {
-            let body = self.gathering.template.body(Ask {
-                partition: &stream.partition,
-                condition: stream.condition.as_ref(),
-                start: stream.start.as_deref(),
-                limit,
-            });
-            PhysicalCall { id, retry_throttled: true, ..PhysicalCall::only(Operation::Query, body) }
-        })
-        .collect()
+        // One more than fits says whether there is more. Where many rows have the same values, more are asked for from round to round.
+        let limit = self.limit.filter(|_| self.ordered > 0);
+        let limit = limit.map(|limit| limit.saturating_add(1).saturating_mul(1 << self.rounds.min(16)));
+        self.rounds += 1;
+        stage
+            .filter_map(|id| {
+                let stream = self.streams.get(*id)?;
+                let body = self.gathering.template.body(Ask {
+                    partition: &stream.partition,
+                    others: &stream.others,
+                    conditions: &stream.parts.first()?.conditions,
+                    start: stream.start.as_deref(),
+                    limit,
+                });
+                let call = PhysicalCall::only(Operation::Query, body);
+                Some(PhysicalCall { id: *id, retry_throttled: true, ..call })
+            })
+            .collect()
     }
 
     /// Carries the Query out.
@@ -206,34 +192,38 @@ impl LocallySorted {
     fn take(&mut self, number: usize, body: Bytes) -> Result<(), Error> {
         let page = self.gathering.reader.read(self.pages.len(), &body)?;
         let Some(stream) = self.streams.get_mut(number) else { return Ok(()) };
-        stream.closed = page.more.is_none();
-        let read_to = page.more.as_ref().and_then(|(at, _)| at.clone());
-        stream.start = page.more.map(|(_, start)| start);
-        let dropped = stream.dropped.clone();
+        let part = stream.parts.first().cloned().unwrap_or_default();
+        let (read_to, last) = page.more.unzip();
+        stream.read_to(last);
         if let Some(capacity) = &page.capacity {
             self.capacity.get_or_insert_default().add(capacity);
         }
-        for (sort, row) in page.rows {
-            let (partition, table_sort, slot) =
-                self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
-            let place = (sort.filter(|_| self.migrating), partition, table_sort, slot);
+        for (at, row) in page.rows {
+            if part.drops(&at) {
+                continue;
+            }
+            let (partition, sort, slot) = self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
+            let place = (self.logical(at), partition, sort, slot);
             let behind = self
                 .after
                 .as_ref()
                 .is_none_or(|after| if self.descending { place < *after } else { place > *after });
-            let dropped = place.0.as_ref().is_some_and(|at| dropped.contains(at));
-            if behind && !dropped && self.range.contains(&place.1) {
+            if behind && place.0.matches(&self.conditions) {
                 self.rows.push((place, row));
             }
         }
         self.pages.push(body);
         self.cut();
-        // Nothing that the stream still has comes before what the page holds: rows with the same index sort key may.
-        if let (true, true, Some(((last, ..), _))) = (self.migrating, self.more, self.rows.last()) {
-            let beyond = if self.descending { read_to < *last } else { read_to > *last };
-            if beyond && let Some(stream) = self.streams.get_mut(number) {
-                stream.closed = true;
-            }
+        let read_to = read_to.map(|at| self.logical(at).leading(self.ordered));
+        let last = self.rows.last().filter(|_| self.more).map(|((last, ..), _)| last.leading(self.ordered));
+        let full = match (read_to, last) {
+            (Some(read_to), Some(last)) if self.descending => read_to < last,
+            (Some(read_to), Some(last)) => read_to > last,
+            _ => false,
+        };
+        // Nothing that the stream still has comes before what the page holds: rows with the same values may.
+        if let (true, Some(stream)) = (full, self.streams.get_mut(number)) {
+            stream.parts.clear();
         }
         Ok(())
     }
@@ -248,19 +238,32 @@ impl LocallySorted {
             json::attributes_of(item, [&key.partition.name, &sort.name]).map_err(|_| unreadable())?;
         let stored = KeyValue::read(partition.ok_or_else(unreadable)?, &key.partition)?.into_owned();
         let slot = self.schema.assigned_slot(&stored.canonical_bytes()).unwrap_or_default();
-        let logical = match stored {
+        let logical = self.logical_key(stored);
+        let sort = match &key.sort {
+            None => None,
+            Some(sort) => Some(KeyValue::read(sort_value.ok_or_else(unreadable)?, sort)?.into_owned()),
+        };
+        Ok((logical, sort, slot))
+    }
+
+    /// A stored item's position in logical values.
+    fn logical(&self, mut at: Position) -> Position {
+        if let Some((own, stored)) = self.own.and_then(|own| Some((own, at.values().nth(own)?.clone()))) {
+            at.replace(own, self.logical_key(stored));
+        }
+        at
+    }
+
+    /// The logical partition key of a stored one.
+    fn logical_key(&self, stored: Key) -> Key {
+        match stored {
             Key::S(text) => {
                 let logical = self.schema.logical(text.as_bytes());
                 Key::S(std::str::from_utf8(logical).unwrap_or(&text).to_owned().into())
             }
             Key::B(bytes) => Key::B(self.schema.logical(&bytes).to_vec().into()),
             Key::N(number) => Key::N(number),
-        };
-        let sort = match &key.sort {
-            None => None,
-            Some(sort) => Some(KeyValue::read(sort_value.ok_or_else(unreadable)?, sort)?.into_owned()),
-        };
-        Ok((logical, sort, slot))
+        }
     }
 
     /// Keeps what the page can hold, in order, and forgets the rest.
@@ -293,42 +296,21 @@ impl LocallySorted {
     }
 }
 
-fn stream(slot: Slot, partition: &Key, condition: Option<Condition>) -> ShardStream {
-    ShardStream {
-        slot,
-        partition: partition.clone(),
-        condition,
-        dropped: Vec::new(),
-        start: None,
-        closed: false,
-    }
+/// Which of the sort attributes is the table's partition key, if it is stored with shard suffixes.
+fn own_partition(query: &Query<'_>) -> Option<usize> {
+    let own = query.sort().iter().position(|sort| sort.name == query.schema.key.partition.name);
+    own.filter(|_| !query.schema.keys_are_whole())
 }
 
-/// The streams of the plain value and those of spread ones, in the order in which they are read.
-fn in_stages(phase: Option<MigrationPhase>, plain: Vec<usize>, spread: Vec<usize>) -> Vec<Vec<usize>> {
-    match phase {
-        Some(phase) if phase.spreads => vec![plain, spread],
-        Some(_) => vec![spread, plain],
-        None => vec![[plain, spread].concat()],
-    }
-}
-
-/// The place of a cursor, whose logical partition key is in `range`.
-fn place(
-    query: &Query<'_>,
-    cursor: &Cursor<'_>,
-    in_order: bool,
-    range: &Range,
-    context: &PlanContext<'_>,
-) -> Result<Place, Unplanned> {
+/// The place of a cursor.
+fn place(query: &Query<'_>, cursor: &Cursor<'_>, context: &PlanContext<'_>) -> Result<Place, Unplanned> {
     let find = |name: &str| query.value_of(cursor, name).cloned();
     let key = &query.schema.key;
-    let partition = find(&key.partition.name).filter(|partition| range.contains(partition));
-    let partition = partition.ok_or(Unplanned::Invalid)?;
-    if find(&query.key().partition.name).as_ref() != Some(&query.partition) {
+    let partition = find(&key.partition.name).ok_or(Unplanned::Invalid)?;
+    let at = query.position_of(cursor);
+    if find(&query.spread.name).as_ref() != Some(&query.partition) || !at.matches(&query.conditions) {
         return Err(Unplanned::Invalid);
     }
-    let at = query.key().sort.as_ref().filter(|_| in_order).and_then(|sort| find(&sort.name));
     let sort = key.sort.as_ref().and_then(|sort| find(&sort.name));
     let layout = stable(context, query.schema, &partition);
     let slot = match layout.is_externally_assigned() {

@@ -3,8 +3,10 @@
 //! - One shard can hold what is asked: one physical Query.
 //! - The table, or an index whose partition key is the table's: all shards are asked and merged (`scatter`).
 //! - A global index whose partition key is spread by a rule: all its values are asked and merged.
-//! - A global index on another attribute: one physical Query, whose keys are translated; unless its sort key is the table's
-//!   partition key, or its partition key is on its way from whole to spread (`locally_sorted`).
+//! - A global index on another attribute: one physical Query, whose keys are translated; unless the table's partition key is in its sort
+//!   key, or its partition key is on its way from whole to spread (`locally_sorted`).
+//! - An index with several partition key attributes: as the one of them that is stored with shard suffixes demands. The others have one
+//!   value each, which every physical Query names. If several are stored with suffixes: `locally_sorted`.
 //! - What is not valid goes to the store as it came: a read is harmless, and the refusal is in the store's words.
 //!
 //! Beneath: `request` (reading), `shard_streams` (cursors), `page` (physical answers), `merge`, `share`, `shape` and `answer` (the client's answer);
@@ -14,6 +16,7 @@ mod answer;
 mod buckets;
 mod counter;
 mod explain;
+mod forms;
 mod index;
 mod locally_sorted;
 pub mod merge;
@@ -127,7 +130,7 @@ fn read(
         let fold = crate::counter::of_index(request, &query.expressions, schema, index);
         query.fold = fold.map_err(Unplanned::Refused)?.map(Arc::new);
     }
-    if let Some(sort) = query.key().sort.as_ref().filter(|sort| schema.index_key(&sort.name).is_some()) {
+    if let Some(sort) = query.sort().iter().find(|sort| schema.index_key(&sort.name).is_some()) {
         // Of an index that was made after the rule: rules are refused for such tables.
         return Err(Unplanned::Refused(Error::gateway_rejection(format!(
             "The index is sorted by {0}, whose stored values have shard suffixes since a rule spreads them as the partition key of another \
@@ -135,25 +138,24 @@ fn read(
             sort.name
         ))));
     }
-    if query.key().partition.name != *partition {
-        return match &query.key().sort {
-            Some(sort) if sort.name == *partition && !schema.keys_are_whole() => {
+    let spread_by_several = query.fixed.iter().any(|(attribute, _)| schema.is_suffixed(&attribute.name));
+    if query.spread.name != *partition || spread_by_several {
+        let sorted_by_partition =
+            !schema.keys_are_whole() && query.sort().iter().any(|sort| sort.name == *partition);
+        return match schema.index_key(&query.spread.name) {
+            key if sorted_by_partition
+                || spread_by_several
+                || key.is_some_and(|key| key.migration().is_some()) =>
+            {
                 let gathering = Gathering::new(query, Logical::Decoded);
                 let locally_sorted = LocallySorted::new(query, gathering, context)?;
                 Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(locally_sorted)))))
             }
-            _ => match schema.index_key(&query.key().partition.name) {
-                Some(key) if key.migration().is_some() => {
-                    let gathering = Gathering::new(query, Logical::Decoded);
-                    let migrating = LocallySorted::migrating(query, key, gathering, context)?;
-                    Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(migrating)))))
-                }
-                Some(key) => {
-                    let streams = Source::Streams(index::streams(query, key, context)?);
-                    Ok(gathered(router, query, Logical::Decoded, streams, false, false))
-                }
-                None => other_index(router, query, context),
-            },
+            Some(key) => {
+                let streams = Source::Streams(index::streams(query, key, context)?);
+                Ok(gathered(router, query, Logical::Decoded, streams, false, false))
+            }
+            None => other_index(router, query, context),
         };
     }
     let filters_index_key = query.expressions.filter.as_ref().is_some_and(|(_, filter)| {
@@ -168,7 +170,7 @@ fn read(
     if counts && query.index.is_none() {
         query.fold = counter::fold(query, &layout)?.map(Arc::new);
     }
-    let only = match (&query.condition, query.index) {
+    let only = match (query.conditions.first(), query.index) {
         // Shard 0 holds the base fragments, and an index holds no others.
         _ if counts => Some(Slot::default()),
         _ if layout.shards <= 1 && layout.time().is_none() => Some(Slot::default()),
@@ -235,14 +237,7 @@ fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, context: 
     let end = query.end();
     let slot = slot_of(context, query.schema, layout, &query.partition, end).unwrap_or_default();
     let partition = physical(query.schema, layout, &query.partition, slot);
-    let mut stream = ShardStream {
-        slot,
-        partition: partition.unwrap_or_else(|_| query.partition.clone()),
-        condition: None,
-        dropped: Vec::new(),
-        start: None,
-        closed: false,
-    };
+    let mut stream = ShardStream::new(slot, partition.unwrap_or_else(|_| query.partition.clone()), &[]);
     end.into_iter().for_each(|end| stream.behind_end(end));
     gathered(router, query, Logical::Decoded, Source::Streams(vec![stream]), false, false)
 }
@@ -302,16 +297,15 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
         projection: text(query.expressions.projection.as_ref().map(|(text, _)| &**text)),
         attributes: None,
     };
-    let key = query.key();
-    let template = Template::new(
-        &key.partition,
-        key.sort.as_ref(),
-        &expressions,
-        &query.expressions.bindings,
-        query.fresh(),
-    );
-    let condition = query.condition.as_ref();
-    let body = template.body(Ask { partition: &partition, condition, start: start.as_deref(), limit: None });
+    let template = Template::new(query.queried(), &expressions, &query.expressions.bindings, query.fresh());
+    let conditions = &query.conditions;
+    let body = template.body(Ask {
+        partition: &partition,
+        others: &[],
+        conditions,
+        start: start.as_deref(),
+        limit: None,
+    });
     let single = Single::new(Operation::Query, body, Some(logical(Arc::clone(query.schema))), why);
     let key = match &partition {
         KeyValue::S(text) => Some(text.clone().into_owned()),
@@ -334,14 +328,8 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
     let mut hidden = query.schema.stored_otherwise();
     let filter = query.expressions.filter.as_ref();
     if query.fold.is_some() || filter.is_some_and(|(_, filter)| hidden.any(|name| filter.mentions(name))) {
-        let stream = ShardStream {
-            slot: Slot::default(),
-            partition: query.partition.clone(),
-            condition: query.condition.clone(),
-            dropped: Vec::new(),
-            start,
-            closed: false,
-        };
+        let stream = ShardStream::new(Slot::default(), query.partition.clone(), &query.conditions);
+        let stream = ShardStream { start, ..stream };
         return Ok(gathered(router, query, Logical::Decoded, Source::Streams(vec![stream]), false, false));
     }
     let why = "the index is not sharded: one physical request, keys in cursor and items translated";

@@ -10,6 +10,7 @@ use heatsink_layout::{Layout, Table};
 use crate::capacity::Capacity;
 use crate::collection::keys::{Key, with_sort};
 use crate::collection::page;
+use crate::collection::position::Position;
 use crate::key::KeyText;
 
 /// How to read the answers of one plan.
@@ -17,8 +18,8 @@ use crate::key::KeyText;
 pub(crate) struct Reader {
     /// The table's partition key, whose values are physical.
     pub(crate) partition: AttributeDefinition,
-    /// What rows are merged by; without it they stay in the order in which they come.
-    pub(crate) sort: Option<AttributeDefinition>,
+    /// What rows are merged by; without any they stay in the order in which they come.
+    pub(crate) sort: Vec<AttributeDefinition>,
     /// The index that is queried.
     pub(crate) index: Option<String>,
     pub(crate) consistent: bool,
@@ -34,12 +35,17 @@ pub(crate) struct Homes {
 }
 
 impl Homes {
-    /// Whether an item with that raw physical key and sort key lies where the layout puts it.
-    fn holds(&self, partition: Option<&[u8]>, sort: Option<&Key>) -> bool {
-        let key_type = self.table.key.partition.key_type;
-        let Some(key) = partition.and_then(|raw| KeyText::read(raw, key_type)) else { return false };
-        let (_, slot) = self.table.decode(&key.bytes);
-        with_sort(sort, |sort| self.layout.slot_of(sort).is_ok_and(|home| slot == Some(home)))
+    /// Whether a raw item with that raw physical key lies where the layout puts it.
+    fn holds(&self, partition: Option<&[u8]>, item: &[u8]) -> bool {
+        let key = &self.table.key;
+        let sort: Option<Key> = key.sort.as_ref().and_then(|sort| {
+            let raw = json::member(item, &sort.name).ok()??;
+            Some(KeyValue::read(raw, sort).ok()?.into_owned())
+        });
+        let partition = partition.and_then(|raw| KeyText::read(raw, key.partition.key_type));
+        let Some(partition) = partition else { return false };
+        let (_, slot) = self.table.decode(&partition.bytes);
+        with_sort(sort.as_ref(), |sort| self.layout.slot_of(sort).is_ok_and(|home| slot == Some(home)))
     }
 }
 
@@ -56,9 +62,9 @@ pub(crate) struct Row {
 /// A page, read.
 #[derive(Debug)]
 pub(crate) struct Page {
-    pub(crate) rows: Vec<(Option<Key>, Row)>,
-    /// The raw `LastEvaluatedKey` and the key of [`rows`](Self::rows) in it.
-    pub(crate) more: Option<(Option<Key>, Bytes)>,
+    pub(crate) rows: Vec<(Position, Row)>,
+    /// The raw `LastEvaluatedKey` and its position.
+    pub(crate) more: Option<(Position, Bytes)>,
     pub(crate) capacity: Option<Capacity>,
     /// What the page weighs in bytes, as near as is known.
     pub(crate) bytes: f64,
@@ -91,7 +97,7 @@ impl Reader {
     /// Reads the answer that becomes page `number`.
     pub(crate) fn read(&self, number: usize, body: &Bytes) -> Result<Page, Error> {
         let unreadable = |_| Error::internal("The store's answer to Query could not be read");
-        let sort = self.sort.as_ref().map_or(&self.partition, |sort| sort);
+        let sort = self.sort.first().unwrap_or(&self.partition);
         let page = page::Page::read(body, [&self.partition.name, &sort.name]).map_err(unreadable)?.whole()?;
         let (items, capacity) = (&page.items, page.capacity());
         let (bytes, least) = self.weigh(capacity.as_ref(), items.iter().map(|item| item.raw.len()).sum());
@@ -99,30 +105,42 @@ impl Reader {
         let mut rows = Vec::with_capacity(items.len());
         for item in items {
             let [partition, key] = item.members;
-            let sort = self.key(key)?;
-            if self.homes.as_ref().is_some_and(|homes| !homes.holds(partition, sort.as_ref())) {
+            if self.homes.as_ref().is_some_and(|homes| !homes.holds(partition, item.raw)) {
                 continue;
             }
             let partition = partition.and_then(|partition| span(body, partition)).unwrap_or_default();
             let place = span(body, item.raw).ok_or_else(|| unreadable(json::Malformed))?;
-            rows.push((sort, Row { page: number, item: place, partition, size }));
+            rows.push((self.position(key, item.raw)?, Row { page: number, item: place, partition, size }));
         }
         let more = match page.last {
             None => None,
             Some(last) => {
                 let key = json::member(last, &sort.name).map_err(unreadable)?;
-                Some((self.key(key)?, Bytes::copy_from_slice(last)))
+                Some((self.position(key, last)?, Bytes::copy_from_slice(last)))
             }
         };
         Ok(Page { rows, more, capacity, bytes })
     }
 
-    fn key(&self, raw: Option<&[u8]>) -> Result<Option<Key>, Error> {
-        let Some(sort) = &self.sort else { return Ok(None) };
-        let key = raw.and_then(|raw| KeyValue::read(raw, sort).ok());
-        key.map(|key| Some(key.into_owned())).ok_or_else(|| {
-            Error::internal(format!("The store's answer to Query has an item without the key {}", sort.name))
-        })
+    /// The position of an item or a cursor, whose first sort attribute is `raw`.
+    fn position(&self, raw: Option<&[u8]>, object: &[u8]) -> Result<Position, Error> {
+        let value = |raw: Option<&[u8]>, sort: &AttributeDefinition| {
+            let key = raw.and_then(|raw| KeyValue::read(raw, sort).ok()).map(KeyValue::into_owned);
+            key.ok_or_else(|| {
+                Error::internal(format!(
+                    "The store's answer to Query has an item without the key {}",
+                    sort.name
+                ))
+            })
+        };
+        match self.sort.as_slice() {
+            [] => Ok(Position::default()),
+            [sort] => Ok(Some(value(raw, sort)?).into()),
+            several => several
+                .iter()
+                .map(|sort| value(json::member(object, &sort.name).ok().flatten(), sort))
+                .collect(),
+        }
     }
 
     /// What a page weighs, and at least weighs, by what it cost; by its JSON where the store does not say.

@@ -6,13 +6,15 @@ use std::sync::Arc;
 
 use heatsink_dynamo::expression::{Bindings, Checks, Fresh, KeyCondition, SortTest};
 use heatsink_dynamo::key::KeyPart;
-use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeySchema, KeyValue, Value, json};
+use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeyAttributes, KeyValue, Value, json};
 use heatsink_layout::{Layout, Slot, Table};
 
 use crate::capacity::Report;
 use crate::collection::keys::{Key, cursor_attributes};
+use crate::collection::position::Position;
 use crate::collection::range::Condition;
 use crate::collection::selection::Expressions;
+use crate::collection::template::Queried;
 use crate::counter::fragments::Fold;
 use crate::cursor::{self, Cursor};
 use crate::refusal::Unplanned;
@@ -24,8 +26,13 @@ pub(crate) struct Query<'a> {
     pub(crate) request: &'a Request<'a>,
     pub(crate) schema: &'a Arc<Table>,
     pub(crate) index: Option<&'a IndexSchema>,
+    /// The partition key attribute by which the collection is spread, and its value. Of several it is the first that is stored with shard suffixes.
+    pub(crate) spread: &'a AttributeDefinition,
     pub(crate) partition: Key,
-    pub(crate) condition: Option<Condition>,
+    /// The other partition key attributes of an index, and their values.
+    pub(crate) fixed: Vec<(&'a AttributeDefinition, Key)>,
+    /// What is tested of the first sort attributes; all but the last are `=`.
+    pub(crate) conditions: Vec<Condition>,
     pub(crate) expressions: Expressions<'a>,
     pub(crate) limit: Option<usize>,
     pub(crate) descending: bool,
@@ -59,10 +66,14 @@ impl<'a> Query<'a> {
                 Some(schema.indexes.iter().find(|index| index.name == name).ok_or(Unplanned::Invalid)?)
             }
         };
-        let key = index.map_or(&schema.key, |index| &index.key);
+        let key = index.map_or_else(|| KeyAttributes::from(&schema.key), |index| index.key.attributes());
         let key_text = string("KeyConditionExpression")?.ok_or(Unplanned::Invalid)?;
         let expressions = Expressions::read(request, schema, Some(&key_text), checks)?;
-        let (partition, condition) = key_condition(&key_text, &expressions.bindings, key, checks)?;
+        let (mut values, conditions) = key_condition(&key_text, &expressions.bindings, key, checks)?;
+        let at = spread(schema, key.partition);
+        let spread = key.partition.get(at).ok_or(Unplanned::Invalid)?;
+        let partition = values.remove(at);
+        let others = key.partition.iter().filter(|attribute| attribute.name != spread.name);
         let flag = |name| match request.get(name) {
             None => Ok(None),
             Some(b"true") => Ok(Some(true)),
@@ -86,8 +97,10 @@ impl<'a> Query<'a> {
             request,
             schema,
             index,
+            spread,
             partition,
-            condition,
+            fixed: others.zip(values).collect(),
+            conditions,
             expressions,
             limit: request.limit()?,
             descending: flag("ScanIndexForward")? == Some(false),
@@ -109,9 +122,14 @@ impl<'a> Query<'a> {
         self.kept.push(("ConsistentRead", b"true"));
     }
 
+    /// The attributes by which the table or the index is sorted.
+    pub(crate) fn sort(&self) -> &'a [AttributeDefinition] {
+        self.index.map_or(self.schema.key.sort.as_slice(), |index| &index.key.sort)
+    }
+
     /// The key that is queried: the table's or the index's.
-    pub(crate) fn key(&self) -> &'a KeySchema {
-        self.index.map_or(&self.schema.key, |index| &index.key)
+    pub(crate) fn queried(&self) -> Queried<'_> {
+        Queried { partition: self.spread, fixed: &self.fixed, sort: self.sort() }
     }
 
     /// The attributes of a cursor: the table's key, and the index's.
@@ -127,7 +145,11 @@ impl<'a> Query<'a> {
         if members.len() != attributes.len() {
             return Err(Unplanned::Invalid);
         }
-        cursor::values(&members, &attributes).map(Some).ok_or(Unplanned::Invalid)
+        let cursor = cursor::values(&members, &attributes).ok_or(Unplanned::Invalid)?;
+        if !self.fixed.iter().all(|(other, value)| self.value_of(&cursor, &other.name) == Some(value)) {
+            return Err(Unplanned::Invalid);
+        }
+        Ok(Some(cursor))
     }
 
     /// A cursor's value of one attribute.
@@ -136,10 +158,15 @@ impl<'a> Query<'a> {
         cursor.get(at).map(|(value, _)| value)
     }
 
+    /// Where a cursor stands in the order of the collection.
+    pub(crate) fn position_of(&self, cursor: &Cursor<'_>) -> Position {
+        self.sort().iter().filter_map(|sort| self.value_of(cursor, &sort.name)).cloned().collect()
+    }
+
     /// The sort key behind which a Query of the table finds nothing and takes no cursor ([`Condition::inclusive_end`]). An index has none:
     /// there several items can have the last sort key.
     pub(crate) fn end(&self) -> Option<&Key> {
-        let condition = self.condition.as_ref().filter(|_| self.index.is_none())?;
+        let condition = self.conditions.first().filter(|_| self.index.is_none())?;
         condition.inclusive_end(self.descending)
     }
 
@@ -176,37 +203,46 @@ impl<'a> Query<'a> {
     }
 }
 
-/// What a key condition asks for.
+/// Which of the partition key attributes spreads a collection: the first that is stored with shard suffixes; else the table's partition key, or
+/// the first.
+fn spread(schema: &Table, partition: &[AttributeDefinition]) -> usize {
+    let at = |is: &dyn Fn(&str) -> bool| partition.iter().position(|attribute| is(&attribute.name));
+    at(&|name| schema.is_suffixed(name))
+        .or_else(|| at(&|name| name == schema.key.partition.name))
+        .unwrap_or(0)
+}
+
+/// What a key condition asks for: the values of the partition key's attributes, and what is tested of the first sort attributes.
 fn key_condition(
     text: &str,
     bindings: &Bindings<'_>,
-    key: &KeySchema,
+    key: KeyAttributes<'_>,
     checks: Checks,
-) -> Result<(Key, Option<Condition>), Unplanned> {
+) -> Result<(Vec<Key>, Vec<Condition>), Unplanned> {
     let read = KeyCondition::read(text, bindings, key, checks).map_err(|_| Unplanned::Invalid)?;
     let owned = |value: &Value, part, name: &str| {
         let value = KeyValue::from_value(value).map(KeyValue::into_owned).ok_or(Unplanned::Invalid)?;
         value.check(part, name).map_err(|_| Unplanned::Invalid)?;
         Ok::<Key, Unplanned>(value)
     };
-    let (name, value) = &read.partition;
-    let partition = owned(value, KeyPart::Partition, name)?;
-    let Some((name, test)) = &read.sort else { return Ok((partition, None)) };
-    let sort = |value| owned(value, KeyPart::Sort, name);
-    let condition = match test {
-        SortTest::Eq(value) => Condition::Eq(sort(value)?),
-        SortTest::Lt(value) => Condition::Lt(sort(value)?),
-        SortTest::Le(value) => Condition::Le(sort(value)?),
-        SortTest::Gt(value) => Condition::Gt(sort(value)?),
-        SortTest::Ge(value) => Condition::Ge(sort(value)?),
-        SortTest::BeginsWith(value) => Condition::BeginsWith(sort(value)?),
-        SortTest::Between(low, high) => {
-            let (low, high) = (sort(low)?, sort(high)?);
-            if low > high {
-                return Err(Unplanned::Invalid);
+    let partition = read.partition.iter().map(|(name, value)| owned(value, KeyPart::Partition, name));
+    let tested = |(name, test): &(String, SortTest)| {
+        let sort = |value| owned(value, KeyPart::Sort, name);
+        Ok::<Condition, Unplanned>(match test {
+            SortTest::Eq(value) => Condition::Eq(sort(value)?),
+            SortTest::Lt(value) => Condition::Lt(sort(value)?),
+            SortTest::Le(value) => Condition::Le(sort(value)?),
+            SortTest::Gt(value) => Condition::Gt(sort(value)?),
+            SortTest::Ge(value) => Condition::Ge(sort(value)?),
+            SortTest::BeginsWith(value) => Condition::BeginsWith(sort(value)?),
+            SortTest::Between(low, high) => {
+                let (low, high) = (sort(low)?, sort(high)?);
+                if low > high {
+                    return Err(Unplanned::Invalid);
+                }
+                Condition::Between(low, high)
             }
-            Condition::Between(low, high)
-        }
+        })
     };
-    Ok((partition, Some(condition)))
+    Ok((partition.collect::<Result<_, _>>()?, read.sort.iter().map(tested).collect::<Result<_, _>>()?))
 }

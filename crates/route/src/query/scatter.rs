@@ -15,6 +15,7 @@ use super::shape::Gathering;
 use super::shard_streams::ShardStream;
 use super::share::{ItemSizes, PAGE_BYTES, likely, mean};
 use crate::collection::keys::Key;
+use crate::collection::position::Position;
 use crate::collection::template::Ask;
 use crate::directory::not_done;
 use crate::dry_run::explained;
@@ -51,7 +52,7 @@ pub(crate) struct Scatter {
     wanted: Arc<Wanted>,
     streams: Vec<ShardStream>,
     opening: Opening,
-    merge: Merge<Option<Key>, Row>,
+    merge: Merge<Position, Row>,
     collected: Collected,
     /// Bytes of evaluated data, estimated so that they are not too many.
     evaluated: f64,
@@ -126,8 +127,8 @@ impl Scatter {
     /// Adds streams of which nothing comes before `from`, if that is known.
     fn add(&mut self, streams: Vec<ShardStream>, from: Option<&Key>) {
         for stream in streams {
-            let number = self.merge.add(from.map(|from| Some(from.clone())));
-            if stream.closed {
+            let number = self.merge.add(from.map(|from| Some(from.clone()).into()));
+            if stream.is_closed() {
                 self.merge.close(number);
             }
             self.streams.push(stream);
@@ -184,13 +185,13 @@ impl Scatter {
         let at_end = if shape.unique {
             !self.collected.rows.is_empty()
         } else {
-            shape.end.is_some() && self.merge.last().is_some_and(|last| *last == shape.end)
+            shape.end.is_some() && self.merge.last().is_some_and(|last| last.first() == shape.end.as_ref())
         };
         // What a shard may have behind the end of the condition is not asked for.
         self.collected.more =
             if at_end { self.merge.has_more_at_hand() } else { limited || !self.merge.is_empty() };
         self.collected.tied = shape.tags == ShardTags::Ties
-            && (at_end || self.merge.tied(Some(&shape.from).filter(|from| from.is_some())));
+            && (at_end || self.merge.tied(shape.from.clone().map(|from| Some(from).into()).as_ref()));
         Ok(std::mem::take(&mut self.collected))
     }
 
@@ -365,7 +366,8 @@ impl Scatter {
         };
         let body = self.wanted.gathering.template.body(Ask {
             partition: &asked.partition,
-            condition: asked.condition.as_ref(),
+            others: &asked.others,
+            conditions: &asked.parts.first()?.conditions,
             start: asked.start.as_deref(),
             limit: Some(share),
         });
@@ -485,7 +487,7 @@ impl Scatter {
             Some((start, last)) => {
                 self.opening.start = Some(start);
                 if let Some(from) = buckets.beyond(last) {
-                    self.merge.read(number, [], Some(Some(from)));
+                    self.merge.read(number, [], Some(Some(from).into()));
                 }
             }
             None => {
@@ -534,10 +536,15 @@ impl Scatter {
         if let Some(capacity) = &page.capacity {
             self.collected.capacity.get_or_insert_default().add(capacity);
         }
-        let more = page.more.map(|(key, start)| {
-            stream.start = Some(start);
-            key
-        });
+        let part = stream.parts.first().cloned().unwrap_or_default();
+        let (at, last) = page.more.unzip();
+        stream.read_to(last);
+        let more = match at {
+            None if stream.is_closed() => None,
+            // The next part comes after the rows of this one.
+            None => Some(page.rows.last().map_or_else(|| stream.from.clone(), |(last, _)| last.clone())),
+            at => at,
+        };
         if let (Source::Buckets(buckets), Some(bucket), false) =
             (&self.wanted.source, stream.slot.bucket, page.rows.is_empty())
             && buckets.is_news(bucket)
@@ -546,17 +553,16 @@ impl Scatter {
             self.opening.news.push(bucket);
         }
         if let Some(passed) = &self.wanted.passed
-            && page.rows.iter().any(|(key, _)| key.as_ref() == Some(passed))
+            && page.rows.iter().any(|(at, _)| at.first() == Some(passed))
         {
             self.passed.push(stream.slot);
             if self.passed.len() > 1 {
                 return Err(ambiguous(&self.passed));
             }
         }
-        let (dropped, passed) = (&stream.dropped, &self.wanted.passed);
-        let wanted = |(key, _): &(Option<Key>, Row)| {
-            !key.as_ref().is_some_and(|key| dropped.contains(key) || passed.as_ref() == Some(key))
-        };
+        let passed = self.wanted.passed.as_ref();
+        let wanted =
+            |(at, _): &(Position, Row)| !part.drops(at) && (passed.is_none() || at.first() != passed);
         self.merge.read(number, page.rows.into_iter().filter(wanted), more);
         self.held += body.len();
         self.collected.pages.push(body);

@@ -25,7 +25,6 @@ pub(crate) struct Gathering {
 impl Gathering {
     /// Of a valid Query whose rows all have the logical key `logical`.
     pub(crate) fn new(query: &Query<'_>, logical: Logical) -> Self {
-        let key = query.key();
         let (asked, schema) = (&query.expressions, query.schema);
         let mut fresh = query.fresh();
         let filter = asked.unfiltering(schema, query.index, &mut fresh);
@@ -34,10 +33,10 @@ impl Gathering {
         let wanted = asked.wanted(schema, query.index);
         let attributes = wanted.map(|wanted| wanted.paths.into_iter().map(|path| path.root).collect());
         let expressions = Expressions { members, filter, projection: None, attributes };
-        let template = Template::new(&key.partition, key.sort.as_ref(), &expressions, &asked.bindings, fresh);
+        let template = Template::new(query.queried(), &expressions, &asked.bindings, fresh);
         let reader = Reader {
             partition: schema.key.partition.clone(),
-            sort: key.sort.clone(),
+            sort: query.sort().to_vec(),
             index: query.index.map(|index| index.name.clone()),
             consistent: query.consistent,
             homes: query.homes.clone().map(|layout| Homes { table: Arc::clone(schema), layout }),

@@ -1,6 +1,5 @@
 //! Where each shard of a Query starts: without a cursor, after a base table's, after an index's.
 
-use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -10,7 +9,8 @@ use heatsink_layout::{Layout, Slot, Table};
 
 use super::request::Query;
 use crate::collection::keys::{Key, physical};
-use crate::collection::range::{Condition, Range};
+use crate::collection::position::{Part, Position};
+use crate::collection::range::Condition;
 use crate::cursor::Cursor;
 use crate::refusal::Unplanned;
 
@@ -19,47 +19,69 @@ use crate::refusal::Unplanned;
 pub(crate) struct ShardStream {
     pub(crate) slot: Slot,
     pub(crate) partition: Key,
-    pub(crate) condition: Option<Condition>,
-    /// Sort keys that the condition matches though they are not wanted.
-    pub(crate) dropped: Vec<Key>,
-    /// The raw physical key to go on after.
+    /// The values of the other partition key attributes, where they differ from stream to stream.
+    pub(crate) others: Vec<Key>,
+    /// What is left to read of it, in order; nothing that is wanted can be elsewhere.
+    pub(crate) parts: Vec<Part>,
+    /// The raw physical key to go on after, in the first part.
     pub(crate) start: Option<Bytes>,
-    /// Nothing that is wanted can be in it.
-    pub(crate) closed: bool,
+    /// What nothing in it comes before, if that is known.
+    pub(crate) from: Position,
 }
 
 impl ShardStream {
-    /// A stream that is no shard's.
-    pub(crate) fn nowhere() -> Self {
-        let partition = KeyValue::S("".into());
-        let slot = Slot::default();
-        ShardStream { slot, partition, condition: None, dropped: Vec::new(), start: None, closed: false }
+    /// All that conditions match in one slot.
+    pub(crate) fn new(slot: Slot, partition: Key, conditions: &[Condition]) -> Self {
+        ShardStream {
+            slot,
+            partition,
+            others: Vec::new(),
+            parts: vec![Part::of(conditions)],
+            start: None,
+            from: Position::default(),
+        }
     }
 
-    /// Goes on behind a cursor of an index whose item lies in another slot, `home`, under the index sort key `at`: those before it in
-    /// the order of ties have given all rows of that key, those behind it none.
-    pub(crate) fn resume(&mut self, home: Slot, at: Option<&Key>, descending: bool) {
+    /// A stream that is no shard's.
+    pub(crate) fn nowhere() -> Self {
+        ShardStream::new(Slot::default(), KeyValue::S("".into()), &[])
+    }
+
+    /// Whether nothing is left to read.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.parts.is_empty()
+    }
+
+    /// Goes on after a page that ends at the raw key `last`. Without one the next part follows.
+    pub(crate) fn read_to(&mut self, last: Option<Bytes>) {
+        if last.is_none() && !self.parts.is_empty() {
+            self.parts.remove(0);
+        }
+        self.start = last;
+    }
+
+    /// Goes on behind a cursor of an index whose item lies in another slot, `home`, at the position `at`: those before it in
+    /// the order of ties have given all rows of that position, those behind it none.
+    pub(crate) fn resume(&mut self, home: Slot, at: &Position, descending: bool) {
         let before = if descending { self.slot > home } else { self.slot < home };
-        let Some(at) = at.cloned() else {
-            self.closed = before;
-            return;
-        };
-        self.from(if before { Bound::Excluded(at) } else { Bound::Included(at) }, descending);
+        if at.first().is_some() {
+            self.go_on(at, !before, descending);
+        } else if before {
+            self.parts.clear();
+        }
     }
 
     /// Goes on behind the last sort key that the condition includes, where a store takes no cursor: nothing is left, but the store sees the
     /// request.
     pub(crate) fn behind_end(&mut self, end: &Key) {
-        self.condition = Some(Condition::Eq(end.clone()));
-        self.dropped = vec![end.clone()];
+        self.parts = vec![Part::behind(end)];
     }
 
-    /// Goes on from a sort key on.
-    fn from(&mut self, bound: Bound<Key>, descending: bool) {
-        match Range::of(self.condition.as_ref()).from(bound, descending).express() {
-            Some(expressed) => (self.condition, self.dropped) = (expressed.condition, expressed.dropped),
-            None => self.closed = true,
-        }
+    /// Goes on from a position on, the rows there included or not.
+    pub(crate) fn go_on(&mut self, at: &Position, included: bool, descending: bool) {
+        let conditions = self.parts.first().map(|part| part.conditions.as_slice()).unwrap_or_default();
+        self.parts = Part::rest(conditions, at, included, descending);
+        self.from = at.clone();
     }
 }
 
@@ -69,7 +91,7 @@ pub(crate) struct ShardStreams {
     table: Arc<Table>,
     layout: Arc<Layout>,
     logical: Key,
-    condition: Option<Condition>,
+    conditions: Vec<Condition>,
     descending: bool,
     after: After,
     /// Where no shard takes a cursor ([`Query::end`]).
@@ -85,10 +107,10 @@ enum After {
     SortKey(Vec<(String, Vec<u8>)>),
     /// On a base table whose shards are externally assigned, where it is not known which holds the cursor's item: all from its sort key on. What has that
     /// sort key is left out of the answer ([`Query::passed`]).
-    Anywhere(Key),
+    Anywhere(Position),
     /// On an index, or where shards are externally assigned: only the slot that holds the cursor's item goes on after it; the others
     /// [`resume`](ShardStream::resume).
-    IndexKey { home: Slot, at: Option<Key>, attributes: Vec<(String, Vec<u8>)> },
+    IndexKey { home: Slot, at: Position, attributes: Vec<(String, Vec<u8>)> },
 }
 
 impl ShardStreams {
@@ -101,7 +123,7 @@ impl ShardStreams {
             table: Arc::clone(query.schema),
             layout: Arc::clone(layout),
             logical: query.partition.clone(),
-            condition: query.condition.clone(),
+            conditions: query.conditions.clone(),
             descending: query.descending,
             after,
             end: query.end().cloned(),
@@ -111,25 +133,16 @@ impl ShardStreams {
     /// The stream of one slot. `None` where the key is too long for it: then it was refused to every write.
     pub(crate) fn stream(&self, slot: Slot) -> Option<ShardStream> {
         let partition = physical(&self.table, &self.layout, &self.logical, slot).ok()?;
-        let mut stream = ShardStream {
-            slot,
-            partition,
-            condition: self.condition.clone(),
-            dropped: Vec::new(),
-            start: None,
-            closed: false,
-        };
+        let mut stream = ShardStream::new(slot, partition, &self.conditions);
         match &self.after {
             After::Nothing => {}
             After::SortKey(attributes) => stream.start = Some(start(attributes, &stream.partition)),
-            After::IndexKey { home, at: Some(at), .. } if slot == *home && self.end.as_ref() == Some(at) => {
-                stream.behind_end(at);
-            }
-            After::IndexKey { home, attributes, .. } if slot == *home => {
-                stream.start = Some(start(attributes, &stream.partition));
-            }
-            After::IndexKey { home, at, .. } => stream.resume(*home, at.as_ref(), self.descending),
-            After::Anywhere(at) => stream.from(Bound::Included(at.clone()), self.descending),
+            After::IndexKey { home, at, attributes } if slot == *home => match &self.end {
+                Some(end) if at.first() == Some(end) => stream.behind_end(end),
+                _ => stream.start = Some(start(attributes, &stream.partition)),
+            },
+            After::IndexKey { home, at, .. } => stream.resume(*home, at, self.descending),
+            After::Anywhere(at) => stream.go_on(at, true, self.descending),
         }
         Some(stream)
     }
@@ -177,15 +190,13 @@ fn after(query: &Query<'_>, cursor: &Cursor<'_>) -> Result<After, Unplanned> {
     if query.index.is_none() && !query.assigned {
         return Ok(After::SortKey(raw));
     }
-    let find = |name: &str| query.value_of(cursor, name);
-    let at = query.key().sort.as_ref().and_then(|sort| find(&sort.name));
-    let range = Range::of(query.condition.as_ref());
-    if at.is_some_and(|at| !range.contains(at)) {
+    let at = query.position_of(cursor);
+    if !at.matches(&query.conditions) {
         return Err(Unplanned::Invalid);
     }
-    Ok(match (query.home, at) {
-        (Some(home), _) => After::IndexKey { home, at: at.cloned(), attributes: raw },
-        (None, Some(at)) => After::Anywhere(at.clone()),
-        (None, None) => return Err(Unplanned::Invalid),
-    })
+    match query.home {
+        Some(home) => Ok(After::IndexKey { home, at, attributes: raw }),
+        None if at.first().is_some() => Ok(After::Anywhere(at)),
+        None => Err(Unplanned::Invalid),
+    }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Malformed};
-use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, Operation};
+use heatsink_dynamo::{AttributeDefinition, Error, IndexKeySchema, Operation};
 use heatsink_layout::Table;
 
 use crate::answer::{strip_object, unreadable};
@@ -35,7 +35,7 @@ pub(super) struct Evaluated {
     /// The attributes of a cursor.
     pub(super) cursor: Vec<String>,
     /// The key of the index in whose place the table is scanned.
-    pub(super) within: Option<KeySchema>,
+    pub(super) within: Option<IndexKeySchema>,
     pub(super) why: String,
 }
 
@@ -166,7 +166,7 @@ impl Evaluated {
             let value = json::member(item, &attribute.name).ok().flatten();
             value.and_then(|value| KeyText::read(value, attribute.key_type)).is_some()
         };
-        self.within.as_ref().is_none_or(|key| has(&key.partition) && key.sort.as_ref().is_none_or(has))
+        self.within.as_ref().is_none_or(|key| key.attributes().all().all(has))
     }
 
     /// A cursor of the store with logical keys.

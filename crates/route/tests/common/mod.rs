@@ -32,13 +32,7 @@ impl LayoutSource for Fixed {
             "Plain" => KeySchema { partition: attribute("pk", KeyType::S), sort: None },
             _ => return None,
         };
-        let schema = TableSchema {
-            name: name.to_owned(),
-            id: name.to_owned(),
-            key,
-            indexes: Vec::new(),
-            composite_indexes: Vec::new(),
-        };
+        let schema = TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes: Vec::new() };
         Some(Arc::new(Table::new(schema, Arc::default())))
     }
 

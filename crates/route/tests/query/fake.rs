@@ -22,7 +22,7 @@ pub fn attribute(name: &str, key_type: KeyType) -> AttributeDefinition {
 
 fn index(name: &str, partition: &str, sort: Option<AttributeDefinition>, local: bool) -> IndexSchema {
     let key = KeySchema { partition: attribute(partition, KeyType::S), sort };
-    IndexSchema { name: name.into(), key, local, projects_all: true, included: Vec::new() }
+    IndexSchema { name: name.into(), key: key.into(), local, projects_all: true, included: Vec::new() }
 }
 
 /// pk, sk; a local index and a global one by score, a global one without sort key, one on another attribute, an inverted one.
@@ -40,7 +40,6 @@ pub fn schema() -> TableSchema {
             index("team", "team", score(), false),
             index("inverted", "team", Some(attribute("pk", KeyType::S)), false),
         ],
-        composite_indexes: Vec::new(),
     }
 }
 
@@ -81,7 +80,7 @@ fn passes(test: &SortTest, item: &Item, name: &str) -> bool {
 
 /// Whether a key stands on the inclusive end of a condition, in the direction of reading.
 pub fn is_at_end(item: &Item, condition: &KeyCondition, descending: bool) -> bool {
-    let Some((name, test)) = &condition.sort else { return false };
+    let [(name, test)] = &condition.sort[..] else { return false };
     test.inclusive_end(descending).is_some_and(|end| key(item, name) == KeyValue::from_value(end))
 }
 
@@ -92,11 +91,11 @@ fn weight(item: &Item) -> usize {
 impl Fake {
     /// Rows of one index key, or a table's, in order. Ties lie in no order that anyone could guess.
     fn collection(&self, schema: &KeySchema, condition: &KeyCondition, descending: bool) -> Vec<&Item> {
-        let (name, value) = &condition.partition;
+        let [(name, value)] = &condition.partition[..] else { panic!("{condition:?}") };
         let matching = |item: &&Item| {
             item.get(name) == Some(value)
                 && schema.sort.as_ref().is_none_or(|sort| item.contains_key(&sort.name))
-                && condition.sort.as_ref().is_none_or(|(name, test)| passes(test, item, name))
+                && condition.sort.iter().all(|(name, test)| passes(test, item, name))
         };
         let mut rows: Vec<&Item> = self.items.iter().filter(matching).collect();
         let scrambled = |item: &Item| match &item["sk"] {
@@ -129,7 +128,7 @@ impl Fake {
                 .ok_or_else(|| Error::validation("no such index"))
         });
         let index = index.transpose()?;
-        let schema = index.map_or(&table.key, |index| &index.key);
+        let schema = &index.map_or(Some(table.key.clone()), |index| index.key.single()).unwrap();
         let bindings = Bindings::read(get("ExpressionAttributeNames"), get("ExpressionAttributeValues"))?;
         let condition_text =
             text("KeyConditionExpression").ok_or_else(|| Error::validation("no key condition"))?;
@@ -239,8 +238,8 @@ impl Fake {
         if start.len() != cursor.len() || cursor.iter().any(|name| !start.contains_key(*name)) {
             return Err(Error::validation("The provided starting key is invalid"));
         }
-        let (name, value) = &condition.partition;
-        let within = condition.sort.as_ref().is_none_or(|(name, test)| passes(test, start, name));
+        let [(name, value)] = &condition.partition[..] else { panic!("{condition:?}") };
+        let within = condition.sort.iter().all(|(name, test)| passes(test, start, name));
         if start.get(name) != Some(value) || !within {
             return Err(outside());
         }

@@ -103,7 +103,7 @@ impl<'a> End<'a> {
         let bindings = Bindings::read(names, member(self.body, "ExpressionAttributeValues")).ok()?;
         let text = json::string(member(self.body, "KeyConditionExpression")?).ok()?;
         let condition = KeyCondition::read(&text, &bindings, &key, Checks::Meaning).ok()?;
-        let end = condition.sort.as_ref()?.1.inclusive_end(self.descending)?;
+        let end = condition.sort.first()?.1.inclusive_end(self.descending)?;
         Some(KeyValue::from_value(end).is_some_and(|end| end == found))
     }
 }

@@ -1,0 +1,96 @@
+//! The streams of a Query of an index several of whose key attributes are stored with shard suffixes: one for each combination of stored values.
+//!
+//! Not here: how their rows are put in order (`locally_sorted`).
+
+use heatsink_dynamo::key::KeyPart;
+use heatsink_dynamo::{AttributeDefinition, Error};
+use heatsink_layout::{IndexKey, Slot, Table};
+
+use super::index::values;
+use super::request::Query;
+use super::shard_streams::ShardStream;
+use crate::collection::keys::{Key, physical, stable};
+use crate::collection::range::Condition;
+use crate::context::PlanContext;
+use crate::refusal::Unplanned;
+
+/// The stream of one shard of a logical key that is tested with `=`, as the sort attribute `own`: there its physical key is.
+pub(super) fn of_shard(whole: &ShardStream, own: usize, slot: Slot, key: &Key) -> ShardStream {
+    let mut stream = ShardStream { slot, ..whole.clone() };
+    for part in &mut stream.parts {
+        if let Some(condition) = part.conditions.get_mut(own) {
+            *condition = Condition::Eq(key.clone());
+        }
+    }
+    stream
+}
+
+/// Each of those streams under each combination of values that the attributes of the index's partition key are stored as; and the streams by when
+/// they are read.
+pub(super) fn in_all_forms(
+    query: &Query<'_>,
+    in_shards: &[ShardStream],
+    context: &PlanContext<'_>,
+) -> Result<(Vec<ShardStream>, Vec<Vec<usize>>), Unplanned> {
+    let schema = query.schema;
+    // How many values of a combination are in the spread form of a key that migrates says when it is read.
+    let mut combinations = vec![(Vec::new(), 0)];
+    let fixed = query.fixed.iter().map(|(attribute, value)| (*attribute, value));
+    for (attribute, logical) in std::iter::once((query.spread, &query.partition)).chain(fixed) {
+        let forms = forms(schema, attribute, logical, context)?;
+        let with = |(values, spread): &(Vec<Key>, usize)| {
+            let longer = |(form, is_spread): &(Key, bool)| {
+                ([values.as_slice(), std::slice::from_ref(form)].concat(), spread + usize::from(*is_spread))
+            };
+            forms.iter().map(longer).collect::<Vec<_>>()
+        };
+        combinations = combinations.iter().flat_map(with).collect();
+    }
+    let mut streams = Vec::new();
+    let mut stages = vec![Vec::new(); query.fixed.len() + 2];
+    for (values, spread) in combinations {
+        let Some(((partition, others), stage)) = values.split_first().zip(stages.get_mut(spread)) else {
+            continue;
+        };
+        for stream in in_shards {
+            stage.push(streams.len());
+            let stream = stream.clone();
+            streams.push(ShardStream { partition: partition.clone(), others: others.to_vec(), ..stream });
+        }
+    }
+    if schema.index_keys().iter().filter_map(IndexKey::migration).any(|phase| !phase.spreads) {
+        stages.reverse();
+    }
+    Ok((streams, stages))
+}
+
+/// What a value of a partition key attribute is stored as, and of each form whether it is the spread one of a key that migrates.
+fn forms(
+    schema: &Table,
+    attribute: &AttributeDefinition,
+    logical: &Key,
+    context: &PlanContext<'_>,
+) -> Result<Vec<(Key, bool)>, Unplanned> {
+    if let Some(key) = schema.index_key(&attribute.name) {
+        let migrates = key.migration().is_some();
+        let forms = values(key, logical).into_iter().enumerate();
+        // What is too long for a shard was refused to every write.
+        let fits = |form: &Key| form.check(KeyPart::Partition, &attribute.name).is_ok();
+        let forms = forms.filter(|(shard, form)| *shard == 0 || fits(form));
+        return Ok(forms.map(|(shard, form)| (form, migrates && shard > 0)).collect());
+    }
+    if !schema.is_suffixed(&attribute.name) {
+        return Ok(vec![(logical.clone(), false)]);
+    }
+    let layout = stable(context, schema, logical);
+    if layout.time().is_some() {
+        return Err(Unplanned::Refused(Error::gateway_rejection(format!(
+            "The index has {} in its partition key, which is stored in buckets, beside an attribute that a rule spreads: reading it is not \
+             supported. Nothing was read",
+            attribute.name
+        ))));
+    }
+    let forms =
+        (0..layout.shards).filter_map(|shard| physical(schema, &layout, logical, Slot::shard(shard)).ok());
+    Ok(forms.map(|form| (form, false)).collect())
+}
