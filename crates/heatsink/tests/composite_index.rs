@@ -301,6 +301,7 @@ fn a_cursor_that_a_client_makes_of_an_item_goes_on_behind_it() {
             loop {
                 let page = call(&service, Operation::Query, &body).unwrap();
                 found.extend(page["Items"].as_array().unwrap().clone());
+                assert!(found.len() <= all.len(), "{rules} {body}");
                 let Some(last) = page.get("LastEvaluatedKey") else { break };
                 let names = last.as_object().unwrap().keys().filter(|name| *name != "heatsink:shard");
                 let item = found.last().unwrap();
