@@ -3,7 +3,7 @@
 import random
 import statistics
 
-from machinery import fill, items, key, ratio, wire
+from machinery import create, fill, items, key, ratio, wire
 
 
 def gets(bench, table, rows, name):
@@ -95,3 +95,14 @@ def embedded(bench):
     yield line("embedded GetItem ÷ dynoxide's own HTTP server", "≥ 1.0", rates, "heatsink", "dynoxide")
 
 
+def file(bench):
+    rows = list(items())
+    ports = {
+        mode: bench.heatsink_serve("--partitions", "off", "--data", bench.scratch / f"{mode}.db", "--synchronous", mode)
+        for mode in ("full", "normal")
+    }
+    for port in ports.values():
+        create(bench, port, "Plain")
+    bodies = puts(bench, "Plain", rows, "put-file")
+    rates = bench.rates({mode: (port, "PutItem", bodies) for mode, port in ports.items()})
+    yield line("PutItem in a data file, --synchronous normal ÷ full", "stated", rates, "normal", "full")

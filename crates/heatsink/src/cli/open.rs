@@ -6,6 +6,7 @@ use std::sync::Arc;
 use heatsink_control::StartError;
 use heatsink_dynamo::Error;
 use heatsink_env::Env;
+use heatsink_store::embedded::Synchronous;
 
 use super::store::{self, Opened};
 use crate::exit::{Exit, without_numbers};
@@ -20,7 +21,8 @@ pub async fn open_existing(
         (_, Some(url)) => store::upstream(url, false, env).await,
         // The store says what else it is.
         (Some(file), None) if file.symlink_metadata().is_ok() => {
-            store::embedded(Some(file), None, None, env).await
+            // When the command ends, SQLite copies the log into the database and waits for the disk.
+            store::embedded(Some(file), Synchronous::Normal, None, None, env).await
         }
         (Some(file), None) => Err(Exit::usage(format!("--data {}: there is no such file", file.display()))),
         (None, None) => Err(Exit::usage("say where the tables are: --data FILE or --upstream URL")),

@@ -17,6 +17,7 @@ use heatsink_control::Fencing;
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
 use heatsink_physics::Quotas;
+use heatsink_store::embedded::Synchronous;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -35,6 +36,10 @@ pub struct Args {
     /// Keep the data in this file; without it, data is in memory and is lost when the process ends
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
+    /// What an acknowledged write of the data file survives: `normal`, the end of this process, kill -9 included; `full`, a power loss
+    /// too, for which each write waits for the disk
+    #[arg(long, value_enum, requires = "data", default_value = "normal")]
+    synchronous: Durability,
     /// Use the DynamoDB endpoint at this URL as the store, with credentials and region from the standard AWS chain
     #[arg(long, value_name = "URL", conflicts_with = "data")]
     upstream: Option<String>,
@@ -76,6 +81,22 @@ enum Switch {
     Off,
 }
 
+/// SQLite's pragma `synchronous`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Durability {
+    Normal,
+    Full,
+}
+
+impl From<Durability> for Synchronous {
+    fn from(durability: Durability) -> Self {
+        match durability {
+            Durability::Normal => Synchronous::Normal,
+            Durability::Full => Synchronous::Full,
+        }
+    }
+}
+
 /// Serves until Ctrl-C or SIGTERM; a second one ends it without waiting for requests in flight.
 pub fn run(args: Args) -> Result<(), Exit> {
     let addresses = address::loopback("--listen", &args.listen)?;
@@ -105,7 +126,8 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         Some(url) => store::upstream(url, args.allow_account_operations, &env).await?,
         None => {
             let address = Some(listener.local_addr()?);
-            store::embedded(args.data.as_deref(), partitions, address, &env).await?
+            let (data, synchronous) = (args.data.as_deref(), args.synchronous.into());
+            store::embedded(data, synchronous, partitions, address, &env).await?
         }
     };
     let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;

@@ -9,7 +9,7 @@ use heatsink_env::Env;
 use heatsink_gateway::Partitions;
 use heatsink_physics::Quotas;
 use heatsink_store::Store;
-use heatsink_store::embedded::Embedded;
+use heatsink_store::embedded::{Embedded, Synchronous};
 use heatsink_store::partitioned::Partitioned;
 
 use crate::exit::Exit;
@@ -37,18 +37,20 @@ pub struct Opened {
     pub partitions: Option<Partitions>,
 }
 
-/// The embedded engine, in memory or in `file`, with or without partitions before it, under these quotas. `address`: where
+/// The embedded engine, in memory or in `file`, whose writes survive what `synchronous` says, with or without partitions before it, under these quotas. `address`: where
 /// it will be served.
 pub async fn embedded(
     file: Option<&Path>,
+    synchronous: Synchronous,
     partitions: Option<Quotas>,
     address: Option<SocketAddr>,
     env: &Arc<dyn Env>,
 ) -> Result<Opened, Exit> {
     let (engine, place) = match file {
-        Some(file) => {
-            (Embedded::file_with(file, env.clone()), DataLocation::File(file.display().to_string()))
-        }
+        Some(file) => (
+            Embedded::file_with(file, synchronous, env.clone()),
+            DataLocation::File(file.display().to_string()),
+        ),
         None => (Embedded::memory_with(env.clone()), DataLocation::Memory),
     };
     // The message alone: the code is for clients, and there is none yet.

@@ -1,7 +1,8 @@
 //! The data file of a server: one process at a time, nobody else's, and whole after a kill.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
@@ -113,4 +114,84 @@ fn a_token_holds_across_a_kill_at_any_moment() {
     }
     assert!(applied_before_the_kill > 0, "no kill came behind the write: the test shows nothing");
     fs::remove_dir_all(dir).unwrap();
+}
+
+/// Writers put while the server is killed. Every put that was acknowledged is found after the restart.
+#[test]
+fn a_kill_loses_no_acknowledged_put() {
+    for synchronous in ["normal", "full"] {
+        let dir = scratch(&format!("killed-{synchronous}"));
+        let file = dir.join("heatsink.db");
+        let file = file.to_str().unwrap();
+        let start = || Server::start(&["--data", file, "--partitions", "off", "--synchronous", synchronous]);
+        let mut server = start();
+        assert_eq!(call(&server.endpoint(), "CreateTable", TABLE).0, 200);
+        let mut acknowledged = BTreeSet::new();
+        for round in 0..4_u32 {
+            let address = server.address();
+            let writers: Vec<_> = (0..4)
+                .map(|writer| {
+                    let address = address.clone();
+                    std::thread::spawn(move || put_until_it_ends(&address, &format!("{round}-{writer}")))
+                })
+                .collect();
+            std::thread::sleep(Duration::from_millis(200 + u64::from(round) * 37));
+            server.stop("KILL");
+            let before = acknowledged.len();
+            acknowledged.extend(writers.into_iter().flat_map(|writer| writer.join().unwrap()));
+            assert!(acknowledged.len() > before, "{synchronous}: no put was acknowledged before the kill");
+            server = start();
+            let stored = stored_keys(&server.endpoint());
+            let lost: Vec<_> = acknowledged.difference(&stored).collect();
+            assert!(
+                lost.is_empty(),
+                "{synchronous}, round {round}: {} of {}",
+                lost.len(),
+                acknowledged.len()
+            );
+        }
+        assert_eq!(server.stop("TERM").0, Some(0));
+        fs::remove_dir_all(dir).unwrap();
+    }
+}
+
+/// Puts items one after another, each on a connection of its own, until the server is gone: the keys of the acknowledged ones.
+fn put_until_it_ends(address: &str, writer: &str) -> Vec<String> {
+    let mut acknowledged = Vec::new();
+    loop {
+        let key = format!("{writer}-{}", acknowledged.len());
+        let body = format!(r#"{{"TableName":"scores","Item":{{"pk":{{"S":"{key}"}}}}}}"#);
+        let mut answer = Vec::new();
+        let answered = TcpStream::connect(address).and_then(|mut stream| {
+            stream.write_all(&post("DynamoDB_20120810.PutItem", body.as_bytes()))?;
+            stream.read_to_end(&mut answer)
+        });
+        // The answer's body is `{}`: with it the put is acknowledged.
+        if answered.is_err() || !answer.starts_with(b"HTTP/1.1 200") || !answer.ends_with(b"{}") {
+            return acknowledged;
+        }
+        acknowledged.push(key);
+    }
+}
+
+/// The partition keys of all items.
+fn stored_keys(endpoint: &str) -> BTreeSet<String> {
+    let mut keys = BTreeSet::new();
+    let mut start = String::new();
+    loop {
+        let (status, page) = call(endpoint, "Scan", &format!(r#"{{"TableName":"scores"{start}}}"#));
+        assert_eq!(status, 200, "{page}");
+        let page: serde_json::Value = serde_json::from_str(&page).unwrap();
+        let items = page["Items"].as_array().unwrap();
+        keys.extend(items.iter().map(|item| item["pk"]["S"].as_str().unwrap().to_owned()));
+        let Some(last) = page.get("LastEvaluatedKey") else { return keys };
+        start = format!(r#","ExclusiveStartKey":{last}"#);
+    }
+}
+
+#[test]
+fn durability_is_asked_of_a_data_file_alone() {
+    let refused = run(&["serve", "--listen", "127.0.0.1:0", "--synchronous", "full"]);
+    assert_eq!(refused.status.code(), Some(64));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("--data"));
 }

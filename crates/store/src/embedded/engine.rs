@@ -15,6 +15,7 @@ use futures::FutureExt;
 use heatsink_env::Env;
 use rusqlite::OptionalExtension;
 
+use super::synchronous::Synchronous;
 use super::token_table;
 
 /// An open database.
@@ -27,12 +28,14 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// Opens the database of that name: a path, or SQLite's name for a database in memory. `exclusive`: no other
-    /// connection may open it until this one is closed.
-    pub(super) fn open(name: &str, exclusive: bool, env: Arc<dyn Env>) -> Result<Engine> {
+    /// Opens the database of that name: a path, or SQLite's name for a database in memory. `file`: it is a file, its commits survive
+    /// what that says, and no other connection may open it until this one is closed.
+    pub(super) fn open(name: &str, file: Option<Synchronous>, env: Arc<dyn Env>) -> Result<Engine> {
         let storage = Storage::new(name)?;
         token_table::prepare(storage.conn())?;
-        if exclusive {
+        if let Some(synchronous) = file {
+            // The library leaves SQLite's default, FULL.
+            storage.conn().pragma_update(None, "synchronous", synchronous.pragma())?;
             // The lock file beside the database keeps other servers away. This lock keeps other programs away, and servers that start after the lock
             // file was deleted. It takes effect at the first transaction that may write.
             storage.conn().pragma_update(None, "locking_mode", "EXCLUSIVE")?;
@@ -75,4 +78,30 @@ pub(super) fn drive<T>(operation: impl Future<Output = Result<T>>) -> Result<T> 
     operation
         .now_or_never()
         .unwrap_or_else(|| Err(DynoxideError::InternalServerError("the engine did not finish".to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+    use super::*;
+
+    #[test]
+    fn a_file_has_the_mode_that_was_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = folder.path().join("data.db");
+        // SQLite's numbers for them.
+        for (synchronous, number) in [(Synchronous::Normal, 1), (Synchronous::Full, 2)] {
+            let env = Arc::new(heatsink_env::RealEnv);
+            let engine = Engine::open(name.to_str().unwrap(), Some(synchronous), env).unwrap();
+            let pragma = |name| {
+                engine
+                    .storage
+                    .conn()
+                    .pragma_query_value(None, name, |row| row.get::<_, rusqlite::types::Value>(0))
+            };
+            assert_eq!(pragma("synchronous").unwrap(), rusqlite::types::Value::Integer(number));
+            assert_eq!(pragma("journal_mode").unwrap(), rusqlite::types::Value::Text("wal".to_owned()));
+        }
+    }
 }

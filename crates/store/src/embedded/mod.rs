@@ -14,6 +14,7 @@ pub(crate) mod file;
 mod pages;
 mod query_end;
 mod refusal;
+mod synchronous;
 mod token_table;
 mod tokens;
 mod worker;
@@ -35,6 +36,7 @@ use costly::evaluator::Evaluator;
 use costly::filter::Filtered;
 use costly::write::{Costly, Look, Seen};
 use engine::{Engine, drive};
+pub use synchronous::Synchronous;
 use worker::Worker;
 
 /// A DynamoDB within the process. Dropping it executes the requests that it already has and closes the database.
@@ -63,21 +65,25 @@ impl Embedded {
     }
 
     /// A store that keeps its tables in a file, created if it does not exist. Beside it are SQLite's `-wal` and `-shm` while it is open, and
-    /// `.lock`. All are readable and writable only for their owner.
+    /// `.lock`. All are readable and writable only for their owner. Acknowledged writes survive `kill -9` ([`Synchronous::Normal`]).
     ///
     /// # Errors
     /// When another process has the file open, when it is not a database of this engine, when it is a symbolic link or no
     /// regular file, or when it cannot be opened. A file that is refused is not changed.
     pub fn file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        Self::file_with(path, Arc::new(RealEnv))
+        Self::file_with(path, Synchronous::default(), Arc::new(RealEnv))
     }
 
-    /// The same, with its own clock.
+    /// The same, with what its writes survive, and with its own clock.
     ///
     /// # Errors
     /// As [`Embedded::file`].
-    pub fn file_with(path: impl AsRef<Path>, env: Arc<dyn Env>) -> Result<Self, Error> {
-        Self::of(Worker::start(Some(path.as_ref().to_owned()), env)?)
+    pub fn file_with(
+        path: impl AsRef<Path>,
+        synchronous: Synchronous,
+        env: Arc<dyn Env>,
+    ) -> Result<Self, Error> {
+        Self::of(Worker::start(Some((path.as_ref().to_owned(), synchronous)), env)?)
     }
 
     fn of(worker: Worker) -> Result<Self, Error> {

@@ -19,6 +19,7 @@ use heatsink_env::Env;
 
 use super::engine::Engine;
 use super::file::DataFile;
+use super::synchronous::Synchronous;
 
 /// The engine reads expressions and statements by recursion, one level for each parenthesis; both are at most 8 KB
 /// of text, and this holds that many levels many times over. Only what is touched is ever real memory.
@@ -42,14 +43,14 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// Opens the database on a new thread; in memory if there is no path.
-    pub(super) fn start(path: Option<PathBuf>, env: Arc<dyn Env>) -> Result<Self, Error> {
+    /// Opens the database on a new thread; in memory if there is no file.
+    pub(super) fn start(file: Option<(PathBuf, Synchronous)>, env: Arc<dyn Env>) -> Result<Self, Error> {
         let (jobs, todo) = mpsc::channel::<Job>();
         let (report, opened) = mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("embedded-store".to_owned())
             .stack_size(STACK)
-            .spawn(move || match DatabaseSource::open(path, env) {
+            .spawn(move || match DatabaseSource::open(file, env) {
                 Ok((source, engine)) => {
                     let _ = report.send(Ok(()));
                     work(&source, engine, &todo);
@@ -141,13 +142,16 @@ enum DatabaseLocation {
         name: String,
         _keeper: Box<Storage>,
     },
-    File(DataFile),
+    File(DataFile, Synchronous),
 }
 
 impl DatabaseSource {
-    fn open(path: Option<PathBuf>, env: Arc<dyn Env>) -> Result<(DatabaseSource, Engine), Error> {
+    fn open(
+        file: Option<(PathBuf, Synchronous)>,
+        env: Arc<dyn Env>,
+    ) -> Result<(DatabaseSource, Engine), Error> {
         static STORES: AtomicU64 = AtomicU64::new(0);
-        let location = match path {
+        let location = match file {
             None => {
                 // SQLite's name for a database in this process's memory that several connections can open.
                 let number = STORES.fetch_add(1, Ordering::Relaxed);
@@ -155,7 +159,7 @@ impl DatabaseSource {
                 let keeper = Storage::new(&name).map_err(|why| unopened(&name, &why))?;
                 DatabaseLocation::Memory { name, _keeper: Box::new(keeper) }
             }
-            Some(path) => DatabaseLocation::File(DataFile::hold(&path)?),
+            Some((path, synchronous)) => DatabaseLocation::File(DataFile::hold(&path)?, synchronous),
         };
         let source = DatabaseSource { location, env };
         let engine = source.connect()?;
@@ -163,11 +167,11 @@ impl DatabaseSource {
     }
 
     fn connect(&self) -> Result<Engine, Error> {
-        let (name, exclusive) = match &self.location {
-            DatabaseLocation::Memory { name, .. } => (name.as_str(), false),
-            DatabaseLocation::File(file) => (file.name(), true),
+        let (name, file) = match &self.location {
+            DatabaseLocation::Memory { name, .. } => (name.as_str(), None),
+            DatabaseLocation::File(file, synchronous) => (file.name(), Some(*synchronous)),
         };
-        Engine::open(name, exclusive, self.env.clone()).map_err(|why| unopened(name, &why))
+        Engine::open(name, file, self.env.clone()).map_err(|why| unopened(name, &why))
     }
 }
 

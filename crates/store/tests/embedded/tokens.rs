@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use heatsink_dynamo::{Code, Operation};
 use heatsink_env::ManualEnv;
-use heatsink_store::embedded::Embedded;
+use heatsink_store::embedded::{Embedded, Synchronous};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -36,7 +36,7 @@ async fn a_token_outlives_a_restart() {
     let folder = folder();
     let path = folder.path().join("data.db");
     let env = Arc::new(ManualEnv::seeded(1));
-    let open = || Embedded::file_with(&path, env.clone()).unwrap();
+    let open = || Embedded::file_with(&path, Synchronous::default(), env.clone()).unwrap();
     let mut store = open();
     table(&store, "game").await;
     for round in 0..3 {
@@ -149,7 +149,7 @@ proptest! {
             let folder = folder();
             let path = folder.path().join("data.db");
             let env = Arc::new(ManualEnv::seeded(1));
-            let mut store = Some(Embedded::file_with(&path, env.clone()).unwrap());
+            let mut store = Some(Embedded::file_with(&path, Synchronous::default(), env.clone()).unwrap());
             table(store.as_ref().unwrap(), "game").await;
             let (mut now, mut sum) = (0_u64, 0_u32);
             let mut used: Vec<Option<(u64, u32)>> = vec![None; 4];
@@ -161,7 +161,7 @@ proptest! {
                     }
                     Step::Restart => {
                         drop(store.take());
-                        store = Some(Embedded::file_with(&path, env.clone()).unwrap());
+                        store = Some(Embedded::file_with(&path, Synchronous::default(), env.clone()).unwrap());
                     }
                     Step::Send { token, amount } => {
                         let slot = &mut used[usize::from(token)];
