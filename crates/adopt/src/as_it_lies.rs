@@ -275,6 +275,12 @@ async fn original(registry: &Registry, named: &str) -> Result<Record, AdoptError
             ids.join(", ")
         )));
     }
+    if record.keys > 0 {
+        return Err(AdoptError::Usage(format!(
+            "Single keys of table {} ({}) are on record by `heatsink reshard`, and their records cannot be taken over yet",
+            record.name, record.id
+        )));
+    }
     if record.state != State::Active {
         return Err(AdoptError::Usage(format!(
             "The record of table {} ({}) says that `heatsink adopt` is under way. A copy of it holds both moved and unmoved items; end that \

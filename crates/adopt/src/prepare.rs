@@ -64,6 +64,11 @@ impl Adoption {
         {
             return usage(problem);
         }
+        if record.as_ref().is_some_and(|record| record.keys > 0) {
+            return usage(format!(
+                "Single keys of table {table} are on record by `heatsink reshard`, and a table with such keys cannot be adopted, or brought back,                  yet"
+            ));
+        }
         let mut ruled = None;
         let (layouts, indexes) = match (direction, &record) {
             (Direction::Back | Direction::Release, None) => {

@@ -202,7 +202,7 @@ impl Registry {
     ///
     /// # Errors
     /// As [`key_records`](Self::key_records).
-    pub(crate) async fn key_layouts(
+    pub async fn key_layouts(
         &self,
         record: &Record,
         known: Option<Arc<KeyLayouts>>,

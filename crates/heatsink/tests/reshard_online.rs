@@ -117,6 +117,7 @@ impl Town {
             "Scores",
             key.as_bytes(),
             shards,
+            false,
         );
         prepared.await?.run(Options { exclusive: false, rate: u32::MAX }, &Silent).await
     }

@@ -79,7 +79,8 @@ fn usage<T>(problem: impl Into<String>) -> Result<T, ReshardError> {
 }
 
 impl Reshard {
-    /// Checks whether a key of a table can get so many shards. `key` is the logical key's bytes. Changes nothing.
+    /// Checks whether a key of a table can get so many shards. `key` is the logical key's bytes; `streams_confirmed`: the table may have a stream,
+    /// whose readers will see the items move. Changes nothing.
     ///
     /// # Errors
     /// [`ReshardError::Usage`] with the reason why not, and what to do.
@@ -90,6 +91,7 @@ impl Reshard {
         table: &str,
         key: &[u8],
         shards: u16,
+        streams_confirmed: bool,
     ) -> Result<Self, ReshardError> {
         if !(1..=MOST_SHARDS).contains(&shards) {
             return usage(format!("A key has 1 to {MOST_SHARDS} shards, and {shards} were asked for"));
@@ -112,6 +114,15 @@ impl Reshard {
         if key_type == KeyType::N {
             return usage(format!(
                 "The partition key of table {table} is a number, and a number has no room for a shard"
+            ));
+        }
+        let answer = registry.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
+        let description = &answer["Table"];
+        let replicas = description["Replicas"].as_array().is_some_and(|replicas| !replicas.is_empty());
+        if (replicas || description["StreamSpecification"]["StreamEnabled"] == true) && !streams_confirmed {
+            return usage(format!(
+                "Table {table} has a stream{}: its readers would see each item that moves inserted under its new key and removed under the old one.                  Say --confirm-streams if they can bear that",
+                if replicas { " and replicas" } else { "" }
             ));
         }
         if let Some(problem) = tags::foreign(&registry, &described).await? {

@@ -74,7 +74,13 @@ impl Verification {
                 "Table {table} is not on record as sharded: every item is where its client put it, and there is nothing to verify"
             ));
         };
-        let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone()));
+        let keys = registry.key_layouts(&record, None).await?;
+        if keys.any_moves() {
+            return usage(format!(
+                "A key of table {table} is being moved by `heatsink reshard`: some of its items lie in two places. Let that end first"
+            ));
+        }
+        let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone())).with_key_layouts(keys);
         let laid_out = match &record.state {
             State::Active => laid_out,
             State::MigratingIndexKeys(migration) => {

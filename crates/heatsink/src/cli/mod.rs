@@ -13,6 +13,7 @@ mod open;
 mod partitions;
 mod print;
 mod progress;
+mod reshard;
 mod rules;
 mod serve;
 mod shards;
@@ -61,6 +62,8 @@ enum Command {
     Gateways(gateways::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
+    /// Moves one hot key to other shards while clients use it
+    Reshard(reshard::Args),
     /// Computes how many shards a key needs, with the risk and the cost of reads
     Shards(shards::Args),
     /// Runs a scenario in virtual time and compares remedies
@@ -85,6 +88,7 @@ impl Command {
             Command::Freeze(args) => args.output,
             Command::Gateways(args) => args.output,
             Command::Partitions(args) => args.output,
+            Command::Reshard(args) => args.output(),
             Command::Shards(args) => args.output,
             #[cfg(feature = "simulate")]
             Command::Simulate(args) => args.output,
@@ -113,6 +117,7 @@ pub fn run() -> ExitCode {
         Some(Command::Freeze(args)) => freeze::run(args),
         Some(Command::Gateways(args)) => gateways::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
+        Some(Command::Reshard(args)) => reshard::run(args),
         Some(Command::Shards(args)) => shards::run(args),
         #[cfg(feature = "simulate")]
         Some(Command::Simulate(args)) => simulate::run(args),
