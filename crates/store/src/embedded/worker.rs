@@ -250,7 +250,8 @@ mod tests {
     async fn a_panic_is_an_error_with_unknown_outcome_and_the_data_lives_on() {
         let folder = tempfile::tempdir().unwrap();
         for path in [None, Some(folder.path().join("data.db"))] {
-            let worker = Worker::start(path, Arc::new(RealEnv)).unwrap();
+            let file = path.map(|path| (path, Synchronous::default()));
+            let worker = Worker::start(file, Arc::new(RealEnv)).unwrap();
             let other = Worker::start(None, Arc::new(RealEnv)).unwrap();
             let table = serde_json::json!({
                 "TableName": "game", "BillingMode": "PAY_PER_REQUEST",
