@@ -16,8 +16,9 @@ use crate::key::Key;
 use crate::place::{Old, Place, Within};
 use crate::run::Progress;
 
-/// How many items are moved at once. A claim has as many permits at most.
-pub(crate) const PARALLEL: usize = 8;
+/// How many items are moved at once, each with a permit of its own. A takeover deletes as many permits and writes as many, within the ten actions that
+/// older stores take in a transaction.
+pub(crate) const PARALLEL: usize = 4;
 
 /// Write units of the old partition that a pull takes of an item of 1 KB: the check that it is there, and its deletion, both in transactions, which
 /// count twice (AWS Developer Guide, "Read and write operations").

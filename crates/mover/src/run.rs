@@ -120,14 +120,19 @@ impl Run<'_> {
                 }
                 Do::Survey => self.survey().await?,
                 Do::Clear => {
-                    clear(&self.claimed().await?, &self.reshard.key, &self.found.orphans).await?;
+                    let claim = self.claimed().await?;
+                    clear(&claim, &self.reshard.key, &self.found.orphans).await?;
+                    self.claim = Some(claim);
                     Seen::Cleared
                 }
                 Do::Move => self.move_items().await?,
                 Do::EndClaims => {
-                    // Whoever else has a claim loses it.
-                    self.claim = None;
-                    Claim::take(&self.reshard.registry, &self.table, 1).await?.end().await?;
+                    // Where it is another run's, that run loses it.
+                    let claim = match self.claim.take() {
+                        Some(claim) => claim,
+                        None => Claim::take(&self.reshard.registry, &self.table, 1).await?,
+                    };
+                    claim.end().await?;
                     Seen::ClaimsEnded
                 }
                 // An earlier move was over but for its last wait: now this one begins.
