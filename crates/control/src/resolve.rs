@@ -31,7 +31,12 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
             inner.tables.remove(name);
             return Ok(());
         };
-        let known = inner.tables.get(name).filter(|known| known.schema.id == described.schema.id);
+        // Read again after each published change: a read in the middle of the transaction that wrote both the table's record and a key's may have shown
+        // the one as it is and the other as it was.
+        let known = inner
+            .tables
+            .get(name)
+            .filter(|known| known.schema.id == described.schema.id && !known.fresh.is_expired());
         let known = known.and_then(|known| match &known.status {
             TableStatus::Sharded(table) => Some(Arc::clone(table.key_layouts())),
             _ => None,

@@ -123,3 +123,51 @@ fn what_cannot_be_is_refused_and_nothing_is_half_changed() {
     // With fewer shards that name is the client's own.
     assert_eq!(heatsink(&data, &["start", "Scores", "taken", "--shards", "2"]).0, 0);
 }
+
+fn put(data: &Path, key: &str, sort: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = Embedded::file(data).unwrap();
+        let item = json!({ "TableName": "Scores", "Item": { "pk": { "S": key }, "sk": { "S": sort } } });
+        store.call(Operation::PutItem, Bytes::from(item.to_string())).await.unwrap();
+    });
+}
+
+/// A writer that bypasses Heatsink put it there: nobody may delete the only copy.
+#[test]
+fn an_item_that_lies_in_the_wrong_shard_alone_is_kept_and_ends_the_move() {
+    let data = data("misplaced");
+    assert_eq!(heatsink(&data, &["start", "Scores", "game", "--shards", "4"]).0, 0);
+    // Of so many some belong to another shard than the first.
+    for number in 0..20 {
+        put(&data, "game", &format!("bypassing-{number}"));
+    }
+    let before = physical_keys(&data).len();
+    let (code, error) = heatsink(&data, &["start", "Scores", "game", "--shards", "8"]);
+    assert!(code == 1 && error.to_string().contains("verify --repair"), "{code} {error}");
+    assert_eq!(physical_keys(&data).len(), before, "nothing was deleted");
+    assert_eq!(heatsink(&data, &["status", "Scores"]).1["keys"][0]["shards"], 4);
+}
+
+/// A copy whose item lies in its place is what an earlier move left, and is cleared.
+#[test]
+fn an_old_copy_is_cleared() {
+    let data = data("orphan");
+    assert_eq!(heatsink(&data, &["start", "Scores", "game", "--shards", "4"]).0, 0);
+    for number in 0..ITEMS {
+        put(&data, "game", &format!("{number:03}"));
+    }
+    let (code, report) = heatsink(&data, &["start", "Scores", "game", "--shards", "8"]);
+    assert_eq!(code, 0, "{report}");
+    assert_eq!(physical_keys(&data).iter().filter(|key| key.starts_with("game")).count(), ITEMS);
+}
+
+#[test]
+fn a_recorded_key_with_the_name_of_a_shard_is_not_taken_over() {
+    let data = data("nested");
+    assert_eq!(heatsink(&data, &["start", "Scores", "hot#~1", "--shards", "4"]).0, 0);
+    let (code, error) = heatsink(&data, &["start", "Scores", "hot", "--shards", "4"]);
+    assert!(code == 1 && error.to_string().contains("is itself a key on record"), "{code} {error}");
+    let (code, error) = heatsink(&data, &["start", "Scores", "hot#~1#~2", "--shards", "4"]);
+    assert!(code == 64 && error.to_string().contains("physical key of a shard"), "{code} {error}");
+}

@@ -156,6 +156,10 @@ impl Work<'_> {
                         Sent::Done => PullAnswer::Done,
                         Sent::Refused(0) => PullAnswer::NewExists,
                         Sent::Refused(_) => PullAnswer::OldGone,
+                        // The store looks at its size first, whatever lies there.
+                        Sent::Other(PullAnswer::TooLarge) if self.is_there(to, item).await? => {
+                            PullAnswer::NewExists
+                        }
                         Sent::Other(answer) => answer,
                     }
                 }
@@ -172,6 +176,14 @@ impl Work<'_> {
                 return Ok(pulled);
             }
         }
+    }
+
+    /// Whether an item with that physical key exists.
+    async fn is_there(&self, physical: &Json, item: &Json) -> Result<bool, ReshardError> {
+        let key = self.key.primary(physical, item);
+        let body = json!({ "TableName": self.key.table.name, "Key": key, "ConsistentRead": true });
+        let answer = self.registry.call_patiently(Operation::GetItem, body).await?;
+        Ok(answer.get("Item").is_some())
     }
 
     /// One transaction under the claim.

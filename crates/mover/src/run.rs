@@ -37,6 +37,10 @@ pub struct Report {
     pub moved: u64,
 }
 
+/// How often a record is written again that met another transaction, and the first pause before that.
+const ATTEMPTS: u32 = 20;
+const AGAIN: Duration = Duration::from_millis(20);
+
 /// One run.
 struct Run<'a> {
     reshard: &'a Reshard,
@@ -180,6 +184,7 @@ impl Run<'_> {
         };
         let before = self.record.clone().unwrap_or_else(whole);
         let to = protocol::write(&before, &self.reshard.to, next, registry.env().unix_millis());
+        let mut attempts = 0;
         loop {
             if let Some(table) = registry.replace_key(&self.table, self.record.as_ref(), &to).await? {
                 self.table = table;
@@ -190,9 +195,16 @@ impl Run<'_> {
             let found = registry.key_record(&self.table.id, &key.bytes, key.key_type()).await?;
             let table = registry.read(&self.table.id).await?;
             match table {
-                // Only another key's record was written.
-                Some(table) if found == self.record && table.version != self.table.version => {
-                    self.table = table
+                // Only another key's record was written, or nothing: the transaction met another one.
+                Some(table)
+                    if found == self.record
+                        && table.state == self.table.state
+                        && table.layouts == self.table.layouts
+                        && attempts < ATTEMPTS =>
+                {
+                    self.table = table;
+                    attempts += 1;
+                    registry.env().sleep(AGAIN * attempts).await;
                 }
                 _ => return Ok(Seen::Superseded),
             }
@@ -204,6 +216,7 @@ impl Run<'_> {
         let moves = self.record.as_ref().and_then(|record| record.moves.as_ref());
         let reserved = moves.map_or(from.shards, |moves| moves.reserved_before);
         self.found = survey::survey(registry, key, from, to, reserved).await?;
+        survey::names(registry, &self.table.id, key, to, &mut self.found).await?;
         let orphans = u64::try_from(self.found.orphans.len()).unwrap_or(u64::MAX);
         Ok(Seen::Surveyed { foreign: self.found.foreign, orphans })
     }
@@ -240,9 +253,7 @@ impl Run<'_> {
         match outcome {
             Outcome::Moved => Ok(self.report()),
             Outcome::Back => Err(ReshardError::Stopped(format!(
-                "The key {key:?} of table {table} was not moved: {} items of clients lie under names that its shards would have, such as {}. \
-                 Move or delete them, or choose fewer shards. Everything is as it was",
-                self.found.foreign,
+                "The key {key:?} of table {table} was not moved: {}. Everything is as it was",
                 self.found.named.as_deref().unwrap_or_default()
             ))),
             Outcome::NotFinished(left) => Err(ReshardError::Stopped(format!(

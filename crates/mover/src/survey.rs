@@ -1,7 +1,9 @@
 //! Looks at the physical keys that a key will use: what lies there, and should not.
 
+use heatsink_control::KeyRecord;
 use heatsink_control::claim::Claim;
 use heatsink_control::registry::Registry;
+use heatsink_dynamo::Operation;
 use heatsink_layout::Layout;
 use serde_json::{Value as Json, json};
 
@@ -11,12 +13,19 @@ use crate::key::Key;
 /// What was found there.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Items that clients have put under a name which only looks like a shard's: such a name cannot become one.
+    /// What stands in the way: items that clients have put under a name which only looks like a shard's, and others that cannot be decided about.
     pub foreign: u64,
-    /// Items of this key that an earlier layout left there: their primary keys.
-    pub orphans: Vec<Json>,
-    /// The first name with items of clients.
+    /// Items of this key that an earlier layout left there, each with the item that counts: their primary keys.
+    pub orphans: Vec<(Json, Json)>,
+    /// The first thing in the way, and what to do about it.
     pub named: Option<String>,
+}
+
+impl Found {
+    fn in_the_way(&mut self, what: impl FnOnce() -> String) {
+        self.foreign += 1;
+        self.named.get_or_insert_with(what);
+    }
 }
 
 /// Reads them all. `reserved`: shards below this number were this key's before.
@@ -42,10 +51,25 @@ pub(crate) async fn survey(
             let page = key.page(registry, &physical, start.as_ref(), None).await?;
             for (sort, item) in &page.items {
                 if shard >= reserved.max(1) {
-                    found.foreign += 1;
-                    found.named.get_or_insert_with(|| physical.to_string());
+                    found.in_the_way(|| {
+                        format!(
+                            "items of clients lie under {physical}, a name that its shards would have. Move or delete them, or choose fewer shards"
+                        )
+                    });
                 } else if Key::shard(from, sort) != shard {
-                    found.orphans.push(key.primary(&physical, item));
+                    let orphan = key.primary(&physical, item);
+                    let home = key.primary(&key.physical(from, Key::shard(from, sort))?, item);
+                    let body = json!({ "TableName": key.table.name, "Key": home, "ConsistentRead": true });
+                    let answer = registry.call_patiently(Operation::GetItem, body).await?;
+                    match answer.get("Item") {
+                        Some(_) => found.orphans.push((orphan, home)),
+                        None => found.in_the_way(|| {
+                            format!(
+                                "the item {orphan} lies where the key's layout does not put it, and nowhere else. `heatsink verify --repair` brings it \
+                                 to its place"
+                            )
+                        }),
+                    }
                 }
             }
             // One is enough to refuse the move.
@@ -58,14 +82,53 @@ pub(crate) async fn survey(
     Ok(found)
 }
 
-/// Deletes what an earlier layout left.
+/// Looks for what may have come since the move was prepared: keys on record under the names of its shards, other keys that move, and time to live.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn names(
+    registry: &Registry,
+    id: &str,
+    key: &Key,
+    to: &Layout,
+    found: &mut Found,
+) -> Result<(), ReshardError> {
+    let records = registry.key_records(id).await?;
+    let text = |record: &KeyRecord| String::from_utf8_lossy(&record.key).into_owned();
+    for shard in 1..to.shards {
+        let name = [&*key.bytes, format!("#~{shard}").as_bytes()].concat();
+        if let Some(record) = records.iter().find(|record| record.key == name) {
+            found.in_the_way(|| {
+                format!("{:?}, a name that its shards would have, is itself a key on record", text(record))
+            });
+        }
+    }
+    if let Some(other) = records.iter().find(|record| record.key != key.bytes && record.moves.is_some()) {
+        found.in_the_way(|| {
+            format!("the key {:?} moves, and one key of a table moves at a time", text(other))
+        });
+    }
+    if registry.expires(&key.table.name).await? {
+        found.in_the_way(|| {
+            "the table has time to live enabled; turn it off until the key has moved".to_owned()
+        });
+    }
+    Ok(())
+}
+
+/// Deletes what an earlier layout left, where the item that counts is still there.
 ///
 /// # Errors
 /// The store's; another worker that has taken over.
-pub(crate) async fn clear(claim: &Claim, key: &Key, orphans: &[Json]) -> Result<(), ReshardError> {
-    for orphan in orphans {
+pub(crate) async fn clear(claim: &Claim, key: &Key, orphans: &[(Json, Json)]) -> Result<(), ReshardError> {
+    let names = json!({ "#p": key.table.key.partition.name });
+    for (orphan, home) in orphans {
+        let check = json!({
+            "TableName": key.table.name, "Key": home, "ConditionExpression": "attribute_exists(#p)", "ExpressionAttributeNames": names,
+        });
         let delete = json!({ "TableName": key.table.name, "Key": orphan });
-        claim.write(vec![json!({ "Delete": delete })]).await?;
+        // Where it is gone by now, the next survey decides.
+        claim.write(vec![json!({ "ConditionCheck": check }), json!({ "Delete": delete })]).await?;
     }
     Ok(())
 }

@@ -125,6 +125,10 @@ impl Router {
                 why: "no table of the request is sharded",
             });
         };
+        if operation == Operation::UpdateTimeToLive && schema.key_layouts().any_moves() {
+            // An item that expires in its new slot would bring an old copy to light.
+            return Err(moving::unsupported(operation, &schema.name));
+        }
         if operation == Operation::UpdateTimeToLive && schema.has_counters() {
             counter::refuse_expiry(body)?;
         }

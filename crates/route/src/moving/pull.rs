@@ -43,8 +43,12 @@ impl Pull {
     }
 
     fn read(&self) -> Bytes {
+        self.read_of(&self.from)
+    }
+
+    fn read_of(&self, key: &[u8]) -> Bytes {
         let mut get = Object::new();
-        get.raw("TableName", &self.table).raw("Key", &self.from).raw("ConsistentRead", b"true");
+        get.raw("TableName", &self.table).raw("Key", key).raw("ConsistentRead", b"true");
         Bytes::from(get.finish())
     }
 
@@ -56,13 +60,20 @@ impl Pull {
         for _ in 0..ATTEMPTS {
             let answer = self.call(calls, Operation::GetItem, self.read()).await?;
             let Some(item) = json::member(&answer, "Item").map_err(unreadable)? else { return Ok(()) };
-            let copied = self.transact(calls, self.copy(item).map_err(unreadable)?).await?;
-            match copied {
+            match self.transact(calls, self.copy(item).map_err(unreadable)?).await {
                 // A copy is there already.
-                Ok(()) | Err(Cancelled::Condition(0)) => {}
-                Err(_) => continue,
+                Ok(Ok(()) | Err(Cancelled::Condition(0))) => {}
+                Ok(Err(_)) => continue,
+                // The store looks at its size first, whatever lies there.
+                Err(error) if is_too_large(&error) => {
+                    let there = self.call(calls, Operation::GetItem, self.read_of(&self.to)).await?;
+                    if json::member(&there, "Item").map_err(unreadable)?.is_none() {
+                        return Err(error);
+                    }
+                }
+                Err(error) => return Err(in_own_words(error)),
             }
-            if self.transact(calls, self.delete()).await?.is_ok() {
+            if self.transact(calls, self.delete()).await.map_err(in_own_words)?.is_ok() {
                 return Ok(());
             }
         }
@@ -124,6 +135,27 @@ impl Pull {
             error.outcome = Outcome::NotDone;
             error
         })
+    }
+}
+
+/// Whether the store refuses an item because it is over 400 KB with its longer key.
+fn is_too_large(error: &Error) -> bool {
+    let says = |message: &str| message.contains("Item size");
+    let reasons = error.members.get("CancellationReasons").and_then(Json::as_array).into_iter().flatten();
+    error.message.as_deref().is_some_and(says)
+        || reasons.into_iter().any(|reason| reason["Message"].as_str().is_some_and(says))
+}
+
+/// The error of a pull for the client, whose own request has no such transaction.
+fn in_own_words(error: Error) -> Error {
+    match error.code {
+        Code::TransactionCanceledException => Error::unavailable(
+            format!(
+                "The item is being moved to another shard, and the store refused that: {error}. Nothing was written; try again"
+            ),
+            Outcome::NotDone,
+        ),
+        _ => error,
     }
 }
 

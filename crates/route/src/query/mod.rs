@@ -162,7 +162,9 @@ fn read(
         schema.index_keys().iter().any(|key| filter.mentions(&key.attribute().name))
     });
     let layout = stable(context, schema, &query.partition);
-    query.homes = context.moves(schema, &query.partition.canonical_bytes()).then(|| Arc::clone(&layout));
+    // After a move, too: a replica that lags may still show an old copy.
+    let recorded = schema.key_layouts().get(&query.partition.canonical_bytes()).is_some();
+    query.homes = recorded.then(|| Arc::clone(&layout));
     if query.starts_at_end()? && (layout.shards <= 1 || !layout.is_externally_assigned()) {
         return Ok(behind_the_end(router, query, &layout, context));
     }
