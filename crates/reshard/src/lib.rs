@@ -1,0 +1,42 @@
+//! Decides how one logical key moves from one layout to another while clients read and write it.
+//!
+//! An item of the key has a *copy* under its old physical key, under its new one, or under both for a while. DynamoDB cannot check per request which
+//! layout is in force, so the move goes through [`Phase`]s, and each is acknowledged by every gateway before the next begins (`heatsink-fence`).
+//!
+//! - [`act`] is the table of what a request does in each phase.
+//! - [`Write`], [`Pull`], [`PointRead`] and [`RangeRead`] are the requests that concern both copies, as machines: each says which call to send, and is
+//!   told the answer.
+//! - [`Coordinator`] takes the key from phase to phase. All that it has to remember is the [`Record`].
+//! - [`Mover`] brings the items over, under a [`Claim`].
+//!
+//! Everything here is a plain function of values and times. `tests/model` searches all interleavings of these same types.
+//!
+//! Not here: what a request or an item looks like (`route`), how records, claims and acknowledgements are stored (`control`), who has acknowledged
+//! (`fence`), which physical key an item has (`layout`). Nothing here waits, opens a socket or reads a clock.
+
+mod claim;
+mod coordinator;
+mod mover;
+mod pace;
+mod phase;
+mod pull;
+mod range;
+mod read;
+mod record;
+mod rules;
+mod steps;
+mod write;
+
+pub use claim::{Claim, Create, Created};
+pub use coordinator::Coordinator;
+pub use mover::{Moved, Mover, MoverDo};
+pub use pace::Pace;
+pub use phase::{Access, Act, Guard, Otherwise, Phase, act};
+pub use pull::{Pull, PullAnswer, PullCall, Pulled};
+pub use range::{Page, RangeCall, RangeRead};
+pub use read::PointRead;
+pub use record::{Record, Side, State};
+#[doc(hidden)]
+pub use rules::{Rule, Rules};
+pub use steps::{Do, Outcome, Seen};
+pub use write::{Write, WriteAnswer, WriteCall, WriteStep};
