@@ -138,7 +138,7 @@ fn long_there_and_back() {
 }
 
 #[test]
-#[ignore = "minutes; docs/testing.md has what it showed"]
+#[ignore = "an hour; not run to its end yet"]
 fn long_four_calls() {
     exhaust_each("one item, 2 + 2 calls", &Config::new(scripts(&FEW, &[2, 2])));
 }
