@@ -24,10 +24,11 @@ mod range;
 mod read;
 mod record;
 mod rules;
+mod steps;
 mod write;
 
 pub use claim::{Claim, Create, Created};
-pub use coordinator::{Coordinator, Do, Outcome, Seen};
+pub use coordinator::Coordinator;
 pub use mover::{Moved, Mover, MoverDo};
 pub use pace::Pace;
 pub use phase::{Access, Act, Guard, Otherwise, Phase, act};
@@ -37,4 +38,5 @@ pub use read::PointRead;
 pub use record::{Record, Side, State};
 #[doc(hidden)]
 pub use rules::{Rule, Rules};
+pub use steps::{Do, Outcome, Seen};
 pub use write::{Write, WriteAnswer, WriteCall, WriteStep};

@@ -88,7 +88,13 @@ impl<K: Ord + Clone, T: Clone> RangeRead<K, T> {
             }
             At::Old { first } => (first.clone(), page, first),
             At::Again { first, old } => (first, old, page),
-            At::Known { first, again } => (first, page, again),
+            At::Known { mut first, mut again } => {
+                let after = &self.after;
+                let ahead = |(key, _): &(K, T)| after.as_ref().is_none_or(|after| key > after);
+                first.rows.retain(ahead);
+                again.rows.retain(ahead);
+                (first, page, again)
+            }
         };
         let merged = merge(&first, &old, &again);
         self.after.clone_from(&merged.end);
