@@ -14,12 +14,13 @@
 mod ties;
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::{MIGRATING, Table};
-use memchr::memmem;
+use memchr::memmem::Finder;
 
 use crate::answer::rewrite;
 use crate::collection::keys::cursor_attributes;
@@ -128,7 +129,9 @@ pub(crate) fn admit(found: Option<&str>, order: Option<&str>, table: &Table) -> 
 
 /// Whether a Scan or Query goes on where one under a layout stopped.
 pub(crate) fn names_layout(body: &Bytes) -> bool {
-    memmem::find(body, LAYOUT.as_bytes()).is_some() && cursor::without(body, LAYOUT).is_some()
+    // Every forwarded Query is searched: making the searcher costs more than one search.
+    static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(LAYOUT));
+    NAME.find(body).is_some() && cursor::without(body, LAYOUT).is_some()
 }
 
 /// The refusal of a position that is not of the layout in force.

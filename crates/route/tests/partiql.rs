@@ -238,6 +238,34 @@ fn select(body: &Json) -> Result<Json, Error> {
     answer.map(|answer| json(&answer))
 }
 
+/// Every shard is asked for the index that the statement names, in the order of that index's sort key.
+#[test]
+fn a_select_of_an_index_reads_that_index() {
+    for (index, sort) in [("by_at", "at"), ("by_player", "player")] {
+        let text = format!(
+            "SELECT * FROM \"Indexed\".\"{index}\" WHERE pk = 'game' AND {sort} > '5' ORDER BY {sort} DESC"
+        );
+        let mut queries = Vec::new();
+        let answer =
+            run(plan(Operation::ExecuteStatement, &statement(&text, &[])).unwrap(), |operation, body| {
+                assert!(matches!(operation, Operation::Query | Operation::ExecuteStatement), "{operation:?}");
+                if operation == Operation::Query {
+                    queries.push(json(body));
+                }
+                Ok(Bytes::from_static(b"{\"Items\":[],\"Count\":0,\"ScannedCount\":0}"))
+            });
+        assert_eq!(json(&answer.unwrap())["Items"], json!([]));
+        assert_eq!(queries.len(), 10);
+        for query in &queries {
+            assert_eq!(query["IndexName"], index);
+            assert_eq!(query["ScanIndexForward"], false);
+            let named = query["ExpressionAttributeNames"].to_string();
+            let condition = query["KeyConditionExpression"].to_string();
+            assert!(named.contains(sort) || condition.contains(sort), "{query}");
+        }
+    }
+}
+
 #[test]
 fn a_select_is_read_page_by_page_in_order() {
     let text = "SELECT sk FROM Tab WHERE pk = 'game' AND v <> 7";

@@ -89,10 +89,23 @@ fn what_cannot_be_said_is_refused_by_name() {
         let refused = spread.condition(&condition).unwrap_err().message.unwrap();
         assert!(refused.contains("the stored value of t has a shard suffix"), "{refused}");
     }
+    let value = |text: &str| Operand::Value(Value::S(text.into()));
+    let length = || Operand::Size(Box::new(t()));
+    for condition in [
+        Condition::In(length(), vec![value("a")]),
+        Condition::Between(length(), value("a"), value("b")),
+        Condition::BeginsWith(length(), value("a")),
+        Condition::Contains(length(), value("a")),
+    ] {
+        assert!(spread.condition(&condition).is_err(), "{condition:?}");
+    }
     for (target, from) in [("t", "x"), ("x", "t")] {
         let set = vec![(Path::root(target), Assigned::Path(Path::root(from)))];
         assert!(spread.update(&Update { set, ..Update::default() }).is_err());
     }
+    // What the attribute is assigned of itself is stored as it should be.
+    let same = vec![(Path::root("t"), Assigned::Path(Path::root("t")))];
+    assert_eq!(spread.update(&Update { set: same.clone(), ..Update::default() }).unwrap().set, same);
     let kept = Assigned::IfNotExists(Path::root("t"), Box::new(Assigned::Value(Value::S("a".into()))));
     let update = Update { set: vec![(Path::root("t"), kept)], ..Update::default() };
     let stored = spread.update(&update).unwrap();

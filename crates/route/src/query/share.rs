@@ -4,7 +4,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use quick_cache::unsync::Cache;
+use hashlink::LruCache;
 
 /// What one page of DynamoDB holds at most, in bytes of evaluated data (AWS, "Constraints").
 pub const PAGE_BYTES: f64 = 1024.0 * 1024.0;
@@ -45,12 +45,12 @@ fn at_most(share: f64, rows: usize) -> usize {
 /// It only decides how much is asked at first; a wrong guess costs a round or some capacity units, never an answer.
 #[derive(Debug)]
 pub struct ItemSizes {
-    learned: Mutex<Cache<String, f64>>,
+    learned: Mutex<LruCache<String, f64>>,
 }
 
 impl Default for ItemSizes {
     fn default() -> Self {
-        ItemSizes { learned: Mutex::new(Cache::new(REMEMBERED)) }
+        ItemSizes { learned: Mutex::new(LruCache::new(REMEMBERED)) }
     }
 }
 
@@ -67,7 +67,7 @@ const REMEMBERED: usize = 4096;
 impl ItemSizes {
     /// The size in bytes to expect of the items of `name` (a table, or `table/index`).
     pub fn expected(&self, name: &str) -> f64 {
-        let learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
         learned.get(name).copied().unwrap_or(UNKNOWN_ITEM)
     }
 
@@ -84,7 +84,7 @@ impl ItemSizes {
         }
         let seen = (bytes / items as f64).max(1.0);
         let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(mut size) = learned.get_mut(name) {
+        if let Some(size) = learned.get_mut(name) {
             *size += (seen - *size) * WEIGHT;
             return;
         }

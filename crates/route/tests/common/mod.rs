@@ -4,13 +4,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{AttributeDefinition, Error, KeySchema, KeyType, Operation, TableSchema};
+use heatsink_dynamo::{
+    AttributeDefinition, Error, IndexKeySchema, IndexSchema, KeySchema, KeyType, Operation, TableSchema,
+};
 use heatsink_layout::{By, Hash, InForce, Layout, LayoutSource, Strategy, Table};
 use heatsink_route::{Plan, Router};
 use heatsink_testkit::{Step, Stepped};
 use serde_json::Value as Json;
 
-/// Tables `Tab` (string keys), `Bin` (binary partition key, numeric sort key) and `Plain` (no sort key), every key over `shards`.
+/// Tables `Tab` (string keys), `Indexed` (the same, with indexes), `Bin` (binary partition key, numeric sort key) and `Plain` (no sort key), every key
+/// over `shards`.
 #[derive(Clone)]
 pub struct Fixed {
     pub shards: u16,
@@ -20,10 +23,34 @@ fn attribute(name: &str, key_type: KeyType) -> AttributeDefinition {
     AttributeDefinition { name: name.to_owned(), key_type }
 }
 
+/// A local index by `at`, which holds `v` as well, and a global one of the same keys by `player`, which holds everything.
+fn indexes() -> Vec<IndexSchema> {
+    let key = |sort: &str| IndexKeySchema {
+        partition: vec![attribute("pk", KeyType::S)],
+        sort: vec![attribute(sort, KeyType::S)],
+    };
+    vec![
+        IndexSchema {
+            name: "by_at".to_owned(),
+            key: key("at"),
+            local: true,
+            projects_all: false,
+            included: vec!["v".to_owned()],
+        },
+        IndexSchema {
+            name: "by_player".to_owned(),
+            key: key("player"),
+            local: false,
+            projects_all: true,
+            included: Vec::new(),
+        },
+    ]
+}
+
 impl LayoutSource for Fixed {
     fn table(&self, name: &str) -> Option<Arc<Table>> {
         let key = match name {
-            "Tab" => {
+            "Tab" | "Indexed" => {
                 KeySchema { partition: attribute("pk", KeyType::S), sort: Some(attribute("sk", KeyType::S)) }
             }
             "Bin" => {
@@ -32,7 +59,12 @@ impl LayoutSource for Fixed {
             "Plain" => KeySchema { partition: attribute("pk", KeyType::S), sort: None },
             _ => return None,
         };
-        let schema = TableSchema { name: name.to_owned(), id: name.to_owned(), key, indexes: Vec::new() };
+        let schema = TableSchema {
+            name: name.to_owned(),
+            id: name.to_owned(),
+            key,
+            indexes: if name == "Indexed" { indexes() } else { Vec::new() },
+        };
         Some(Arc::new(Table::new(schema, Arc::default())))
     }
 
