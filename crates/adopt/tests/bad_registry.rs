@@ -355,7 +355,16 @@ async fn of_two_gateways_whose_rules_contradict_one_uses_a_table() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_read_is_told_by_name_and_left_as_it_is() {
     let newer = |mut item: Json| {
+        item["form"] = json!({ "N": "99" });
+        item
+    };
+    // Its keys' records would not be looked for.
+    let keys_lost = |mut item: Json| {
         item["form"] = json!({ "N": "3" });
+        item
+    };
+    let keys_by_an_older_build = |mut item: Json| {
+        item["keys"] = json!({ "N": "7" });
         item
     };
     let without = |name: &'static str| {
@@ -381,6 +390,8 @@ async fn what_cannot_be_read_is_told_by_name_and_left_as_it_is() {
     let cases: Vec<(&str, &str, Spoil)> = vec![
         ("table", "form", Box::new(newer)),
         ("name", "form", Box::new(newer)),
+        ("table", "damaged", Box::new(keys_lost)),
+        ("table", "damaged", Box::new(keys_by_an_older_build)),
         ("table", "another version", Box::new(unknown("layouts"))),
         ("table", "another version", Box::new(unknown("state"))),
         ("table", "damaged", Box::new(broken("layouts"))),

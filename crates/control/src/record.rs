@@ -134,6 +134,11 @@ impl Record {
             )));
         }
         let known = |name: &str| text(name).is_some_and(|text| serde_json::from_str::<Json>(text).is_ok());
+        // The form says whether keys are on record. To take lost numbers for "none" would read a moved key where it no longer is.
+        let keys = match number("keys").unwrap_or(0) {
+            0 if number("form") == Some(FORM_WITH_KEYS) => None,
+            keys => Some(keys).filter(|keys| *keys == 0 || number("form") == Some(FORM_WITH_KEYS)),
+        };
         let read = || {
             Some(Record {
                 id: id.to_owned(),
@@ -144,13 +149,13 @@ impl Record {
                 created: number("created")?,
                 made: number("made"),
                 adopted: item["adopted"]["BOOL"].as_bool().unwrap_or(true),
-                keys: number("keys").unwrap_or(0),
+                keys: keys?,
             })
         };
         read().ok_or_else(|| {
             let table = text("name").unwrap_or("?");
             // Its members are JSON and mean nothing here: a newer version's strategy, hash or state.
-            Error::internal(if known("layouts") && known("state") && number("version").is_some() {
+            Error::internal(if known("layouts") && known("state") && number("version").is_some() && keys.is_some() {
                 format!(
                     "The registry's record of table {table} ({id}) says something that this version of Heatsink does not know; it was written by \
                      another version"
