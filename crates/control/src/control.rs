@@ -3,6 +3,7 @@
 //! Not here: how the status of a table is found (`resolve`), for how long it is valid (`table_cache`, `fence`).
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -263,6 +264,9 @@ impl Control {
                 None => pass.misses(),
                 Some(known) => {
                     known.status.answer()?;
+                    if known.status.any_key_moves() {
+                        pass.watch_moving();
+                    }
                     match known.gate.admit() {
                         Some(admission) => pass.add(admission),
                         None => return Ok(false),
@@ -289,7 +293,16 @@ impl Control {
 
     /// The layouts by which a request with that pass is planned.
     pub fn view(&self, pass: &Pass) -> View {
-        View { control: self.clone(), seen: pass.seen() }
+        View { control: self.clone(), seen: pass.seen(), dependence: pass.dependence() }
+    }
+
+    /// Renews the lease of requests that depend on a key about to move. Hold no pass meanwhile: a change waits for requests that have one.
+    ///
+    /// # Errors
+    /// Retryable, when the registry cannot be reached.
+    pub async fn renew(&self) -> Result<(), Error> {
+        let Inner { registry, tables, fence, .. } = &*self.inner;
+        fence.renew_short(registry, tables).await.map_err(not_sent)
     }
 
     async fn resolve_one(&self, name: &str) -> Result<(), Error> {
@@ -488,6 +501,8 @@ impl Prepared {
 pub struct View {
     control: Control,
     seen: Arc<Snapshot>,
+    /// Set when a key about to move is asked for.
+    dependence: Option<Arc<AtomicBool>>,
 }
 
 impl LayoutSource for View {
@@ -496,7 +511,14 @@ impl LayoutSource for View {
     }
 
     fn in_force(&self, table: &Table, key: &[u8]) -> InForce {
-        self.control.in_force(table, key)
+        let in_force = self.control.in_force(table, key);
+        if let (Some(dependence), InForce::Moving(moving)) = (&self.dependence, &in_force)
+            && moving.phase.is_about_to_move()
+            && !dependence.swap(true, Ordering::Relaxed)
+        {
+            self.control.inner.fence.lease().use_short();
+        }
+        in_force
     }
 
     fn reads(&self, table: &Table, key: &[u8]) -> Reads {

@@ -28,7 +28,7 @@ mod unrecorded_table;
 pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, Prepared, StartError, View};
 pub use fence::{Changer, Fencing, Gateway, Pass, Sending};
-pub use heatsink_fence::Bounds;
+pub use heatsink_fence::{Awaits, Bounds};
 pub use heatsink_layout::{KeyLayout, TableLayouts};
 pub use key_record::{KeyRecord, MAX_KEY_RECORDS, Move};
 pub use record::{AdoptionCheckpoint, IndexKeyMigration, Record, State};

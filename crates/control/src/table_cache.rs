@@ -109,6 +109,11 @@ impl TableStatus {
             _ => Ok(()),
         }
     }
+
+    /// Whether a key of the table moves.
+    pub fn any_key_moves(&self) -> bool {
+        matches!(self, TableStatus::Sharded(table) if table.key_layouts().any_moves())
+    }
 }
 
 /// The store's error for a table that does not exist.

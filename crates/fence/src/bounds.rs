@@ -31,6 +31,17 @@ impl Bounds {
     /// The lease of a gateway that sees no registry. It is not registered, so nobody can read its bounds: this value is the same for all.
     pub const UNREGISTERED: Duration = Duration::from_secs(10);
 
+    /// How long after a read of the head a gateway may send requests that depend on a key about to move. A gateway that died holds such a key up by
+    /// this, not by [`lease`](Self::lease). While there are such requests the head is read [more often](Self::short_poll).
+    pub fn short_lease(&self) -> Duration {
+        (self.lease / 30).max(self.poll)
+    }
+
+    /// How often a gateway reads the head while requests depend on its short lease.
+    pub fn short_poll(&self) -> Duration {
+        self.poll / 25
+    }
+
     /// The lease of a gateway that sees no registry: never longer than [`UNREGISTERED`](Self::UNREGISTERED).
     pub fn unregistered_lease(&self) -> Duration {
         self.lease.min(Bounds::UNREGISTERED)

@@ -27,4 +27,4 @@ pub use head::{Change, Changes, Epoch, Head, KEPT_CHANGES};
 pub use liveness::Liveness;
 pub use member::{Heartbeat, Member, Seen};
 pub use registration::Registration;
-pub use step::{Step, Wait};
+pub use step::{Awaits, Step, Wait};

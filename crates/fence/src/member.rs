@@ -18,6 +18,8 @@ pub struct Member {
     epoch: Epoch,
     /// No request is sent from this time on.
     lease: MonotonicInstant,
+    /// No request that depends on a key about to move is sent from this time on.
+    short_lease: MonotonicInstant,
     /// The number of registrations sent. No two carry the same number, so that observers see each as new.
     beats: u64,
 }
@@ -68,6 +70,7 @@ impl Member {
             membership: Membership::Watching,
             epoch: 0,
             lease: MonotonicInstant(0),
+            short_lease: MonotonicInstant(0),
             beats: 0,
         }
     }
@@ -85,6 +88,11 @@ impl Member {
     /// When the lease ends.
     pub fn lease(&self) -> MonotonicInstant {
         self.lease
+    }
+
+    /// When the lease for requests ends that depend on a key about to move. Never after the other.
+    pub fn short_lease(&self) -> MonotonicInstant {
+        self.short_lease.min(self.lease)
     }
 
     /// The epoch that requests are planned under.
@@ -192,6 +200,7 @@ impl Member {
             Membership::Watching | Membership::Unregistered => return,
         };
         self.lease = self.lease.max(strength + self.bounds.lease);
+        self.short_lease = self.short_lease.max(sent + self.bounds.short_lease());
     }
 }
 
@@ -268,6 +277,19 @@ mod tests {
         assert_eq!(member.lease(), at(360));
         member.removed();
         assert!(!member.may_send(at(300)) && member.beat().is_none());
+    }
+
+    #[test]
+    fn the_short_lease_counts_from_the_last_read_and_ends_with_the_other() {
+        let mut member = registered();
+        member.read(at(4), &Head::default());
+        assert_eq!(member.short_lease(), at(6));
+        member.read(at(5), &Head::default().with("t", 2));
+        assert_eq!(member.short_lease(), at(6), "a change that is not applied prolongs nothing");
+        member.applied(at(5), 1);
+        assert_eq!(member.short_lease(), at(7));
+        member.removed();
+        assert_eq!(member.short_lease(), at(0));
     }
 
     #[test]

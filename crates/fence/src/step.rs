@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heatsink_env::MonotonicInstant;
 
-use crate::{Epoch, Liveness, Registration};
+use crate::{Bounds, Epoch, Liveness, Registration};
 
 /// One publication, and the gateways that have yet to acknowledge it.
 ///
@@ -19,11 +19,35 @@ pub struct Step {
     waits: Option<BTreeMap<String, Waiting>>,
     liveness: Liveness,
     clean: bool,
+    awaits: Awaits,
+}
+
+/// What a step waits for, of everything that was planned before its publication.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Awaits {
+    /// No call can take effect any more: acknowledged and answered, or the lease and the straggler bound are over.
+    Effects,
+    /// No call is sent and no result reaches a client any more: acknowledged, or the lease is over. Calls that were sent may still take effect, unless
+    /// the step [is clean](Step::is_clean).
+    Results,
+    /// The same, where every request that matters was planned under the [short lease](Bounds::short_lease).
+    ResultsUnderShortLease,
+}
+
+impl Awaits {
+    /// How long after the publication this lasts, for a gateway that does not acknowledge.
+    fn longest(self, bounds: &Bounds) -> Duration {
+        match self {
+            Awaits::Effects => bounds.lease + bounds.straggler,
+            Awaits::Results => bounds.lease,
+            Awaits::ResultsUnderShortLease => bounds.short_lease(),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Waiting {
-    /// From this time on no call of the gateway can take effect that was planned before.
+    /// From this time on the gateway need not be waited for.
     until: MonotonicInstant,
     acknowledged: bool,
 }
@@ -31,24 +55,31 @@ struct Waiting {
 /// The result of an observation.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Wait {
-    /// The wait is over: nothing that was planned before the publication can take effect.
+    /// The wait is over.
     Over,
     /// Look again, at the latest at this time.
     Until(MonotonicInstant),
 }
 
 impl Step {
-    /// A step whose publication of `epoch` was answered at `published`.
+    /// A step whose publication of `epoch` was answered at `published`. It awaits the end of all effects.
     pub fn new(epoch: Epoch, published: MonotonicInstant) -> Self {
-        Step { epoch, published, waits: None, liveness: Liveness::default(), clean: true }
+        let (liveness, awaits) = (Liveness::default(), Awaits::Effects);
+        Step { epoch, published, waits: None, liveness, clean: true, awaits }
+    }
+
+    /// The same step, before it has seen a list of the gateways, that waits for something else.
+    #[must_use]
+    pub fn awaiting(self, awaits: Awaits) -> Self {
+        Step { awaits, ..self }
     }
 
     /// Adds a list of the gateways that was read at `now`, after the publication.
     pub fn listed(&mut self, now: MonotonicInstant, list: &[Registration]) -> Wait {
-        let (epoch, published) = (self.epoch, self.published);
+        let (epoch, published, awaits) = (self.epoch, self.published, self.awaits);
         let first = || {
             let waiting = |one: &Registration| {
-                let until = published + one.bounds.lease + one.bounds.straggler;
+                let until = published + awaits.longest(&one.bounds);
                 (one.gateway.clone(), Waiting { until, acknowledged: false })
             };
             list.iter().map(waiting).collect::<BTreeMap<_, _>>()
@@ -63,7 +94,8 @@ impl Step {
             let Some(waiting) = waits.get_mut(&one.gateway) else { continue };
             if one.epoch >= epoch && !waiting.acknowledged {
                 waiting.acknowledged = true;
-                waiting.until = waiting.until.min(now + one.unclean);
+                let late = if awaits == Awaits::Effects { one.unclean } else { Duration::ZERO };
+                waiting.until = waiting.until.min(now + late);
                 self.clean &= one.unclean.is_zero();
             }
         }
@@ -76,7 +108,7 @@ impl Step {
         }
     }
 
-    /// Whether every call that was planned before was answered. Only known once the wait is over.
+    /// Whether every call that was planned before was answered, so that none can take effect any more. Only known once the wait is over.
     pub fn is_clean(&self) -> bool {
         self.clean
     }
@@ -135,6 +167,22 @@ mod tests {
         assert_eq!(step.listed(at(110), &unclean), Wait::Until(at(125)));
         assert_eq!(step.listed(at(125), &unclean), Wait::Over);
         assert!(!step.is_clean());
+    }
+
+    #[test]
+    fn who_awaits_results_does_not_wait_for_late_calls_but_says_that_there_are_some() {
+        let step = |awaits| Step::new(3, at(100)).awaiting(awaits);
+        let unclean = [gateway("a", 1, 3, 20)];
+        let mut results = step(Awaits::Results);
+        assert_eq!(results.listed(at(105), &unclean), Wait::Over);
+        assert!(!results.is_clean());
+        let silent = [gateway("a", 1, 2, 0)];
+        for (awaits, until) in [(Awaits::Results, 160_000), (Awaits::ResultsUnderShortLease, 102_500)] {
+            let (mut step, until) = (step(awaits), MonotonicInstant(until * 1_000_000));
+            assert_eq!(step.listed(at(100), &silent), Wait::Until(until));
+            assert_eq!(step.listed(until, &silent), Wait::Over);
+            assert!(!step.is_clean());
+        }
     }
 
     #[test]

@@ -27,6 +27,9 @@ const HELD_LOOK: Duration = Duration::from_millis(5);
 /// After this time it is planned again even if none was seen.
 const HELD_AT_MOST: Duration = Duration::from_secs(1);
 
+/// How often a request is planned again because its lease ran out meanwhile.
+const RENEWALS: usize = 4;
+
 /// Takes requests from clients and answers like one logical DynamoDB.
 pub struct Service {
     store: Arc<dyn Store>,
@@ -136,8 +139,21 @@ impl Service {
         }
     }
 
-    /// The plan of a request.
+    /// The plan of a request. One that depends on a key about to move has the lease that it needs.
     async fn plan<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
+        let mut planned = self.plan_leased(operation, body).await?;
+        for _ in 0..RENEWALS {
+            if !planned.pass.needs_renewal() {
+                break;
+            }
+            drop(planned);
+            self.control.renew().await?;
+            planned = self.plan_leased(operation, body).await?;
+        }
+        Ok(planned)
+    }
+
+    async fn plan_leased<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
         // Names are found by a reader that skips over everything else. What it cannot read is wrong, and the checks of
         // the whole request know how DynamoDB says so.
         let named = blocking::run(body.len(), || {

@@ -25,6 +25,13 @@ pub enum Phase {
     Move,
 }
 
+impl Phase {
+    /// Whether a gateway may plan for the key only under a short lease: until the next phase items are written where they were, or have to wait.
+    pub fn is_about_to_move(self) -> bool {
+        matches!(self, Phase::Prepare | Phase::Hold | Phase::Check)
+    }
+}
+
 /// A key that moves: both layouts, and the phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moving {

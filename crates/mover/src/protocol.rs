@@ -1,6 +1,6 @@
 //! The record of a key as the protocol knows it, and back.
 
-use heatsink_control::{KeyRecord, Move};
+use heatsink_control::{Awaits, KeyRecord, Move};
 use heatsink_layout::{Layout, Phase};
 use heatsink_reshard::{Record, Side, State};
 
@@ -30,6 +30,16 @@ pub(crate) fn write(before: &KeyRecord, to: &Layout, next: Record, now: u64) -> 
         State::Stable { settled, .. } => {
             KeyRecord { moves: None, settled, reserved: reserved_before, ..same }
         }
+    }
+}
+
+/// What a publication of that state waits for. That calls may land late is the coordinator's affair.
+///
+/// From PREPARE on gateways plan for the key under their short lease. PREPARE itself waits for all longer ones, so those that come after it need not.
+pub(crate) fn awaits(state: State) -> Awaits {
+    match state {
+        State::Moving { phase, .. } if phase.follows_short_leases() => Awaits::ResultsUnderShortLease,
+        _ => Awaits::Results,
     }
 }
 

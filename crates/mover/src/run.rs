@@ -114,7 +114,8 @@ impl Run<'_> {
                 Do::Write { record, .. } => self.write(record).await?,
                 Do::Acknowledge { .. } => {
                     let (name, version) = (&self.table.name, self.table.version);
-                    let step = self.reshard.changer.announce(name, version).await?;
+                    let awaits = protocol::awaits(coordinator.record().state);
+                    let step = self.reshard.changer.announce_awaiting(awaits, name, version).await?;
                     Seen::Acknowledged { clean: step.is_clean() }
                 }
                 Do::Wait { until } => {

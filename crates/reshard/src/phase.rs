@@ -23,9 +23,9 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Whether a gateway may plan for this key only under a short lease, so that a gateway that died delays the stall by that lease alone.
-    pub fn has_short_lease(self) -> bool {
-        matches!(self, Phase::Prepare | Phase::Hold)
+    /// Whether each phase that gateways may plan by, when this one begins, has a short lease.
+    pub fn follows_short_leases(self) -> bool {
+        matches!(self, Phase::Hold | Phase::Check | Phase::Move)
     }
 
     /// Whether the move can still be undone by going back to the old layout: nothing has been written to a new copy.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::lock::Mutex;
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_fence::{Bounds, Step, Wait};
+use heatsink_fence::{Awaits, Bounds, Step, Wait};
 use heatsink_store::Store;
 
 use super::items::{Gateway, StoredHead};
@@ -192,7 +192,7 @@ impl Changer {
         Err(Error::unavailable("Other changes of layouts came before this one", Outcome::NotDone))
     }
 
-    /// Waits until nothing that was planned before the step can have an effect, or reach a client, any more. Gateways without a heartbeat for long
+    /// Waits for what the step awaits. Gateways without a heartbeat for long
     /// enough are removed from the list.
     ///
     /// # Errors
@@ -236,8 +236,16 @@ impl Changer {
     /// # Errors
     /// Those of the store; frozen layouts.
     pub async fn announce(&self, table: &str, version: u64) -> Result<Step, Error> {
+        self.announce_awaiting(Awaits::Effects, table, version).await
+    }
+
+    /// Publishes a change and waits for what `awaits` says of every gateway. For callers that are no gateways.
+    ///
+    /// # Errors
+    /// Those of the store; frozen layouts.
+    pub async fn announce_awaiting(&self, awaits: Awaits, table: &str, version: u64) -> Result<Step, Error> {
         let published = self.publish(table, version).await?;
-        self.wait(published.step).await
+        self.wait(published.step.awaiting(awaits)).await
     }
 
     /// Forbids layout changes for all processes, or allows them again. A change in progress stops at its next step.

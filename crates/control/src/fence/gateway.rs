@@ -29,11 +29,16 @@ const LOOKS: usize = 4;
 pub(crate) struct Lease {
     env: Arc<dyn Env>,
     until: AtomicU64,
+    /// The same for requests that depend on a key about to move.
+    short_until: AtomicU64,
+    /// When there was such a request.
+    short_used: AtomicU64,
 }
 
 impl Lease {
     pub fn none(env: Arc<dyn Env>) -> Self {
-        Lease { env, until: AtomicU64::new(0) }
+        let zero = AtomicU64::default;
+        Lease { env, until: zero(), short_until: zero(), short_used: zero() }
     }
 
     pub fn now(&self) -> MonotonicInstant {
@@ -42,6 +47,16 @@ impl Lease {
 
     pub fn is_over(&self, now: MonotonicInstant) -> bool {
         now >= MonotonicInstant(self.until.load(Ordering::SeqCst))
+    }
+
+    /// Whether requests may no longer be sent that depend on a key about to move.
+    pub fn is_short_over(&self, now: MonotonicInstant) -> bool {
+        now >= MonotonicInstant(self.short_until.load(Ordering::SeqCst))
+    }
+
+    /// There is such a request: the lease is renewed more often for a while.
+    pub fn use_short(&self) {
+        self.short_used.fetch_max(self.now().0, Ordering::Relaxed);
     }
 }
 
@@ -140,21 +155,42 @@ impl Fence {
     /// The store's; a registry that existed and does not any more.
     pub async fn look(&self, registry: &Registry, tables: &TableCache) -> Result<(), Error> {
         let mut looked = self.looking.lock().await;
+        self.look_locked(registry, tables, &mut looked).await
+    }
+
+    /// Renews the lease for requests that depend on a key about to move, if it is over. Requests wait for one read of the head together.
+    ///
+    /// # Errors
+    /// As [`look`](Self::look).
+    pub async fn renew_short(&self, registry: &Registry, tables: &TableCache) -> Result<(), Error> {
+        let mut looked = self.looking.lock().await;
+        if !self.lease.is_short_over(self.lease.now()) {
+            return Ok(());
+        }
+        self.look_locked(registry, tables, &mut looked).await
+    }
+
+    async fn look_locked(
+        &self,
+        registry: &Registry,
+        tables: &TableCache,
+        looked: &mut Looked,
+    ) -> Result<(), Error> {
         let mut sent = self.lease.now();
         let mut head = registry.head().await?;
         if head.is_some() {
             if self.member().is_watching() {
                 self.change(Member::found_registry);
                 // Nothing was planned under a record yet, but requests that were planned without a registry must not be sent any more.
-                self.shut(&mut looked, vec![Arc::clone(&self.unsharded)]).await;
+                self.shut(looked, vec![Arc::clone(&self.unsharded)]).await;
             }
             if self.member().is_unregistered() {
-                self.register(registry, &looked).await?;
+                self.register(registry, looked).await?;
                 sent = self.lease.now();
                 head = registry.head().await?;
             }
         }
-        self.follow(registry, tables, &mut looked, sent, head).await
+        self.follow(registry, tables, looked, sent, head).await
     }
 
     /// Applies and acknowledges a change that this gateway has made itself. The head that it has written at or after `sent` is as good as one that
@@ -343,10 +379,14 @@ impl Fence {
     /// How long to wait before the next look.
     pub async fn pause(&self) -> Duration {
         let looked = self.looking.lock().await;
-        let poll = self.settings.bounds.poll;
+        let (now, bounds) = (self.lease.now(), &self.settings.bounds);
+        let short_used = self.lease.short_used.load(Ordering::Relaxed);
+        if short_used > 0 && now.since(MonotonicInstant(short_used)) < bounds.short_lease() {
+            return bounds.short_poll();
+        }
         match looked.busy {
-            Some(at) if self.lease.now().since(at) < BUSY => poll / BUSIER,
-            _ => poll,
+            Some(at) if now.since(at) < BUSY => bounds.poll / BUSIER,
+            _ => bounds.poll,
         }
     }
 
@@ -358,6 +398,9 @@ impl Fence {
         let mut member = self.member();
         let changed = change(&mut member);
         self.lease.until.store(member.lease().0, Ordering::SeqCst);
+        // Nobody waits for an exclusive gateway's lease.
+        let short = if self.settings.exclusive { u64::MAX } else { member.short_lease().0 };
+        self.lease.short_until.store(short, Ordering::SeqCst);
         changed
     }
 }

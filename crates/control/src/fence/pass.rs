@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use heatsink_dynamo::{Code, Error, Outcome};
 use heatsink_env::{Env, MonotonicInstant};
@@ -24,6 +24,8 @@ pub struct Pass {
     missing: bool,
     /// Whether the lease is checked.
     leased: bool,
+    /// Whether the request depends on a key about to move; `None` where no key of its tables is.
+    depends_on_moving: Option<Arc<AtomicBool>>,
 }
 
 impl fmt::Debug for Pass {
@@ -34,7 +36,15 @@ impl fmt::Debug for Pass {
 
 impl Pass {
     pub(crate) fn new(lease: Arc<Lease>) -> Self {
-        Pass { lease, first: None, rest: Vec::new(), seen: None, missing: false, leased: true }
+        Pass {
+            lease,
+            first: None,
+            rest: Vec::new(),
+            seen: None,
+            missing: false,
+            leased: true,
+            depends_on_moving: None,
+        }
     }
 
     /// For calls outside a gateway: it always holds.
@@ -52,6 +62,29 @@ impl Pass {
             None => self.first = Some(admission),
             Some(_) => self.rest.push(admission),
         }
+    }
+
+    /// Keys of its tables are about to move: from now on it is known whether the request depends on one.
+    pub(crate) fn watch_moving(&mut self) {
+        self.depends_on_moving.get_or_insert_default();
+    }
+
+    /// What to set where the request turns out to depend on a key about to move; `None` where there is no such key.
+    pub(crate) fn dependence(&self) -> Option<Arc<AtomicBool>> {
+        self.depends_on_moving.clone()
+    }
+
+    fn is_short(&self) -> bool {
+        self.depends_on_moving.as_ref().is_some_and(|depends| depends.load(Ordering::Relaxed))
+    }
+
+    /// Whether the lease that the request needs has to be renewed before anything is sent.
+    pub fn needs_renewal(&self) -> bool {
+        self.is_short() && self.lease.is_short_over(self.lease.now())
+    }
+
+    fn lease_is_over(&self, now: MonotonicInstant) -> bool {
+        self.leased && (self.lease.is_over(now) || self.is_short() && self.lease.is_short_over(now))
     }
 
     pub(crate) fn sees(&mut self, seen: Arc<Snapshot>) {
@@ -83,7 +116,7 @@ impl Pass {
     /// `ServiceUnavailable`, retryable, when the call must not be sent.
     pub fn check(&self) -> Result<MonotonicInstant, Error> {
         let now = self.lease.now();
-        if self.leased && self.lease.is_over(now) {
+        if self.lease_is_over(now) {
             return Err(unavailable(
                 "The registry could not be reached for so long that stored data may be laid out in another way by now",
             ));
@@ -111,7 +144,7 @@ impl Pass {
         match answer {
             Err(error) if error.outcome == Outcome::Unknown => Err(error),
             // Together with the lease: no changer can have continued before the call took effect, however late it was.
-            _ if self.holds() && !(self.leased && self.lease.is_over(self.lease.now())) => answer,
+            _ if self.holds() && !self.lease_is_over(self.lease.now()) => answer,
             Err(error) if error.code == Code::ServiceUnavailable => Err(error),
             _ => Err(Error::unavailable(
                 "The layout of the table changed while the request was in progress; whether it was carried out is not known",
