@@ -35,5 +35,6 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+pub use picture::Recording;
 pub use report::{Load, Point, Report, Run};
 pub use simulation::simulate;

@@ -27,6 +27,8 @@ pub struct Args {
 enum Story {
     /// A viral leaderboard: one title takes 5,000 writes/s, before and after sharding
     Leaderboard(Leaderboard),
+    /// A key burns, and is sharded while clients write: relief, the moving items, and a count of everything written
+    Reshard(Reshard),
     /// An operations log under one key: a bucket of days bounds its size, shards lift its rate
     OpsLog,
     /// A busy conversation of a chat: shards for it alone, messages sent twice, history in order
@@ -58,12 +60,48 @@ struct Leaderboard {
     reads: u32,
 }
 
+#[derive(Debug, clap::Args)]
+struct Reshard {
+    /// Seconds of load before the command
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=600))]
+    before: u64,
+    /// Seconds of load from the command on
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    seconds: u64,
+    /// Puts per second on the key
+    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    writes: u32,
+    /// Top-100 Queries per second
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    reads: u32,
+    /// Shard count of the key [default: what `heatsink shards` recommends for these rates]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(2..=1_000))]
+    shards: Option<u16>,
+    /// Items that the key has before the load
+    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    items: u64,
+    /// Gateways, in one process
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=20))]
+    gateways: u16,
+    /// Each put has the condition that its item is new, as a chat's messages have
+    #[arg(long)]
+    conditional: bool,
+    /// The most capacity units a second that moving items takes of the old shards
+    #[arg(long, value_name = "UNITS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(1..))]
+    rate: u32,
+    /// Draws partitions and throttles over time, as SVG, or as PNG if the file is named so
+    #[cfg(feature = "simulate")]
+    #[arg(long, value_name = "FILE")]
+    picture: Option<std::path::PathBuf>,
+}
+
 /// Runs a story and prints what it shows; without one, lists them.
 pub fn run(args: Args) -> Result<(), Exit> {
     let output = args.output;
     let name = match args.story {
         None => return list(output),
         Some(Story::Leaderboard(args)) => return leaderboard(&args, output),
+        Some(Story::Reshard(args)) => return reshard(&args, output),
         Some(Story::Chat) => "chat",
         Some(Story::Ranking) => "ranking",
         Some(Story::Events) => "events",
@@ -75,8 +113,9 @@ pub fn run(args: Args) -> Result<(), Exit> {
 
 fn list(output: Output) -> Result<(), Exit> {
     let viral = ("leaderboard", "A viral title takes 5,000 writes/s, in real time and over HTTP");
+    let reshard = ("reshard", "A key burns, and is sharded while clients write: in real time and over HTTP");
     let others = SYSTEMS.iter().map(|system| (system.name, system.about));
-    let all = std::iter::once(viral).chain(others);
+    let all = [viral, reshard].into_iter().chain(others);
     if output == Output::Json {
         return print::json(
             &all.map(|(name, about)| json!({ "demo": name, "about": about })).collect::<Vec<_>>(),
@@ -107,6 +146,30 @@ fn leaderboard(args: &Leaderboard, output: Output) -> Result<(), Exit> {
     } else {
         Err(Exit::failed("the top 100 was not exactly the best of the accepted scores"))
     }
+}
+
+fn reshard(args: &Reshard, output: Output) -> Result<(), Exit> {
+    let options = demo::reshard::Options {
+        before: args.before,
+        after: args.seconds,
+        writes: args.writes,
+        reads: args.reads,
+        shards: args.shards,
+        items: args.items,
+        gateways: args.gateways.into(),
+        conditional: args.conditional,
+        rate: args.rate,
+    };
+    let story = runtime()?.block_on(demo::reshard::reshard(Arc::new(RealEnv), options, output))?;
+    #[cfg(feature = "simulate")]
+    if let Some(file) = &args.picture {
+        super::simulate::draw::write(&story.svg(), file)?;
+    }
+    match output {
+        Output::Text => print::text(&format!("{}\n", story.print())),
+        Output::Json => print::pretty_json(&story),
+    }?;
+    if story.count.is_exact() { Ok(()) } else { Err(Exit::failed("what was written is not what was found")) }
 }
 
 /// Runs one of the systems, which fails when an answer is not what it has to be.

@@ -1,6 +1,6 @@
 //! `heatsink simulate`: runs a scenario in virtual time, its remedies side by side.
 
-mod draw;
+pub(super) mod draw;
 
 use std::path::{Path, PathBuf};
 

@@ -32,13 +32,18 @@ impl Bars {
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
         };
         let clock = all.add(ProgressBar::new(seconds));
-        clock.set_style(style("{prefix}  [{bar:30}] {pos}/{len} s").progress_chars("=> "));
+        clock.set_style(style("{prefix}  [{bar:30}] {pos}/{len} s  {msg}").progress_chars("=> "));
         clock.set_prefix(title.to_owned());
         let bars: Vec<ProgressBar> = (0..SHOWN).map(|_| all.add(ProgressBar::new(ceiling))).collect();
         for bar in &bars {
             bar.set_style(style("  {prefix:>14} {bar:40.red} {pos:>5} writes/s {msg}").progress_chars("█▌ "));
         }
         Bars { all, clock, bars }
+    }
+
+    /// Shows what is going on, beside the clock.
+    pub fn says(&self, words: String) {
+        self.clock.set_message(words);
     }
 
     /// Draws what `partitions` answers until dropped.

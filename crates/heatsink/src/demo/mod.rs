@@ -7,6 +7,7 @@
 
 mod bars;
 mod report;
+pub mod reshard;
 mod stage;
 mod workload;
 

@@ -5,7 +5,10 @@
 mod chart;
 mod frame;
 mod heat;
+mod recording;
 mod svg;
+
+pub use recording::Recording;
 
 use crate::diagnosis::hottest;
 use crate::numbers::{grouped, percent};

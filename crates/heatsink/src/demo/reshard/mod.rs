@@ -1,0 +1,220 @@
+//! `heatsink demo reshard`: a key burns its partition, is sharded while clients go on writing, and everything that they wrote is counted.
+//!
+//! It runs in real time through the real HTTP fronts of several gateways, with an open-loop load and without retries.
+//!
+//! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`), the reshard (`heatsink-mover`).
+
+mod fleet;
+mod ledger;
+mod report;
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use heatsink_control::Rules;
+use heatsink_dynamo::Operation;
+use heatsink_env::Env;
+use heatsink_load::{Rate, Report, Span, open_loop};
+use heatsink_mover::{Progress, Reshard};
+use heatsink_physics::{PARTITION_WRITES, PartitionSnapshot};
+use heatsink_reshard::State;
+use serde_json::json;
+
+use crate::demo::bars::Bars;
+use crate::demo::workload::{self, Readers};
+use crate::exit::Exit;
+use crate::output::Output;
+use fleet::Fleet;
+use ledger::{Client, Ledger};
+use report::{Moved, Settings};
+
+pub use report::{Reached, Story};
+
+/// The key that goes viral.
+const KEY: &str = "game_x";
+/// Connections of the writers, over all gateways, and of the readers.
+const CONNECTIONS: [usize; 2] = [48, 4];
+/// How often the partitions are written down for the picture.
+const SAMPLE: Duration = Duration::from_millis(500);
+
+/// The options of the demo.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Seconds of load before the command.
+    pub before: u64,
+    /// Seconds of load from the command on.
+    pub after: u64,
+    /// Puts per second on the key.
+    pub writes: u32,
+    /// Top-100 Queries per second.
+    pub reads: u32,
+    /// Its shards; `None` for what `heatsink shards` recommends.
+    pub shards: Option<u16>,
+    /// Items that the key has before the load.
+    pub items: u64,
+    /// How many gateways there are.
+    pub gateways: usize,
+    /// Whether each put has the condition that its item is new.
+    pub conditional: bool,
+    /// Capacity units a second that moving items may take of the old shard's partition.
+    pub rate: u32,
+}
+
+/// The partitions at one moment, in milliseconds since the start.
+pub type Sample = (u32, Vec<PartitionSnapshot>);
+
+/// Runs the whole story.
+pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Result<Story, Exit> {
+    let old = (0..options.items).map(|nth| Ledger::old(KEY, nth));
+    let fleet = Fleet::start(&env, options.gateways, old).await?;
+    let partitions = u32::try_from(fleet.partitions().len()).unwrap_or(u32::MAX);
+    let settings = Settings::of(&options, partitions)?;
+    let seconds = options.before + options.after;
+    let offered = u64::from(options.writes) * seconds;
+    let offered = usize::try_from(offered).unwrap_or(usize::MAX);
+    let ledger = Arc::new(Ledger::new(env.clone(), KEY, offered, options.conditional));
+    let bars = Bars::new("one key", seconds, PARTITION_WRITES, output);
+    bars.says(format!("{} puts/s on {KEY}", options.writes));
+    let steps = Steps { ledger: &ledger, bars: &bars, seen: Mutex::default() };
+    let samples = Mutex::new(Vec::new());
+    let readers = Arc::new(Readers::new(KEY));
+    let all = async {
+        futures::try_join!(
+            write(&env, &fleet, &options, &ledger),
+            read(&env, &fleet, &options, readers.clone()),
+            operate(&env, &fleet, &options, settings.shards, &steps),
+        )
+    };
+    let ((), reads, ran) = tokio::select! {
+        ended = all => ended?,
+        () = bars.run(&*env, || fleet.partitions()) => return Err(Exit::software("the display ended early")),
+        () = sample(&env, &fleet, &ledger, &samples) => return Err(Exit::software("the record ended early")),
+    };
+    let reached = steps.seen.into_inner().unwrap_or_else(PoisonError::into_inner);
+    bars.says("counting".to_owned());
+    let count = ledger.count(options.items, &everything(&fleet).await?);
+    drop(bars);
+    fleet.stop().await;
+    let samples = samples.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Story::new(settings, &ledger, reached, ran, &reads, count, samples))
+}
+
+/// The load of the writers: a share of it through each gateway.
+async fn write(
+    env: &Arc<dyn Env>,
+    fleet: &Fleet,
+    options: &Options,
+    ledger: &Arc<Ledger>,
+) -> Result<(), Exit> {
+    let addresses = fleet.addresses();
+    let clients = addresses.len();
+    let loads = addresses.into_iter().enumerate().map(|(nth, address)| {
+        #[allow(clippy::cast_precision_loss, reason = "a few gateways")]
+        let per_second = f64::from(options.writes) / clients as f64;
+        let span = Span::of(Duration::from_secs(options.before + options.after));
+        let rate = Rate { per_second, span, connections: CONNECTIONS[0].div_ceil(clients) };
+        let client = Client { ledger: Arc::clone(ledger), nth: nth as u64, clients: clients as u64 };
+        open_loop(env.clone(), address, rate, Arc::new(client))
+    });
+    let reports = try_join_all(loads).await.map_err(|error| Exit::software(error.to_string()))?;
+    for failure in reports.iter().filter_map(|report| report.first_failure.as_ref()) {
+        tracing::warn!("a put failed: {failure}");
+    }
+    Ok(())
+}
+
+/// The load of the readers, through the first gateway.
+async fn read(
+    env: &Arc<dyn Env>,
+    fleet: &Fleet,
+    options: &Options,
+    readers: Arc<Readers>,
+) -> Result<Report, Exit> {
+    let address = *fleet.addresses().first().ok_or_else(|| Exit::software("no gateway runs"))?;
+    let span = Span::of(Duration::from_secs(options.before + options.after));
+    let rate = Rate { per_second: f64::from(options.reads), span, connections: CONNECTIONS[1] };
+    open_loop(env.clone(), address, rate, readers).await.map_err(|error| Exit::software(error.to_string()))
+}
+
+/// The operator: watches for a while, then gives the command.
+async fn operate(
+    env: &Arc<dyn Env>,
+    fleet: &Fleet,
+    options: &Options,
+    shards: u16,
+    steps: &Steps<'_>,
+) -> Result<Moved, Exit> {
+    env.sleep(Duration::from_secs(options.before)).await;
+    steps.reached("command");
+    let rules = Rules::default();
+    let prepared = Reshard::prepare(
+        fleet.store.clone(),
+        env.clone(),
+        &rules,
+        workload::TABLE,
+        KEY.as_bytes(),
+        shards,
+        false,
+    );
+    let stopped = |error: heatsink_mover::ReshardError| Exit::failed(error.to_string());
+    let how = heatsink_mover::Options { exclusive: false, rate: options.rate };
+    let report = prepared.await.map_err(stopped)?.run(how, steps).await.map_err(stopped)?;
+    steps.reached("done");
+    Ok(Moved { items: report.moved, rate: options.rate })
+}
+
+async fn sample(env: &Arc<dyn Env>, fleet: &Fleet, ledger: &Ledger, samples: &Mutex<Vec<Sample>>) {
+    loop {
+        let seen = (ledger.millis(), fleet.partitions());
+        samples.lock().unwrap_or_else(PoisonError::into_inner).push(seen);
+        env.sleep(SAMPLE).await;
+    }
+}
+
+/// The sort keys of all items of the key, as a consistent Query through a gateway shows them.
+async fn everything(fleet: &Fleet) -> Result<Vec<String>, Exit> {
+    let mut body = json!({
+        "TableName": workload::TABLE, "KeyConditionExpression": "pk = :key", "ExpressionAttributeValues": { ":key": { "S": KEY } },
+        "ConsistentRead": true, "ProjectionExpression": "sk",
+    });
+    let mut found = Vec::new();
+    loop {
+        let mut page = fleet.call(Operation::Query, &body).await?;
+        let items = page["Items"].as_array().into_iter().flatten();
+        found.extend(items.filter_map(|item| item["sk"]["S"].as_str()).map(str::to_owned));
+        body["ExclusiveStartKey"] = page["LastEvaluatedKey"].take();
+        if body["ExclusiveStartKey"].is_null() {
+            return Ok(found);
+        }
+    }
+}
+
+/// When the reshard came to what.
+struct Steps<'a> {
+    ledger: &'a Ledger,
+    bars: &'a Bars,
+    seen: Mutex<Vec<Reached>>,
+}
+
+impl Steps<'_> {
+    fn reached(&self, what: &str) {
+        self.bars.says(what.to_owned());
+        let reached = Reached { what: what.to_owned(), millis: self.ledger.millis() };
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(reached);
+    }
+}
+
+impl Progress for Steps<'_> {
+    fn phase(&self, state: State) {
+        match state {
+            State::Moving { phase, closing: false } => self.reached(&format!("{phase:?}").to_uppercase()),
+            State::Stable { settled: false, .. } => self.reached("STABLE"),
+            _ => {}
+        }
+    }
+
+    fn moved(&self, items: u64) {
+        self.bars.says(format!("MOVE: {items} items moved"));
+    }
+}

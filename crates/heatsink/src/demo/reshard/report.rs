@@ -1,0 +1,347 @@
+//! What the demo shows: as sentences for people, as JSON for scripts.
+
+use heatsink_heat::Asked;
+use heatsink_load::Report;
+use serde::Serialize;
+
+use super::ledger::{Count, Interval, Ledger, STEP};
+use super::{KEY, Options, Sample};
+use crate::demo::workload::{ITEM_BYTES, PAGE, TABLE};
+use crate::exit::Exit;
+use crate::screen;
+
+/// Below this share of throttled puts the key counts as relieved.
+const RELIEVED: f64 = 0.01;
+/// Write units of the old shard's partition that an item's move takes.
+const UNITS: u32 = 4;
+
+/// What was asked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct Settings {
+    /// Puts per second.
+    pub writes: u32,
+    /// Whether each put creates its item, or fails.
+    pub conditional: bool,
+    /// Top-100 Queries per second.
+    pub reads: u32,
+    /// Gateways.
+    pub gateways: usize,
+    /// Items that the key had before the load.
+    pub items: u64,
+    /// Its shards afterwards.
+    pub shards: u16,
+    /// Seconds of load before the command, and from then on.
+    pub seconds: [u64; 2],
+    /// Partitions of the table.
+    pub partitions: u32,
+}
+
+impl Settings {
+    /// The settings on a table of so many partitions.
+    pub fn of(options: &Options, partitions: u32) -> Result<Settings, Exit> {
+        let &Options { writes, reads, shards, items, gateways, conditional, before, after, .. } = options;
+        let asked = Asked {
+            writes: f64::from(writes),
+            peak: f64::from(writes),
+            reads: f64::from(reads),
+            item_bytes: ITEM_BYTES,
+            page: PAGE,
+            partitions: Some(partitions),
+            risk: heatsink_heat::DEFAULT_RISK,
+        };
+        let recommended = || heatsink_heat::advise(asked).recommended.map(|row| row.shards.max(2));
+        let shards = shards.or_else(recommended).ok_or_else(|| {
+            Exit::usage(format!(
+                "no shard count carries {writes} puts/s on the demo's table; ask for fewer with --writes"
+            ))
+        })?;
+        let seconds = [before, after];
+        Ok(Settings { writes, conditional, reads, gateways, items, shards, seconds, partitions })
+    }
+}
+
+/// Something that was reached.
+#[derive(Clone, Debug, Serialize)]
+pub struct Reached {
+    /// The command, a phase, or the end.
+    pub what: String,
+    /// When, in milliseconds since the load began.
+    pub millis: u32,
+}
+
+/// What was moved.
+#[derive(Clone, Debug, Serialize)]
+pub struct Moved {
+    /// Items.
+    pub items: u64,
+    /// The most capacity units a second that could be taken of the old shard's partition.
+    pub rate: u32,
+}
+
+/// A part of the load.
+#[derive(Clone, Debug, Serialize)]
+pub struct Part {
+    /// Accepted puts per second.
+    pub accepted_per_second: f64,
+    /// Throttled ÷ answered.
+    pub throttled_share: f64,
+    /// Median latency of accepted puts, in milliseconds.
+    pub p50_ms: u32,
+    /// 99th percentile of the same.
+    pub p99_ms: u32,
+}
+
+/// Everything.
+#[derive(Clone, Debug, Serialize)]
+pub struct Story {
+    /// What was asked for.
+    pub settings: Settings,
+    /// The command, each phase, and the end.
+    pub reached: Vec<Reached>,
+    /// Milliseconds from the command until less than 1 % of the puts were throttled, for good; none if that never was.
+    pub relief_ms: Option<u32>,
+    /// The longest that a put took that was sent between the command and a second after the cutover, in milliseconds.
+    pub longest_put_ms: u32,
+    /// Of the intervals of 100 ms after the command, the largest throttled share ÷ that before.
+    pub worst_throttled_ratio: f64,
+    /// Before the command.
+    pub before: Part,
+    /// From the relief until the move ended.
+    pub moving: Option<Part>,
+    /// After the move.
+    pub after: Option<Part>,
+    /// Items that were moved, and how fast.
+    pub moved: Moved,
+    /// Items moved per second ÷ what the rate allows.
+    pub mover_share: f64,
+    /// Top-100 Queries that were throttled, and that failed or had no answer.
+    pub reads_refused: [u64; 2],
+    /// What the clients wrote, and found again.
+    pub count: Count,
+    /// The throttled share by second.
+    pub throttled_by_second: Vec<f64>,
+    /// The partitions over time.
+    #[serde(skip)]
+    pub samples: Vec<Sample>,
+    /// What was answered, by interval.
+    #[serde(skip)]
+    pub intervals: Vec<Interval>,
+}
+
+fn sum(intervals: &[Interval]) -> (u32, u32) {
+    let add = |(accepted, throttled), one: &Interval| (accepted + one.accepted, throttled + one.throttled);
+    intervals.iter().fold((0, 0), add)
+}
+
+fn share(intervals: &[Interval]) -> f64 {
+    let (accepted, throttled) = sum(intervals);
+    if throttled == 0 { 0.0 } else { f64::from(throttled) / f64::from(accepted + throttled) }
+}
+
+fn quantile(sorted: &[u32], share: f64) -> u32 {
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "an index below the length"
+    )]
+    let nth = (sorted.len() as f64 * share) as usize;
+    sorted.get(nth.min(sorted.len().saturating_sub(1))).copied().unwrap_or(0)
+}
+
+impl Part {
+    fn new(ledger: &Ledger, intervals: &[Interval], from: u32, to: u32) -> Option<Part> {
+        let at = |millis: u32| usize::try_from(millis / STEP).unwrap_or(usize::MAX).min(intervals.len());
+        let within = intervals.get(at(from)..at(to)).filter(|within| !within.is_empty())?;
+        let seconds =
+            f64::from(to.min(u32::try_from(intervals.len()).unwrap_or(u32::MAX) * STEP) - from) / 1_000.0;
+        let latencies = ledger.latencies(from, to);
+        Some(Part {
+            accepted_per_second: f64::from(sum(within).0) / seconds,
+            throttled_share: share(within),
+            p50_ms: quantile(&latencies, 0.5),
+            p99_ms: quantile(&latencies, 0.99),
+        })
+    }
+}
+
+impl Story {
+    /// Sums everything up.
+    pub fn new(
+        settings: Settings,
+        ledger: &Ledger,
+        reached: Vec<Reached>,
+        moved: Moved,
+        reads: &Report,
+        count: Count,
+        samples: Vec<Sample>,
+    ) -> Story {
+        let intervals = ledger.intervals();
+        let when = |what: &str| reached.iter().find(|one| one.what == what).map(|one| one.millis);
+        let command = when("command").unwrap_or(0);
+        let cutover = when("MOVE").or(when("STABLE")).unwrap_or(command);
+        let moved_at = when("STABLE").unwrap_or(cutover);
+        let first = usize::try_from(command.div_ceil(STEP)).unwrap_or(0);
+        // What comes in after the load is the rest of a last interval.
+        let whole = usize::try_from((settings.seconds[0] + settings.seconds[1]) * 1_000 / u64::from(STEP))
+            .unwrap_or(0);
+        let rest = intervals.get(first..whole.min(intervals.len())).unwrap_or_default();
+        let last_hot = rest.iter().rposition(|one| share(std::slice::from_ref(one)) >= RELIEVED);
+        let relief = match last_hot {
+            None => Some(0),
+            Some(last) if last + 1 == rest.len() => None,
+            Some(last) => {
+                u32::try_from(first + last + 1).ok().map(|end| (end * STEP).saturating_sub(command))
+            }
+        };
+        let before = Part::new(ledger, &intervals, 0, command);
+        let before =
+            before.unwrap_or(Part { accepted_per_second: 0.0, throttled_share: 0.0, p50_ms: 0, p99_ms: 0 });
+        let relieved = command + relief.unwrap_or(0);
+        let end = u32::try_from((settings.seconds[0] + settings.seconds[1]) * 1_000).unwrap_or(u32::MAX);
+        let by_second = |seconds: &[Interval]| seconds.chunks(10).map(share).collect::<Vec<_>>();
+        let worst = by_second(rest).into_iter().fold(0.0, f64::max);
+        let moving_seconds = f64::from(moved_at.saturating_sub(cutover).max(1)) / 1_000.0;
+        #[allow(clippy::cast_precision_loss, reason = "a rate is printed with two digits")]
+        let per_second = moved.items as f64 / moving_seconds;
+        Story {
+            relief_ms: relief,
+            longest_put_ms: ledger.latencies(command, cutover + 1_000).last().copied().unwrap_or(0),
+            worst_throttled_ratio: if before.throttled_share > 0.0 {
+                worst / before.throttled_share
+            } else {
+                worst
+            },
+            before,
+            moving: Part::new(ledger, &intervals, relieved, moved_at.min(end))
+                .filter(|_| relieved < moved_at),
+            after: Part::new(ledger, &intervals, moved_at, end).filter(|_| moved_at < end),
+            mover_share: per_second * f64::from(UNITS) / f64::from(moved.rate),
+            moved,
+            reads_refused: [reads.throttled, reads.failed + reads.unanswered],
+            count,
+            throttled_by_second: by_second(&intervals),
+            settings,
+            reached,
+            samples,
+            intervals,
+        }
+    }
+
+    /// The command that the operator gives.
+    pub fn command(&self) -> String {
+        format!("heatsink reshard start {TABLE} {KEY} --shards {}", self.settings.shards)
+    }
+
+    /// The picture, as SVG.
+    #[cfg(feature = "simulate")]
+    pub fn svg(&self) -> String {
+        let seconds = |millis: u32| f64::from(millis) / 1_000.0;
+        let per_second = |count: u32| f64::from(count) * 1_000.0 / f64::from(STEP);
+        let end = self.settings.seconds[0] + self.settings.seconds[1];
+        let last = self.samples.last().map_or(0, |(at, _)| *at).max(u32::try_from(end * 1_000).unwrap_or(0));
+        let requests = self.intervals.iter().enumerate().map(|(nth, one)| {
+            let end = u32::try_from(nth + 1).unwrap_or(u32::MAX).saturating_mul(STEP);
+            (seconds(end), per_second(one.accepted), per_second(one.throttled))
+        });
+        let marks = self.reached.iter().map(|one| {
+            let what = if one.what == "command" { self.command() } else { one.what.clone() };
+            (seconds(one.millis), what)
+        });
+        let relief = self
+            .relief_ms
+            .map(|relief| format!("Less than 1 % is throttled {:.1} s after the command. ", seconds(relief)));
+        heatsink_simulate::Recording {
+            title: "A key is sharded while clients write".to_owned(),
+            about: format!(
+                "{} puts/s on one key, through {} gateways. {}{} items move in the background. {} accepted puts and {} old items were counted \
+                 afterwards: {} lost, {} doubled.",
+                self.settings.writes,
+                self.settings.gateways,
+                relief.unwrap_or_default(),
+                self.moved.items,
+                self.count.accepted,
+                self.count.old,
+                self.count.lost,
+                self.count.doubled
+            ),
+            seconds: seconds(last),
+            requests: requests.collect(),
+            table: TABLE.to_owned(),
+            partitions: self.samples.iter().map(|(at, of)| (seconds(*at), of.clone())).collect(),
+            marks: marks.collect(),
+        }
+        .svg()
+    }
+
+    /// The sentences.
+    pub fn print(&self) -> String {
+        let Settings { writes, conditional, reads, gateways, items, partitions, .. } = self.settings;
+        let kind = if conditional { "conditional creates" } else { "puts" };
+        let mut lines = vec![format!(
+            "{writes} {kind}/s and {reads} top-100 Queries/s on one key through {gateways} gateway{}; the key has {items} items; table of \
+             {partitions} partitions.",
+            if gateways == 1 { "" } else { "s" }
+        )];
+        let mut table = screen::table(["", "accepted/s", "throttled", "put p50", "put p99"]);
+        let parts = [
+            ("one key", Some(&self.before)),
+            ("relieved, items move", self.moving.as_ref()),
+            ("moved", self.after.as_ref()),
+        ];
+        for (name, part) in parts {
+            let Some(part) = part else { continue };
+            table.add_row([
+                name.to_owned(),
+                format!("{:.0}", part.accepted_per_second),
+                format!("{:.1} %", part.throttled_share * 100.0),
+                format!("{} ms", part.p50_ms),
+                format!("{} ms", part.p99_ms),
+            ]);
+        }
+        lines.push(screen::drawn(table, &[1, 2, 3, 4]).trim_end().to_owned());
+        let begun = self.reached.first().map_or(0, |one| one.millis);
+        let seconds = |millis: u32| f64::from(millis) / 1_000.0;
+        for one in &self.reached {
+            let what = if one.what == "command" { self.command() } else { one.what.clone() };
+            lines.push(format!("{:>7.2} s  {what}", seconds(one.millis - begun)));
+        }
+        lines.push(match self.relief_ms {
+            Some(relief) => format!(
+                "Less than 1 % throttled {:.1} s after the command. The longest put of the cutover took {} ms.",
+                seconds(relief),
+                self.longest_put_ms
+            ),
+            None => "At the end of the load 1 % or more of the puts were still throttled.".to_owned(),
+        });
+        lines.push(format!(
+            "{} items were moved, at {:.0} % of the {} units/s that they may take of the old shard's partition.",
+            self.moved.items,
+            self.mover_share * 100.0,
+            self.moved.rate
+        ));
+        let Count { old, accepted, found, lost, doubled, unexpected, out_of_order, unknown } = self.count;
+        lines.push(format!(
+            "Counted: {old} old items and {accepted} accepted puts; {found} items found. Lost {lost}, doubled {doubled}, out of order \
+             {out_of_order}, unexpected {unexpected}; {unknown} puts failed or have no answer."
+        ));
+        lines.join("\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_quantiles() {
+        let of = |accepted, throttled| Interval { accepted, throttled };
+        assert!((share(&[of(1, 3), of(3, 1)]) - 0.5).abs() < 1e-9);
+        assert!(share(&[]).abs() < 1e-9);
+        let sorted: Vec<u32> = (0..100).collect();
+        assert_eq!(
+            (quantile(&sorted, 0.5), quantile(&sorted, 0.99), quantile(&sorted, 1.0), quantile(&[], 0.5)),
+            (50, 99, 99, 0)
+        );
+    }
+}
