@@ -234,7 +234,8 @@ async fn transact(registry: &Registry, actions: Vec<Json>, token: Option<&str>) 
             Code::TransactionConflictException | Code::TransactionInProgressException => {}
             Code::TransactionCanceledException => match meaning(&error) {
                 Meaning::Refused(failed) => return Ok(Written::Refused(failed)),
-                Meaning::InTheWay => {}
+                Meaning::Conflict => {}
+                Meaning::Throttled => registry.was_throttled(),
                 Meaning::Invalid(why) => return Err(Error::validation(why)),
                 Meaning::Other => return Err(error),
             },
@@ -252,8 +253,8 @@ async fn transact(registry: &Registry, actions: Vec<Json>, token: Option<&str>) 
 enum Meaning {
     /// The conditions of these actions did not hold.
     Refused(Vec<usize>),
-    /// A conflict with another transaction, or throttling.
-    InTheWay,
+    Conflict,
+    Throttled,
     /// The store does not accept an action.
     Invalid(String),
     Other,
@@ -275,15 +276,12 @@ fn meaning(error: &Error) -> Meaning {
     if let Some(invalid) = reasons.iter().find(|reason| code(reason) == "ValidationError") {
         return Meaning::Invalid(invalid["Message"].as_str().unwrap_or("an action is not valid").to_owned());
     }
-    let passes = [
-        "None",
-        "TransactionConflict",
-        "ThrottlingError",
-        "ProvisionedThroughputExceeded",
-        "RequestLimitExceeded",
-    ];
-    match reasons.iter().all(|reason| passes.contains(&code(reason).as_str())) {
-        true => Meaning::InTheWay,
+    let throttled = ["ThrottlingError", "ProvisionedThroughputExceeded", "RequestLimitExceeded"];
+    let is_throttled = |reason: &Json| throttled.contains(&code(reason).as_str());
+    let passes = |reason: &Json| ["None", "TransactionConflict"].contains(&code(reason).as_str());
+    match reasons.iter().all(|reason| passes(reason) || is_throttled(reason)) {
+        true if reasons.iter().any(is_throttled) => Meaning::Throttled,
+        true => Meaning::Conflict,
         false => Meaning::Other,
     }
 }

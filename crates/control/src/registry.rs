@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -44,12 +44,15 @@ pub struct Registry {
     without_tags: Arc<AtomicBool>,
     /// Whether the registry has been seen.
     met: Arc<AtomicBool>,
+    /// How many requests were throttled.
+    throttles: Arc<AtomicU64>,
 }
 
 impl Registry {
     /// A registry in that store, in the table of that name.
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Self {
-        Registry { store, env, name: Arc::from(name), without_tags: Arc::default(), met: Arc::default() }
+        let (without_tags, met, throttles) = Default::default();
+        Registry { store, env, name: Arc::from(name), without_tags, met, throttles }
     }
 
     /// The version of a first record or entry: random, so that a record that is removed and created again differs from the former one.
@@ -146,6 +149,7 @@ impl Registry {
                     outcome: Outcome::NotDone,
                     ..
                 }) => {
+                    self.was_throttled();
                     let jitter = self.env.random() % 1_000;
                     self.env.sleep(pause / 2 + pause * u32::try_from(jitter).unwrap_or(0) / 2_000).await;
                     pause = (pause * 2).min(Duration::from_secs(2));
@@ -154,6 +158,15 @@ impl Registry {
             }
         }
         self.call(operation, body).await
+    }
+
+    /// How many of the requests that are sent again when they are throttled have been, since this registry and its clones were made.
+    pub fn throttles(&self) -> u64 {
+        self.throttles.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn was_throttled(&self) {
+        self.throttles.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Describes a table; `None` if none of that name exists, or can exist.

@@ -14,6 +14,7 @@ mod place;
 mod prepare;
 mod protocol;
 mod run;
+mod spare;
 mod survey;
 
 pub use error::ReshardError;

@@ -15,6 +15,7 @@ use crate::error::ReshardError;
 use crate::key::Key;
 use crate::place::{Old, Place, Within};
 use crate::run::Progress;
+use crate::spare::Spare;
 
 /// How many items are moved at once, each with a permit of its own. A takeover deletes as many permits and writes as many, within the ten actions that
 /// older stores take in a transaction.
@@ -24,6 +25,11 @@ pub(crate) const PARALLEL: usize = 4;
 /// count twice (AWS Developer Guide, "Read and write operations").
 const UNITS: u32 = 4;
 
+/// The same of this item. Its JSON is a little longer than what DynamoDB counts.
+fn units(item: &Json) -> u32 {
+    u32::try_from(item.to_string().len().div_ceil(1_024)).unwrap_or(u32::MAX).saturating_mul(UNITS)
+}
+
 /// One mover's work.
 pub(crate) struct Work<'a> {
     pub registry: &'a Registry,
@@ -31,7 +37,7 @@ pub(crate) struct Work<'a> {
     pub from: &'a Layout,
     pub to: &'a Layout,
     pub claim: &'a Claim,
-    /// Units of the old partition a second.
+    /// The most units of the old partition a second.
     pub rate: u32,
     pub progress: &'a dyn Progress,
 }
@@ -45,15 +51,17 @@ impl Work<'_> {
         let env = self.registry.env();
         let mut mover: Mover<Place, Old> = Mover::new(None, PARALLEL, Rules::ALL);
         let mut pulls = FuturesUnordered::new();
+        let mut spare = Spare::new(env.now(), self.rate, self.registry.throttles());
         loop {
-            match mover.next(env.now(), self.rate) {
+            let rate = spare.rate(env.now(), self.registry.throttles());
+            match mover.next(env.now(), rate) {
                 MoverDo::Read { after, .. } => {
                     let (page, units) = self.read(after).await?;
-                    mover.spent(env.now(), units, self.rate);
+                    mover.spent(env.now(), units, rate);
                     mover.page(page);
                 }
                 MoverDo::Pull(place, old) => {
-                    mover.spent(env.now(), UNITS, self.rate);
+                    mover.spent(env.now(), units(&old.item), rate);
                     pulls.push(async move { (place, self.pull(old).await) });
                 }
                 MoverDo::Wait { until } => {

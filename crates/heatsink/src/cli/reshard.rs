@@ -64,8 +64,8 @@ struct Start {
     /// How many shards it gets; 1 brings all of its items back under the key itself
     #[arg(long, value_name = "N")]
     shards: u16,
-    /// The most capacity units a second that moving items takes of the old shards. A partition has 1,000 write units a second
-    #[arg(long, value_name = "UNITS", default_value_t = 800, value_parser = clap::value_parser!(u32).range(1..))]
+    /// The most capacity units a second that moving items takes of the old shards, where clients leave so many. A partition has 1,000 write units
+    #[arg(long, value_name = "UNITS", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// The table's stream may show each item that moves as inserted and removed
     #[arg(long)]
