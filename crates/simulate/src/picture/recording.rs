@@ -51,7 +51,12 @@ impl Recording {
         for (nth, (at, what)) in self.marks.iter().enumerate() {
             let (x, line) = (partitions.x(*at), top + 13.0 * nth as f64);
             svg.line((x, line + 3.0), (x, partitions.bottom()), MARK);
-            svg.text((x + 4.0, line + 8.0), 11.0, INK, Anchor::Start, what);
+            // Near the right edge there is room on the left.
+            let (x, anchor) = match x > partitions.left + 0.8 * width {
+                true => (x - 4.0, Anchor::End),
+                false => (x + 4.0, Anchor::Start),
+            };
+            svg.text((x, line + 8.0), 11.0, INK, anchor, what);
         }
         partitions.times(&mut svg);
         svg.finish(WIDTH, partitions.bottom() + 30.0)

@@ -128,6 +128,10 @@ pub struct Story {
     pub intervals: Vec<Interval>,
 }
 
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 fn sum(intervals: &[Interval]) -> (u32, u32) {
     let add = |(accepted, throttled), one: &Interval| (accepted + one.accepted, throttled + one.throttled);
     intervals.iter().fold((0, 0), add)
@@ -254,10 +258,11 @@ impl Story {
         heatsink_simulate::Recording {
             title: "A key is sharded while clients write".to_owned(),
             about: format!(
-                "{} puts/s on one key, through {} gateways. {}{} items move in the background. {} accepted puts and {} old items were counted \
+                "{} puts/s on one key, through {} gateway{}. {}{} items move in the background. {} accepted puts and {} old items were counted \
                  afterwards: {} lost, {} doubled.",
                 self.settings.writes,
                 self.settings.gateways,
+                plural(self.settings.gateways),
                 relief.unwrap_or_default(),
                 self.moved.items,
                 self.count.accepted,
@@ -281,7 +286,7 @@ impl Story {
         let mut lines = vec![format!(
             "{writes} {kind}/s and {reads} top-100 Queries/s on one key through {gateways} gateway{}; the key has {items} items; table of \
              {partitions} partitions.",
-            if gateways == 1 { "" } else { "s" }
+            plural(gateways)
         )];
         let mut table = screen::table(["", "accepted/s", "throttled", "put p50", "put p99"]);
         let parts = [
