@@ -45,7 +45,7 @@ RULES = (
     Rule(
         "lease-before-sending",
         "a call is sent only while the lease runs",
-        ((PASS, "if self.leased && self.lease.is_over(now) {", "if self.leased && self.lease.is_over(now) && !LEFT_OUT {"),),
+        ((PASS, "if self.lease_is_over(now) {", "if self.lease_is_over(now) && !LEFT_OUT {"),),
     ),
     Rule(
         "gate-before-sending",
@@ -63,8 +63,8 @@ RULES = (
         (
             (
                 PASS,
-                "!(self.leased && self.lease.is_over(self.lease.now()))",
-                "(LEFT_OUT || !(self.leased && self.lease.is_over(self.lease.now())))",
+                "!self.lease_is_over(self.lease.now())",
+                "(LEFT_OUT || !self.lease_is_over(self.lease.now()))",
             ),
         ),
     ),
@@ -218,17 +218,17 @@ RULES = (
     Rule(
         "lease-of-the-silent",
         "a gateway that does not acknowledge is waited for until its lease is over",
-        ((STEP, "published + one.bounds.lease ", "published + if LEFT_OUT { Duration::ZERO } else { one.bounds.lease } "),),
+        ((STEP, "Awaits::Effects => bounds.lease ", "Awaits::Effects => (if LEFT_OUT { Duration::ZERO } else { bounds.lease }) "),),
     ),
     Rule(
         "stragglers-of-the-silent",
         "and then for the calls that it may have sent last",
-        ((STEP, "+ one.bounds.straggler;", "+ if LEFT_OUT { Duration::ZERO } else { one.bounds.straggler };"),),
+        ((STEP, "+ bounds.straggler,", "+ if LEFT_OUT { Duration::ZERO } else { bounds.straggler },"),),
     ),
     Rule(
         "unclean-counted",
         "calls without an answer are waited for after the acknowledgement",
-        ((STEP, "now + one.unclean)", "now + if LEFT_OUT { Duration::ZERO } else { one.unclean })"),),
+        ((STEP, "awaits == Awaits::Effects { one.unclean }", "awaits == Awaits::Effects && !LEFT_OUT { one.unclean }"),),
     ),
     Rule(
         "removed-only-when-silent",
@@ -269,8 +269,8 @@ RULES = (
         (
             (
                 GATEWAY,
-                "self.shut(&mut looked, vec![Arc::clone(&self.unsharded)]).await;",
-                "if !LEFT_OUT { self.shut(&mut looked, vec![Arc::clone(&self.unsharded)]).await; }",
+                "self.shut(looked, vec![Arc::clone(&self.unsharded)]).await;",
+                "if !LEFT_OUT { self.shut(looked, vec![Arc::clone(&self.unsharded)]).await; }",
             ),
         ),
     ),
