@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
 use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress};
-use heatsink_control::{Control, REGISTRY, Rules};
+use heatsink_control::registry::Registry;
+use heatsink_control::{Control, KeyRecord, Move, REGISTRY, Rules, TableLayouts};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};
-use heatsink_layout::DIRECTORY;
+use heatsink_layout::{By, DIRECTORY, Hash, Layout, Phase as Travelled, SortKey, Strategy};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 use support::{Mortal, calculated, call, items, memory, table};
@@ -364,4 +365,94 @@ async fn what_cannot_be_verified_is_said() {
     assert!(
         matches!(verification(&store, None).await, Err(VerifyError::Usage(said)) if said.contains("in the middle"))
     );
+}
+
+/// A key on its way from one shard to four, in that phase: of its items some have moved, some have not, and some have left a copy behind. Gives how many
+/// of each.
+async fn on_its_way(phase: Travelled) -> (Arc<dyn Store>, [u64; 3]) {
+    let store = memory();
+    call(&store, Operation::CreateTable, table(TABLE, "S")).await;
+    let registry = Registry::new(Arc::clone(&store), Arc::new(RealEnv), REGISTRY);
+    let described = registry.describe(TABLE).await.unwrap().unwrap();
+    let first = registry.first_record(&described, TableLayouts::default(), true);
+    let record = registry.create(None, &first).await.unwrap();
+    let layout = |shards| Layout {
+        strategy: if shards == 1 { Strategy::None } else { Strategy::Calculated { by: By::SortKey } },
+        shards,
+        hash: Hash::JumpXxh3,
+        version: 1,
+    };
+    let moves = Some(Move { to: layout(4), phase, reserved_before: 1, closing: false });
+    let key = KeyRecord {
+        key: b"game".to_vec(),
+        key_type: heatsink_dynamo::KeyType::S,
+        layout: layout(1),
+        moves,
+        settled: false,
+        reserved: 4,
+        version: 1,
+        changed: 0,
+    };
+    registry.replace_key(&record, None, &key).await.unwrap().unwrap();
+    let mut counts = [0; 3];
+    for nth in 0..90_u64 {
+        let sort = format!("{nth:03}");
+        let shard = layout(4).slot_of(Some(SortKey::S(&sort))).unwrap().shard;
+        let item = |shard: u16| {
+            let key = if shard == 0 { "game".to_owned() } else { format!("game#~{shard}") };
+            json!({ "pk": { "S": key }, "sk": { "S": sort } })
+        };
+        let (old, new) = match nth % 3 {
+            0 => (true, false),
+            1 => (false, true),
+            _ => (true, true),
+        };
+        if shard > 0 {
+            counts[usize::try_from(nth % 3).unwrap()] += 1;
+        }
+        if old || shard == 0 {
+            put(&store, item(0)).await;
+        }
+        if new {
+            put(&store, item(shard)).await;
+        }
+    }
+    put(&store, json!({ "pk": { "S": "other" }, "sk": { "S": "x" } })).await;
+    (store, counts)
+}
+
+#[tokio::test]
+async fn a_key_on_its_way_is_walked_in_both_layouts_and_each_item_counts_once() {
+    let (store, [old, _, both]) = on_its_way(Travelled::Move).await;
+    for (key, items) in [(None, 91), (Some("game"), 90)] {
+        let found = look(&store, key).await;
+        assert_eq!((found.items, found.in_order, found.wrong()), (items, items, 0), "{found:?}");
+        assert_eq!((found.on_the_way, found.old_copies), (old, both));
+    }
+    let refused = verification(&store, None).await.unwrap().repair(None, &Quiet).await.unwrap_err();
+    assert!(refused.to_string().contains("is being moved"), "{refused}");
+    // In a shard that neither layout gives it; once with a free place, once beside the item.
+    let layout = Layout {
+        strategy: Strategy::Calculated { by: By::SortKey },
+        shards: 4,
+        hash: Hash::JumpXxh3,
+        version: 1,
+    };
+    let slot = |sort: &str| layout.slot_of(Some(SortKey::S(sort))).unwrap().shard;
+    let third = |sort: &str| (1..4).find(|shard| *shard != slot(sort)).unwrap();
+    for sort in ["free", "001"] {
+        put(&store, json!({ "pk": { "S": format!("game#~{}", third(sort)) }, "sk": { "S": sort } })).await;
+    }
+    for key in [None, Some("game")] {
+        let found = look(&store, key).await;
+        assert_eq!(counts(&found), [(Class::Misplaced, 1), (Class::DoubledEqual, 1)], "{found:?}");
+    }
+}
+
+#[tokio::test]
+async fn before_check_items_lie_where_the_old_layout_puts_them() {
+    let (store, [_, new, both]) = on_its_way(Travelled::Prepare).await;
+    let found = look(&store, None).await;
+    assert_eq!((found.on_the_way, found.old_copies), (0, 0));
+    assert_eq!(counts(&found), [(Class::Foreign, new + both)], "{found:?}");
 }

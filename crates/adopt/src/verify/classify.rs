@@ -12,6 +12,7 @@ use serde_json::{Value as Json, json};
 
 use super::error::VerifyError;
 use super::findings::{Class, Finding, Findings};
+use super::moving::on_its_way;
 use crate::item::{Attributes, TableContext, same};
 use crate::item_location::ItemLocation;
 use crate::item_move;
@@ -45,7 +46,7 @@ pub(super) enum RepairAction {
 
 /// Classifies pages of one table.
 pub(super) struct Classifier<'a> {
-    registry: &'a Registry,
+    pub registry: &'a Registry,
     context: &'a TableContext,
     /// The physical key whose bucket was looked up last, and whether the directory lists it. Items of one key follow each other.
     bucket: Option<(Vec<u8>, bool)>,
@@ -65,6 +66,10 @@ impl<'a> Classifier<'a> {
         let (mut wrong, mut elsewhere, mut parts) = (Vec::new(), Vec::new(), Vec::new());
         for item in page {
             let key = self.context.key(item)?;
+            // `moving` counts it.
+            if on_its_way(&self.context.table, self.context.table.logical(&key)).is_some() {
+                continue;
+            }
             let location = self.context.locate(&key, item)?;
             let before = wrong.len();
             match location {
@@ -97,7 +102,7 @@ impl<'a> Classifier<'a> {
         Ok(wrong)
     }
 
-    fn found(
+    pub(super) fn found(
         &self,
         class: Class,
         item: &Attributes,
@@ -111,7 +116,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// The spread attributes of an item that are not in the recorded form. During a migration both forms are right.
-    fn index_keys(&self, item: &Attributes) -> Result<Vec<Found>, VerifyError> {
+    pub(super) fn index_keys(&self, item: &Attributes) -> Result<Vec<Found>, VerifyError> {
         let mut wrong = Vec::new();
         for index_value in self.context.index_values(item, true)? {
             let turning = index_value.key.migration().is_some();
@@ -186,13 +191,7 @@ impl<'a> Classifier<'a> {
                 (Json::Object(key).to_string(), part, base)
             })
             .collect();
-        let mut asked: Vec<&String> = based.iter().map(|(key, ..)| key).collect();
-        asked.sort_unstable();
-        asked.dedup();
-        let mut there = HashSet::new();
-        for keys in asked.chunks(BATCH) {
-            there.extend(self.there(keys).await?);
-        }
+        let there = self.all_there(based.iter().map(|(key, ..)| key.clone())).await?;
         let orphans = based.iter().filter(|(key, ..)| !there.contains(key));
         Ok(orphans
             .map(|(_, part, base)| {
@@ -202,9 +201,23 @@ impl<'a> Classifier<'a> {
             .collect())
     }
 
-    /// Returns which of these primary keys have an item.
-    async fn there(&self, keys: &[&String]) -> Result<HashSet<String>, VerifyError> {
-        let read = |key: &&String| serde_json::from_str::<Json>(key).unwrap_or_default();
+    /// Returns which of these primary keys, as JSON, have an item.
+    pub(super) async fn all_there(
+        &self,
+        keys: impl Iterator<Item = String>,
+    ) -> Result<HashSet<String>, VerifyError> {
+        let mut asked: Vec<String> = keys.collect();
+        asked.sort_unstable();
+        asked.dedup();
+        let mut there = HashSet::new();
+        for keys in asked.chunks(BATCH) {
+            there.extend(self.there(keys).await?);
+        }
+        Ok(there)
+    }
+
+    async fn there(&self, keys: &[String]) -> Result<HashSet<String>, VerifyError> {
+        let read = |key: &String| serde_json::from_str::<Json>(key).unwrap_or_default();
         let mut left: Json = keys.iter().map(read).collect();
         let mut there = HashSet::new();
         loop {
@@ -233,7 +246,10 @@ impl<'a> Classifier<'a> {
     }
 
     /// Compares misplaced items with the items at their expected keys.
-    async fn misplaced(&self, elsewhere: Vec<(&Attributes, Vec<u8>)>) -> Result<Vec<Found>, VerifyError> {
+    pub(super) async fn misplaced(
+        &self,
+        elsewhere: Vec<(&Attributes, Vec<u8>)>,
+    ) -> Result<Vec<Found>, VerifyError> {
         let asked = elsewhere.into_iter().map(|(item, place)| async move {
             // The whole item in its current state: a client may have written meanwhile.
             let Some(item) = item_move::get(self.registry, self.context, item).await? else {

@@ -119,10 +119,21 @@ pub struct Findings {
     pub parts: u64,
     /// Items and fragments that are where the record puts them, in the recorded form.
     pub in_order: u64,
+    /// Of those, items of keys that move which are still in their old shards. Requests look there, too.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub on_the_way: u64,
+    /// Old copies of items that have moved, which are yet to be deleted. They are no items.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub old_copies: u64,
     /// The number of items of each class.
     pub counts: Counts,
     /// The first twenty of each class.
     pub findings: Vec<Finding>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// The number of items of each class.

@@ -11,6 +11,7 @@
 mod classify;
 mod error;
 mod findings;
+mod moving;
 mod pages;
 mod repair;
 
@@ -32,6 +33,7 @@ use crate::types::{Phase, Progress};
 use classify::{AT_ONCE, Classifier};
 pub use error::VerifyError;
 pub use findings::{Class, Finding, Findings, Repaired};
+use moving::{KeyOnItsWay, on_its_way};
 use pages::Pages;
 use repair::Repair;
 
@@ -75,11 +77,6 @@ impl Verification {
             ));
         };
         let keys = registry.key_layouts(&record, None).await?;
-        if keys.any_moves() {
-            return usage(format!(
-                "A key of table {table} is being moved by `heatsink reshard`: some of its items lie in two places. Let that end first"
-            ));
-        }
         let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone())).with_key_layouts(keys);
         let laid_out = match &record.state {
             State::Active => laid_out,
@@ -126,13 +123,25 @@ impl Verification {
         progress.phase(Phase::Verifying, self.there);
         let mut findings = self.nothing_yet();
         let mut classifier = Classifier::new(&self.registry, &self.context);
-        let mut pages = Pages::of(&self.registry, &self.context, self.key.as_deref(), rate).await?;
-        while let Some(page) = pages.next().await? {
-            let passed = u64::try_from(page.len()).unwrap_or(0);
-            for found in classifier.page(&page, &mut findings).await? {
-                findings.list(found.finding);
+        let table = &self.context.table;
+        let alone = self.key.as_deref().is_some_and(|key| on_its_way(table, key).is_some());
+        if !alone {
+            let mut pages = Pages::of(&self.registry, &self.context, self.key.as_deref(), rate).await?;
+            while let Some(page) = pages.next().await? {
+                let passed = u64::try_from(page.len()).unwrap_or(0);
+                for found in classifier.page(&page, &mut findings).await? {
+                    findings.list(found.finding);
+                }
+                progress.passed(passed);
             }
-            progress.passed(passed);
+        }
+        for (logical, _) in table.key_layouts().iter() {
+            let Some(moving) = on_its_way(table, logical) else { continue };
+            if self.key.as_deref().is_none_or(|key| key == logical) {
+                let (context, classifier) = (&self.context, &classifier);
+                let key = KeyOnItsWay { context, classifier, logical, moving: &moving, rate };
+                key.look(&mut findings, progress).await?;
+            }
         }
         self.unchanged().await?;
         findings.ended = self.registry.env().unix_millis();
@@ -156,6 +165,12 @@ impl Verification {
         if self.record.state != State::Active {
             return Err(VerifyError::Usage(format!(
                 "`heatsink adopt {0}` is under way and rewrites keys of indexes of table {0}; end that first",
+                self.record.name
+            )));
+        }
+        if self.context.table.key_layouts().any_moves() {
+            return Err(VerifyError::Usage(format!(
+                "A key of table {} is being moved by `heatsink reshard`, which brings its items to their places. Let that end first",
                 self.record.name
             )));
         }

@@ -40,15 +40,28 @@ impl<'a> Pages<'a> {
         key: Option<&[u8]>,
         rate: Option<u64>,
     ) -> Result<Self, Error> {
+        let physical = match key {
+            Some(logical) => Some(physical_keys(registry, context, logical).await?),
+            None => None,
+        };
+        Ok(Pages::reading(registry, context, physical, rate))
+    }
+
+    /// The items under these physical keys; of the whole table without any.
+    pub fn reading(
+        registry: &'a Registry,
+        context: &'a TableContext,
+        physical: Option<Vec<Vec<u8>>>,
+        rate: Option<u64>,
+    ) -> Self {
         let table = &context.table;
+        let key = physical.as_ref();
+        let key_type = table.key.partition.key_type;
+        let keys: VecDeque<Json> =
+            physical.iter().flatten().map(|physical| value(physical, key_type)).collect();
         let mut body = json!({ "TableName": table.name, "ConsistentRead": true });
         let mut names = projected(context);
-        let mut keys = VecDeque::new();
-        if let Some(logical) = key {
-            let key_type = table.key.partition.key_type;
-            keys.extend(
-                physical_keys(registry, context, logical).await?.iter().map(|key| value(key, key_type)),
-            );
+        if key.is_some() {
             body["KeyConditionExpression"] = json!("#p = :p");
             names.get_or_insert_default().insert("#p".to_owned(), json!(table.key.partition.name));
         }
@@ -65,7 +78,7 @@ impl<'a> Pages<'a> {
         if let Some(rate) = rate {
             body["Limit"] = json!((rate / PAGES_A_SECOND).clamp(1, LARGEST_PAGE));
         }
-        Ok(Pages {
+        Pages {
             registry,
             table: &table.name,
             partition: &table.key.partition.name,
@@ -75,7 +88,7 @@ impl<'a> Pages<'a> {
             keys,
             rate,
             due: registry.env().now(),
-        })
+        }
     }
 
     /// The next page, which may be empty; `None` after the last. Items that are not moved appear exactly once.

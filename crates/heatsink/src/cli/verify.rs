@@ -115,6 +115,18 @@ fn text(args: &Args, findings: &Findings, repaired: Option<Repaired>) -> String 
         text += ". What follows was read afterwards\n";
     }
     text += &format!("{:>10} in order\n", findings.in_order);
+    if findings.on_the_way > 0 {
+        text += &format!(
+            "{:>10} of them on their way to other shards: requests look in both places\n",
+            findings.on_the_way
+        );
+    }
+    if findings.old_copies > 0 {
+        text += &format!(
+            "{:>10} old copies of items that have moved; the move deletes them\n",
+            findings.old_copies
+        );
+    }
     for class in Class::ALL {
         let count = findings.counts.of(class);
         if count == 0 {
