@@ -7,7 +7,8 @@ use heatsink_dynamo::Operation;
 use heatsink_heat::sharing_a_partition;
 use serde_json::{Value as Json, json};
 
-use crate::stage::{Fault, Stage, strings};
+use crate::live::{Live, Pace};
+use crate::stage::{Fault, Load, Stage, create, strings};
 use crate::story::Story;
 
 const TABLE: &str = "Messages";
@@ -29,6 +30,10 @@ pub const AFTER: &str = "4 shards for the one conversation";
 pub const MET: &str = "4 shards, two of which share a partition";
 /// The same with as many shards as `heatsink shards` recommends against that.
 pub const ROOM: &str = "12 shards for that one";
+/// Without a rule, before the conversation is sharded.
+pub const LIVE_BEFORE: &str = "no rule, before `heatsink reshard start`";
+/// The same load goes on, and the conversation has shards.
+pub const LIVE_AFTER: &str = "no rule, 12 shards by `heatsink reshard start`, from the cutover on";
 
 /// A conversation of whose four shards two are on one of the partitions that begin at `firsts`. With 80 partitions this is true of one name in
 /// fourteen.
@@ -64,15 +69,20 @@ fn message(conversation: &str, nth: u32) -> (Operation, Json) {
     (Operation::PutItem, json!({"TableName": TABLE, "Item": item}))
 }
 
-/// The whole history, page by page as an application reads it, and the physical requests it took.
-async fn history(stage: &Stage, conversation: &str, forward: bool) -> Result<(Vec<String>, u64), Fault> {
-    let mut query = json!({
+/// The Query for a page of history.
+fn all(conversation: &str, forward: bool) -> Json {
+    json!({
         "TableName": TABLE,
         "KeyConditionExpression": "conversation = :conversation",
         "ExpressionAttributeValues": {":conversation": {"S": conversation}},
         "ScanIndexForward": forward,
         "Limit": PAGE,
-    });
+    })
+}
+
+/// The whole history, page by page as an application reads it, and the physical requests it took.
+async fn history(stage: &Stage, conversation: &str, forward: bool) -> Result<(Vec<String>, u64), Fault> {
+    let mut query = all(conversation, forward);
     let (mut messages, mut calls) = (Vec::new(), 0);
     loop {
         let (answer, more) = stage.counted(Operation::Query, &query).await?;
@@ -122,12 +132,30 @@ pub async fn run() -> Result<Story, Fault> {
             cold(&stage, &mut story).await?;
         }
     }
+    live(&mut story).await?;
     let unlucky = meeting(&started("").await?.partitions(TABLE));
     for (phase, shards) in [(MET, 4), (ROOM, 12)] {
         let stage = started(&rule_for(&unlucky, shards)).await?;
         story.load(phase, &stage.offer(RATE, SECONDS, |nth| message(&unlucky, nth)).await?);
     }
     Ok(story)
+}
+
+/// The conversation is sharded while messages are sent. No client gets an error but that the one key is too hot, and every message is there.
+async fn live(story: &mut Story) -> Result<(), Fault> {
+    let live = Live::start(&create(TABLE, ["conversation", "sent"], &[])).await?;
+    let pace = Pace { per_second: RATE, seconds: [1, 1] };
+    let sharded = live.shard((TABLE, HOT), 12, pace, |nth| message(HOT, nth)).await?;
+    story.load(LIVE_BEFORE, &sharded.before);
+    story.load(LIVE_AFTER, &sharded.after);
+    let loads = [&sharded.before, &sharded.cutover, &sharded.after];
+    let mut expected: Vec<String> =
+        loads.iter().flat_map(|load: &&Load| &load.accepted).map(|nth| sent(*nth)).collect();
+    expected.sort_unstable();
+    let found = live.pages(&all(HOT, true), "sent").await?;
+    story.rows("sharded while messages were sent: history in order", &found, &expected);
+    story.check("and its shards", &u64::from(sharded.report.to), &12);
+    Ok(())
 }
 
 /// Other conversations cost nothing more: one physical request for each of their requests.

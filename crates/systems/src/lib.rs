@@ -1,7 +1,8 @@
 //! Five small applications that met a hot key, each run before and after a rule on the embedded store behind its partitions.
 //!
 //! The applications speak DynamoDB and know nothing of shards; only the rules differ between before and after. Time is virtual: the
-//! partitions' clock moves with the schedule of the load, so a run is exact, is the same every time, and takes as long as its work.
+//! partitions' clock moves with the schedule of the load, so a run is exact, is the same every time, and takes as long as its work. One part is not the
+//! same every time: a conversation that is sharded while messages are sent (`live`).
 //! The same heat in real time and over HTTP is `heatsink demo leaderboard`.
 //!
 //! Each system has a page in docs/systems. Its rules are the files in `examples/`. Where an account came with code, `run.py` or `run.mjs`
@@ -12,6 +13,7 @@
 pub mod chat;
 pub mod events;
 pub mod leaderboard;
+mod live;
 pub mod ops_log;
 mod stage;
 mod story;
@@ -41,7 +43,7 @@ pub const SYSTEMS: &[System] = &[
     },
     System {
         name: "chat",
-        about: "One busy conversation: shards for it alone, messages sent twice, history in order",
+        about: "One busy conversation: shards for it alone, messages sent twice, history in order; sharded while messages are sent",
         run: || chat::run().boxed(),
     },
     System {

@@ -218,42 +218,47 @@ impl Stage {
         [hash, range]: [&str; 2],
         indexes: &[(&str, [&str; 2])],
     ) -> Result<(), Fault> {
-        let keys = |[hash, range]: [&str; 2]| {
-            json!([
-                {"AttributeName": hash, "KeyType": "HASH"},
-                {"AttributeName": range, "KeyType": "RANGE"},
-            ])
-        };
-        let capacity = json!({"ReadCapacityUnits": 120_000, "WriteCapacityUnits": 40_000});
-        let mut names = vec![hash, range];
-        names.extend(indexes.iter().flat_map(|(_, keys)| *keys));
-        names.sort_unstable();
-        names.dedup();
-        let attributes: Vec<Json> =
-            names.iter().map(|name| json!({"AttributeName": name, "AttributeType": "S"})).collect();
-        let mut body = json!({
-            "TableName": table,
-            "AttributeDefinitions": attributes,
-            "KeySchema": keys([hash, range]),
-            "BillingMode": "PROVISIONED",
-            "ProvisionedThroughput": capacity,
-        });
-        let indexes: Vec<Json> = indexes
-            .iter()
-            .map(|(name, of)| {
-                json!({
-                    "IndexName": name,
-                    "KeySchema": keys(*of),
-                    "Projection": {"ProjectionType": "ALL"},
-                    "ProvisionedThroughput": capacity,
-                })
-            })
-            .collect();
-        if !indexes.is_empty() {
-            body["GlobalSecondaryIndexes"] = Json::Array(indexes);
-        }
-        self.call(Operation::CreateTable, &body).await.map(drop)
+        self.call(Operation::CreateTable, &create(table, [hash, range], indexes)).await.map(drop)
     }
+}
+
+/// `CreateTable` with these string keys and indexes, provisioned so that it has 80 partitions.
+pub(crate) fn create(table: &str, [hash, range]: [&str; 2], indexes: &[(&str, [&str; 2])]) -> Json {
+    let keys = |[hash, range]: [&str; 2]| {
+        json!([
+            {"AttributeName": hash, "KeyType": "HASH"},
+            {"AttributeName": range, "KeyType": "RANGE"},
+        ])
+    };
+    let capacity = json!({"ReadCapacityUnits": 120_000, "WriteCapacityUnits": 40_000});
+    let mut names = vec![hash, range];
+    names.extend(indexes.iter().flat_map(|(_, keys)| *keys));
+    names.sort_unstable();
+    names.dedup();
+    let attributes: Vec<Json> =
+        names.iter().map(|name| json!({"AttributeName": name, "AttributeType": "S"})).collect();
+    let mut body = json!({
+        "TableName": table,
+        "AttributeDefinitions": attributes,
+        "KeySchema": keys([hash, range]),
+        "BillingMode": "PROVISIONED",
+        "ProvisionedThroughput": capacity,
+    });
+    let indexes: Vec<Json> = indexes
+        .iter()
+        .map(|(name, of)| {
+            json!({
+                "IndexName": name,
+                "KeySchema": keys(*of),
+                "Projection": {"ProjectionType": "ALL"},
+                "ProvisionedThroughput": capacity,
+            })
+        })
+        .collect();
+    if !indexes.is_empty() {
+        body["GlobalSecondaryIndexes"] = Json::Array(indexes);
+    }
+    body
 }
 
 /// Shows no progress.
@@ -268,7 +273,7 @@ fn read(rules: &str) -> Result<Rules, Fault> {
     Rules::read("the example's rules", rules).map_err(|error| Fault(error.to_string()))
 }
 
-fn throttled(code: &Code) -> bool {
+pub(crate) fn throttled(code: &Code) -> bool {
     matches!(
         code,
         Code::ProvisionedThroughputExceededException | Code::ThrottlingException | Code::RequestLimitExceeded

@@ -32,6 +32,8 @@ async fn chat_shards_one_conversation_and_no_other() {
     assert!(after < 0.001, "{after}");
     assert!(met > 0.1, "peak / 1,000 leaves no room for two that meet: {met}");
     assert!(room < 0.001, "{room}");
+    let [before, after] = shares(&story, [chat::LIVE_BEFORE, chat::LIVE_AFTER]);
+    assert!(before > 0.6 && after < 0.01, "{before} {after}");
 }
 
 #[tokio::test]

@@ -31,7 +31,7 @@ enum Story {
     Reshard(Reshard),
     /// An operations log under one key: a bucket of days bounds its size, shards lift its rate
     OpsLog,
-    /// A busy conversation of a chat: shards for it alone, messages sent twice, history in order
+    /// A busy conversation of a chat: shards for it alone, messages sent twice, history in order; sharded while messages are sent
     Chat,
     /// Busy users and tenants: random, days, days with shards, and suffixes appended by hand
     Events,
