@@ -11,6 +11,7 @@ use bytes::Bytes;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 use heatsink_env::Env;
+use heatsink_fence::Awaits;
 use heatsink_layout::{DIRECTORY, InForce, Layout, LayoutSource, PhysicalKeys, Reads, Table};
 use heatsink_store::Store;
 
@@ -204,12 +205,12 @@ impl Control {
         !lease.is_over(lease.now())
     }
 
-    /// Publishes a change that this process has written, applies it in this gateway, and waits until every other one knows it. Returns whether all
-    /// calls that were planned before were answered. May be dropped at any time.
+    /// Publishes a change that this process has written, applies it in this gateway, and waits for what `awaits` says of every other one. Returns
+    /// whether all calls that were planned before were answered. May be dropped at any time.
     ///
     /// # Errors
     /// Those of the store; frozen layouts.
-    pub async fn announce(&self, table: &str, version: u64) -> Result<bool, Error> {
+    pub async fn announce(&self, awaits: Awaits, table: &str, version: u64) -> Result<bool, Error> {
         let Inner { changer, fence, .. } = &*self.inner;
         let (inner, name) = (Arc::clone(&self.inner), table.to_owned());
         let publish = async move { inner.publish(&name, version).await };
@@ -223,7 +224,7 @@ impl Control {
             // `keep` applies it.
             Err(_) => changer.publish(table, version).await?.step,
         };
-        let clean = changer.wait(step).await?.is_clean();
+        let clean = changer.wait(step.awaiting(awaits)).await?.is_clean();
         // Nobody waits for the late calls of an exclusive gateway but itself.
         Ok(clean && (!fence.settings.exclusive || fence.late().await.is_zero()))
     }
