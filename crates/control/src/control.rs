@@ -5,11 +5,13 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 use heatsink_env::Env;
+use heatsink_fence::Awaits;
 use heatsink_layout::{DIRECTORY, InForce, Layout, LayoutSource, PhysicalKeys, Reads, Table};
 use heatsink_store::Store;
 
@@ -185,6 +187,46 @@ impl Control {
     pub async fn leave(&self) {
         let Inner { registry, tables, fence, .. } = &*self.inner;
         fence.leave(registry, tables).await;
+    }
+
+    /// The id under which this gateway is registered, and its name for people.
+    pub fn identity(&self) -> (&str, &str) {
+        (self.inner.fence.id(), &self.inner.fence.settings.name)
+    }
+
+    /// How often this gateway looks for changes.
+    pub fn poll(&self) -> Duration {
+        self.inner.fence.settings.bounds.poll
+    }
+
+    /// Whether this gateway may send requests now.
+    pub fn has_lease(&self) -> bool {
+        let lease = self.inner.fence.lease();
+        !lease.is_over(lease.now())
+    }
+
+    /// Publishes a change that this process has written, applies it in this gateway, and waits for what `awaits` says of every other one. Returns
+    /// whether all calls that were planned before were answered. May be dropped at any time.
+    ///
+    /// # Errors
+    /// Those of the store; frozen layouts.
+    pub async fn announce(&self, awaits: Awaits, table: &str, version: u64) -> Result<bool, Error> {
+        let Inner { changer, fence, .. } = &*self.inner;
+        let (inner, name) = (Arc::clone(&self.inner), table.to_owned());
+        let publish = async move { inner.publish(&name, version).await };
+        // A caller that is dropped must not leave a change half applied here: requests under the old record would go on unnoticed.
+        let step = match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let published = runtime.spawn(publish).await;
+                published.map_err(|_| Error::unavailable("The gateway is stopping", Outcome::NotDone))??
+            }
+            Err(_) if fence.settings.exclusive => publish.await?,
+            // `keep` applies it.
+            Err(_) => changer.publish(table, version).await?.step,
+        };
+        let clean = changer.wait(step.awaiting(awaits)).await?.is_clean();
+        // Nobody waits for the late calls of an exclusive gateway but itself.
+        Ok(clean && (!fence.settings.exclusive || fence.late().await.is_zero()))
     }
 
     /// Changes layouts on behalf of this gateway's operator.

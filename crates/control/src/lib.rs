@@ -18,6 +18,7 @@ mod name;
 mod record;
 pub mod registry;
 mod reserved_keys;
+pub mod reshard_intent;
 mod resolve;
 pub mod rules;
 mod table_cache;

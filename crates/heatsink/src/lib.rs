@@ -28,11 +28,14 @@
 //! # }
 //! ```
 //!
+//! A [`Runner`] beside the gateway carries out what `heatsink reshard` asks for.
+//!
 //! Not here: the command line (`main.rs` and beneath).
 
 pub use heatsink_control::{Fencing, Rules, StartError};
 pub use heatsink_dynamo::{Error, Operation};
 pub use heatsink_gateway::http::Hosts;
 pub use heatsink_gateway::{Builder, Gateway, Limits};
+pub use heatsink_mover::Runner;
 pub use heatsink_store::Store;
 pub use heatsink_store::embedded::Embedded;

@@ -1,11 +1,14 @@
-//! `heatsink reshard` as an operator runs it on a data file: words, JSON, exit codes, what is refused.
+//! `heatsink reshard` as an operator runs it, on a data file and beside gateways in processes of their own: words, JSON, exit codes, what is refused.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use bytes::Bytes;
 use heatsink_dynamo::Operation;
+use heatsink_env::{Env, RealEnv};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -170,4 +173,283 @@ fn a_recorded_key_with_the_name_of_a_shard_is_not_taken_over() {
     assert!(code == 1 && error.to_string().contains("is itself a key on record"), "{code} {error}");
     let (code, error) = heatsink(&data, &["start", "Scores", "hot#~1#~2", "--shards", "4"]);
     assert!(code == 64 && error.to_string().contains("physical key of a shard"), "{code} {error}");
+}
+
+#[test]
+fn strategies_that_single_keys_cannot_have_are_refused_by_name() {
+    let data = data("strategies");
+    for (strategy, why) in [
+        ("counter", "counters need a rule"),
+        ("time_bucket", "needs a rule"),
+        ("template", "needs a rule"),
+        ("none", "--shards 1"),
+        ("moon", "`calculated` or `random`"),
+    ] {
+        let (code, error) =
+            heatsink(&data, &["start", "Scores", "game", "--shards", "4", "--strategy", strategy]);
+        assert!(code == 64 && error.to_string().contains(why), "{strategy}: {code} {error}");
+    }
+    let part = ["start", "Scores", "game", "--shards", "4", "--separator", "1", "--part", "0"];
+    assert_eq!(heatsink(&data, &part).0, 0);
+    // As it is laid out already; by the whole sort key it is not.
+    assert_eq!(heatsink(&data, &["start", "Scores", "game", "--shards", "4"]).1["already"], true);
+    let (code, report) =
+        heatsink(&data, &["start", "Scores", "game", "--shards", "4", "--strategy", "random"]);
+    assert!(code == 0 && report["moved"].as_u64().unwrap() > 0, "{report}");
+    assert_eq!(physical_keys(&data).iter().filter(|key| key.starts_with("game")).count(), ITEMS);
+}
+
+#[test]
+fn a_dry_run_says_what_it_takes() {
+    let data = data("plan");
+    let plan = heatsink(&data, &["start", "Scores", "game", "--shards", "4", "--dry-run"]).1;
+    let phases =
+        ["RESERVE", "PREPARE", "HOLD", "CHECK (only if some request was not answered)", "MOVE", "STABLE"];
+    assert_eq!(plan["phases"], json!(phases));
+    let number = |name: &str| plan[name].as_f64().unwrap_or_else(|| panic!("{name}: {plan}"));
+    assert_eq!((number("to_move"), number("write_units")), (45.0, 45.0 * 12.0));
+    assert!(number("bytes_to_move") > 0.0 && number("dollars") > 0.0 && number("stall_millis") > 0.0);
+    assert_eq!(number("longest_stall_millis"), 32_500.0);
+    let empty = heatsink(&data, &["start", "Scores", "nobody", "--shards", "4", "--dry-run"]).1;
+    assert_eq!((&empty["items"], &empty["to_move"]), (&json!(0), &json!(0)));
+}
+
+#[test]
+fn many_keys_are_named_in_a_file_or_by_how_they_begin() {
+    let data = data("many");
+    let file = data.with_file_name("keys");
+    std::fs::write(&file, "game\nnobody\n\ngame\n").unwrap();
+    let file = file.to_str().unwrap();
+    let start = |more: &[&str]| heatsink(&data, &[&["start", "Scores", "--shards", "2"], more].concat());
+    let plan = start(&["--file", file, "--dry-run"]).1;
+    assert_eq!((plan["keys"].as_array().unwrap().len(), &plan["items"]), (2, &json!(ITEMS)));
+    let report = start(&["--file", file]).1;
+    assert_eq!(report["moved"].as_array().unwrap().len(), 2, "{report}");
+    // Physical keys are read as the key that they are of.
+    let report = start(&["--prefix", "ga"]).1;
+    assert_eq!((&report["already"], &report["items_read"]), (&json!(["game"]), &json!(ITEMS + 1)));
+    let (code, error) = start(&["--prefix", "zz"]);
+    assert!(code == 64 && error.to_string().contains("61 items were read"), "{error}");
+    std::fs::write(file, (0..1_001).map(|number| format!("{number}\n")).collect::<String>()).unwrap();
+    let (code, error) = start(&["--file", file]);
+    assert!(code == 64 && error.to_string().contains("1000 at most"), "{error}");
+    let report = heatsink(&data, &["back", "Scores", "--all"]).1;
+    assert_eq!(report["moved"].as_array().unwrap().len(), 2, "{report}");
+    assert!(physical_keys(&data).iter().filter(|key| key.starts_with("game")).all(|key| key == "game"));
+    assert_eq!(heatsink(&data, &["back", "Scores", "--all"]).1["moved"], Json::Null);
+}
+
+fn pause(time: Duration) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { RealEnv.sleep(time).await });
+}
+
+/// A store that gateways of other processes share, and the rules that they have.
+struct Town {
+    place: PathBuf,
+    store: Server,
+}
+
+struct Server {
+    child: Child,
+    endpoint: String,
+}
+
+impl Server {
+    fn start(args: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--output", "json"]).args(args);
+        local(&mut command).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let printed: Json = serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}"));
+        Server { child, endpoint: printed["endpoint"].as_str().unwrap().to_owned() }
+    }
+
+    fn signal(&self, signal: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The command without any AWS configuration but fake credentials.
+fn local(command: &mut Command) -> &mut Command {
+    command
+        .env("AWS_ACCESS_KEY_ID", "local")
+        .env("AWS_SECRET_ACCESS_KEY", "local")
+        .env("AWS_EC2_METADATA_DISABLED", "true")
+        .env("AWS_CONFIG_FILE", "/dev/null")
+        .env("AWS_SHARED_CREDENTIALS_FILE", "/dev/null")
+        .env_remove("AWS_REGION")
+        .env_remove("AWS_PROFILE")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null())
+}
+
+impl Town {
+    fn new(name: &str) -> Self {
+        let data = data(name);
+        let place = data.parent().unwrap().to_owned();
+        let fence =
+            "rule = []\n[fence]\nlease = \"4s\"\nheartbeat = \"1s\"\npoll = \"200ms\"\nstraggler = \"1s\"\n";
+        std::fs::write(place.join("fence.toml"), fence).unwrap();
+        // To the store the gateways' registry is a table as any other.
+        std::fs::write(place.join("store.toml"), "rule = []\n[fence]\nregistry = \"other.registry\"\n")
+            .unwrap();
+        // The registry is there, and nobody is left who has not noticed it.
+        let mut thaw = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+        let thawed = local(thaw.args(["freeze", "--thaw", "--data"]).arg(&data)).output().unwrap();
+        assert!(thawed.status.success());
+        let rules = place.join("store.toml");
+        let args =
+            ["--data", data.to_str().unwrap(), "--partitions", "off", "--rules", rules.to_str().unwrap()];
+        let store = Server::start(&args);
+        Town { place, store }
+    }
+
+    fn rules(&self) -> String {
+        self.place.join("fence.toml").to_str().unwrap().to_owned()
+    }
+
+    /// A gateway, registered.
+    fn gateway(&self) -> Server {
+        Server::start(&["--upstream", &self.store.endpoint, "--rules", &self.rules()])
+    }
+
+    /// The exit code of a command, and its JSON document.
+    fn run(&self, args: &[&str]) -> (i32, Json) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+        command.args(args).args([
+            "--upstream",
+            &self.store.endpoint,
+            "--rules",
+            &self.rules(),
+            "--output",
+            "json",
+        ]);
+        let output = local(&mut command).output().unwrap();
+        let text = if output.status.success() { output.stdout } else { output.stderr };
+        let text = String::from_utf8(text).unwrap();
+        let last = text.lines().last().unwrap_or_default();
+        let document = serde_json::from_str(last).unwrap_or_else(|_| panic!("no JSON: {text}"));
+        (output.status.code().unwrap(), document)
+    }
+
+    fn reshard(&self, args: &[&str]) -> (i32, Json) {
+        self.run(&[&["reshard"], args].concat())
+    }
+
+    /// The reshard of a table that is asked for, once it is so.
+    fn until(&self, what: &str, is: impl Fn(&Json) -> bool) -> Json {
+        for _ in 0..200 {
+            let status = self.reshard(&["status", "Scores"]).1;
+            if is(&status["reshards"][0]) {
+                return status;
+            }
+            pause(Duration::from_millis(50));
+        }
+        panic!("{what}: {}", self.reshard(&["status", "Scores"]).1);
+    }
+}
+
+#[test]
+fn a_gateway_carries_out_what_the_command_asks_for() {
+    let town = Town::new("asked");
+    let start = |more: &[&str]| town.reshard(&[&["start", "Scores"], more].concat());
+    let (code, error) = start(&["game", "--shards", "4"]);
+    assert!(code == 69 && error.to_string().contains("--here"), "{code} {error}");
+    assert_eq!(town.reshard(&["status"]).1["reshards"], json!([]), "nothing was written");
+    assert_eq!(start(&["game", "--shards", "2", "--here"]).1["to"], 2);
+
+    let gateway = town.gateway();
+    let (code, asked) = start(&["game", "--shards", "4"]);
+    assert_eq!((code, &asked["asked"], &asked["gateways"]), (0, &json!(["game"]), &json!(1)));
+    let next = ["status Scores", "pause Scores game", "cancel Scores game"]
+        .map(|step| format!("heatsink reshard {step}"));
+    assert_eq!(asked["next_steps"], json!(next));
+    let (code, report) = start(&["game", "--shards", "4", "--wait"]);
+    assert!(code == 0 && report["to"] == 4, "{code} {report}");
+    let (code, report) = start(&["--prefix", "g", "--shards", "8", "--wait"]);
+    assert_eq!(
+        (code, &report["moved"][0]["from"], &report["moved"][0]["to"]),
+        (0, &json!(4), &json!(8)),
+        "{report}"
+    );
+    // An item of a client stands in the way: the gateway says so, and nothing has changed.
+    let (code, error) = start(&["taken", "--shards", "4", "--wait"]);
+    assert!(code == 1 && error.to_string().contains("taken#~2"), "{code} {error}");
+    let status = town.until("that it stopped", |one| one["key"] == "game" || one["ended"]["as"] == "stopped");
+    assert!(status["next_steps"].to_string().contains("start Scores taken --shards 4"), "{status}");
+    assert_eq!(start(&["taken", "--shards", "2", "--wait"]).0, 0);
+    let (code, report) = town.reshard(&["back", "Scores", "--all", "--wait"]);
+    assert_eq!((code, report["moved"].as_array().unwrap().len()), (0, 2), "{report}");
+    let keys = town.reshard(&["status", "Scores"]).1["keys"].clone();
+    assert!(keys.as_array().unwrap().iter().all(|key| key["shards"] == 1), "{keys}");
+    assert_eq!(town.run(&["freeze"]).0, 0);
+    let (code, error) = start(&["game", "--shards", "4"]);
+    assert!(code == 1 && error.to_string().contains("--thaw"), "{code} {error}");
+    gateway.signal("TERM");
+}
+
+#[test]
+fn what_is_asked_for_can_be_paused_resumed_and_taken_back() {
+    let town = Town::new("taken-back");
+    let gateway = town.gateway();
+    let change = |what: &str| town.reshard(&[what, "Scores", "game"]);
+    for what in ["pause", "resume", "cancel"] {
+        let (code, error) = change(what);
+        assert!(code == 64 && error.to_string().contains("no reshard of the key"), "{code} {error}");
+    }
+    // It carries nothing out for now.
+    gateway.signal("STOP");
+    let start = |shards: &str| town.reshard(&["start", "Scores", "game", "--shards", shards]);
+    assert_eq!(start("4").0, 0);
+    assert_eq!(start("4").0, 0, "the same again is no other reshard");
+    let (code, error) = start("8");
+    assert!(code == 64 && error.to_string().contains("asked for already"), "{code} {error}");
+    let (code, error) = town.reshard(&["start", "Scores", "game", "--shards", "4", "--here"]);
+    assert!(code == 64 && error.to_string().contains("reshard cancel Scores game"), "{code} {error}");
+    assert_eq!(change("pause").1["pause"], json!(["game"]));
+    let status = town.reshard(&["status", "Scores"]).1;
+    assert_eq!((&status["reshards"][0]["paused"], &status["keys"]), (&json!(true), &json!([])));
+    assert_eq!(status["next_steps"], json!(["heatsink reshard resume Scores game"]));
+    assert_eq!(change("resume").1["resume"], json!(["game"]));
+    assert_eq!(change("cancel").1["removed"], json!(["game"]));
+    assert_eq!(town.reshard(&["status"]).1["reshards"], json!([]));
+    gateway.signal("CONT");
+
+    // Past the point of no return.
+    let slow = ["start", "Scores", "game", "--shards", "4", "--rate", "40"];
+    assert_eq!(town.reshard(&slow).0, 0);
+    town.until("that items move", |one| one["items_moved"].as_u64() > Some(0));
+    let (code, error) = change("cancel");
+    let text = error.to_string();
+    assert!(
+        code == 1 && text.contains("reshard start Scores game --shards 1") && text.contains("pause"),
+        "{code} {text}"
+    );
+}
+
+#[test]
+fn another_gateway_goes_on_where_one_was_killed() {
+    let town = Town::new("killed");
+    let first = town.gateway();
+    assert_eq!(town.reshard(&["start", "Scores", "game", "--shards", "4", "--rate", "60"]).0, 0);
+    town.until("that items move", |one| one["items_moved"].as_u64() > Some(0));
+    drop(first);
+    let second = town.gateway();
+    let (code, report) =
+        town.reshard(&["start", "Scores", "game", "--shards", "4", "--rate", "60", "--wait"]);
+    assert!(code == 0 && report["to"] == 4, "{code} {report}");
+    second.signal("TERM");
+    let status = town.reshard(&["status", "Scores"]).1;
+    assert_eq!((&status["keys"][0]["shards"], &status["keys"][0]["settled"]), (&json!(4), &json!(true)));
 }

@@ -10,14 +10,26 @@ pub enum ReshardError {
     Usage(String),
     /// It stopped. The message says what to do next.
     Stopped(String),
+    /// Another run, or another key of the table, is at work. Later it is possible.
+    Busy(String),
+    /// It was cancelled, and the key is laid out as before.
+    Cancelled(String),
     /// The store failed. Run it again: it goes on where it stopped.
     Store(Error),
+}
+
+/// It is not possible as asked.
+pub(crate) fn usage<T>(problem: impl Into<String>) -> Result<T, ReshardError> {
+    Err(ReshardError::Usage(problem.into()))
 }
 
 impl std::fmt::Display for ReshardError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ReshardError::Usage(problem) | ReshardError::Stopped(problem) => f.write_str(problem),
+            ReshardError::Usage(problem)
+            | ReshardError::Stopped(problem)
+            | ReshardError::Busy(problem)
+            | ReshardError::Cancelled(problem) => f.write_str(problem),
             ReshardError::Store(error) => {
                 write!(f, "The store failed: {error}. Run this again: it goes on where it stopped")
             }
@@ -36,7 +48,7 @@ impl From<Error> for ReshardError {
 impl From<ClaimError> for ReshardError {
     fn from(error: ClaimError) -> Self {
         match error {
-            ClaimError::TakenOver(why) => ReshardError::Stopped(why),
+            ClaimError::TakenOver(why) => ReshardError::Busy(why),
             ClaimError::Store(error) => ReshardError::Store(error),
         }
     }

@@ -7,6 +7,7 @@
 //! Not here: in which order that is right (`heatsink_reshard`), what clients' requests become meanwhile (`route`), how a record becomes known
 //! (`control`).
 
+mod announcer;
 mod error;
 mod key;
 mod mover;
@@ -14,10 +15,16 @@ mod place;
 mod prepare;
 mod protocol;
 mod run;
+mod runner;
 mod spare;
+mod steering;
 mod survey;
+mod table;
 
 pub use error::ReshardError;
 pub use key::Key;
 pub use prepare::{Options, Plan, Reshard};
 pub use run::{Progress, Report};
+pub use runner::{Pace, Runner};
+pub use steering::Steering;
+pub use table::TableContext;

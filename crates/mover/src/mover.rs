@@ -2,7 +2,10 @@
 //!
 //! A pull is two transactions, each with a permit of the claim: once another worker has taken over, nothing that this one sent lands.
 
+use std::time::Duration;
+
 use futures::StreamExt;
+use futures::future::{Either, select};
 use futures::stream::FuturesUnordered;
 use heatsink_control::claim::{Claim, ClaimError, Written};
 use heatsink_control::registry::Registry;
@@ -16,14 +19,18 @@ use crate::key::Key;
 use crate::place::{Old, Place, Within};
 use crate::run::Progress;
 use crate::spare::Spare;
+use crate::steering::Steering;
 
 /// How many items are moved at once, each with a permit of its own. A takeover deletes as many permits and writes as many, within the ten actions that
 /// older stores take in a transaction.
 pub(crate) const PARALLEL: usize = 4;
 
+/// How often a mover that is paused looks whether it may go on.
+const PAUSED: Duration = Duration::from_millis(200);
+
 /// Write units of the old partition that a pull takes of an item of 1 KB: the check that it is there, and its deletion, both in transactions, which
 /// count twice (AWS Developer Guide, "Read and write operations").
-const UNITS: u32 = 4;
+pub(crate) const UNITS: u32 = 4;
 
 /// The same of this item. Its JSON is a little longer than what DynamoDB counts.
 fn units(item: &Json) -> u32 {
@@ -39,6 +46,7 @@ pub(crate) struct Work<'a> {
     pub claim: &'a Claim,
     /// The most units of the old partition a second.
     pub rate: u32,
+    pub steering: &'a Steering,
     pub progress: &'a dyn Progress,
 }
 
@@ -53,7 +61,8 @@ impl Work<'_> {
         let mut pulls = FuturesUnordered::new();
         let mut spare = Spare::new(env.now(), self.rate, self.registry.throttles());
         loop {
-            let rate = spare.rate(env.now(), self.registry.throttles());
+            let spared = spare.rate(env.now(), self.registry.throttles());
+            let rate = if self.steering.is_paused() { 0 } else { spared };
             match mover.next(env.now(), rate) {
                 MoverDo::Read { after, .. } => {
                     let (page, units) = self.read(after).await?;
@@ -64,21 +73,33 @@ impl Work<'_> {
                     mover.spent(env.now(), units(&old.item), rate);
                     pulls.push(async move { (place, self.pull(old).await) });
                 }
+                // Pulls that are under way end meanwhile, also those of a mover that is paused.
                 MoverDo::Wait { until } => {
-                    let now = env.now();
-                    env.sleep(until.map_or(std::time::Duration::from_secs(1), |until| until.since(now)))
-                        .await;
+                    let pause = until.map_or(PAUSED, |until| until.since(env.now()));
+                    let ended = match pulls.is_empty() {
+                        true => None,
+                        false => match select(pulls.next(), env.sleep(pause)).await {
+                            Either::Left((ended, _)) => ended,
+                            Either::Right(_) => continue,
+                        },
+                    };
+                    match ended {
+                        None => env.sleep(pause).await,
+                        Some((place, pulled)) => {
+                            mover.pulled(&place, pulled?);
+                            self.progress.moved(mover.progress().items);
+                        }
+                    }
                 }
                 MoverDo::AwaitPulls => {
                     if let Some((place, pulled)) = pulls.next().await {
-                        let pulled = pulled?;
-                        mover.pulled(&place, pulled);
+                        mover.pulled(&place, pulled?);
                         self.progress.moved(mover.progress().items);
                     }
                 }
                 MoverDo::Finished(moved) => return Ok(moved),
                 MoverDo::Stopped => {
-                    return Err(ReshardError::Stopped(format!(
+                    return Err(ReshardError::Busy(format!(
                         "Another run moves the key {:?} of table {} now",
                         self.key.text(),
                         self.key.table.name

@@ -1,24 +1,25 @@
 //! Whether a key can move, and what it would take. Changes nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
-use heatsink_control::{
-    Changer, Fencing, KeyRecord, MAX_KEY_RECORDS, Record, Rules, State, TableLayouts, claim, tags,
-};
-use heatsink_dynamo::{KeyType, Operation};
-use heatsink_env::Env;
-use heatsink_layout::{By, Hash, InForce, KeyLayouts, Layout, Phase, RecordedKey, Strategy, Table};
+use heatsink_control::{Control, KeyRecord, Record, Rules as Configured, TableLayouts};
+use heatsink_dynamo::Operation;
+use heatsink_env::{Env, MonotonicInstant};
+use heatsink_layout::{Layout, Phase};
+use heatsink_reshard::{Coordinator, Do, Rules, Seen, State};
 use heatsink_store::Store;
 use serde::Serialize;
 use serde_json::json;
 
+use crate::announcer::Announcer;
 use crate::error::ReshardError;
 use crate::key::Key;
-
-/// The most shards of a key.
-const MOST_SHARDS: u16 = 1_000;
+use crate::mover::UNITS;
+use crate::protocol;
+use crate::table::{TableContext, same};
 
 /// How a reshard is run.
 #[derive(Clone, Copy, Debug)]
@@ -46,10 +47,22 @@ pub struct Plan {
     pub items: u64,
     /// How many of them move, as far as the hash tells before they are read: all that its new shards are expected to take.
     pub to_move: u64,
-    /// Write units that the move takes, for items of up to 1 KB: two transactions each.
+    /// About how many bytes move.
+    pub bytes_to_move: u64,
+    /// Write units that the move takes: two transactions for each item.
     pub write_units: u64,
+    /// Read units that the mover's walk over the old shards takes.
+    pub read_units: u64,
+    /// What these units cost in US dollars, on demand in us-east-1.
+    pub dollars: f64,
+    /// How long moving the items takes at the given rate, in seconds.
+    pub seconds: u64,
+    /// How long writes of the key wait, in milliseconds, while all gateways answer all their calls.
+    pub stall_millis: u64,
+    /// The longest that they wait where a gateway was killed or calls were not answered, in milliseconds.
+    pub longest_stall_millis: u64,
     /// The phases, in order.
-    pub phases: Vec<&'static str>,
+    pub phases: Vec<String>,
     /// From which phase on a cancel is a second reshard.
     pub point_of_no_return: &'static str,
     /// What to do next.
@@ -59,7 +72,7 @@ pub struct Plan {
 /// A prepared reshard of one key.
 pub struct Reshard {
     pub(crate) registry: Registry,
-    pub(crate) changer: Changer,
+    pub(crate) announcer: Announcer,
     pub(crate) described: Described,
     pub(crate) table: Option<Record>,
     pub(crate) record: Option<KeyRecord>,
@@ -68,172 +81,80 @@ pub struct Reshard {
     pub(crate) to: Layout,
 }
 
-/// The layout of so many shards.
-fn layout(shards: u16, version: u64) -> Layout {
-    let strategy = if shards == 1 { Strategy::None } else { Strategy::Calculated { by: By::SortKey } };
-    Layout { strategy, shards, hash: Hash::JumpXxh3, version }
-}
-
-fn usage<T>(problem: impl Into<String>) -> Result<T, ReshardError> {
-    Err(ReshardError::Usage(problem.into()))
-}
-
 impl Reshard {
-    /// Checks whether a key of a table can get so many shards. `key` is the logical key's bytes; `streams_confirmed`: the table may have a stream,
+    /// Checks whether a key of a table can get so many shards now. `key` is the logical key's bytes; `streams_confirmed`: the table may have a stream,
     /// whose readers will see the items move. Changes nothing.
     ///
     /// # Errors
-    /// [`ReshardError::Usage`] with the reason why not, and what to do.
+    /// [`ReshardError::Usage`] with the reason why not, and what to do; [`ReshardError::Busy`] while another key of the table moves.
     pub async fn prepare(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
-        rules: &Rules,
+        rules: &Configured,
         table: &str,
         key: &[u8],
         shards: u16,
         streams_confirmed: bool,
     ) -> Result<Self, ReshardError> {
-        if !(1..=MOST_SHARDS).contains(&shards) {
-            return usage(format!("A key has 1 to {MOST_SHARDS} shards, and {shards} were asked for"));
-        }
-        let registry = Registry::new(store, env, &rules.fence().registry);
-        let Some(described) = registry.describe(table).await? else {
-            return usage(format!("There is no table {table}"));
-        };
-        if described.status != "ACTIVE" && !described.status.is_empty() {
-            return usage(format!("Table {table} is {}; wait until it is ACTIVE", described.status));
-        }
-        let schema = &described.schema;
-        let key_type = schema.key.partition.key_type;
-        if schema.key.sort.is_none() {
-            return usage(format!(
-                "Table {table} has no sort key: each of its keys is one item, which cannot lie in several shards. A hot number in it can be \
-                 a counter (docs/strategies.md)"
-            ));
-        }
-        if key_type == KeyType::N {
-            return usage(format!(
-                "The partition key of table {table} is a number, and a number has no room for a shard"
-            ));
-        }
-        let answer = registry.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
-        let description = &answer["Table"];
-        let replicas = description["Replicas"].as_array().is_some_and(|replicas| !replicas.is_empty());
-        if (replicas || description["StreamSpecification"]["StreamEnabled"] == true) && !streams_confirmed {
-            return usage(format!(
-                "Table {table} has a stream{}: its readers would see each item that moves inserted under its new key and removed under the old one.                  Say --confirm-streams if they can bear that",
-                if replicas { " and replicas" } else { "" }
-            ));
-        }
-        if let Some(problem) = tags::foreign(&registry, &described).await? {
-            return usage(problem);
-        }
-        let recorded = registry.read(&schema.id).await?;
-        let layouts = recorded.as_ref().map(|record| record.layouts.clone()).unwrap_or_default();
-        if let Some(record) = &recorded
-            && record.state != State::Active
-        {
-            return usage(format!(
-                "Table {table} is being adopted, deleted or recorded; wait until that is done"
-            ));
-        }
-        if layouts.iter().any(|one| one.layout().template().is_some() || one.layout().time().is_some()) {
-            return usage(format!(
-                "Table {table} is laid out by templates or buckets ({layouts}), and single keys of such tables cannot be resharded yet"
-            ));
-        }
-        if registry.expires(table).await? {
-            return usage(format!(
-                "Table {table} has time to live enabled, and keys of such tables cannot be resharded yet: turn it off until the key has moved"
-            ));
-        }
-        if !claim::is_possible(&registry).await? {
-            return usage(format!(
-                "The store of table {table} has no TransactWriteItems, by which items are moved"
-            ));
-        }
-        let records = match &recorded {
-            Some(record) if record.keys > 0 => registry.key_records(&record.id).await?,
-            _ => Vec::new(),
-        };
-        let record = records.iter().find(|one| one.key == key).cloned();
-        if record.is_none() && records.len() >= MAX_KEY_RECORDS {
-            return usage(format!("Table {table} has {MAX_KEY_RECORDS} keys on record, which is the most"));
-        }
-        if let Some(other) =
-            records.iter().find(|one| one.key != key && (one.moves.is_some() || !one.settled))
-        {
-            return usage(format!(
-                "The key {:?} of table {table} is being resharded; one key of a table moves at a time. `heatsink reshard status` says how far it is",
-                String::from_utf8_lossy(&other.key)
-            ));
-        }
-        let known = records.iter().map(|one| {
-            let in_force = InForce::Stable(Arc::new(one.layout.clone()));
-            (one.key.clone(), RecordedKey { in_force, reserved: one.reserved })
-        });
-        let of_shard = KeyLayouts::new(1, known);
-        if let Some((logical, _)) = of_shard.shard(key) {
-            return usage(format!(
-                "{:?} is the physical key of a shard of {:?}, which is on record: reshard that one",
-                String::from_utf8_lossy(key),
-                String::from_utf8_lossy(logical)
-            ));
-        }
-        let from = match &record {
-            Some(record) => record.layout.clone(),
-            None => layouts.of(key).map_or_else(|| layout(1, 0), |layout| Layout::clone(layout)),
-        };
-        let to = match record.as_ref().and_then(|record| record.moves.as_ref()) {
-            Some(moves) if moves.to.shards != shards => {
-                return usage(format!(
-                    "The key {:?} of table {table} is being moved from {} to {} shards; let that end first: the same command with --shards {} goes \
-                     on with it",
-                    String::from_utf8_lossy(key),
-                    from.shards,
-                    moves.to.shards,
-                    moves.to.shards
-                ));
+        let context = TableContext::read(store, env, rules, table, streams_confirmed).await?;
+        let reshard = context.reshard(key, &shards.into())?;
+        context.alone(key)?;
+        Ok(reshard)
+    }
+
+    /// The same reshard, carried out within a gateway: it waits for the other ones as that gateway does.
+    #[must_use]
+    pub fn within(self, control: &Control) -> Self {
+        Reshard { announcer: Announcer::Gateway(control.clone()), ..self }
+    }
+
+    /// Whether the key is on the way already.
+    pub fn is_begun(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.moves.is_some())
+    }
+
+    /// Counts about how many items will move, with a pause between two pages, so that the count takes little of what clients need.
+    pub fn counting(
+        &self,
+        pause: Duration,
+    ) -> impl Future<Output = Result<u64, ReshardError>> + Send + use<> {
+        let (registry, key) = (self.registry.clone(), self.key.clone());
+        let (from, to) = (self.from.clone(), self.to.clone());
+        async move {
+            let mut items = 0;
+            for shard in 0..from.shards {
+                items += count(&registry, &key, &from, shard, Some(pause)).await?.items;
             }
-            Some(moves) => moves.to.clone(),
-            None => layout(shards, from.version + 1),
-        };
-        if !heatsink_layout::Moving::is_possible(&from, &to) {
-            return usage(format!(
-                "The key is laid out as {from}, which cannot be changed while clients write"
-            ));
+            Ok(moving_of(items, &from, &to))
         }
-        let table =
-            Arc::new(Table::new(schema.clone(), Arc::new(layouts)).with_key_layouts(Arc::new(of_shard)));
-        let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "reshard"));
-        let key = Key { table, bytes: key.to_vec() };
-        Ok(Reshard { registry, changer, described, table: recorded, record, key, from, to })
     }
 
     /// Whether the key is laid out so already, and nothing is left to do.
     pub fn is_done(&self) -> bool {
         let settled = self.record.as_ref().is_none_or(|record| record.settled && record.moves.is_none());
-        settled && self.from.shards == self.to.shards
+        settled && same(&self.from, &self.to)
     }
 
-    /// What it would do. Counts the key's items, which costs what reading them does.
+    /// What it would do, at a rate of so many units a second. Counts the key's items, which costs what reading them does.
     ///
     /// # Errors
     /// The store's.
-    pub async fn plan(&self) -> Result<Plan, ReshardError> {
-        let mut items = 0;
+    pub async fn plan(&self, rate: u32) -> Result<Plan, ReshardError> {
+        let (mut items, mut units) = (0, 0.0);
         for shard in 0..self.from.shards {
-            items += self.count(shard).await?;
+            let counted = count(&self.registry, &self.key, &self.from, shard, None).await?;
+            items += counted.items;
+            units += counted.units;
         }
-        let stays =
-            f64::from(self.from.shards.min(self.to.shards)) / f64::from(self.from.shards.max(self.to.shards));
-        #[allow(
-            clippy::cast_precision_loss,
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a count for people"
-        )]
-        let to_move = (items as f64 * (1.0 - stays)).round() as u64;
+        let to_move = moving_of(items, &self.from, &self.to);
+        // A read that may be out of date takes half a unit for each 4 KB.
+        let bytes = as_count(units * 8.0 * 1024.0);
+        let bytes_to_move = bytes.checked_div(items).unwrap_or(0) * to_move;
+        // A put and a check, a check and a delete, each counted twice, and twice the check of a permit: all by the item's size but the last.
+        let kilobytes = bytes.checked_div(items).unwrap_or(0).div_ceil(1024).max(1);
+        let write_units = to_move * (8 * kilobytes + 4);
+        let read_units = as_count(units * 4.0);
+        let bounds = self.announcer.bounds();
         Ok(Plan {
             table: self.key.table.name.clone(),
             key: self.key.text(),
@@ -242,43 +163,135 @@ impl Reshard {
             phase: self.record.as_ref().and_then(|record| record.moves.as_ref()).map(|moves| moves.phase),
             items,
             to_move,
-            // A put and a check, a check and a delete, each counted twice, and twice the check of a permit.
-            write_units: to_move * 12,
-            phases: vec![
-                "RESERVE",
-                "PREPARE",
-                "HOLD",
-                "CHECK (only if some request was not answered)",
-                "MOVE",
-                "STABLE",
-            ],
+            bytes_to_move,
+            write_units,
+            read_units,
+            dollars: dollars(write_units, read_units),
+            seconds: to_move * u64::from(UNITS) / u64::from(rate.max(1)),
+            stall_millis: millis(bounds.poll / 5),
+            longest_stall_millis: millis(bounds.short_lease() + bounds.straggler),
+            phases: phases(protocol::read(self.record.as_ref())),
             point_of_no_return: "CHECK, or MOVE where there is none",
             next_steps: Vec::new(),
         })
     }
 
-    async fn count(&self, shard: u16) -> Result<u64, ReshardError> {
-        let physical = self.key.physical(&self.from, shard)?;
-        let (mut count, mut start) = (0, json!(null));
-        loop {
-            let mut body = json!({
-                "TableName": self.key.table.name, "Select": "COUNT", "KeyConditionExpression": "#p = :p",
-                "ExpressionAttributeNames": { "#p": self.key.table.key.partition.name }, "ExpressionAttributeValues": { ":p": physical },
-            });
-            if !start.is_null() {
-                body["ExclusiveStartKey"] = start;
-            }
-            let mut page = self.registry.call_patiently(Operation::Query, body).await?;
-            count += page["Count"].as_u64().unwrap_or(0);
-            start = page["LastEvaluatedKey"].take();
-            if start.is_null() {
-                return Ok(count);
+    /// Whether the key has any item.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn has_items(&self) -> Result<bool, ReshardError> {
+        for shard in 0..self.from.shards {
+            let physical = self.key.physical(&self.from, shard)?;
+            if !self.key.page(&self.registry, &physical, None, Some(1)).await?.items.is_empty() {
+                return Ok(true);
             }
         }
+        Ok(false)
     }
 
     /// The record of a table of which only single keys are laid out.
     pub(crate) fn first_record(&self) -> Record {
         self.registry.first_record(&self.described, TableLayouts::default(), true)
+    }
+}
+
+/// The phases through which a coordinator takes a key with that record, as it says itself.
+fn phases(record: heatsink_reshard::Record) -> Vec<String> {
+    let clean = walk(record, true);
+    let name = |state: &State| match state {
+        State::Moving { phase, .. } => format!("{phase:?}").to_uppercase(),
+        State::Stable { .. } => "STABLE".to_owned(),
+    };
+    let named = |state: &State| match clean.contains(state) {
+        true => name(state),
+        false => format!("{} (only if some request was not answered)", name(state)),
+    };
+    walk(record, false).iter().map(named).collect()
+}
+
+/// The states that a coordinator publishes, if all acknowledgements are clean or none is.
+fn walk(record: heatsink_reshard::Record, clean: bool) -> Vec<State> {
+    let (straggler, now) = (Duration::ZERO, MonotonicInstant(0));
+    let begun = Coordinator::take_over(record, straggler, Rules::ALL)
+        .or_else(|| Coordinator::begin(record, straggler, Rules::ALL));
+    let Some(mut coordinator) = begun else { return Vec::new() };
+    let mut states = Vec::new();
+    loop {
+        let seen = match coordinator.next() {
+            Do::Write { record, publish, .. } => {
+                if publish {
+                    states.push(record.state);
+                }
+                Seen::Written
+            }
+            Do::Acknowledge { .. } => Seen::Acknowledged { clean },
+            Do::Wait { .. } => Seen::Waited,
+            Do::Survey => Seen::Surveyed { foreign: 0, orphans: 0 },
+            Do::Clear => Seen::Cleared,
+            Do::Move => Seen::Moved { left: 0 },
+            Do::EndClaims => Seen::ClaimsEnded,
+            Do::Rest(_) => return states,
+        };
+        coordinator.seen(now, seen);
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number for people")]
+fn as_count(number: f64) -> u64 {
+    number.ceil() as u64
+}
+
+fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// On-demand prices of us-east-1: $0.625 a million write units, $0.125 a million read units (AWS, "Pricing for On-Demand Capacity").
+#[allow(clippy::cast_precision_loss, reason = "a price for people")]
+fn dollars(write_units: u64, read_units: u64) -> f64 {
+    (write_units as f64 * 0.625 + read_units as f64 * 0.125) / 1e6
+}
+
+/// About how many of so many items move, as far as the hash tells before they are read.
+#[allow(clippy::cast_precision_loss, reason = "a number for people")]
+fn moving_of(items: u64, from: &Layout, to: &Layout) -> u64 {
+    let (fewer, more) = (from.shards.min(to.shards), from.shards.max(to.shards));
+    let stays = if fewer == 1 || from.strategy == to.strategy { fewer } else { 1 };
+    as_count((items as f64 * (1.0 - f64::from(stays) / f64::from(more))).round())
+}
+
+/// What was counted under a physical key.
+struct Counted {
+    items: u64,
+    units: f64,
+}
+
+async fn count(
+    registry: &Registry,
+    key: &Key,
+    layout: &Layout,
+    shard: u16,
+    pause: Option<Duration>,
+) -> Result<Counted, ReshardError> {
+    let physical = key.physical(layout, shard)?;
+    let (mut counted, mut start) = (Counted { items: 0, units: 0.0 }, json!(null));
+    loop {
+        let mut body = json!({
+            "TableName": key.table.name, "Select": "COUNT", "ReturnConsumedCapacity": "TOTAL", "KeyConditionExpression": "#p = :p",
+            "ExpressionAttributeNames": { "#p": key.table.key.partition.name }, "ExpressionAttributeValues": { ":p": physical },
+        });
+        if !start.is_null() {
+            body["ExclusiveStartKey"] = start;
+        }
+        let mut page = registry.call_patiently(Operation::Query, body).await?;
+        counted.items += page["Count"].as_u64().unwrap_or(0);
+        counted.units += page["ConsumedCapacity"]["CapacityUnits"].as_f64().unwrap_or(0.0);
+        start = page["LastEvaluatedKey"].take();
+        if start.is_null() {
+            return Ok(counted);
+        }
+        if let Some(pause) = pause {
+            registry.env().sleep(pause).await;
+        }
     }
 }

@@ -53,7 +53,7 @@ fn of(phase: Phase) -> heatsink_reshard::Phase {
     }
 }
 
-fn into(phase: heatsink_reshard::Phase) -> Phase {
+pub(crate) fn into(phase: heatsink_reshard::Phase) -> Phase {
     match phase {
         heatsink_reshard::Phase::Reserve => Phase::Reserve,
         heatsink_reshard::Phase::Prepare => Phase::Prepare,

@@ -3,15 +3,18 @@
 use std::time::Duration;
 
 use heatsink_control::claim::Claim;
-use heatsink_control::{KeyRecord, Record};
+use heatsink_control::{Awaits, KeyRecord, Record};
 use heatsink_layout::Layout;
 use heatsink_reshard::{Coordinator, Do, Outcome, Rules, Seen, State};
 use serde::Serialize;
 
+use crate::announcer::Announcer;
 use crate::error::ReshardError;
 use crate::mover::{PARALLEL, Work};
 use crate::prepare::{Options, Reshard};
+use crate::steering::Steering;
 use crate::survey::{self, Found};
+use crate::table::same;
 use crate::{protocol, survey::clear};
 
 /// Receives the progress of a reshard. Called often: must be fast.
@@ -45,6 +48,7 @@ const AGAIN: Duration = Duration::from_millis(20);
 struct Run<'a> {
     reshard: &'a Reshard,
     options: Options,
+    steering: &'a Steering,
     progress: &'a dyn Progress,
     /// The records as they were last read or written.
     table: Record,
@@ -52,6 +56,7 @@ struct Run<'a> {
     found: Found,
     moved: u64,
     claim: Option<Claim>,
+    cancelling: bool,
     named: Vec<String>,
 }
 
@@ -60,19 +65,36 @@ impl Reshard {
     ///
     /// # Errors
     /// [`ReshardError::Stopped`] with what to do next; the store's.
-    pub async fn run(mut self, options: Options, progress: &dyn Progress) -> Result<Report, ReshardError> {
-        self.changer = self.changer.exclusively(options.exclusive);
-        self.changer.begin_patiently().await?;
+    pub async fn run(self, options: Options, progress: &dyn Progress) -> Result<Report, ReshardError> {
+        self.run_steered(options, &Steering::default(), progress).await
+    }
+
+    /// [`run`](Self::run) that can be paused and cancelled.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); [`ReshardError::Cancelled`] where the key is as it was.
+    pub async fn run_steered(
+        mut self,
+        options: Options,
+        steering: &Steering,
+        progress: &dyn Progress,
+    ) -> Result<Report, ReshardError> {
+        if let Announcer::Beside(changer) = &self.announcer {
+            self.announcer = Announcer::Beside(changer.exclusively(options.exclusive));
+        }
+        self.announcer.begin().await?;
         let table = self.on_record().await?;
         let run = Run {
             reshard: &self,
             options,
+            steering,
             progress,
             table,
             record: self.record.clone(),
             found: Found::default(),
             moved: 0,
             claim: None,
+            cancelling: false,
             named: Vec::new(),
         };
         run.go().await
@@ -87,12 +109,12 @@ impl Reshard {
         let entry = self.registry.entry(&first.name).await?;
         let record = self.registry.create(entry.as_ref(), &first).await?;
         if record != first {
-            return Err(ReshardError::Stopped(format!(
+            return Err(ReshardError::Busy(format!(
                 "Table {} was put on record by another process. Run this again",
                 first.name
             )));
         }
-        self.changer.announce(&record.name, record.version).await?;
+        self.announcer.announce(Awaits::Effects, &record.name, record.version).await?;
         Ok(record)
     }
 }
@@ -100,23 +122,32 @@ impl Reshard {
 impl Run<'_> {
     async fn go(mut self) -> Result<Report, ReshardError> {
         let env = self.reshard.registry.env().clone();
-        let straggler = self.reshard.changer.straggler();
+        let straggler = self.reshard.announcer.straggler();
         let record = protocol::read(self.record.as_ref());
+        // A coordinator that takes over cannot go back before its own version is on record, and acknowledged.
+        let mut may_cancel = false;
         let mut coordinator = match Coordinator::take_over(record, straggler, Rules::ALL) {
             Some(coordinator) => coordinator,
-            None => match self.begin(straggler) {
+            None => match self.begin(straggler)? {
                 Some(coordinator) => coordinator,
                 None => return Ok(self.report()),
             },
         };
         loop {
-            let seen = match coordinator.next() {
+            if may_cancel && self.steering.is_cancelled() && !self.cancelling {
+                self.cancelling = coordinator.cancel();
+                if !self.cancelling {
+                    self.steering.comes_too_late();
+                }
+            }
+            let next = coordinator.next();
+            let seen = match next {
                 Do::Write { record, .. } => self.write(record).await?,
                 Do::Acknowledge { .. } => {
                     let (name, version) = (&self.table.name, self.table.version);
                     let awaits = protocol::awaits(coordinator.record().state);
-                    let step = self.reshard.changer.announce_awaiting(awaits, name, version).await?;
-                    Seen::Acknowledged { clean: step.is_clean() }
+                    let clean = self.reshard.announcer.announce(awaits, name, version).await?;
+                    Seen::Acknowledged { clean }
                 }
                 Do::Wait { until } => {
                     let left = until.since(env.now());
@@ -141,9 +172,10 @@ impl Run<'_> {
                     Seen::ClaimsEnded
                 }
                 // An earlier move was over but for its last wait: now this one begins.
-                Do::Rest(Outcome::Back) if self.found.foreign == 0 => match self.begin(straggler) {
+                Do::Rest(Outcome::Back) if self.found.foreign == 0 => match self.begin(straggler)? {
                     Some(next) => {
                         coordinator = next;
+                        may_cancel = false;
                         continue;
                     }
                     None => return Ok(self.report()),
@@ -151,14 +183,30 @@ impl Run<'_> {
                 Do::Rest(outcome) => return self.rest(outcome),
             };
             coordinator.seen(env.now(), seen);
+            // Not between a write of the record and its acknowledgements.
+            may_cancel = match next {
+                Do::Write { publish, .. } => may_cancel && !publish,
+                Do::Acknowledge { .. } => matches!(coordinator.record().state, State::Moving { .. }),
+                _ => may_cancel,
+            };
         }
     }
 
     /// A new move, unless the key is where it should be.
-    fn begin(&self, straggler: Duration) -> Option<Coordinator> {
-        let wanted = self.from().shards != self.to().shards;
+    ///
+    /// # Errors
+    /// [`ReshardError::Cancelled`], if it is to stay where it is.
+    fn begin(&self, straggler: Duration) -> Result<Option<Coordinator>, ReshardError> {
+        let wanted = !same(self.from(), self.to());
+        if wanted && self.steering.is_cancelled() {
+            return Err(ReshardError::Cancelled(format!(
+                "The key {:?} of table {} was not moved: the reshard was cancelled. Everything is as it was",
+                self.reshard.key.text(),
+                self.table.name
+            )));
+        }
         let begun = Coordinator::begin(protocol::read(self.record.as_ref()), straggler, Rules::ALL);
-        begun.filter(|_| wanted)
+        Ok(begun.filter(|_| wanted))
     }
 
     fn from(&self) -> &Layout {
@@ -229,8 +277,8 @@ impl Run<'_> {
     async fn move_items(&mut self) -> Result<Seen, ReshardError> {
         let claim = self.claimed().await?;
         let Reshard { registry, key, from, to, .. } = self.reshard;
-        let (rate, progress) = (self.options.rate, self.progress);
-        let work = Work { registry, key, from, to, claim: &claim, rate, progress };
+        let (rate, steering, progress) = (self.options.rate, self.steering, self.progress);
+        let work = Work { registry, key, from, to, claim: &claim, rate, steering, progress };
         let moved = work.run().await?;
         self.moved += moved.items;
         self.named = moved.named.iter().map(|place| format!("{place:?}")).collect();
@@ -253,16 +301,18 @@ impl Run<'_> {
         let (table, key) = (&self.table.name, self.reshard.key.text());
         match outcome {
             Outcome::Moved => Ok(self.report()),
-            Outcome::Back => Err(ReshardError::Stopped(format!(
-                "The key {key:?} of table {table} was not moved: {}. Everything is as it was",
-                self.found.named.as_deref().unwrap_or_default()
-            ))),
+            Outcome::Back => {
+                let why = self.found.named.as_deref().unwrap_or_default();
+                let text =
+                    format!("The key {key:?} of table {table} was not moved: {why}. Everything is as it was");
+                Err(if self.found.passing { ReshardError::Busy(text) } else { ReshardError::Stopped(text) })
+            }
             Outcome::NotFinished(left) => Err(ReshardError::Stopped(format!(
                 "{left} items of the key {key:?} of table {table} are too large for a longer key and stay where they are: {}. The key works, but \
                  reads look in two places. Make them smaller, and run this again",
                 self.named.join(", ")
             ))),
-            Outcome::Superseded => Err(ReshardError::Stopped(format!(
+            Outcome::Superseded => Err(ReshardError::Busy(format!(
                 "Another run of `heatsink reshard` works on the key {key:?} of table {table}"
             ))),
         }

@@ -19,6 +19,8 @@ pub(crate) struct Found {
     pub orphans: Vec<(Json, Json)>,
     /// The first thing in the way, and what to do about it.
     pub named: Option<String>,
+    /// Whether only another key that moves is in the way: later there is nothing.
+    pub passing: bool,
 }
 
 impl Found {
@@ -104,11 +106,13 @@ pub(crate) async fn names(
         }
     }
     if let Some(other) = records.iter().find(|record| record.key != key.bytes && record.moves.is_some()) {
+        found.passing = found.foreign == 0;
         found.in_the_way(|| {
             format!("the key {:?} moves, and one key of a table moves at a time", text(other))
         });
     }
     if registry.expires(&key.table.name).await? {
+        found.passing = false;
         found.in_the_way(|| {
             "the table has time to live enabled; turn it off until the key has moved".to_owned()
         });

@@ -80,6 +80,11 @@ impl Changer {
         self.settings.bounds.straggler
     }
 
+    /// The time bounds.
+    pub fn bounds(&self) -> Bounds {
+        self.settings.bounds
+    }
+
     /// The same changer, for a caller that knows whether other processes use the store.
     #[must_use]
     pub fn exclusively(&self, exclusive: bool) -> Self {

@@ -316,6 +316,7 @@ impl Fence {
             name: self.settings.name.clone(),
             build: env!("CARGO_PKG_VERSION").to_owned(),
             since: self.lease.env.unix_millis(),
+            carries: self.settings.carries,
         };
         registry.register(&gateway).await?;
         self.change(|member| member.registered(sent));
@@ -374,6 +375,12 @@ impl Fence {
         {
             tracing::debug!("this gateway could not be taken off the list: {error}");
         }
+    }
+
+    /// For how long calls may still take effect that this gateway has acknowledged as unanswered.
+    pub async fn late(&self) -> Duration {
+        let looked = self.looking.lock().await;
+        looked.unclean.since(self.lease.now())
     }
 
     /// How long to wait before the next look.

@@ -65,6 +65,8 @@ pub struct Gateway {
     pub build: String,
     /// When it registered: milliseconds since 1970, by its own clock.
     pub since: u64,
+    /// Whether it carries out reshards. Older builds do not.
+    pub carries: bool,
 }
 
 impl Gateway {
@@ -80,6 +82,7 @@ impl Gateway {
             "name": { "S": self.name },
             "build": { "S": self.build },
             "since": { "N": self.since.to_string() },
+            "carries": { "BOOL": self.carries },
         })
     }
 
@@ -101,6 +104,7 @@ impl Gateway {
                 name: text("name")?.to_owned(),
                 build: text("build")?.to_owned(),
                 since: number("since")?,
+                carries: item["carries"]["BOOL"].as_bool().unwrap_or(false),
             })
         };
         read().ok_or_else(|| {

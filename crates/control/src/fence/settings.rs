@@ -17,6 +17,8 @@ pub struct Fencing {
     pub observes: bool,
     /// This gateway's name for people, such as host and port.
     pub name: String,
+    /// Whether this gateway carries out reshards that operators ask for.
+    pub carries: bool,
 }
 
 impl Fencing {
@@ -31,7 +33,14 @@ impl Fencing {
             exclusive: true,
             observes: false,
             name: String::new(),
+            carries: false,
         }
+    }
+
+    /// The same, of a gateway that carries out reshards.
+    #[must_use]
+    pub fn carrying(self) -> Self {
+        Fencing { carries: true, ..self }
     }
 
     /// A command that only reads.
@@ -47,6 +56,7 @@ impl Fencing {
             exclusive: false,
             observes: false,
             name: name.to_owned(),
+            carries: false,
         }
     }
 }

@@ -62,7 +62,7 @@ enum Command {
     Gateways(gateways::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
-    /// Moves one hot key to other shards while clients use it
+    /// Gives hot keys other shards while clients use them
     Reshard(reshard::Args),
     /// Computes how many shards a key needs, with the risk and the cost of reads
     Shards(shards::Args),
@@ -153,10 +153,11 @@ fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
         || arguments.windows(2).any(|pair| pair == ["--output", "json"])
 }
 
-/// Warnings and errors by default; `RUST_LOG` asks for more. The AWS chain warns of every place where it finds no
+/// Warnings and errors by default, and each reshard that this gateway takes, ends or gives back; `RUST_LOG` asks for more. The AWS chain warns of every place where it finds no
 /// credentials, which matters to nobody once it has found some; when it finds none at all, the command says so itself.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("warn,aws_config=off"));
+    let filter = EnvFilter::try_from_default_env()
+        .unwrap_or_else(|_| EnvFilter::new("warn,aws_config=off,heatsink_mover=info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

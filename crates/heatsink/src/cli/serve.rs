@@ -11,11 +11,12 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use futures::future::{Either, select};
+use futures::future::{Either, join, select};
 use heatsink::{Gateway, Limits};
 use heatsink_control::Fencing;
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
+use heatsink_mover::Runner;
 use heatsink_physics::Quotas;
 use heatsink_store::embedded::Synchronous;
 use tokio::net::TcpListener;
@@ -136,11 +137,12 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         Fencing::exclusive(found.rules.fence())
     } else {
         Fencing::shared(found.rules.fence(), &name_of(listener.local_addr()?))
-    };
+    }
+    .carrying();
     let limits =
         Limits { connections: args.max_connections, requests: args.max_requests, ..Limits::default() };
-    let mut gateway = Gateway::builder(store)
-        .env(env)
+    let mut gateway = Gateway::builder(Arc::clone(&store))
+        .env(Arc::clone(&env))
         .rules(found.rules)
         .fencing(fencing)
         .limits(limits)
@@ -153,16 +155,26 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
     descriptors::provide(limits.connections + upwards);
     banner::print(listener.local_addr()?, &place, &in_force, args.output)?;
+    let runner = Runner::new(store, env, gateway.control().clone());
     let (stop, stopped) = oneshot::channel();
+    let (stop_runner, runner_stopped) = oneshot::channel();
+    // The senders live as long as this. Reshards are given back while requests are drained.
+    let carrying = tokio::spawn(async move {
+        let stopped = async {
+            let _ = runner_stopped.await;
+        };
+        runner.run(stopped).await;
+    });
     let serving = gateway.serve(listener, hosts, async {
-        // The sender lives as long as this.
         let _ = stopped.await;
     });
     let told = async {
         signals.next().await;
+        let _ = stop_runner.send(());
         let _ = stop.send(());
         signals.next().await
     };
+    let serving = async { join(serving, carrying).await.0 };
     match select(pin!(serving), pin!(told)).await {
         Either::Left((true, _)) => Ok(()),
         Either::Left((false, _)) => {

@@ -1,0 +1,196 @@
+//! What `heatsink reshard` takes.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Subcommand};
+use heatsink_layout::By;
+
+use crate::exit::Exit;
+use crate::output::Output;
+
+/// The most shards of a key.
+const MOST_SHARDS: u16 = 1_000;
+
+/// What a partition has: write units a second.
+pub(super) const RATE: u32 = 1_000;
+
+/// What `reshard` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    pub(super) what: What,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum What {
+    /// Asks for another number of shards for a key, or for several; a gateway carries it out
+    Start(Start),
+    /// Says how far reshards are, and which keys of a table are on record
+    Status(Status),
+    /// Stops moving the items of a key for now
+    Pause(One),
+    /// Goes on moving the items of a key
+    Resume(One),
+    /// Keeps a key as it was, as long as nothing was written under its new shards
+    Cancel(One),
+    /// Asks for the shards that a key has by its rule, or for one
+    Back(Back),
+}
+
+/// Where the tables are, and how the result is printed.
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("store").required(true).args(["data", "upstream"]))]
+pub(super) struct Place {
+    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub rules: Option<PathBuf>,
+    /// The table is in this file, which no server has open
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+    /// The table is at the DynamoDB endpoint with this URL: the one behind the gateways, not a gateway
+    #[arg(long, value_name = "URL")]
+    pub upstream: Option<String>,
+    /// How the result is printed on stdout
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// How a reshard is carried out.
+#[derive(Debug, clap::Args)]
+pub(super) struct How {
+    /// The most capacity units a second that moving items takes of the old shards, where clients leave so many. A partition has 1,000 write units
+    #[arg(long, value_name = "UNITS", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..))]
+    pub rate: u32,
+    /// The table's stream may show each item that moves as inserted and removed
+    #[arg(long)]
+    pub confirm_streams: bool,
+    /// Say what would be done; change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Wait until it is done, and show how far it is
+    #[arg(long, conflicts_with = "dry_run")]
+    pub wait: bool,
+    /// Carry it out in this process, without a gateway. If it is killed, run it again
+    #[arg(long, conflicts_with = "dry_run")]
+    pub here: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("keys").required(true).args(["key", "prefix", "file"]))]
+pub(super) struct Start {
+    /// The table
+    pub table: String,
+    /// The logical partition key; binary in base64
+    pub key: Option<String>,
+    /// All keys of the table that begin so, at most 1,000. Reads the keys of at most 1,000,000 items
+    #[arg(long, value_name = "PREFIX")]
+    pub prefix: Option<String>,
+    /// The keys in this file, one a line, at most 1,000
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// How many shards each gets; 1 brings all of its items back under the key itself
+    #[arg(long, value_name = "N")]
+    pub shards: u16,
+    /// What decides an item's shard: `calculated`, a hash of the sort key, or `random`, which is the same [default: as it is now, or `calculated`]
+    #[arg(long, value_name = "STRATEGY")]
+    pub strategy: Option<String>,
+    /// Hash only a part of the sort key, of those that this separates
+    #[arg(long, value_name = "TEXT", requires = "part")]
+    pub separator: Option<String>,
+    /// Which part, counted from 0
+    #[arg(long, value_name = "N", requires = "separator")]
+    pub part: Option<u16>,
+    #[command(flatten)]
+    pub how: How,
+    #[command(flatten)]
+    pub place: Place,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Status {
+    /// The table [default: the reshards of all tables]
+    pub table: Option<String>,
+    #[command(flatten)]
+    pub place: Place,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("keys").required(true).args(["key", "all"]))]
+pub(super) struct One {
+    /// The table
+    pub table: String,
+    /// The logical partition key; binary in base64
+    pub key: Option<String>,
+    /// Every reshard of the table
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub place: Place,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(group = ArgGroup::new("keys").required(true).args(["key", "all"]))]
+pub(super) struct Back {
+    /// The table
+    pub table: String,
+    /// The logical partition key; binary in base64
+    pub key: Option<String>,
+    /// Every key of the table that is on record with other shards, at most 1,000
+    #[arg(long)]
+    pub all: bool,
+    #[command(flatten)]
+    pub how: How,
+    #[command(flatten)]
+    pub place: Place,
+}
+
+impl Args {
+    /// How the result and errors are printed.
+    pub const fn output(&self) -> Output {
+        match &self.what {
+            What::Start(start) => start.place.output,
+            What::Status(status) => status.place.output,
+            What::Pause(one) | What::Resume(one) | What::Cancel(one) => one.place.output,
+            What::Back(back) => back.place.output,
+        }
+    }
+}
+
+/// Checks a number of shards before the store is opened.
+pub(super) fn shards(shards: u16) -> Result<(), Exit> {
+    match (1..=MOST_SHARDS).contains(&shards) {
+        true => Ok(()),
+        false => {
+            Err(Exit::usage(format!("A key has 1 to {MOST_SHARDS} shards, and {shards} were asked for")))
+        }
+    }
+}
+
+/// What is to decide an item's shard; `None` where nothing is said.
+pub(super) fn by(start: &Start) -> Result<Option<By>, Exit> {
+    let part = start.separator.clone().zip(start.part);
+    let by = part.map(|(separator, part)| By::Part { separator, part: part.into() });
+    let why = match start.strategy.as_deref() {
+        None => return Ok(by),
+        Some("calculated") => return Ok(Some(by.unwrap_or(By::SortKey))),
+        Some("random") if by.is_none() => return Ok(Some(By::SortKey)),
+        Some("random") => "takes the whole sort key: leave --separator and --part out, or say `calculated`",
+        Some("none") => "is one shard: say --shards 1",
+        Some("counter") => {
+            "stores each item in parts, and an item that moves is one: counters need a rule and `heatsink adopt`"
+        }
+        Some("time_bucket") => {
+            "gives a key shards for each time, and those of single keys cannot be told apart yet: it needs a rule and `heatsink adopt`"
+        }
+        Some("template") => {
+            "writes physical keys in another form, for all keys of a table: it needs a rule and `heatsink adopt`"
+        }
+        Some(other) => {
+            return Err(Exit::usage(format!(
+                "--strategy {other:?}: single keys are laid out as `calculated` or `random`"
+            )));
+        }
+    };
+    let named = start.strategy.as_deref().unwrap_or_default();
+    Err(Exit::usage(format!("--strategy {named}: it {why}")))
+}

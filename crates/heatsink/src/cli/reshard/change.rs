@@ -1,0 +1,189 @@
+//! Pauses, resumes and cancels what is asked for.
+
+use heatsink_control::KeyRecord;
+use heatsink_control::reshard_intent::{Request, ReshardIntent, WantedLayout};
+use heatsink_dynamo::KeyType;
+use heatsink_layout::Phase;
+use serde_json::json;
+
+use super::args::{One, RATE};
+use super::{Opened, command, quoted, say, unread};
+use crate::exit::Exit;
+
+/// What is to be changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    Pause,
+    Resume,
+    Cancel,
+}
+
+impl Change {
+    const fn name(self) -> &'static str {
+        match self {
+            Change::Pause => "pause",
+            Change::Resume => "resume",
+            Change::Cancel => "cancel",
+        }
+    }
+}
+
+/// How often a change is tried again beside a gateway that writes how far it is.
+const TRIES: usize = 50;
+
+/// What was done.
+enum Done {
+    /// The intent says so, and its gateway does it.
+    Asked,
+    /// The intent is gone: nothing of it had begun.
+    Removed,
+}
+
+/// Changes one reshard, or all of a table.
+pub(super) async fn change(one: One, change: Change) -> Result<(), Exit> {
+    let opened = Opened::at(&one.place).await?;
+    let described = opened.registry.describe(&one.table).await.map_err(unread)?;
+    let id = described.as_ref().map(|described| described.schema.id.clone());
+    let intents = opened.registry.intents(true).await.map_err(unread)?;
+    let meant: Vec<ReshardIntent> = intents
+        .known
+        .into_iter()
+        .filter(|found| found.table == one.table || Some(&found.table_id) == id.as_ref())
+        .filter(|found| one.key.as_ref().is_none_or(|key| *key == found.key_text()))
+        .filter(|found| found.is_open() || change == Change::Cancel)
+        .collect();
+    let meant = match (&one.key, meant.is_empty()) {
+        (Some(key), true) => match on_record(&opened, id.as_deref(), &one.table, key, change).await? {
+            Some(intent) => vec![intent],
+            None => {
+                return Err(Exit::usage(format!(
+                    "no reshard of the key {key:?} of table {} is asked for",
+                    one.table
+                )));
+            }
+        },
+        (None, true) => return Err(Exit::usage(format!("no reshard of table {} is asked for", one.table))),
+        (_, false) => meant,
+    };
+    let (mut changed, mut removed, mut late) = (Vec::new(), Vec::new(), Vec::new());
+    for intent in meant {
+        let key = intent.key_text();
+        let there = Some(&intent.table_id) == id.as_ref();
+        match apply(&opened, intent, there, change).await? {
+            Ok(Done::Asked) => changed.push(key),
+            Ok(Done::Removed) => removed.push(key),
+            Err(why) if one.key.is_some() => return Err(Exit::failed(why)),
+            Err(why) => late.push(why),
+        }
+    }
+    let status = format!("heatsink reshard status {}", quoted(&one.table));
+    let mut next_steps = vec![status.clone()];
+    if change == Change::Pause {
+        next_steps.extend(changed.iter().map(|key| command("resume", &one.table, key)));
+    }
+    let document = json!({
+        "table": one.table, change.name(): changed, "removed": removed, "refused": late, "next_steps": next_steps,
+    });
+    let mut text = Vec::new();
+    for key in &changed {
+        text.push(format!(
+            "{} is asked for, of the reshard of the key {key:?}. Follow it with: {status}",
+            change.name()
+        ));
+    }
+    for key in &removed {
+        text.push(format!(
+            "the reshard of the key {key:?} is not asked for any more; nothing of it was under way"
+        ));
+    }
+    text.extend(late);
+    say(one.place.output, &document, &text.join("\n"))
+}
+
+/// Writes the change beside the gateway that may write at the same time. `there`: its table still exists. The inner error is why it is refused.
+async fn apply(
+    opened: &Opened,
+    mut intent: ReshardIntent,
+    there: bool,
+    change: Change,
+) -> Result<Result<Done, String>, Exit> {
+    let registry = &opened.registry;
+    for _ in 0..TRIES {
+        let rests = !intent.begun && intent.carrier.is_none() || !intent.is_open();
+        if change == Change::Cancel && there {
+            let record = registry.key_record(&intent.table_id, &intent.key, intent.key_type).await;
+            if let Some(why) = too_late(&intent.table, record.map_err(unread)?.as_ref()) {
+                return Ok(Err(why));
+            }
+        }
+        let written = if change == Change::Cancel && rests {
+            registry.remove_intent(&intent).await.map(|done| done.then_some(Done::Removed))
+        } else {
+            let mut next = intent.next();
+            match change {
+                Change::Pause => next.paused = true,
+                Change::Resume => next.paused = false,
+                Change::Cancel => next.cancelled = true,
+            }
+            registry.write_intent(Some(&intent), &next).await.map(|done| done.then_some(Done::Asked))
+        };
+        if let Some(done) = written.map_err(unread)? {
+            return Ok(Ok(done));
+        }
+        match registry.intent(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread)? {
+            Some(found) if found.is_open() => intent = found,
+            _ => {
+                return Ok(Err(format!(
+                    "the reshard of the key {:?} of table {} has just ended",
+                    intent.key_text(),
+                    intent.table
+                )));
+            }
+        }
+    }
+    Err(Exit::unavailable("The intent changes too fast to be written").retryable())
+}
+
+/// Why a key cannot be kept as it was, if it cannot: what to do instead.
+fn too_late(table: &str, record: Option<&KeyRecord>) -> Option<String> {
+    let record = record?;
+    let moves = record.moves.as_ref().filter(|moves| moves.phase >= Phase::Check)?;
+    let key = heatsink_control::reshard_intent::key_text(&record.key, record.key_type);
+    Some(format!(
+        "The key {key:?} of table {table} has writes under its {} shards, so there is no way back but a second reshard. When this one has ended: `{} \
+         --shards {}`. `{}` stops moving its items meanwhile",
+        moves.to.shards,
+        command("start", table, &key),
+        record.layout.shards,
+        command("pause", table, &key)
+    ))
+}
+
+/// The intent for a key that moves though none is on record, because a command with --here was killed: only a cancel has one.
+async fn on_record(
+    opened: &Opened,
+    id: Option<&str>,
+    table: &str,
+    key: &str,
+    change: Change,
+) -> Result<Option<ReshardIntent>, Exit> {
+    let Some(id) = id.filter(|_| change == Change::Cancel) else { return Ok(None) };
+    let records = opened.registry.key_records(id).await.map_err(unread)?;
+    let text = |one: &KeyRecord| heatsink_control::reshard_intent::key_text(&one.key, one.key_type);
+    let Some(record) = records.iter().find(|one| text(one) == key) else { return Ok(None) };
+    let Some(moves) = &record.moves else { return Ok(None) };
+    if let Some(why) = too_late(table, Some(record)) {
+        return Err(Exit::failed(why));
+    }
+    let request = Request {
+        layout: WantedLayout::from(moves.to.shards),
+        rate: RATE,
+        streams_confirmed: true,
+        by: std::env::var("USER").unwrap_or_default(),
+        asked: opened.env.unix_millis(),
+    };
+    let key: (&[u8], KeyType) = (&record.key, record.key_type);
+    let intent = ReshardIntent { begun: true, ..opened.registry.new_intent((id, table), key, request) };
+    let written = opened.registry.write_intent(None, &intent).await.map_err(unread)?;
+    Ok(written.then_some(intent))
+}

@@ -1,0 +1,125 @@
+//! Waits until intents have ended, and shows how far they are.
+
+use std::time::Duration;
+
+use heatsink_control::reshard_intent::ReshardIntent;
+use heatsink_env::MonotonicInstant;
+use heatsink_mover::{Report, TableContext};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::args::Place;
+use super::ask::is_good;
+use super::{Opened, command, unread};
+use crate::cli::progress::bar;
+use crate::exit::Exit;
+
+/// How often the registry is read.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// How long a gateway may take to begin before that is worth a word.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+const COUNTED: &str = "{msg} {bar:30} {human_pos}/{human_len} items, {eta} left";
+const UNCOUNTED: &str = "{msg} {human_pos} items moved";
+
+/// Waits for all of them.
+///
+/// # Errors
+/// What the first that was not carried out says, once all have ended.
+pub(super) async fn all(
+    opened: &Opened,
+    context: &TableContext,
+    intents: &[ReshardIntent],
+    place: &Place,
+) -> Result<Vec<Report>, Exit> {
+    let shown = bar(place.output, None, UNCOUNTED);
+    let (mut reports, mut failed) = (Vec::new(), None);
+    for intent in intents {
+        let from = context
+            .record(&intent.key)
+            .map_or_else(|| context.without_record(&intent.key).shards, |one| one.layout.shards);
+        match one(opened, intent, from, &shown).await? {
+            Ok(report) => reports.push(report),
+            Err(text) => failed = failed.or(Some(text)),
+        }
+    }
+    shown.finish_and_clear();
+    match failed {
+        None => Ok(reports),
+        Some(text) => Err(Exit::failed(text)),
+    }
+}
+
+/// Waits for one of them. The inner error is how it ended otherwise.
+async fn one(
+    opened: &Opened,
+    intent: &ReshardIntent,
+    from: u16,
+    shown: &ProgressBar,
+) -> Result<Result<Report, String>, Exit> {
+    let registry = &opened.registry;
+    let mut last = intent.clone();
+    let mut quiet: Option<MonotonicInstant> = Some(opened.env.now());
+    let report = |last: &ReshardIntent| Report {
+        table: last.table.clone(),
+        key: last.key_text(),
+        from,
+        to: last.request.layout.shards,
+        moved: last.progress.moved,
+    };
+    loop {
+        let found = registry.intent(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread)?;
+        let same = found.filter(|found| found.request == intent.request);
+        let Some(found) = same else {
+            // It ended a while ago. The key's record says how.
+            let record =
+                registry.key_record(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread)?;
+            let is = record.filter(|one| one.moves.is_none()).map(|one| one.layout.shards);
+            return Ok(match is {
+                Some(is) if is == intent.request.layout.shards => Ok(report(&last)),
+                _ => Err(format!("The reshard of the key {:?} was cancelled", intent.key_text())),
+            });
+        };
+        if let Some(ended) = &found.ended {
+            return Ok(match is_good(ended.how) {
+                true => Ok(report(&found)),
+                false => Err(ended.text.clone()),
+            });
+        }
+        show(shown, &found);
+        if found.carrier.is_some() || found.version != last.version {
+            quiet = None;
+        }
+        if quiet.is_some_and(|since| opened.env.now().since(since) > PATIENCE) && !found.paused {
+            quiet = None;
+            shown.suspend(|| {
+                tracing::warn!(
+                    "no gateway has begun with it within {} s: see `heatsink gateways`. `{}` takes it back",
+                    PATIENCE.as_secs(),
+                    command("cancel", &found.table, &found.key_text())
+                );
+            });
+        }
+        last = found;
+        opened.env.sleep(LOOK).await;
+    }
+}
+
+fn show(shown: &ProgressBar, intent: &ReshardIntent) {
+    let progress = &intent.progress;
+    let phase = match (&progress.hindered, progress.phase, &intent.carrier) {
+        _ if intent.paused => "paused".to_owned(),
+        (Some(why), ..) => why.clone(),
+        (None, Some(phase), _) => format!("{phase:?}").to_uppercase(),
+        (None, None, Some(_)) => "begins".to_owned(),
+        (None, None, None) => "waits for a gateway".to_owned(),
+    };
+    shown.set_message(format!("{} {phase}", intent.key_text()));
+    if let Some(all) = progress.to_move {
+        shown.set_length(all.max(progress.moved));
+        if let Ok(style) = ProgressStyle::with_template(COUNTED) {
+            shown.set_style(style);
+        }
+    }
+    shown.set_position(progress.moved);
+}

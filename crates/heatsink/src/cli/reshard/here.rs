@@ -1,0 +1,48 @@
+//! Carries reshards out in this process, one after the other.
+
+use heatsink_control::reshard_intent::WantedLayout;
+use heatsink_mover::{Options, Progress, Report, ReshardError};
+use heatsink_reshard::State;
+use indicatif::ProgressBar;
+
+use super::Opened;
+use super::args::{How, Place};
+use crate::cli::progress::bar;
+
+/// Gives a key the layout; `None` if it has it.
+pub(super) async fn carry_out(
+    opened: &Opened,
+    table: &str,
+    (key, wanted): &(Vec<u8>, WantedLayout),
+    how: &How,
+    place: &Place,
+) -> Result<Option<Report>, ReshardError> {
+    let context = opened.table(table, how.confirm_streams).await?;
+    let reshard = context.reshard(key, wanted)?;
+    if reshard.is_done() {
+        return Ok(None);
+    }
+    context.alone(key)?;
+    let shown = Shown(bar(place.output, None, "{msg} {human_pos} items moved, {per_sec}"));
+    let options = Options { exclusive: opened.exclusive, rate: how.rate };
+    let report = reshard.run(options, &shown).await?;
+    shown.0.finish_and_clear();
+    Ok(Some(report))
+}
+
+/// Shows how far it is.
+struct Shown(ProgressBar);
+
+impl Progress for Shown {
+    fn phase(&self, state: State) {
+        let phase = match state {
+            State::Moving { phase, .. } => format!("{phase:?}").to_uppercase(),
+            State::Stable { .. } => "STABLE".to_owned(),
+        };
+        self.0.set_message(phase);
+    }
+
+    fn moved(&self, items: u64) {
+        self.0.set_position(items);
+    }
+}

@@ -1,0 +1,145 @@
+//! `heatsink reshard`: asks for other shards for keys while clients use them, follows that, and says which keys are on record.
+//!
+//! The commands write intents to the registry, and a gateway carries them out. On a data file, where there is no gateway, and with `--here` the
+//! command carries them out itself.
+
+mod args;
+mod ask;
+mod change;
+mod follow;
+mod here;
+mod keys;
+mod status;
+
+use std::sync::Arc;
+
+use heatsink_control::registry::Registry;
+use heatsink_control::reshard_intent::WantedLayout;
+use heatsink_control::{Changer, Fencing, Rules};
+use heatsink_env::{Env, RealEnv};
+use heatsink_mover::{ReshardError, TableContext};
+use heatsink_store::Store;
+use serde_json::Value as Json;
+
+use super::open::{not_answered, open_existing};
+use super::{print, rules};
+use crate::exit::{Exit, without_numbers};
+use crate::output::Output;
+pub use args::Args;
+use args::{Place, Start, What};
+
+/// Runs it. Exit 0 when it is as asked, or asked for; 64 when it cannot be; 69 when the store did not answer, or no gateway would carry it out; 1 when
+/// it stopped on the way, and what it says tells how to go on.
+pub fn run(args: Args) -> Result<(), Exit> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match args.what {
+            What::Start(start) => begin(start).await,
+            What::Back(back) => self::back(back).await,
+            What::Status(status) => status::list(status).await,
+            What::Pause(one) => change::change(one, change::Change::Pause).await,
+            What::Resume(one) => change::change(one, change::Change::Resume).await,
+            What::Cancel(one) => change::change(one, change::Change::Cancel).await,
+        }
+    })
+}
+
+/// The store that a command works on.
+struct Opened {
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    rules: Rules,
+    registry: Registry,
+    /// A file has one process at a time; an upstream may have gateways.
+    exclusive: bool,
+}
+
+impl Opened {
+    async fn at(place: &Place) -> Result<Self, Exit> {
+        let env: Arc<dyn Env> = Arc::new(RealEnv);
+        let rules = rules::find(place.rules.as_deref())?.rules;
+        let store = open_existing(place.data.as_deref(), place.upstream.as_deref(), &env).await?.store;
+        let registry = Registry::new(Arc::clone(&store), Arc::clone(&env), &rules.fence().registry);
+        Ok(Opened { store, env, rules, registry, exclusive: place.upstream.is_none() })
+    }
+
+    async fn table(&self, table: &str, streams_confirmed: bool) -> Result<TableContext, ReshardError> {
+        let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
+        TableContext::read(store, env, &self.rules, table, streams_confirmed).await
+    }
+
+    /// For looks at gateways; changes nothing.
+    fn observer(&self) -> Changer {
+        let fencing = Fencing::observing(self.rules.fence());
+        Changer::beside(Arc::clone(&self.store), Arc::clone(&self.env), fencing)
+    }
+}
+
+async fn begin(start: Start) -> Result<(), Exit> {
+    args::shards(start.shards)?;
+    let opened = Opened::at(&start.place).await?;
+    let wanted = WantedLayout { shards: start.shards, by: args::by(&start)? };
+    let context = opened.table(&start.table, start.how.confirm_streams).await.map_err(exit)?;
+    let keys = keys::named(&opened, &context, &start).await?;
+    let several = start.key.is_none();
+    let wanted = keys.keys.into_iter().map(|key| (key, wanted.clone())).collect();
+    ask::ask(&opened, context, ask::Asked { wanted, several, read: keys.read }, &start.how, &start.place)
+        .await
+}
+
+async fn back(back: args::Back) -> Result<(), Exit> {
+    let opened = Opened::at(&back.place).await?;
+    let context = opened.table(&back.table, back.how.confirm_streams).await.map_err(exit)?;
+    let wanted: Vec<_> = match &back.key {
+        Some(key) => {
+            let key = keys::bytes(&context, key)?;
+            let wanted = context.without_record(&key);
+            vec![(key, wanted)]
+        }
+        None => {
+            let other = context.elsewhere();
+            keys::bounded(other.len(), &back.table)?;
+            other
+        }
+    };
+    let several = back.key.is_none();
+    ask::ask(&opened, context, ask::Asked { wanted, several, read: None }, &back.how, &back.place).await
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn command(what: &str, table: &str, key: &str) -> String {
+    format!("heatsink reshard {what} {} {}", quoted(table), quoted(key))
+}
+
+fn say(output: Output, document: &Json, text: &str) -> Result<(), Exit> {
+    match output {
+        Output::Json => print::json(document),
+        Output::Text => print::text(&format!("{text}\n")),
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "a conversion of errors")]
+fn software(error: serde_json::Error) -> Exit {
+    Exit::software(error.to_string())
+}
+
+fn unread(error: heatsink_dynamo::Error) -> Exit {
+    not_answered("The registry could not be read", &error)
+}
+
+fn exit(error: ReshardError) -> Exit {
+    match error {
+        ReshardError::Usage(problem) => Exit::usage(problem),
+        ReshardError::Stopped(problem) | ReshardError::Cancelled(problem) => Exit::failed(problem),
+        ReshardError::Busy(problem) => Exit::failed(problem).retryable(),
+        ReshardError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
+    }
+}

@@ -1,0 +1,134 @@
+//! Says how far reshards are, and which keys are on record.
+
+use heatsink_control::KeyRecord;
+use heatsink_control::reshard_intent::{EndedAs, Intents, ReshardIntent, key_text};
+use serde_json::{Value as Json, json};
+
+use super::args::Status;
+use super::{Opened, command, say, unread};
+use crate::exit::Exit;
+
+/// Lists them.
+pub(super) async fn list(status: Status) -> Result<(), Exit> {
+    let opened = Opened::at(&status.place).await?;
+    let registry = &opened.registry;
+    let Intents { mut known, unknown } = registry.intents(true).await.map_err(unread)?;
+    let mut records = Vec::new();
+    if let Some(table) = &status.table {
+        known.retain(|one| one.table == *table);
+        let Some(described) = registry.describe(table).await.map_err(unread)? else {
+            return Err(Exit::usage(format!("there is no table {table}")));
+        };
+        let recorded = registry.read(&described.schema.id).await.map_err(unread)?;
+        if let Some(record) = recorded.filter(|record| record.keys > 0) {
+            records = registry.key_records(&record.id).await.map_err(unread)?;
+        }
+    }
+    known.sort_by_key(|one| (one.table.clone(), one.request.asked));
+    let now = opened.env.unix_millis();
+    let unread_intents: Vec<String> = unknown.iter().map(ToString::to_string).collect();
+    let next_steps = next_steps(status.table.as_deref(), &known, &records);
+    let mut document = json!({
+        "reshards": known.iter().map(asked).collect::<Vec<_>>(), "unreadable": unread_intents, "next_steps": next_steps,
+    });
+    let mut text: Vec<String> = known.iter().map(|one| asked_line(one, now)).collect();
+    if let Some(table) = &status.table {
+        document["table"] = json!(table);
+        document["keys"] = records.iter().map(recorded).collect();
+        text.extend(records.iter().map(recorded_line));
+        if records.is_empty() {
+            text.push(format!("no key of table {table} is on record by itself"));
+        }
+    } else if known.is_empty() {
+        text.push("no reshard is asked for".to_owned());
+    }
+    text.extend(unread_intents);
+    text.extend(next_steps.iter().map(|step| format!("Next: {step}")));
+    say(status.place.output, &document, &text.join("\n"))
+}
+
+/// What an operator may want to do about them.
+fn next_steps(table: Option<&str>, intents: &[ReshardIntent], records: &[KeyRecord]) -> Vec<String> {
+    let start =
+        |table: &str, key: &str, shards: u16| format!("{} --shards {shards}", command("start", table, key));
+    let mut steps = Vec::new();
+    for one in intents {
+        let (key, shards) = (one.key_text(), one.request.layout.shards);
+        match &one.ended {
+            Some(ended) if ended.how == EndedAs::Stopped => steps.push(start(&one.table, &key, shards)),
+            None if one.paused => steps.push(command("resume", &one.table, &key)),
+            _ => {}
+        }
+    }
+    // A command with --here was killed.
+    for one in records.iter().filter(|one| one.moves.is_some() || !one.settled) {
+        if let Some(table) = table.filter(|_| !intents.iter().any(|intent| intent.key == one.key)) {
+            let shards = one.moves.as_ref().map_or(one.layout.shards, |moves| moves.to.shards);
+            steps.push(start(table, &key_text(&one.key, one.key_type), shards));
+        }
+    }
+    steps
+}
+
+fn asked(one: &ReshardIntent) -> Json {
+    let progress = &one.progress;
+    let left = progress.to_move.map(|all| all.saturating_sub(progress.moved));
+    let seconds = left.filter(|_| progress.per_second > 0).map(|left| left / progress.per_second.max(1));
+    json!({
+        "table": one.table, "key": one.key_text(), "shards": one.request.layout.shards, "by": one.request.layout.by, "asked_by": one.request.by,
+        "asked": one.request.asked, "rate": one.request.rate, "paused": one.paused, "cancelled": one.cancelled,
+        "gateway": one.carrier.as_ref().map(|carrier| json!({ "id": carrier.gateway, "name": carrier.name })), "phase": progress.phase,
+        "items_moved": progress.moved, "items_to_move": progress.to_move, "items_per_second": progress.per_second, "seconds_left": seconds,
+        "hindered": progress.hindered, "ended": one.ended,
+    })
+}
+
+fn asked_line(one: &ReshardIntent, now: u64) -> String {
+    let (key, shards, progress) = (one.key_text(), one.request.layout.shards, &one.progress);
+    let ago = now.saturating_sub(one.request.asked) / 1000;
+    let mut text = format!("{}, {key:?}: {shards} shards asked for {ago} s ago", one.table);
+    if let Some(ended) = &one.ended {
+        return format!("{text}; {:?}: {}", ended.how, ended.text).replace("; Moved:", "; done:");
+    }
+    if one.paused {
+        text.push_str("; paused");
+    }
+    if one.cancelled {
+        text.push_str("; being cancelled");
+    }
+    match &one.carrier {
+        Some(carrier) => text.push_str(&format!("; carried out by {}", carrier.name)),
+        None => text.push_str("; waits for a gateway"),
+    }
+    if let Some(phase) = progress.phase {
+        text.push_str(&format!("; phase {}", format!("{phase:?}").to_uppercase()));
+    }
+    if progress.moved > 0 {
+        let of = progress.to_move.map(|all| format!(" of about {all}")).unwrap_or_default();
+        text.push_str(&format!("; {}{of} items moved, {} a second", progress.moved, progress.per_second));
+    }
+    if let Some(why) = &progress.hindered {
+        text.push_str(&format!("; {why}"));
+    }
+    text
+}
+
+fn recorded(record: &KeyRecord) -> Json {
+    let moves = record.moves.as_ref().map(|moves| json!({ "to": moves.to.shards, "phase": moves.phase }));
+    json!({
+        "key": key_text(&record.key, record.key_type), "shards": record.layout.shards, "reserved": record.reserved, "moves": moves,
+        "settled": record.settled, "changed": record.changed,
+    })
+}
+
+fn recorded_line(record: &KeyRecord) -> String {
+    let key = key_text(&record.key, record.key_type);
+    let shards = record.layout.shards;
+    match &record.moves {
+        Some(moves) => {
+            format!("{key:?}: moves from {shards} to {} shards, phase {:?}", moves.to.shards, moves.phase)
+        }
+        None if record.settled => format!("{key:?}: {shards} shards"),
+        None => format!("{key:?}: {shards} shards; late requests of its last move are waited for"),
+    }
+}

@@ -1,0 +1,173 @@
+//! Carries out in a gateway what operators ask for: looks at the intents on record, takes those that nobody carries out, and runs them.
+//!
+//! Any gateway can take any intent, and go on where another one died. A gateway that only seems dead does no harm: of two that carry out the same
+//! reshard one can write nothing any more.
+//!
+//! Not here: what an intent is (`heatsink_control::reshard_intent`), what a reshard does ([`Reshard`](crate::Reshard)).
+
+mod carry;
+mod choice;
+mod tap;
+
+use std::collections::HashSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::{BoxFuture, Either, select};
+use futures::stream::{FuturesUnordered, StreamExt};
+use heatsink_control::Control;
+use heatsink_control::registry::Registry;
+use heatsink_control::reshard_intent::{Intents, ReshardIntent};
+use heatsink_dynamo::Error;
+use heatsink_env::Env;
+use heatsink_store::Store;
+
+use carry::Shown;
+use choice::{Running, Watch, place};
+
+/// How often a gateway looks, and what it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// How often it looks at the intents. One Query of half a read unit while there are none.
+    pub look: Duration,
+    /// How often a gateway that carries an intent out writes how far it is.
+    pub beat: Duration,
+    /// How long an intent has to be unchanged until another gateway takes it over.
+    pub taken_over: Duration,
+    /// How long until one is tried again that was hindered.
+    pub tried_again: Duration,
+    /// How long an intent is kept after it ended well, for those who wait for it.
+    pub kept: Duration,
+    /// How many a gateway carries out at once, each of another table; those that are paused not counted.
+    pub at_once: usize,
+}
+
+impl Pace {
+    /// The default.
+    pub const DEFAULT: Pace = Pace {
+        look: Duration::from_secs(1),
+        beat: Duration::from_secs(1),
+        taken_over: Duration::from_secs(5),
+        tried_again: Duration::from_secs(10),
+        kept: Duration::from_secs(60),
+        at_once: 4,
+    };
+
+    /// The same, so many times faster. For tests.
+    #[must_use]
+    pub fn faster(self, times: u32) -> Self {
+        Pace {
+            look: self.look / times,
+            beat: self.beat / times,
+            taken_over: self.taken_over / times,
+            tried_again: self.tried_again / times,
+            ..self
+        }
+    }
+}
+
+/// Carries out the intents of a registry, as one gateway.
+pub struct Runner {
+    store: Arc<dyn Store>,
+    control: Control,
+    registry: Registry,
+    pace: Pace,
+    stopping: AtomicBool,
+}
+
+impl Runner {
+    /// A runner of the gateway with that control, over that gateway's store.
+    pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, control: Control) -> Self {
+        let registry = Registry::new(Arc::clone(&store), env, &control.rules().fence().registry);
+        Runner { store, control, registry, pace: Pace::DEFAULT, stopping: AtomicBool::new(false) }
+    }
+
+    /// The same at another pace.
+    #[must_use]
+    pub fn at(self, pace: Pace) -> Self {
+        Runner { pace, ..self }
+    }
+
+    /// Runs until `stop` resolves. Then it stops between two calls, and gives what it carried out back, for other gateways to take at once. It may be
+    /// dropped instead: they take it over after some seconds.
+    pub async fn run(&self, stop: impl Future<Output = ()>) {
+        let mut stop = pin!(stop);
+        let mut runs: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+        let mut carried: Vec<Arc<Shown>> = Vec::new();
+        let mut watch = Watch::default();
+        let mut warned = HashSet::new();
+        let mut looking = Box::pin(self.look());
+        loop {
+            // Nothing of an empty set of runs is waited for.
+            let ended = async {
+                match runs.next().await {
+                    Some(()) => {}
+                    None => futures::future::pending().await,
+                }
+            };
+            match select(&mut stop, select(&mut looking, pin!(ended))).await {
+                Either::Left(_) => break,
+                Either::Right((Either::Right(_), _)) => carried.retain(|one| !one.is_over()),
+                Either::Right((Either::Left((listed, _)), _)) => {
+                    looking = Box::pin(self.look());
+                    let Some(intents) = self.readable(listed, &mut warned) else { continue };
+                    let running: Running =
+                        carried.iter().map(|one| (one.place.clone(), one.is_paused())).collect();
+                    let now = self.registry.env().now();
+                    let chosen = watch.listed(now, &intents, &running, &self.pace);
+                    for intent in chosen.take {
+                        let shown = Arc::new(Shown::new(place(&intent)));
+                        carried.push(Arc::clone(&shown));
+                        runs.push(Box::pin(self.carry(intent, shown)));
+                    }
+                    for intent in chosen.remove {
+                        runs.push(Box::pin(self.remove(intent)));
+                    }
+                }
+            }
+        }
+        self.stopping.store(true, Ordering::Relaxed);
+        while runs.next().await.is_some() {}
+    }
+
+    /// What is on record a little later; nothing while this gateway may not send anything.
+    async fn look(&self) -> Option<Result<Intents, Error>> {
+        self.registry.env().sleep(self.pace.look).await;
+        match self.control.has_lease() {
+            true => Some(self.registry.intents(false).await),
+            false => None,
+        }
+    }
+
+    /// The intents that this version knows. Of each other one it warns once.
+    fn readable(
+        &self,
+        listed: Option<Result<Intents, Error>>,
+        warned: &mut HashSet<String>,
+    ) -> Option<Vec<ReshardIntent>> {
+        match listed? {
+            Ok(intents) => {
+                for error in intents.unknown {
+                    let text = error.to_string();
+                    if warned.insert(text.clone()) {
+                        tracing::warn!("{text}");
+                    }
+                }
+                Some(intents.known)
+            }
+            // `Control::keep` warns of a registry that cannot be reached.
+            Err(error) => {
+                tracing::debug!("the intents of reshards cannot be read: {error}");
+                None
+            }
+        }
+    }
+
+    async fn remove(&self, intent: ReshardIntent) {
+        if let Err(error) = self.registry.remove_intent(&intent).await {
+            tracing::debug!("an intent that has ended could not be removed: {error}");
+        }
+    }
+}

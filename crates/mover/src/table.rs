@@ -1,0 +1,319 @@
+//! A table whose keys may be resharded: whether they can be, and to which layouts. Changes nothing.
+
+use std::sync::Arc;
+
+use heatsink_control::describe::Described;
+use heatsink_control::registry::Registry;
+use heatsink_control::reshard_intent::WantedLayout;
+use heatsink_control::{
+    Changer, Fencing, KeyRecord, MAX_KEY_RECORDS, Record, Rules, State, TableLayouts, claim, tags,
+};
+use heatsink_dynamo::{KeyType, Operation};
+use heatsink_env::Env;
+use heatsink_layout::{By, Hash, InForce, KeyLayouts, Layout, RecordedKey, Strategy, Table};
+use heatsink_store::Store;
+use serde_json::json;
+
+use crate::announcer::Announcer;
+use crate::error::{ReshardError, usage};
+use crate::key::Key;
+use crate::prepare::Reshard;
+
+/// The most shards of a key.
+const MOST_SHARDS: u16 = 1_000;
+
+/// A table whose keys may be resharded.
+pub struct TableContext {
+    registry: Registry,
+    announcer: Announcer,
+    described: Described,
+    recorded: Option<Record>,
+    layouts: Arc<TableLayouts>,
+    records: Vec<KeyRecord>,
+    table: Arc<Table>,
+}
+
+/// The layout that is wanted of a key that is laid out as `from`.
+fn target(from: &Layout, wanted: &WantedLayout) -> Layout {
+    let by = wanted.by.clone().or_else(|| by(from).cloned()).unwrap_or(By::SortKey);
+    let strategy = if wanted.shards == 1 { Strategy::None } else { Strategy::Calculated { by } };
+    Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 }
+}
+
+fn by(layout: &Layout) -> Option<&By> {
+    match &layout.strategy {
+        Strategy::Calculated { by } => Some(by),
+        _ => None,
+    }
+}
+
+/// Whether two layouts put every item in the same place.
+pub(crate) fn same(one: &Layout, other: &Layout) -> bool {
+    one.shards == other.shards
+        && (one.shards == 1 || one.strategy == other.strategy && one.hash == other.hash)
+}
+
+/// Whether a layout is what is wanted.
+pub(crate) fn is_wanted(layout: &Layout, wanted: &WantedLayout) -> bool {
+    let by_wanted = wanted.shards == 1 || wanted.by.is_none() || wanted.by.as_ref() == by(layout);
+    layout.shards == wanted.shards && by_wanted
+}
+
+fn number_of_shards(shards: u16) -> Result<(), ReshardError> {
+    match (1..=MOST_SHARDS).contains(&shards) {
+        true => Ok(()),
+        false => usage(format!("A key has 1 to {MOST_SHARDS} shards, and {shards} were asked for")),
+    }
+}
+
+impl TableContext {
+    /// Checks whether keys of a table can be resharded. `streams_confirmed`: the table may have a stream, whose readers will see the items move.
+    ///
+    /// # Errors
+    /// [`ReshardError::Usage`] with the reason why not, and what to do.
+    pub async fn read(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: &Rules,
+        table: &str,
+        streams_confirmed: bool,
+    ) -> Result<Self, ReshardError> {
+        let registry = Registry::new(store, env, &rules.fence().registry);
+        let Some(described) = registry.describe(table).await? else {
+            return usage(format!("There is no table {table}"));
+        };
+        can_be_sharded(&described)?;
+        if !streams_confirmed {
+            without_stream(&registry, table).await?;
+        }
+        if let Some(problem) = tags::foreign(&registry, &described).await? {
+            return usage(problem);
+        }
+        let schema = &described.schema;
+        let recorded = registry.read(&schema.id).await?;
+        let layouts = recorded.as_ref().map(|record| record.layouts.clone()).unwrap_or_default();
+        if let Some(record) = &recorded
+            && record.state != State::Active
+        {
+            return usage(format!(
+                "Table {table} is being adopted, deleted or recorded; wait until that is done"
+            ));
+        }
+        if layouts.iter().any(|one| one.layout().template().is_some() || one.layout().time().is_some()) {
+            return usage(format!(
+                "Table {table} is laid out by templates or buckets ({layouts}), and single keys of such tables cannot be resharded yet"
+            ));
+        }
+        if registry.expires(table).await? {
+            return usage(format!(
+                "Table {table} has time to live enabled, and keys of such tables cannot be resharded yet: turn it off until the key has moved"
+            ));
+        }
+        if !claim::is_possible(&registry).await? {
+            return usage(format!(
+                "The store of table {table} has no TransactWriteItems, by which items are moved"
+            ));
+        }
+        let records = match &recorded {
+            Some(record) if record.keys > 0 => registry.key_records(&record.id).await?,
+            _ => Vec::new(),
+        };
+        let known = records.iter().map(|one| {
+            let in_force = InForce::Stable(Arc::new(one.layout.clone()));
+            (one.key.clone(), RecordedKey { in_force, reserved: one.reserved })
+        });
+        let layouts = Arc::new(layouts);
+        let keys = Arc::new(KeyLayouts::new(1, known));
+        let table = Arc::new(Table::new(schema.clone(), Arc::clone(&layouts)).with_key_layouts(keys));
+        let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "reshard"));
+        let announcer = Announcer::Beside(changer);
+        Ok(TableContext { registry, announcer, described, recorded, layouts, records, table })
+    }
+
+    /// The registry that the table is on record in.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
+    /// The store's id of the table.
+    pub fn id(&self) -> &str {
+        &self.described.schema.id
+    }
+
+    /// The table, as it is laid out.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    /// The type of its partition key.
+    pub fn key_type(&self) -> KeyType {
+        self.described.schema.key.partition.key_type
+    }
+
+    /// The records of its keys.
+    pub fn records(&self) -> &[KeyRecord] {
+        &self.records
+    }
+
+    /// The record of one key.
+    pub fn record(&self, key: &[u8]) -> Option<&KeyRecord> {
+        self.records.iter().find(|one| one.key == key)
+    }
+
+    /// What a key has without a record of its own: what a rule on record gives it, or one shard.
+    pub fn without_record(&self, key: &[u8]) -> WantedLayout {
+        let layout = self.layouts.of(key);
+        let shards = layout.map_or(1, |layout| layout.shards);
+        WantedLayout { shards, by: layout.and_then(|layout| by(layout)).cloned() }
+    }
+
+    /// The keys on record that have other layouts than they would have without it, each with that one. Keys that move are among them.
+    pub fn elsewhere(&self) -> Vec<(Vec<u8>, WantedLayout)> {
+        let with = self.records.iter().map(|one| (one, self.without_record(&one.key)));
+        with.filter(|(one, wanted)| one.moves.is_some() || !is_wanted(&one.layout, wanted))
+            .map(|(one, wanted)| (one.key.clone(), wanted))
+            .collect()
+    }
+
+    /// The key of another record that moves, or whose last move may still have late requests: one key of a table moves at a time.
+    ///
+    /// # Errors
+    /// [`ReshardError::Busy`] that names it.
+    pub fn alone(&self, key: &[u8]) -> Result<(), ReshardError> {
+        let other = self.records.iter().find(|one| one.key != key && (one.moves.is_some() || !one.settled));
+        match other {
+            None => Ok(()),
+            Some(other) => Err(ReshardError::Busy(format!(
+                "The key {:?} of table {} is being resharded; one key of a table moves at a time. `heatsink reshard status` says how far it is",
+                String::from_utf8_lossy(&other.key),
+                self.table.name
+            ))),
+        }
+    }
+
+    /// A reshard of one key, by its bytes. Other keys that move are not looked at.
+    ///
+    /// # Errors
+    /// [`ReshardError::Usage`] with the reason why it is not possible, and what to do.
+    pub fn reshard(&self, key: &[u8], wanted: &WantedLayout) -> Result<Reshard, ReshardError> {
+        let text = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
+        let table = &self.table.name;
+        number_of_shards(wanted.shards)?;
+        self.part_of_text(wanted)?;
+        if key.is_empty() {
+            return usage("A partition key is never empty");
+        }
+        let record = self.record(key).cloned();
+        if record.is_none() && self.records.len() >= MAX_KEY_RECORDS {
+            return usage(format!("Table {table} has {MAX_KEY_RECORDS} keys on record, which is the most"));
+        }
+        if let Some((logical, _)) = self.table.key_layouts().shard(key) {
+            return usage(format!(
+                "{:?} is the physical key of a shard of {:?}, which is on record: reshard that one",
+                text(key),
+                text(logical)
+            ));
+        }
+        let from = match &record {
+            Some(record) => record.layout.clone(),
+            None => self.layouts.of(key).map_or_else(Layout::none, |layout| Layout::clone(layout)),
+        };
+        let to = match record.as_ref().and_then(|record| record.moves.as_ref()) {
+            Some(moves) if !is_wanted(&moves.to, wanted) => {
+                return usage(format!(
+                    "The key {:?} of table {table} is being moved from {} to {} shards; let that end first: the same command with --shards {} goes \
+                     on with it",
+                    text(key),
+                    from.shards,
+                    moves.to.shards,
+                    moves.to.shards
+                ));
+            }
+            Some(moves) => moves.to.clone(),
+            None => target(&from, wanted),
+        };
+        if !heatsink_layout::Moving::is_possible(&from, &to) {
+            return usage(format!(
+                "The key is laid out as {from}, which cannot be changed while clients write"
+            ));
+        }
+        Ok(Reshard {
+            registry: self.registry.clone(),
+            announcer: self.announcer.clone(),
+            described: self.described.clone(),
+            table: self.recorded.clone(),
+            record,
+            key: Key { table: Arc::clone(&self.table), bytes: key.to_vec() },
+            from,
+            to,
+        })
+    }
+
+    /// Whether a part of the sort key is wanted that it can have.
+    fn part_of_text(&self, wanted: &WantedLayout) -> Result<(), ReshardError> {
+        let sort = self.described.schema.key.sort.as_ref();
+        match &wanted.by {
+            Some(By::Part { separator, .. }) if separator.is_empty() => usage("A separator is never empty"),
+            Some(By::Part { .. }) if sort.is_some_and(|sort| sort.key_type != KeyType::S) => usage(format!(
+                "The sort key of table {} is no string, so it has no parts: leave the separator out",
+                self.table.name
+            )),
+            Some(By::PrimaryKey) => usage("A key's items are spread by their sort key, or by a part of it"),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn can_be_sharded(described: &Described) -> Result<(), ReshardError> {
+    let (schema, status) = (&described.schema, &described.status);
+    let table = &schema.name;
+    if status != "ACTIVE" && !status.is_empty() {
+        return usage(format!("Table {table} is {status}; wait until it is ACTIVE"));
+    }
+    if schema.key.sort.is_none() {
+        return usage(format!(
+            "Table {table} has no sort key: each of its keys is one item, which cannot lie in several shards. A hot number in it can be \
+             a counter (docs/strategies.md)"
+        ));
+    }
+    if schema.key.partition.key_type == KeyType::N {
+        return usage(format!(
+            "The partition key of table {table} is a number, and a number has no room for a shard"
+        ));
+    }
+    Ok(())
+}
+
+async fn without_stream(registry: &Registry, table: &str) -> Result<(), ReshardError> {
+    let answer = registry.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
+    let description = &answer["Table"];
+    let replicas = description["Replicas"].as_array().is_some_and(|replicas| !replicas.is_empty());
+    if !replicas && description["StreamSpecification"]["StreamEnabled"] != true {
+        return Ok(());
+    }
+    usage(format!(
+        "Table {table} has a stream{}: its readers would see each item that moves inserted under its new key and removed under the old one. \
+         Say --confirm-streams if they can bear that",
+        if replicas { " and replicas" } else { "" }
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_decides_the_shard_stays_unless_another_thing_is_wanted() {
+        let part = By::Part { separator: "#".to_owned(), part: 1 };
+        let wanted = |shards, by: Option<&By>| WantedLayout { shards, by: by.cloned() };
+        let whole = Layout::none();
+        let by_part = target(&whole, &wanted(4, Some(&part)));
+        assert_eq!(by(&target(&whole, &wanted(4, None))), Some(&By::SortKey));
+        assert_eq!(by(&target(&by_part, &wanted(8, None))), Some(&part));
+        assert!(!same(&by_part, &target(&by_part, &wanted(4, Some(&By::SortKey)))));
+        assert!(same(&whole, &target(&by_part, &wanted(1, Some(&part)))));
+        assert!(
+            is_wanted(&by_part, &wanted(4, None)) && !is_wanted(&by_part, &wanted(4, Some(&By::SortKey)))
+        );
+    }
+}
