@@ -170,7 +170,7 @@ impl Reshard {
         }
         let known = records.iter().map(|one| {
             let in_force = InForce::Stable(Arc::new(one.layout.clone()));
-            (one.key.clone(), RecordedKey { in_force, reserved: one.reserved })
+            (one.key.clone(), RecordedKey { in_force, reserved: one.reserved, since: one.since })
         });
         let of_shard = KeyLayouts::new(1, known);
         if let Some((logical, _)) = of_shard.shard(key) {

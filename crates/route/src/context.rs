@@ -52,6 +52,11 @@ pub(crate) struct ItemLocation {
 }
 
 impl ItemLocation {
+    /// In that slot or nowhere.
+    pub(crate) fn at(slot: Slot) -> Self {
+        ItemLocation::at_first(Placement::One(slot))
+    }
+
     fn at_first(placement: Placement) -> Self {
         ItemLocation { slot: placement.first(), placement, misplaced: false }
     }
@@ -124,6 +129,11 @@ impl<'a> PlanContext<'a> {
     /// The same, for a request whose cursor names the shard that it stands in.
     pub(crate) fn with_cursor(self, shard: Option<u16>) -> Self {
         PlanContext { cursor: shard, ..self }
+    }
+
+    /// The layouts, to be kept by a plan.
+    pub(crate) fn handle(&self) -> Arc<dyn LayoutSource> {
+        self.layouts.handle()
     }
 
     /// A table that is on record as sharded.

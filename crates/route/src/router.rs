@@ -140,7 +140,6 @@ impl Router {
         let plan = |request: &Request<'_>| self.plan_valid(operation, request, tables, &schema, layouts);
         match operation {
             Operation::Query => layout_cursor::query(&request, &schema, plan),
-            Operation::Scan => layout_cursor::scan(&request, &schema, plan),
             _ => plan(&request),
         }
     }
@@ -205,14 +204,11 @@ impl Router {
                 point::plan(self, operation, request, schema, context)
             }
             // An item's old copy can lie beside its new one.
-            Operation::Scan | Operation::Query
-                if schema.key_layouts().any_moves()
-                    && (operation == Operation::Scan || request.get("IndexName").is_some()) =>
-            {
+            Operation::Query if schema.key_layouts().any_moves() && request.get("IndexName").is_some() => {
                 Err(moving::unsupported(operation, &schema.name))
             }
             Operation::Query => query::plan(self, request, schema, context),
-            Operation::Scan => scan::plan(request, schema, context),
+            Operation::Scan => scan::plan(self, request, schema, context),
             Operation::BatchGetItem | Operation::BatchWriteItem => {
                 batch::plan(operation, request, context, counter::batch::plan)
             }
