@@ -57,10 +57,10 @@ impl KeyLayouts {
             digest.update(key);
             let (layout, moves) = match &of.in_force {
                 InForce::Stable(layout) => (layout, None),
-                InForce::Moving(moving) => (&moving.from, Some((&*moving.to, moving.phase))),
+                // Before PREPARE all lies as ever, and from then on readers put both layouts in one order.
+                InForce::Moving(moving) => (&moving.from, of.phase().map(|_| &*moving.to)),
             };
             digest.update(&serde_json::to_vec(&(&**layout, moves)).unwrap_or_default());
-            digest.update(&of.reserved.to_be_bytes());
         }
         let moving = by_key.values().filter(|of| matches!(of.in_force, InForce::Moving(_))).count();
         let newest = by_key.values().map(|of| of.since).max().unwrap_or_default();

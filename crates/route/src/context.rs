@@ -165,6 +165,11 @@ impl<'a> PlanContext<'a> {
         self.moving(table, key).is_some_and(|moving| moving.phase > Phase::Reserve)
     }
 
+    /// How many shards hold items of a key that has that layout: of one that moves, all of both.
+    pub(crate) fn most_shards(&self, table: &Table, key: &[u8], layout: &Layout) -> u16 {
+        self.moving(table, key).map_or(layout.shards, |moving| moving.from.shards.max(moving.to.shards))
+    }
+
     fn moving(&self, table: &Table, key: &[u8]) -> Option<Arc<Moving>> {
         if !table.key_layouts().any_moves() {
             return None;

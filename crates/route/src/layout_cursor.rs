@@ -4,7 +4,7 @@
 //! - A Scan goes on from a cursor of its own layout alone; layouts of single keys may have changed meanwhile (`scan::mark`).
 //! - A Query of an index also goes on from another one where no other item has the cursor's index key (`ties`).
 //! - A cursor without a name is from before the table was laid out, or a client made it of an item's key. It is taken where the table was
-//!   empty when it was laid out: then there was no other order. Queries of such a table's indexes name no layout at all.
+//!   empty when it was laid out, and no single key has moved since: then there was no other order. Queries of such a table's indexes name no layout.
 //!
 //! While the key of an index migrates, a Scan of the index goes through the table (`scan`), whose order is another: its cursors are the table's,
 //! and neither do they go on after the adoption nor cursors of before in it.
@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{Error, Operation, json};
+use heatsink_dynamo::{Error, IndexSchema, Operation, json};
 use heatsink_layout::{MIGRATING, Table};
 use memchr::memmem::Finder;
 
@@ -52,7 +52,8 @@ pub(crate) fn query(
     let plan = match request.get("ExclusiveStartKey") {
         Some(start)
             if is_key(start, table, Some(&name))
-                && admit(found.as_deref(), order.as_deref(), table).is_err() =>
+                && (admit(found.as_deref(), order.as_deref(), table).is_err()
+                    || found.is_none() && is_older(start, table, index)) =>
         {
             match index {
                 Some(index) => ties::none_before(plan, start, index, &request, table, &then)?,
@@ -62,7 +63,8 @@ pub(crate) fn query(
         _ => plan,
     };
     // Elsewhere a cursor without a name is taken, and applications find DynamoDB's own.
-    Ok(match order.filter(|order| table.is_adopted() || order == MIGRATING) {
+    let has_changed = table.is_adopted() || table.key_layouts().newest() > 0;
+    Ok(match order.filter(|order| has_changed || order == MIGRATING) {
         Some(order) => plan.wrapped(|then| Named { then, order }),
         None => plan,
     })
@@ -125,6 +127,12 @@ pub(crate) fn taken_off(body: &Bytes) -> (Option<String>, Bytes) {
     let Some((body, value)) = cursor::without(body, LAYOUT) else { return (None, body.clone()) };
     let name = json::member(value, "S").ok().flatten().and_then(|raw| json::string(raw).ok());
     (Some(name.unwrap_or_default().into_owned()), body)
+}
+
+/// Whether a cursor of that index without a name is of before a key moved.
+fn is_older(start: &[u8], table: &Table, index: Option<&IndexSchema>) -> bool {
+    let attributes = index.map(|index| cursor_attributes(table, Some(index)).len());
+    table.key_layouts().newest() > 0 && json::members(start).map(|members| members.len()).ok() == attributes
 }
 
 /// Whether `start` has the shape of a cursor of the table, or of that index.

@@ -203,10 +203,6 @@ impl Router {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 point::plan(self, operation, request, schema, context)
             }
-            // An item's old copy can lie beside its new one.
-            Operation::Query if schema.key_layouts().any_moves() && request.get("IndexName").is_some() => {
-                Err(moving::unsupported(operation, &schema.name))
-            }
             Operation::Query => query::plan(self, request, schema, context),
             Operation::Scan => scan::plan(self, request, schema, context),
             Operation::BatchGetItem | Operation::BatchWriteItem => {

@@ -251,7 +251,11 @@ fn index_query(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Op
         rows(answer).into_iter().map(position).collect()
     };
     unordered(case, plain, sharded)
-        .or_else(|| if case.large { None } else { differs("page sizes", &scanned(plain), &scanned(sharded)) })
+        // While keys move a page lacks the old copies among its rows, and none is read in their place.
+        .or_else(|| {
+            let sizes_differ = case.large || recorded::moves(&case.rules);
+            if sizes_differ { None } else { differs("page sizes", &scanned(plain), &scanned(sharded)) }
+        })
         .or_else(|| differs("orders", &order(plain), &order(sharded)))
 }
 

@@ -17,6 +17,7 @@
 //! Not here: who moves items that no client touches, and when a phase ends (`heatsink_reshard`).
 
 mod blind;
+pub(crate) mod index;
 pub(crate) mod item;
 mod pull;
 pub(crate) mod query;
