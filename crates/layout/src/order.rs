@@ -54,7 +54,7 @@ impl Table {
             return Some(MIGRATING.to_owned());
         }
         let order = self.scan_order(&index.key.names().collect::<Vec<_>>());
-        if self.key_layouts().is_empty() {
+        if self.key_layouts().newest() == 0 {
             return order;
         }
         let mut text = order.unwrap_or_default().into_bytes();

@@ -153,11 +153,6 @@ impl Router {
         schema: &Arc<Table>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
-        let moves =
-            |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.key_layouts().any_moves());
-        if partiql::is(operation) && tables.iter().any(moves) {
-            return Err(moving::unsupported(operation, &schema.name));
-        }
         let assigned =
             |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_externally_assigned());
         if schema.has_externally_assigned() || tables.len() > 1 && tables.iter().any(assigned) {
@@ -180,11 +175,9 @@ impl Router {
         let now = || self.now();
         let context = PlanContext::new(layouts, &now, places, operation, &learned);
         let mut plan = self.plan_recorded(operation, request, schema, &context)?;
-        if learned.borrow().gathers_moving {
-            plan = match operation {
-                Operation::Query => moving::query::plan(self, request, schema, &context, plan)?,
-                _ => return Err(moving::unsupported(operation, &schema.name)),
-            };
+        // A statement has Queries of its own.
+        if operation == Operation::Query && learned.borrow().gathers_moving {
+            plan = moving::query::plan(self, request, schema, &context, plan)?;
         }
         let mut learned = learned.into_inner();
         let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;

@@ -8,6 +8,7 @@ use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operat
 use heatsink_layout::Table;
 
 use super::gather::{Gather, Shape};
+use super::keys::names_moving;
 use super::pages::{Common, partitions, sort_condition};
 use super::statement::Written;
 use super::token::{self, Position, fingerprint};
@@ -54,9 +55,10 @@ impl Select<'_> {
         if let Some(reads) = self.too_many_reads(context) {
             return Err(reads);
         }
+        let waits = by_the_store || names_moving(self.written, self.schema, context);
         match self.parts(router, request, context) {
             // What only the store can do it can do again once no key moves.
-            Err(_) if by_the_store => Err(unsupported(Operation::ExecuteStatement, &self.schema.name)),
+            Err(_) if waits => Err(unsupported(Operation::ExecuteStatement, &self.schema.name)),
             Err(error) => Ok(refused_read(request.body, error, true)),
             Ok(plan) if self.is_plain(request) => Ok(plan),
             Ok(plan) => Ok(as_sent(request.body, plan)),
@@ -239,7 +241,12 @@ impl Select<'_> {
                 for (at, partition) in keys.iter().enumerate().skip(position.part) {
                     let after = if at == position.part { position.after.as_deref() } else { None };
                     let body = common.query(key, partition, sort.as_ref(), after);
-                    plans.push(query::plan(router, &Request::read(&body)?, schema, context)?);
+                    let request = Request::read(&body)?;
+                    plans.push(if context.moves(schema, &partition.canonical_bytes()) {
+                        router.plan_at(Operation::Query, &request, schema, context.layouts(), None)?.0
+                    } else {
+                        query::plan(router, &request, schema, context)?
+                    });
                 }
             }
         }
