@@ -392,6 +392,7 @@ async fn on_its_way(phase: Travelled) -> (Arc<dyn Store>, [u64; 3]) {
         reserved: 4,
         version: 1,
         changed: 0,
+        since: 0,
     };
     registry.replace_key(&record, None, &key).await.unwrap().unwrap();
     let mut counts = [0; 3];

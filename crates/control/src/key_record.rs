@@ -44,6 +44,9 @@ pub struct KeyRecord {
     pub version: u64,
     /// When it was last changed: milliseconds since 1970-01-01T00:00:00Z.
     pub changed: u64,
+    /// The version of the table's record with which the key began to lie, or to move, as it does ([`RecordedKey::since`]). Whoever writes the record
+    /// need not set it.
+    pub since: u64,
 }
 
 /// The move of a key to another layout.
@@ -84,6 +87,7 @@ impl KeyRecord {
             "reserved": { "N": self.reserved.to_string() },
             "version": { "N": self.version.to_string() },
             "changed": { "N": self.changed.to_string() },
+            "since": { "N": self.since.to_string() },
         });
         if let Some(moves) = &self.moves {
             item["moves"] = json!({ "S": json!(moves).to_string() });
@@ -125,12 +129,22 @@ impl KeyRecord {
             let most = moves.as_ref().map_or(0, |moves| moves.to.shards).max(layout.shards);
             let reserved = number("reserved")?.try_into().ok().filter(|reserved| *reserved >= most)?;
             let (version, changed) = (number("version")?, number("changed")?);
+            // A record of an older build does not say it: then the key may have changed a moment ago.
+            let since = number("since").unwrap_or(u64::MAX);
             let settled = item["settled"]["BOOL"].as_bool()?;
-            Some(KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed })
+            Some(KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since })
         };
         read().ok_or_else(|| {
             Error::internal(format!("The registry's record {sort:?} of table {table} is damaged"))
         })
+    }
+
+    /// Whether items lie, and go, where they do according to another record of the key. None go before PREPARE.
+    fn lies_as(&self, other: &KeyRecord) -> bool {
+        let to = |record: &KeyRecord| {
+            record.moves.as_ref().filter(|moves| moves.phase > Phase::Reserve).map(|moves| moves.to.clone())
+        };
+        self.layout == other.layout && to(self) == to(other)
     }
 
     fn recorded(self) -> (Vec<u8>, RecordedKey) {
@@ -141,7 +155,7 @@ impl KeyRecord {
                 InForce::Moving(Arc::new(Moving { from, to: Arc::new(to), phase }))
             }
         };
-        (self.key, RecordedKey { in_force, reserved: self.reserved })
+        (self.key, RecordedKey { in_force, reserved: self.reserved, since: self.since })
     }
 }
 
@@ -219,7 +233,7 @@ impl Registry {
     }
 
     /// Writes the record of a key, if it still equals `from` (`None`: if there is none), and with it the table's record, if that still equals
-    /// `table`. Returns the table's record as it is then, which has to be published; `None` when either had changed: then neither was written.
+    /// `table`. Returns both as they are then, of which the table's has to be published; `None` when either had changed: then neither was written.
     ///
     /// # Errors
     /// The store's; `ValidationException` for a key that cannot be on record.
@@ -228,9 +242,16 @@ impl Registry {
         table: &Record,
         from: Option<&KeyRecord>,
         to: &KeyRecord,
-    ) -> Result<Option<Record>, Error> {
+    ) -> Result<Option<(Record, KeyRecord)>, Error> {
         let version = table.version + 1;
         let next = Record { version, keys: version, ..table.clone() };
+        let since = match from {
+            Some(from) if from.lies_as(to) => from.since,
+            // It lies as it always did.
+            None if to.moves.as_ref().is_some_and(|moves| moves.phase == Phase::Reserve) => 0,
+            _ => version,
+        };
+        let to = KeyRecord { since, ..to.clone() };
         let unchanged = |version: u64| {
             json!({
                 "ConditionExpression": "#v = :v", "ExpressionAttributeNames": { "#v": "version" },
@@ -248,14 +269,14 @@ impl Registry {
         };
         let body = json!({ "TransactItems": [put(next.item(), unchanged(table.version)), put(to.item(table)?, of_key)] });
         match self.call_patiently(Operation::TransactWriteItems, body).await {
-            Ok(_) => Ok(Some(next)),
+            Ok(_) => Ok(Some((next, to))),
             Err(error)
                 if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
             {
                 // This process may have done it, and the answer was lost. A later change of another key would hide that: the key's record tells.
-                let done = self.key_records(&table.id).await?.contains(to);
+                let done = self.key_records(&table.id).await?.contains(&to);
                 match self.read(&table.id).await? {
-                    Some(found) if done && found.keys >= version => Ok(Some(found)),
+                    Some(found) if done && found.keys >= version => Ok(Some((found, to))),
                     _ => Ok(None),
                 }
             }

@@ -7,9 +7,9 @@
 
 use std::collections::HashMap;
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{InForce, codec};
+use crate::{InForce, Phase, codec};
 
 /// One logical key on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,19 @@ pub struct RecordedKey {
     pub in_force: InForce,
     /// Shards from 1 up to this number, exclusive, are this key's and nobody else's: the most shards that it ever had.
     pub reserved: u16,
+    /// The version of the table's record with which the key began to lie, or to move, as it does. A move begins with PREPARE: before that nothing of the
+    /// key lies elsewhere, or is about to. Its later phases are no changes. 0 for a key that has never moved.
+    pub since: u64,
+}
+
+impl RecordedKey {
+    /// How far its move has come, from PREPARE on.
+    fn phase(&self) -> Option<Phase> {
+        match &self.in_force {
+            InForce::Moving(moving) => Some(moving.phase).filter(|phase| *phase > Phase::Reserve),
+            InForce::Stable(_) => None,
+        }
+    }
 }
 
 /// The layouts of the recorded keys of one table. Immutable, and shared by all requests of one version.
@@ -26,6 +39,8 @@ pub struct KeyLayouts {
     version: u64,
     digest: u64,
     moving: usize,
+    /// The newest [`RecordedKey::since`].
+    newest: u64,
     by_key: HashMap<Box<[u8]>, RecordedKey>,
 }
 
@@ -34,7 +49,8 @@ impl KeyLayouts {
     pub fn new(version: u64, keys: impl IntoIterator<Item = (Vec<u8>, RecordedKey)>) -> Self {
         let by_key: HashMap<Box<[u8]>, RecordedKey> =
             keys.into_iter().map(|(key, of)| (key.into_boxed_slice(), of)).collect();
-        let mut sorted: Vec<_> = by_key.iter().collect();
+        // A key that has never moved lies as it would without a record.
+        let mut sorted: Vec<_> = by_key.iter().filter(|(_, of)| of.since > 0).collect();
         sorted.sort_unstable_by_key(|(key, _)| *key);
         let mut digest = Xxh3::new();
         for (key, of) in sorted {
@@ -42,13 +58,14 @@ impl KeyLayouts {
             digest.update(key);
             let (layout, moves) = match &of.in_force {
                 InForce::Stable(layout) => (layout, None),
-                InForce::Moving(moving) => (&moving.from, Some((&*moving.to, moving.phase))),
+                // Before PREPARE all lies as ever, and from then on readers put both layouts in one order.
+                InForce::Moving(moving) => (&moving.from, of.phase().map(|_| &*moving.to)),
             };
             digest.update(&serde_json::to_vec(&(&**layout, moves)).unwrap_or_default());
-            digest.update(&of.reserved.to_be_bytes());
         }
         let moving = by_key.values().filter(|of| matches!(of.in_force, InForce::Moving(_))).count();
-        KeyLayouts { version, digest: digest.digest(), moving, by_key }
+        let newest = by_key.values().map(|of| of.since).max().unwrap_or_default();
+        KeyLayouts { version, digest: digest.digest(), moving, newest, by_key }
     }
 
     /// The version that the table's record had; 0 for a table that never had a recorded key.
@@ -74,6 +91,36 @@ impl KeyLayouts {
     /// Whether a key moves.
     pub fn any_moves(&self) -> bool {
         self.moving > 0
+    }
+
+    /// The newest change of where a key lies that these layouts surely show, and all before it; 0 without recorded keys. Records are not read at one
+    /// moment: some may show a later change, whose number is then higher.
+    pub fn newest(&self) -> u64 {
+        self.newest.min(self.version)
+    }
+
+    /// Whether a Scan that began when the newest change was `since` meets a key whose items it has to read by themselves ([`is_apart`](Self::is_apart)).
+    pub fn any_apart(&self, since: u64) -> bool {
+        self.newest > since || self.any_moves() && self.by_key.values().any(|of| of.phase().is_some())
+    }
+
+    /// Whether a Scan that began when the newest change was `since` has to read the items of a logical key by themselves, and not where it meets them: the
+    /// key moves, or has changed meanwhile, so that some of its items may lie where the Scan has been before.
+    pub fn is_apart(&self, key: &[u8], since: u64) -> bool {
+        self.get(key).is_some_and(|of| of.since > since || of.phase().is_some())
+    }
+
+    /// The first such key behind `after`, in the order of bytes, that a segment of a parallel Scan has to read; `segment` is its number and their count.
+    /// Each segment reads the keys that have changed since it began: another one may have been through before. A key that moved even then is
+    /// read by one of them, but all read one in PREPARE: a segment may have begun at a gateway that had yet to learn of it.
+    pub fn next_apart(&self, since: u64, after: Option<&[u8]>, segment: Option<(u64, u64)>) -> Option<&[u8]> {
+        let owns = |key: &[u8]| segment.is_none_or(|(number, count)| xxh3_64(key) % count.max(1) == number);
+        let behind = |key: &[u8]| after.is_none_or(|after| key > after);
+        let wanted = self.iter().filter(|(key, of)| {
+            behind(key)
+                && (of.since > since || of.phase().is_some_and(|phase| phase == Phase::Prepare || owns(key)))
+        });
+        wanted.map(|(key, _)| key).min()
     }
 
     /// What is on record for a logical key.
@@ -104,7 +151,7 @@ mod tests {
     use crate::Layout;
 
     fn recorded(reserved: u16) -> RecordedKey {
-        RecordedKey { in_force: InForce::Stable(Arc::new(Layout::none())), reserved }
+        RecordedKey { in_force: InForce::Stable(Arc::new(Layout::none())), reserved, since: 1 }
     }
 
     #[test]
@@ -120,5 +167,26 @@ mod tests {
         {
             assert_eq!(shard(own), None, "{own}");
         }
+    }
+
+    #[test]
+    fn a_scan_reads_apart_what_moves_and_what_has_changed_since() {
+        let stable = |since| RecordedKey { since, ..recorded(4) };
+        let layout = Arc::new(Layout::none());
+        let moving = crate::Moving { from: Arc::clone(&layout), to: layout, phase: Phase::Move };
+        let moving = RecordedKey { in_force: InForce::Moving(Arc::new(moving)), reserved: 4, since: 3 };
+        let keys = [("old", stable(2)), ("moves", moving), ("new", stable(9))];
+        let keys = keys.map(|(key, of)| (key.as_bytes().to_vec(), of));
+        let layouts = KeyLayouts::new(8, keys);
+        assert_eq!(layouts.newest(), 8, "what is newer was read by chance");
+        let next = |after: Option<&str>, segment| layouts.next_apart(8, after.map(str::as_bytes), segment);
+        assert_eq!(next(None, None), Some(&b"moves"[..]));
+        assert_eq!(next(Some("moves"), None), Some(&b"new"[..]));
+        assert_eq!(next(Some("new"), None), None);
+        let owners = (0..5).filter(|number| next(None, Some((*number, 5))) == Some(b"moves"));
+        assert_eq!(owners.count(), 1);
+        assert!((0..5).all(|number| next(Some("moves"), Some((number, 5))) == Some(b"new")));
+        assert!(layouts.is_apart(b"old", 1) && !layouts.is_apart(b"old", 2));
+        assert!(!KeyLayouts::new(2, [(b"old".to_vec(), stable(2))]).any_apart(2));
     }
 }

@@ -24,19 +24,16 @@ impl Table {
     }
 
     /// Names the order of a Scan of the table, or of an index of it with these key attributes; nothing where that order is the one of a
-    /// table without layouts. Two layouts that put items under other physical keys give it two names.
+    /// table without layouts. Two layouts that put items under other physical keys give it two names. Layouts of single keys do not: a Scan reads
+    /// keys that have changed by themselves ([`KeyLayouts::is_apart`](crate::KeyLayouts::is_apart)).
     pub fn scan_order(&self, index: &[&str]) -> Option<String> {
         let matters = |one: &&KeyLayout| match one.attribute() {
             None => true,
             Some(attribute) => index.contains(&attribute.name.as_str()),
         };
         let layouts: Vec<&KeyLayout> = self.layouts().iter().filter(matters).collect();
-        let mut text = serde_json::to_vec(&layouts).unwrap_or_default();
-        let keys = self.key_layouts();
-        if !keys.is_empty() {
-            text.extend_from_slice(&keys.digest().to_be_bytes());
-        }
-        (!layouts.is_empty() || !keys.is_empty()).then(|| format!("{:016x}", xxh3_64(&text)))
+        let text = serde_json::to_vec(&layouts).unwrap_or_default();
+        (!layouts.is_empty()).then(|| format!("{:016x}", xxh3_64(&text)))
     }
 
     /// Whether an attribute of an index's partition key migrates.
@@ -56,6 +53,12 @@ impl Table {
         if self.is_index_migrating(index) {
             return Some(MIGRATING.to_owned());
         }
-        self.scan_order(&index.key.names().collect::<Vec<_>>())
+        let order = self.scan_order(&index.key.names().collect::<Vec<_>>());
+        if self.key_layouts().newest() == 0 {
+            return order;
+        }
+        let mut text = order.unwrap_or_default().into_bytes();
+        text.extend_from_slice(&self.key_layouts().digest().to_be_bytes());
+        Some(format!("{:016x}", xxh3_64(&text)))
     }
 }

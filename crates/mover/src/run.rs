@@ -230,14 +230,17 @@ impl Run<'_> {
             reserved: self.reshard.from.shards,
             version: 0,
             changed: 0,
+            since: 0,
         };
         let before = self.record.clone().unwrap_or_else(whole);
         let to = protocol::write(&before, &self.reshard.to, next, registry.env().unix_millis());
         let mut attempts = 0;
         loop {
-            if let Some(table) = registry.replace_key(&self.table, self.record.as_ref(), &to).await? {
+            if let Some((table, record)) =
+                registry.replace_key(&self.table, self.record.as_ref(), &to).await?
+            {
                 self.table = table;
-                self.record = Some(to);
+                self.record = Some(record);
                 self.progress.phase(next.state);
                 return Ok(Seen::Written);
             }

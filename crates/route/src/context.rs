@@ -52,6 +52,11 @@ pub(crate) struct ItemLocation {
 }
 
 impl ItemLocation {
+    /// In that slot or nowhere.
+    pub(crate) fn at(slot: Slot) -> Self {
+        ItemLocation::at_first(Placement::One(slot))
+    }
+
     fn at_first(placement: Placement) -> Self {
         ItemLocation { slot: placement.first(), placement, misplaced: false }
     }
@@ -102,6 +107,8 @@ pub(crate) struct PlanContext<'a> {
     operation: Operation,
     /// Under which layout the collection of a key that moves is read.
     side: Side,
+    /// Whether a statement is planned that reads one item.
+    selects: bool,
     learned: &'a RefCell<Learned>,
 }
 
@@ -113,7 +120,8 @@ impl<'a> PlanContext<'a> {
         operation: Operation,
         learned: &'a RefCell<Learned>,
     ) -> Self {
-        PlanContext { layouts, now, places, cursor: None, operation, side: Side::From, learned }
+        let (side, selects) = (Side::From, false);
+        PlanContext { layouts, now, places, cursor: None, operation, side, selects, learned }
     }
 
     /// The same, for a read of a collection under one of the layouts of a key that moves.
@@ -121,9 +129,24 @@ impl<'a> PlanContext<'a> {
         PlanContext { side, ..self }
     }
 
+    /// The same, for a statement that reads one item, under one of the layouts of a key that moves.
+    pub(crate) fn selecting(self, selects: bool) -> Self {
+        PlanContext { selects, ..self }
+    }
+
     /// The same, for a request whose cursor names the shard that it stands in.
     pub(crate) fn with_cursor(self, shard: Option<u16>) -> Self {
         PlanContext { cursor: shard, ..self }
+    }
+
+    /// The layouts.
+    pub(crate) fn layouts(&self) -> &'a dyn LayoutSource {
+        self.layouts
+    }
+
+    /// The layouts, to be kept by a plan.
+    pub(crate) fn handle(&self) -> Arc<dyn LayoutSource> {
+        self.layouts.handle()
     }
 
     /// A table that is on record as sharded.
@@ -153,6 +176,11 @@ impl<'a> PlanContext<'a> {
     /// Whether items of a key can lie in two places.
     pub(crate) fn moves(&self, table: &Table, key: &[u8]) -> bool {
         self.moving(table, key).is_some_and(|moving| moving.phase > Phase::Reserve)
+    }
+
+    /// How many shards hold items of a key that has that layout: of one that moves, all of both.
+    pub(crate) fn most_shards(&self, table: &Table, key: &[u8], layout: &Layout) -> u16 {
+        self.moving(table, key).map_or(layout.shards, |moving| moving.from.shards.max(moving.to.shards))
     }
 
     fn moving(&self, table: &Table, key: &[u8]) -> Option<Arc<Moving>> {
@@ -251,8 +279,8 @@ impl<'a> PlanContext<'a> {
             (GetItem | BatchGetItem | TransactGetItems, _) => {
                 ItemLocation::at_first(Placement::Moving(slots))
             }
-            // Where a cursor stands.
-            (Query | Scan, _) => at(match self.side {
+            // Where a cursor stands; a statement is sent for both.
+            (operation, _) if self.selects || matches!(operation, Query | Scan) => at(match self.side {
                 Side::From => slots.from,
                 Side::To => slots.to,
             }),

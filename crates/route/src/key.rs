@@ -8,7 +8,9 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Value, json};
-use heatsink_layout::{Affixes, IndexKey, Layout, MAX_PARTITION_KEY, PrimaryKey, SortKey, Table};
+use heatsink_layout::{
+    Affixes, IndexKey, Layout, MAX_PARTITION_KEY, PrimaryKey, Slot, SortKey, Table, Unplaced,
+};
 
 use crate::context::{ItemLocation, PlanContext};
 use crate::refusal::Unplanned;
@@ -135,6 +137,24 @@ pub(crate) fn locate<'a>(
     context: &PlanContext<'_>,
     object: &'a [u8],
 ) -> Result<Located<'a>, Unplanned> {
+    let lies = |partition: &[u8], sort: Option<SortKey<'_>>| {
+        let layout = context.layout(table, partition);
+        let location = context.locate(table, &layout, partition, sort)?;
+        if let Some(bucket) = location.slot.bucket {
+            context.learn_bucket(table, partition, bucket);
+        }
+        let affixes = table.affixes(partition, &layout, location.slot)?;
+        Ok((layout, location, affixes))
+    };
+    locate_where(table, object, lies)
+}
+
+/// Finds the primary key in `object`, of which `lies` says where the item is.
+fn locate_where<'a>(
+    table: &Table,
+    object: &'a [u8],
+    lies: impl FnOnce(&[u8], Option<SortKey<'_>>) -> Result<(Arc<Layout>, ItemLocation, Affixes), Unplaced>,
+) -> Result<Located<'a>, Unplanned> {
     let members = json::members(object).map_err(|_| Unplanned::Invalid)?;
     let find = |attribute: &AttributeDefinition| {
         let mut found = members.iter().filter(|(name, _)| *name == attribute.name);
@@ -156,12 +176,7 @@ pub(crate) fn locate<'a>(
         Some(sort) => Some(sort.sort_key().ok_or(Unplanned::Invalid)?),
         None => None,
     };
-    let layout = context.layout(table, &partition.bytes);
-    let location = context.locate(table, &layout, &partition.bytes, sort_key)?;
-    if let Some(bucket) = location.slot.bucket {
-        context.learn_bucket(table, &partition.bytes, bucket);
-    }
-    let affixes = table.affixes(&partition.bytes, &layout, location.slot)?;
+    let (layout, location, affixes) = lies(&partition.bytes, sort_key)?;
     Ok(Located { partition, sort, layout, location, affixes })
 }
 
@@ -173,11 +188,58 @@ pub(crate) fn place<'a>(
     splice: &mut Splice<'_>,
 ) -> Result<Located<'a>, Unplanned> {
     let located = locate(table, context, object)?;
+    put(table, &located, object, splice)?;
+    Ok(located)
+}
+
+/// Makes the raw key at which a Scan goes on physical: that of a key on record, in the shard that the cursor names. Without one the key had not moved
+/// when the cursor was given out, and lay as the table's rules say.
+pub(crate) fn place_cursor(
+    table: &Table,
+    context: &PlanContext<'_>,
+    object: &[u8],
+    shard: Option<u16>,
+    splice: &mut Splice<'_>,
+) -> Result<(), Unplanned> {
+    let lies = |partition: &[u8], sort: Option<SortKey<'_>>| {
+        let by_rule = table.layouts().of(partition).cloned();
+        let recorded = table.key_layouts().get(partition).is_some();
+        let (layout, location) = match (by_rule, shard) {
+            (layout, Some(shard)) => (layout, ItemLocation::at(Slot::shard(shard))),
+            (Some(layout), None) if recorded => {
+                let slot = layout.slot_of(sort)?;
+                (Some(layout), ItemLocation::at(slot))
+            }
+            (None, None) if recorded => (None, ItemLocation::at(Slot::default())),
+            _ => {
+                let layout = context.layout(table, partition);
+                let location = context.locate(table, &layout, partition, sort)?;
+                (Some(layout), location)
+            }
+        };
+        let layout = layout.unwrap_or_else(|| Arc::new(Layout::none()));
+        let affixes = match table.affixes(partition, &layout, location.slot) {
+            // It has become the physical key of another key's shard.
+            Err(Unplaced::Reserved { .. }) => Affixes::default(),
+            affixes => affixes?,
+        };
+        Ok((layout, location, affixes))
+    };
+    put(table, &locate_where(table, object, lies)?, object, splice)
+}
+
+/// Makes a raw key or item physical that was located.
+fn put(
+    table: &Table,
+    located: &Located<'_>,
+    object: &[u8],
+    splice: &mut Splice<'_>,
+) -> Result<(), Unplanned> {
     located.partition.wrap(&located.affixes, splice);
     for key in table.index_keys() {
-        spread(key, object, &located, splice)?;
+        spread(key, object, located, splice)?;
     }
-    Ok(located)
+    Ok(())
 }
 
 /// Makes an item's value of one spread attribute physical. One of another type, or an empty one, is the store's to refuse.

@@ -1,10 +1,10 @@
 //! Cursors of Scans and of Queries of indexes, and tokens of SELECTs that are such. Where they stand means something under one layout alone: after
 //! another one the rest would miss items and show others twice. So they name the layout, in an attribute beside the keys.
 //!
-//! - A Scan goes on from a cursor of its own layout alone.
+//! - A Scan goes on from a cursor of its own layout alone; layouts of single keys may have changed meanwhile (`scan::mark`).
 //! - A Query of an index also goes on from another one where no other item has the cursor's index key (`ties`).
 //! - A cursor without a name is from before the table was laid out, or a client made it of an item's key. It is taken where the table was
-//!   empty when it was laid out: then there was no other order. Queries of such a table's indexes name no layout at all.
+//!   empty when it was laid out, and no single key has moved since: then there was no other order. Queries of such a table's indexes name no layout.
 //!
 //! While the key of an index migrates, a Scan of the index goes through the table (`scan`), whose order is another: its cursors are the table's,
 //! and neither do they go on after the adoption nor cursors of before in it.
@@ -18,14 +18,13 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{Error, Operation, json};
+use heatsink_dynamo::{Error, IndexSchema, Operation, json};
 use heatsink_layout::{MIGRATING, Table};
 use memchr::memmem::Finder;
 
 use crate::answer::rewrite;
 use crate::collection::keys::cursor_attributes;
 use crate::plan::{Explanation, Plan, Planned};
-use crate::preflight::pass_refusal;
 use crate::request::Request;
 use crate::{Answer, Calls, cursor};
 
@@ -33,32 +32,7 @@ use crate::{Answer, Calls, cursor};
 const OF_THE_TABLE: &str = "table:";
 
 /// The attribute.
-const LAYOUT: &str = "heatsink:layout";
-
-/// The plan of a Scan of a recorded table: `then` makes it of the request as DynamoDB knows it.
-///
-/// # Errors
-/// `ValidationException` for a cursor of another layout; those of `then`.
-pub(crate) fn scan(
-    request: &Request<'_>,
-    table: &Table,
-    then: impl Fn(&Request<'_>) -> Result<Plan, Error>,
-) -> Result<Plan, Error> {
-    let index = request.string("IndexName")?;
-    let order = order(table, index.as_deref());
-    let (found, body) = taken_off(request.body);
-    let request = Request::read(&body)?;
-    let plan = then(&request)?;
-    if let Some(start) = request.get("ExclusiveStartKey") {
-        if found.is_some() || is_key(start, table, index.as_deref()) {
-            admit(found.as_deref(), order.as_deref(), table)?;
-        } else if order.as_deref().is_some_and(is_of_the_table) {
-            // What is no cursor of the index is the store's to refuse.
-            return Ok(pass_refusal(Operation::Scan, &body));
-        }
-    }
-    Ok(naming(Operation::Scan, plan, order))
-}
+pub(crate) const LAYOUT: &str = "heatsink:layout";
 
 /// The plan of a Query of a recorded table: `then` makes it of the request as DynamoDB knows it.
 ///
@@ -78,7 +52,8 @@ pub(crate) fn query(
     let plan = match request.get("ExclusiveStartKey") {
         Some(start)
             if is_key(start, table, Some(&name))
-                && admit(found.as_deref(), order.as_deref(), table).is_err() =>
+                && (admit(found.as_deref(), order.as_deref(), table).is_err()
+                    || found.is_none() && is_older(start, table, index)) =>
         {
             match index {
                 Some(index) => ties::none_before(plan, start, index, &request, table, &then)?,
@@ -88,16 +63,11 @@ pub(crate) fn query(
         _ => plan,
     };
     // Elsewhere a cursor without a name is taken, and applications find DynamoDB's own.
-    let named = order.filter(|order| table.is_adopted() || order == MIGRATING);
-    Ok(naming(Operation::Query, plan, named))
-}
-
-/// The plan with its cursor named.
-fn naming(operation: Operation, plan: Plan, order: Option<String>) -> Plan {
-    match order {
-        Some(order) => plan.wrapped(|then| Named { operation, then, order }),
+    let has_changed = table.is_adopted() || table.key_layouts().newest() > 0;
+    Ok(match order.filter(|order| has_changed || order == MIGRATING) {
+        Some(order) => plan.wrapped(|then| Named { then, order }),
         None => plan,
-    }
+    })
 }
 
 /// The name of the order of a Scan of the table, or of that index.
@@ -111,7 +81,7 @@ pub(crate) fn order(table: &Table, index: Option<&str>) -> Option<String> {
 }
 
 /// Whether that is the order of a Scan of an index that goes through the table.
-fn is_of_the_table(order: &str) -> bool {
+pub(crate) fn is_of_the_table(order: &str) -> bool {
     order.starts_with(OF_THE_TABLE)
 }
 
@@ -153,32 +123,37 @@ fn refusal(table: &str) -> String {
 }
 
 /// The name in the body's cursor, and the body without it.
-fn taken_off(body: &Bytes) -> (Option<String>, Bytes) {
+pub(crate) fn taken_off(body: &Bytes) -> (Option<String>, Bytes) {
     let Some((body, value)) = cursor::without(body, LAYOUT) else { return (None, body.clone()) };
     let name = json::member(value, "S").ok().flatten().and_then(|raw| json::string(raw).ok());
     (Some(name.unwrap_or_default().into_owned()), body)
 }
 
+/// Whether a cursor of that index without a name is of before a key moved.
+fn is_older(start: &[u8], table: &Table, index: Option<&IndexSchema>) -> bool {
+    let attributes = index.map(|index| cursor_attributes(table, Some(index)).len());
+    table.key_layouts().newest() > 0 && json::members(start).map(|members| members.len()).ok() == attributes
+}
+
 /// Whether `start` has the shape of a cursor of the table, or of that index.
-fn is_key(start: &[u8], table: &Table, index: Option<&str>) -> bool {
+pub(crate) fn is_key(start: &[u8], table: &Table, index: Option<&str>) -> bool {
     let Ok(members) = json::members(start) else { return false };
     let index = index.and_then(|name| table.indexes.iter().find(|index| index.name == name));
     cursor::values(&members, &cursor_attributes(table, index)).is_some()
 }
 
-/// A Scan or Query whose cursor names its order.
+/// A Query whose cursor names its order.
 struct Named {
-    operation: Operation,
     then: Box<dyn Planned>,
     order: String,
 }
 
 impl Planned for Named {
     fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
-        let Named { operation, then, order } = *self;
+        let Named { then, order } = *self;
         Box::pin(async move {
             let answer = then.run(calls).await?;
-            Ok(Answer { body: named(operation, &answer.body, &order)?, ..answer })
+            Ok(Answer { body: named(&answer.body, &order)?, ..answer })
         })
     }
 
@@ -188,8 +163,8 @@ impl Planned for Named {
 }
 
 /// An answer whose cursor names its order.
-fn named(operation: Operation, answer: &Bytes, order: &str) -> Result<Bytes, Error> {
-    rewrite(operation, answer, |splice| {
+fn named(answer: &Bytes, order: &str) -> Result<Bytes, Error> {
+    rewrite(Operation::Query, answer, |splice| {
         if let Some(last) = json::member(answer, "LastEvaluatedKey")?.filter(|last| *last != b"null") {
             splice.insert(last, 1, format!(",\"{LAYOUT}\":{{\"S\":\"{order}\"}}"));
         }

@@ -140,7 +140,6 @@ impl Router {
         let plan = |request: &Request<'_>| self.plan_valid(operation, request, tables, &schema, layouts);
         match operation {
             Operation::Query => layout_cursor::query(&request, &schema, plan),
-            Operation::Scan => layout_cursor::scan(&request, &schema, plan),
             _ => plan(&request),
         }
     }
@@ -154,11 +153,6 @@ impl Router {
         schema: &Arc<Table>,
         layouts: &dyn LayoutSource,
     ) -> Result<Plan, Error> {
-        let moves =
-            |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.key_layouts().any_moves());
-        if partiql::is(operation) && tables.iter().any(moves) {
-            return Err(moving::unsupported(operation, &schema.name));
-        }
         let assigned =
             |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_externally_assigned());
         if schema.has_externally_assigned() || tables.len() > 1 && tables.iter().any(assigned) {
@@ -181,11 +175,9 @@ impl Router {
         let now = || self.now();
         let context = PlanContext::new(layouts, &now, places, operation, &learned);
         let mut plan = self.plan_recorded(operation, request, schema, &context)?;
-        if learned.borrow().gathers_moving {
-            plan = match operation {
-                Operation::Query => moving::query::plan(self, request, schema, &context, plan)?,
-                _ => return Err(moving::unsupported(operation, &schema.name)),
-            };
+        // A statement has Queries of its own.
+        if operation == Operation::Query && learned.borrow().gathers_moving {
+            plan = moving::query::plan(self, request, schema, &context, plan)?;
         }
         let mut learned = learned.into_inner();
         let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;
@@ -204,15 +196,8 @@ impl Router {
             Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 point::plan(self, operation, request, schema, context)
             }
-            // An item's old copy can lie beside its new one.
-            Operation::Scan | Operation::Query
-                if schema.key_layouts().any_moves()
-                    && (operation == Operation::Scan || request.get("IndexName").is_some()) =>
-            {
-                Err(moving::unsupported(operation, &schema.name))
-            }
             Operation::Query => query::plan(self, request, schema, context),
-            Operation::Scan => scan::plan(request, schema, context),
+            Operation::Scan => scan::plan(self, request, schema, context),
             Operation::BatchGetItem | Operation::BatchWriteItem => {
                 batch::plan(operation, request, context, counter::batch::plan)
             }

@@ -1,8 +1,11 @@
 //! Scan, of a table or an index, parallel or not: one physical Scan; keys in cursors and items are translated.
 //!
-//! Where the store cannot test or show items as the client knows them, that is done here (`evaluated`).
+//! Where the store cannot test or show items as the client knows them, that is done here (`evaluated`). Keys on record that move, or have changed
+//! since the Scan began, are read by themselves at its end (`apart`); cursors say when it began (`mark`).
 
+mod apart;
 mod evaluated;
+pub(crate) mod mark;
 
 use std::sync::Arc;
 
@@ -11,12 +14,14 @@ use heatsink_dynamo::expression::{Checks, may_mention};
 use heatsink_dynamo::{Error, IndexSchema, Operation, Value, json};
 use heatsink_layout::Table;
 
+use self::apart::{Image, KeysApart};
 use self::evaluated::Evaluated;
-use crate::answer::{logical_page, rewrite};
+use self::mark::Mark;
+use crate::answer::{rewrite, strip_object};
 use crate::collection::keys::cursor_attributes;
 use crate::collection::selection::Expressions;
 use crate::context::PlanContext;
-use crate::key::place;
+use crate::key::place_cursor;
 use crate::legacy::{compares, modernized};
 use crate::plan::{Kind, Plan, Single};
 use crate::preflight;
@@ -24,7 +29,7 @@ use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
 use crate::request::{Request, set_members};
 use crate::splice::Splice;
-use crate::{counter, cursor};
+use crate::{Router, counter, cursor, layout_cursor};
 
 const WHY: &str =
     "a scan reads all physical keys anyway: one physical request, keys in cursor and items translated";
@@ -32,36 +37,87 @@ const WHY: &str =
 const MIGRATING: &str = "the key of the index is being spread or brought back, and items change their place in the index meanwhile: the table is scanned, \
                          in which they keep theirs, and items that are not in the index are left out";
 
+/// A Scan's way so far, as its cursor tells it.
+struct Progress<'a> {
+    router: &'a Router,
+    /// What the next cursor says.
+    mark: Mark,
+    /// The shard of the cursor's item, if its key had moved before.
+    shard: Option<u16>,
+    /// The raw cursor of a Scan that has come to the keys which are read by themselves.
+    apart: Option<(mark::Apart, Bytes)>,
+}
+
 /// The plan of a Scan of a recorded table.
+///
+/// # Errors
+/// `ValidationException` for a cursor of another layout; `ServiceUnavailable` for one of a page that knew more of the table's keys than this gateway.
 pub(crate) fn plan(
+    router: &Router,
     request: &Request<'_>,
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    if schema.has_externally_assigned() {
-        let (body, shard) = cursor::without_shard(request.body, schema);
-        return untagged(&Request::read(&body)?, schema, &context.with_cursor(shard));
+    let index = request.string("IndexName")?;
+    let order = layout_cursor::order(schema, index.as_deref());
+    let (found, mut body) = layout_cursor::taken_off(request.body);
+    let read = match (&found, request.get("ExclusiveStartKey")) {
+        (Some(text), _) => Mark::read(text),
+        // Of before any key was on record.
+        (None, Some(_)) => Mark::default(),
+        (None, None) => Mark::begun(order.clone(), schema),
+    };
+    let mark = read.next(order.clone(), schema)?;
+    let mut progress = Progress { router, mark, shard: read.shard, apart: None };
+    let start = Request::read(&body)?.get("ExclusiveStartKey").map(|start| body.slice_ref(start));
+    if let (Some(apart), Some(start)) = (read.apart, &start) {
+        progress.apart = Some((apart, start.clone()));
+        // It is no cursor of the store.
+        body = set_members(&body, &vec![("ExclusiveStartKey", None)])?;
     }
-    untagged(request, schema, context)
+    let request = Request::read(&body)?;
+    let plan = if schema.has_externally_assigned() {
+        let (body, shard) = cursor::without_shard(request.body, schema);
+        untagged(&Request::read(&body)?, schema, &context.with_cursor(shard), &progress)?
+    } else {
+        untagged(&request, schema, context, &progress)?
+    };
+    if let Some(start) = start {
+        if found.is_some() || layout_cursor::is_key(&start, schema, index.as_deref()) {
+            layout_cursor::admit(read.order.as_deref(), order.as_deref(), schema)?;
+        } else if order.as_deref().is_some_and(layout_cursor::is_of_the_table) {
+            // What is no cursor of the index is the store's to refuse.
+            return Ok(pass_refusal(Operation::Scan, &body));
+        }
+    }
+    Ok(plan)
 }
 
-fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_>) -> Result<Plan, Error> {
+fn untagged(
+    request: &Request<'_>,
+    schema: &Arc<Table>,
+    context: &PlanContext<'_>,
+    progress: &Progress<'_>,
+) -> Result<Plan, Error> {
     let index = match request.string("IndexName")? {
         None => None,
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
         Some(name) => schema.indexes.iter().find(|index| index.name == name),
     };
     if let Some(index) = index.filter(|index| schema.is_index_migrating(index)) {
-        return of_the_table(request, schema, context, index);
+        return of_the_table(request, schema, context, index, progress);
     }
     let by_key =
         |conditions| schema.stored_otherwise().any(|name| compares(conditions, name).unwrap_or(false));
-    if has_counters(request, schema, index) || request.get("ScanFilter").is_some_and(by_key) {
+    if has_counters(request, schema, index)
+        || progress.reads_apart(schema)
+        || request.get("ScanFilter").is_some_and(by_key)
+    {
         match modernized(request, "ScanFilter") {
             Ok(None) => {}
             // What such a filter may hold is the store's to say: it is asked first.
             Ok(Some(modern)) => {
-                let then = untagged(&Request::read(&modern)?, schema, context)?;
+                let then = untagged(&Request::read(&modern)?, schema, context, progress)?;
                 return Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), then));
             }
             Err(Unplanned::Invalid) => return Ok(pass_refusal(Operation::Scan, request.body)),
@@ -72,10 +128,10 @@ fn untagged(request: &Request<'_>, schema: &Arc<Table>, context: &PlanContext<'_
     if request.get("FilterExpression").is_some() && legacy.iter().any(|name| request.get(name).is_some()) {
         return Ok(pass_refusal(Operation::Scan, request.body));
     }
-    match read(request, schema, context, index, Checks::All) {
+    match read(request, schema, context, index, Checks::All, progress) {
         Ok(plan) => Ok(plan),
         // What only the checks here find wrong the store may take: it decides.
-        Err(Unplanned::Invalid) => match read(request, schema, context, index, Checks::Meaning) {
+        Err(Unplanned::Invalid) => match read(request, schema, context, index, Checks::Meaning, progress) {
             Ok(plan) => Ok(preflight::as_it_came(Operation::Scan, request.body.clone(), plan)),
             Err(Unplanned::Invalid) => Ok(pass_refusal(Operation::Scan, request.body)),
             Err(Unplanned::Refused(error)) => Err(error),
@@ -91,6 +147,7 @@ fn of_the_table(
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
     index: &IndexSchema,
+    progress: &Progress<'_>,
 ) -> Result<Plan, Error> {
     let start = request.get("ExclusiveStartKey").map(json::members);
     if start.is_some_and(|start| !start.is_ok_and(|start| start.len() == schema.key.names().count())) {
@@ -99,7 +156,7 @@ fn of_the_table(
     let asked = set_members(request.body, &vec![("ExclusiveStartKey", None)])?;
     let planned = modernized(request, "ScanFilter").and_then(|modern| {
         let request = Request::read(modern.as_ref().unwrap_or(request.body))?;
-        read(&request, schema, context, Some(index), Checks::Meaning)
+        read(&request, schema, context, Some(index), Checks::Meaning, progress)
     });
     match planned {
         Ok(plan) => Ok(preflight::as_it_came(Operation::Scan, asked, plan)),
@@ -114,36 +171,49 @@ fn read(
     context: &PlanContext<'_>,
     index: Option<&IndexSchema>,
     checks: Checks,
+    progress: &Progress<'_>,
 ) -> Result<Plan, Unplanned> {
     let mut splice = Splice::new(request.body);
-    start_key(request, schema, context, &mut splice)?;
+    if let Some(start) = request.get("ExclusiveStartKey") {
+        place_cursor(schema, context, start, progress.shard, &mut splice)?;
+    }
     let body = splice.finish(request.body);
-    if let Some(scan) = evaluated(request, schema, index, checks, &body)? {
+    if let Some(scan) = evaluated(request, schema, context, index, checks, &body, progress)? {
         return Ok(match scan.kind() {
             Kind::Single => Plan::Single(Box::new(scan)),
             _ => Plan::Scatter(Box::new(scan)),
         });
     }
-    let table = Arc::clone(schema);
+    let (table, mark) = (Arc::clone(schema), progress.mark.clone());
     let finish = move |answer: Result<Bytes, Error>| {
         let body = answer?;
-        rewrite(Operation::Scan, &body, |splice| logical_page(&table, &body, splice))
+        rewrite(Operation::Scan, &body, |splice| {
+            let [items, last] = json::attributes_of(&body, ["Items", "LastEvaluatedKey"])?;
+            for item in json::elements(items.filter(|raw| *raw != b"null").unwrap_or(b"[]"))? {
+                strip_object(&table, item, splice)?;
+            }
+            last.map_or(Ok(()), |last| mark.logical(&table, last, splice))
+        })
     };
     Ok(Single::new(Operation::Scan, body, Some(Box::new(finish)), WHY).plan())
 }
 
-/// The Scan as one whose items are tested here, if that is needed: the table holds counters, or the filter reads a key that is stored with
-/// shard suffixes. `body`: the request with its cursor physical.
+/// The Scan as one whose items are tested here, if that is needed: the table holds counters, keys are read by themselves, or the filter reads a key
+/// that is stored with shard suffixes. `body`: the request with its cursor physical.
 fn evaluated(
     request: &Request<'_>,
     schema: &Arc<Table>,
+    context: &PlanContext<'_>,
     index: Option<&IndexSchema>,
     checks: Checks,
     body: &Bytes,
+    progress: &Progress<'_>,
 ) -> Result<Option<Evaluated>, Unplanned> {
     let counters = has_counters(request, schema, index);
     let migrating = index.filter(|index| schema.is_index_migrating(index));
-    if !counters && migrating.is_none() && !may_filter_by_key(request, schema) {
+    // What the store refuses has no keys to read.
+    let apart = progress.reads_apart(schema) && (index.is_some() || request.get("IndexName").is_none());
+    if !apart && !counters && migrating.is_none() && !may_filter_by_key(request, schema) {
         return Ok(None);
     }
     let mut expressions = Expressions::read(request, schema, None, checks)?;
@@ -158,7 +228,7 @@ fn evaluated(
         None => counter::of_table(request, &expressions, schema),
         Some(index) => counter::of_index(request, &expressions, schema, index).map_err(Unplanned::Refused)?,
     };
-    if !by_key && fold.is_none() && migrating.is_none() && !(counters && index.is_none()) {
+    if !apart && !by_key && fold.is_none() && migrating.is_none() && !(counters && index.is_none()) {
         return Ok(None);
     }
     let mut why = match migrating {
@@ -172,9 +242,18 @@ fn evaluated(
         why += "; the table holds counters: their fragments but the base one are left out, and filter, projection and Limit are applied here. Where only left \
                 out rows were read, the scan goes on";
     }
+    if apart {
+        why += "; keys have moved to other shards since the scan began, or move: what it meets of them is left out, and at its end they are read by themselves";
+    }
     if let Some(fold) = &fold {
         why = fold.why(&why);
     }
+    let keys =
+        apart.then(|| progress.keys_apart(request, schema, context, &expressions, index)).transpose()?;
+    let at = match (&keys, &progress.apart) {
+        (Some(keys), Some((apart, start))) => Some(keys.at(*apart, start).map_err(|_| Unplanned::Invalid)?),
+        _ => None,
+    };
     let mut changes = expressions.changes(schema, index);
     if migrating.is_some() {
         changes.extend([("IndexName", None), ("Select", None)]);
@@ -182,6 +261,9 @@ fn evaluated(
     let cursor = cursor_attributes(schema, index.filter(|_| migrating.is_none()));
     Ok(Some(Evaluated {
         body: set_members(body, &changes).map_err(Unplanned::Refused)?,
+        mark: progress.mark.clone(),
+        apart: keys,
+        at,
         table: Arc::clone(schema),
         selection: expressions.selection(schema, index),
         limit: request.limit()?,
@@ -190,6 +272,44 @@ fn evaluated(
         within: migrating.map(|index| index.key.clone()),
         why,
     }))
+}
+
+impl Progress<'_> {
+    /// Whether keys are read by themselves.
+    fn reads_apart(&self, schema: &Table) -> bool {
+        self.apart.is_some() || schema.key_layouts().any_apart(self.mark.since)
+    }
+
+    fn keys_apart(
+        &self,
+        request: &Request<'_>,
+        schema: &Arc<Table>,
+        context: &PlanContext<'_>,
+        expressions: &Expressions<'_>,
+        index: Option<&IndexSchema>,
+    ) -> Result<KeysApart, Unplanned> {
+        let number = |name| {
+            let text = request.get(name).map(|raw| std::str::from_utf8(raw).unwrap_or_default());
+            text.map(|text| text.parse::<u64>().map_err(|_| Unplanned::Invalid)).transpose()
+        };
+        let select = request.string("Select").map_err(Unplanned::Refused)?;
+        let wanted = expressions.wanted(schema, index);
+        // Of a local index the store adds what the index does not hold.
+        let whole = index.is_some_and(|index| index.local)
+            && (select.as_deref() == Some("ALL_ATTRIBUTES") || wanted.is_some());
+        let migrating = index.is_some_and(|index| schema.is_index_migrating(index));
+        let cursor = cursor_attributes(schema, index.filter(|_| !migrating)).into_iter();
+        let is_own = |name: &str| schema.key.names().any(|own| own == name);
+        Ok(KeysApart {
+            router: self.router.clone(),
+            layouts: context.handle(),
+            table: Arc::clone(schema),
+            segment: number("Segment")?.zip(number("TotalSegments")?),
+            report: request.get("ReturnConsumedCapacity").map(<[u8]>::to_vec),
+            image: Image::of(schema, index, wanted, whole),
+            index: cursor.filter(|attribute| !is_own(&attribute.name)).cloned().collect(),
+        })
+    }
 }
 
 /// Whether what is read can hold counters. Of an index that is not known here, and that the store therefore refuses, nobody knows.
@@ -202,15 +322,4 @@ fn may_filter_by_key(request: &Request<'_>, schema: &Table) -> bool {
     let text = request.string("FilterExpression").ok().flatten();
     let names = request.get("ExpressionAttributeNames");
     text.is_some_and(|text| schema.stored_otherwise().any(|name| may_mention(&text, names, name)))
-}
-
-/// Makes `ExclusiveStartKey` physical: it holds the table's primary key, on an index too.
-fn start_key<'a>(
-    request: &Request<'a>,
-    schema: &Table,
-    context: &PlanContext<'_>,
-    splice: &mut Splice<'a>,
-) -> Result<(), Unplanned> {
-    let Some(start) = request.get("ExclusiveStartKey") else { return Ok(()) };
-    place(schema, context, start, splice).map(drop)
 }

@@ -142,7 +142,9 @@ fn statement(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Opti
     let text = step.body["Statement"].as_str().unwrap_or_default();
     if text.ends_with("-- sets") {
         unordered(case, plain, sharded)
-    } else if text.ends_with("-- rows") || case.large && text.ends_with("-- pages") {
+    } else if text.ends_with("-- rows")
+        || (case.large || recorded::moves(&case.rules)) && text.ends_with("-- pages")
+    {
         differs("rows in order", &json!(rows(plain)), &json!(rows(sharded)))
     } else {
         differs("pages", &json!(plain.pages), &json!(sharded.pages))
@@ -251,7 +253,11 @@ fn index_query(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Op
         rows(answer).into_iter().map(position).collect()
     };
     unordered(case, plain, sharded)
-        .or_else(|| if case.large { None } else { differs("page sizes", &scanned(plain), &scanned(sharded)) })
+        // While keys move a page lacks the old copies among its rows, and none is read in their place.
+        .or_else(|| {
+            let sizes_differ = case.large || recorded::moves(&case.rules);
+            if sizes_differ { None } else { differs("page sizes", &scanned(plain), &scanned(sharded)) }
+        })
         .or_else(|| differs("orders", &order(plain), &order(sharded)))
 }
 

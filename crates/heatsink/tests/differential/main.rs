@@ -22,6 +22,7 @@
     reason = "a test fails by panicking, its helper functions included"
 )]
 
+mod across;
 mod compare;
 mod concurrent;
 mod counters;

@@ -47,6 +47,15 @@ pub fn moves(rules: &str) -> bool {
     rules.trim_end().ends_with("# keys move")
 }
 
+/// Items by the hash of their sort keys.
+pub fn layout(shards: u16) -> Layout {
+    let strategy = match shards {
+        1 => Strategy::None,
+        _ => Strategy::Calculated { by: By::SortKey },
+    };
+    Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
+}
+
 /// Puts the keys on record that a table can have.
 pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
     let (key_type, keys) = match (table.partition.1, moves(rules)) {
@@ -70,13 +79,6 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
             block_on(registry.create(entry.as_ref(), &first)).unwrap()
         }
     };
-    let layout = |shards: u16| {
-        let strategy = match shards {
-            1 => Strategy::None,
-            _ => Strategy::Calculated { by: By::SortKey },
-        };
-        Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
-    };
     for (key, shards, to, reserved) in keys {
         let moves = to.map(|shards| Move {
             to: layout(shards),
@@ -85,7 +87,9 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
             closing: false,
         });
         let (key, layout, reserved) = (key.to_vec(), layout(*shards), *reserved);
-        let to = KeyRecord { key, key_type, layout, moves, settled: true, reserved, version: 1, changed: 0 };
-        record = block_on(registry.replace_key(&record, None, &to)).unwrap().expect("nobody else writes");
+        let (settled, version, changed, since) = (true, 1, 0, 0);
+        let to = KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since };
+        (record, _) =
+            block_on(registry.replace_key(&record, None, &to)).unwrap().expect("nobody else writes");
     }
 }

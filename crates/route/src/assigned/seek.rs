@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use heatsink_dynamo::expression::{Bindings, Fresh, Projection};
 use heatsink_dynamo::json;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_layout::{LayoutSource, Slot, Table};
@@ -17,7 +16,7 @@ use super::tokens::Retry;
 use crate::capacity::{Capacity, add_by_table, listed};
 use crate::context::{Named, Places};
 use crate::dry_run::first_round;
-use crate::items::fetch::{Fetch, FromTable};
+use crate::items::fetch::{Fetch, FromTable, key_only};
 use crate::items::fragments;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::request::{Request, malformed, quoted};
@@ -91,21 +90,6 @@ fn look(layouts: &dyn LayoutSource, named: &[Named], report: Option<Vec<u8>>) ->
         }
     }
     Ok(Fetch::of(tables, report))
-}
-
-/// The options of a read that shows the primary key alone, as it is now.
-fn key_only(table: &Table) -> Vec<(&'static str, Vec<u8>)> {
-    let mut fresh = Fresh::avoiding(&Bindings::default());
-    let mut projection = Projection::default();
-    for name in table.key.names() {
-        projection.add_root(name);
-    }
-    let text = quoted(&projection.render(&mut fresh));
-    let mut options = vec![("ConsistentRead", b"true".to_vec()), ("ProjectionExpression", text)];
-    if let (Some(names), _) = Bindings::default().rewritten(&[], &fresh) {
-        options.push(("ExpressionAttributeNames", names));
-    }
-    options
 }
 
 impl Planned for Seek {

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use heatsink_dynamo::expression::{Bindings, Fresh, Projection};
 use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_layout::{Slot, Table};
@@ -13,6 +14,7 @@ use heatsink_layout::{Slot, Table};
 use super::identity::{self, Identity};
 use crate::answer::unreadable;
 use crate::capacity::{Capacity, add_by_table};
+use crate::request::quoted;
 use crate::tables::table_name;
 use crate::{Calls, PhysicalCall};
 
@@ -257,6 +259,21 @@ impl Fetch {
             }
         }
     }
+}
+
+/// The options of a read that shows the primary key alone, as it is now.
+pub(crate) fn key_only(table: &Table) -> Vec<(&'static str, Vec<u8>)> {
+    let mut fresh = Fresh::avoiding(&Bindings::default());
+    let mut projection = Projection::default();
+    for name in table.key.names() {
+        projection.add_root(name);
+    }
+    let text = quoted(&projection.render(&mut fresh));
+    let mut options = vec![("ConsistentRead", b"true".to_vec()), ("ProjectionExpression", text)];
+    if let (Some(names), _) = Bindings::default().rewritten(&[], &fresh) {
+        options.push(("ExpressionAttributeNames", names));
+    }
+    options
 }
 
 /// A JSON list of raw values.

@@ -12,11 +12,13 @@
 //!
 //! A blind put replaces an item whatever it was, and shows nothing of it. A read of both slots reads the new one, then the old one, then the new one
 //! again, consistently: an item that moves meanwhile is found, and a copy in the new slot is the item. Single items are read so by their placement
-//! (`items::read`), in a transaction at once (`items::added`), collections by `query`.
+//! (`items::read`), in a transaction at once (`items::added`), collections by `query`, rows of indexes by a look at both slots (`index`). A Scan reads keys
+//! that move by themselves (`scan::apart`). Statements are sent as the requests that they are, SELECTs of one item for both slots (`partiql::both`).
 //!
 //! Not here: who moves items that no client touches, and when a phase ends (`heatsink_reshard`).
 
 mod blind;
+pub(crate) mod index;
 pub(crate) mod item;
 mod pull;
 pub(crate) mod query;

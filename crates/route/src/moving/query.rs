@@ -31,12 +31,11 @@ use crate::refusal::Unplanned;
 use crate::request::{Changes, Request, quoted, set_members};
 use crate::{Answer, Calls, Router};
 
-use super::unsupported;
-
-/// The plan of a Query whose key moves. `stable`: the plan under the old layout alone, which refuses what is not valid.
+/// The plan of a Query whose key moves. `stable`: the plan under the old layout alone, which refuses what is not valid; that of an index is
+/// the right one (`query::locally_sorted`).
 ///
 /// # Errors
-/// `ServiceUnavailable` for an index, which waits until the key has moved.
+/// As [`query::plan`].
 pub(crate) fn plan(
     router: &Router,
     request: &Request<'_>,
@@ -54,7 +53,8 @@ pub(crate) fn plan(
     let strict = Query::read(expressed, table, Checks::All).is_ok();
     let Ok(query) = Query::read(expressed, table, Checks::Meaning) else { return Ok(stable) };
     if query.index.is_some() {
-        return Err(unsupported(Operation::Query, &table.name));
+        // It reads both layouts, and knows each row's copy.
+        return Ok(stable);
     }
     let Some(sort) = table.key.sort.clone() else { return Ok(stable) };
     let body = everything(&query)?;

@@ -25,7 +25,7 @@ pub(super) struct Shape {
     /// The attributes of a position.
     pub(super) cursor: Vec<String>,
     pub(super) fingerprint: u64,
-    /// The order of a Scan, where layouts decide it.
+    /// The order of a Query of an index, where layouts decide it.
     pub(super) order: Option<String>,
 }
 

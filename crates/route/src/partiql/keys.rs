@@ -80,6 +80,16 @@ pub(super) fn names_assigned(written: &Written<'_>, table: &Table, context: &Pla
         }
 }
 
+/// Whether a statement names a partition key whose items can lie in two places.
+pub(super) fn names_moving(written: &Written<'_>, table: &Table, context: &PlanContext<'_>) -> bool {
+    let partition = &table.key.partition;
+    table.key_layouts().any_moves()
+        && match named(written, partition, KeyPart::Partition, &terms(written, &partition.name, true)) {
+            Ok(Some(key)) => context.moves(table, &key.canonical_bytes()),
+            _ => false,
+        }
+}
+
 /// The one key that `terms` say; `None` if it is one that the store refuses.
 fn named(
     written: &Written<'_>,

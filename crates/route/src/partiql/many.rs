@@ -10,9 +10,9 @@ use serde_json::{Value as Json, json};
 
 use super::keys::{Target, names_assigned, target};
 use super::statement::Written;
-use super::{guard, not_understood, rewrite};
+use super::{both, guard, not_understood, rewrite};
 use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
-use crate::context::PlanContext;
+use crate::context::{PlanContext, Side};
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
@@ -36,21 +36,42 @@ pub(super) fn plan(
     request: &Request<'_>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    let list = if operation == Operation::ExecuteTransaction { "TransactStatements" } else { "Statements" };
-    let elements = json::elements(request.get(list).unwrap_or(b"[]")).map_err(|_| malformed())?;
+    let (body, kept) = physical(operation, request, &context.side(Side::To))?;
+    let moves = |one: &Kept| matches!(one, Kept::Physical(schema) if schema.key_layouts().any_moves());
+    let old = match kept.iter().any(moves) {
+        true => Some(physical(operation, request, &context.side(Side::From))?.0),
+        false => None,
+    };
+    let why =
+        "every statement names one primary key: one physical request, the keys rewritten where they stand";
+    let finish = move |answer: Result<Bytes, Error>| match answer {
+        Ok(body) => answered(operation, &kept, &body),
+        Err(error) => Err(cancelled(&kept, error)),
+    };
+    if let Some(old) = old.filter(|old| *old != body) {
+        return both::plan(operation, list(operation), body, &old, Box::new(finish));
+    }
+    Ok(Single::new(operation, body, Some(Box::new(finish)), why).plan())
+}
+
+/// The body with its statements made physical, and what is to be made of their answers.
+fn physical(
+    operation: Operation,
+    request: &Request<'_>,
+    context: &PlanContext<'_>,
+) -> Result<(Bytes, Vec<Kept>), Error> {
+    let elements = json::elements(request.get(list(operation)).unwrap_or(b"[]")).map_err(|_| malformed())?;
     let mut splice = Splice::new(request.body);
     let mut kept = Vec::with_capacity(elements.len());
     for element in elements {
         kept.push(one(element, context, &mut splice, operation == Operation::ExecuteTransaction)?);
     }
-    let why =
-        "every statement names one primary key: one physical request, the keys rewritten where they stand";
-    let body = splice.finish(request.body);
-    let finish = move |answer: Result<Bytes, Error>| match answer {
-        Ok(body) => answered(operation, &kept, &body),
-        Err(error) => Err(cancelled(&kept, error)),
-    };
-    Ok(Single::new(operation, body, Some(Box::new(finish)), why).plan())
+    Ok((splice.finish(request.body), kept))
+}
+
+/// The member that holds the statements.
+fn list(operation: Operation) -> &'static str {
+    if operation == Operation::ExecuteTransaction { "TransactStatements" } else { "Statements" }
 }
 
 /// One of the statements. `whole` says that one which is refused refuses all.
@@ -85,7 +106,7 @@ fn one<'a>(
              they are read, and not at the same moment. Use TransactGetItems. Nothing was read or written",
         ));
     }
-    match target(&written, &schema, context, selects) {
+    match target(&written, &schema, &context.selecting(selects), selects) {
         Target::At(place) => match rewrite::into(splice, &written, &schema, &place) {
             Ok(()) => Ok(Kept::Physical(schema)),
             // A SELECT that says more than the key is refused by the store.

@@ -3,12 +3,14 @@
 //! - A statement that names one primary key becomes one physical statement: the key made physical where it is written, in
 //!   the text or in a parameter (`rewrite`).
 //! - Any other SELECT is read by the plans of Query and Scan, with the `WHERE` clause evaluated here (`read`, `gather`).
+//! - While a key moves, a SELECT of one of its items by ExecuteStatement is a Query; in a batch or a transaction it is sent for both slots (`both`).
 //! - A write that does not name a primary key, or that cannot be read here, is asked for under a table name that no table can
 //!   have: the store refuses it in its own words, and nothing can be written (`guard`).
 //!
 //! Beneath: `keys` (which key a statement names), `pages` (bodies of the reads), `token` (NextToken), `many` (several
 //! statements). Why so: docs/decisions/0005-partiql.md.
 
+mod both;
 mod gather;
 mod guard;
 mod keys;
@@ -37,12 +39,6 @@ use crate::request::Request;
 use crate::splice::Splice;
 use crate::tables::table_name;
 use crate::{Router, preflight};
-
-/// Whether an operation carries out statements.
-pub(crate) fn is(operation: Operation) -> bool {
-    use Operation::{BatchExecuteStatement, ExecuteStatement, ExecuteTransaction};
-    matches!(operation, BatchExecuteStatement | ExecuteStatement | ExecuteTransaction)
-}
 
 /// The plan of a PartiQL request that names a recorded table.
 pub(crate) fn plan(
@@ -89,6 +85,7 @@ fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Res
             && request.get("NextToken").is_none();
         if whole
             && !keys::names_assigned(&written, &table, context)
+            && !keys::names_moving(&written, &table, context)
             && let Target::At(place) = keys::target(&written, &table, context, true)
             && let Ok(body) = rewrite::body(request.body, &written, &table, &place)
         {

@@ -8,6 +8,7 @@ use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operat
 use heatsink_layout::Table;
 
 use super::gather::{Gather, Shape};
+use super::keys::names_moving;
 use super::pages::{Common, partitions, sort_condition};
 use super::statement::Written;
 use super::token::{self, Position, fingerprint};
@@ -15,8 +16,10 @@ use super::{as_sent, edited, logical, not_understood, refused_read};
 use crate::collection::keys::{Key, cursor_attributes, stable};
 use crate::collection::selection::{Selection, Shown, projects};
 use crate::context::PlanContext;
+use crate::moving::unsupported;
 use crate::plan::{Finish, Plan, Single};
 use crate::request::{Request, quoted, set_members};
+use crate::scan::mark::Mark;
 use crate::{Router, layout_cursor, query, scan};
 
 /// How many shards the keys of one statement may have together: ten keys of a thousand shards, or fifty (as many as DynamoDB takes in one
@@ -45,13 +48,17 @@ impl Select<'_> {
             );
             return Ok(refused_read(request.body, error, true));
         }
-        if self.is_the_stores() {
+        let by_the_store = self.is_the_stores();
+        if by_the_store && !self.reads_apart(request)? {
             return self.by_the_store(request);
         }
         if let Some(reads) = self.too_many_reads(context) {
             return Err(reads);
         }
+        let waits = by_the_store || names_moving(self.written, self.schema, context);
         match self.parts(router, request, context) {
+            // What only the store can do it can do again once no key moves.
+            Err(_) if waits => Err(unsupported(Operation::ExecuteStatement, &self.schema.name)),
             Err(error) => Ok(refused_read(request.body, error, true)),
             Ok(plan) if self.is_plain(request) => Ok(plan),
             Ok(plan) => Ok(as_sent(request.body, plan)),
@@ -104,14 +111,31 @@ impl Select<'_> {
             && (elsewhere || self.order.is_empty() && key.is_none_or(|key| key.partition_has(partition)))
     }
 
+    /// Whether keys move meanwhile, or the statement has been read by a Scan so far, because keys moved. The store would give all that it meets of
+    /// them.
+    fn reads_apart(&self, request: &Request<'_>) -> Result<bool, Error> {
+        let token = request.string("NextToken")?;
+        let own = token.is_some_and(|token| token::is_own(&token) && token::of_store(&token).is_none());
+        let known = self.written.statement.index.is_none() || self.index().is_some();
+        let keys = self.schema.key_layouts();
+        Ok(known && (own || keys.any_apart(keys.newest())))
+    }
+
     /// The plan of a statement that the store can carry out as it is.
     fn by_the_store(&self, request: &Request<'_>) -> Result<Plan, Error> {
         let why = "the SELECT does not read the partition key, and shards do not matter to it: one physical statement";
         let order = self.order();
         let mut body = request.body.clone();
+        let mut mark = Mark::begun(order.clone(), self.schema);
         if let Some(token) = request.string("NextToken")? {
             let of_store = token::of_store(&token);
-            layout_cursor::admit(of_store.map(|(order, _)| order), order.as_deref(), self.schema)?;
+            let read = of_store.map(|(mark, _)| Mark::read(mark)).unwrap_or_default();
+            mark = read.next(order.clone(), self.schema)?;
+            layout_cursor::admit(read.order.as_deref(), order.as_deref(), self.schema)?;
+            if self.schema.key_layouts().any_apart(mark.since) {
+                // Nobody but the store knows where its token stands.
+                return Err(layout_cursor::of_another_layout(self.schema));
+            }
             if let Some((_, token)) = of_store {
                 body = set_members(&body, &vec![("NextToken", Some(quoted(token)))])?;
             }
@@ -119,10 +143,10 @@ impl Select<'_> {
         let finish = logical(Arc::clone(self.schema));
         let finish: Finish = Box::new(move |answer| {
             let body = finish(answer)?;
-            let Some(order) = order else { return Ok(body) };
+            let Some(mark) = mark.text() else { return Ok(body) };
             edited(Operation::ExecuteStatement, &body, |splice| {
                 if let Some(raw) = json::member(&body, "NextToken")?.filter(|raw| *raw != b"null") {
-                    splice.replace(raw, quoted(&token::with_order(&order, &json::string(raw)?)));
+                    splice.replace(raw, quoted(&token::with_order(&mark, &json::string(raw)?)));
                 }
                 Ok(())
             })
@@ -178,7 +202,8 @@ impl Select<'_> {
             )));
         }
         let order = match (&confined, index) {
-            (None, _) => self.order(),
+            // Where it stands in a Scan the position itself says.
+            (None, _) => None,
             (Some(_), Some(index)) => schema.query_order(index),
             // No layout changes the order of a Query of the table.
             (Some(_), None) => None,
@@ -192,7 +217,7 @@ impl Select<'_> {
                 }
                 let parts = confined.as_ref().map_or(1, Vec::len);
                 let (position, found) = Position::read(&token, self.written, parts, &cursor)?;
-                if order.is_some() || found.is_some() {
+                if confined.is_some() && (order.is_some() || found.is_some()) {
                     layout_cursor::admit(found.as_deref(), order.as_deref(), schema)?;
                 }
                 position
@@ -210,13 +235,18 @@ impl Select<'_> {
             None if position.part > 0 => {}
             None => {
                 let body = common.scan(position.after.as_deref());
-                plans.push(scan::plan(&Request::read(&body)?, schema, context)?);
+                plans.push(scan::plan(router, &Request::read(&body)?, schema, context)?);
             }
             Some(keys) => {
                 for (at, partition) in keys.iter().enumerate().skip(position.part) {
                     let after = if at == position.part { position.after.as_deref() } else { None };
                     let body = common.query(key, partition, sort.as_ref(), after);
-                    plans.push(query::plan(router, &Request::read(&body)?, schema, context)?);
+                    let request = Request::read(&body)?;
+                    plans.push(if context.moves(schema, &partition.canonical_bytes()) {
+                        router.plan_at(Operation::Query, &request, schema, context.layouts(), None)?.0
+                    } else {
+                        query::plan(router, &request, schema, context)?
+                    });
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! `NextToken`: where a SELECT goes on. It holds all that is needed, so any gateway can take it.
 //!
-//! Of a SELECT that reads a whole table or index it names the order in which that is read (`layout_cursor`). Where the store carries out the
-//! statement, the name stands before the store's token.
+//! Of a SELECT that reads a whole table or index it holds the cursor of a Scan, which says under which layouts it means something (`scan::mark`).
+//! Where the store carries out the statement, that stands before the store's token.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 
 use super::statement::Written;
 use crate::cursor::{SHARD, values};
+use crate::layout_cursor::LAYOUT;
 
 /// A position in a SELECT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +29,7 @@ struct Token {
     of: u64,
     part: usize,
     after: Option<Json>,
-    /// The order of a Scan, where layouts decide it.
+    /// The order of a Query of an index, where layouts decide it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     order: Option<String>,
 }
@@ -92,7 +93,7 @@ impl Position {
 
 fn is_key(raw: &[u8], cursor: &[&AttributeDefinition]) -> bool {
     let Ok(members) = json::members(raw) else { return false };
-    let more = usize::from(members.iter().any(|(name, _)| name == SHARD));
+    let more = members.iter().filter(|(name, _)| name == SHARD || name == LAYOUT).count();
     members.len() == cursor.len() + more && values(&members, cursor).is_some()
 }
 

@@ -94,7 +94,8 @@ impl Shape {
             };
             listing.add(item).map_err(unreadable)?;
         }
-        let last = shown.last().filter(|_| more);
+        let end = page.end.as_ref().filter(|_| !cut);
+        let last = end.or(shown.last()).filter(|_| more);
         let last = last.map(|last| self.cursor(&page.pages, last, tagged)).transpose().map_err(unreadable)?;
         Ok(Bytes::from(listing.answer(last.as_deref(), page.capacity.as_ref(), self.report)))
     }

@@ -83,6 +83,7 @@ fn forms(
         return Ok(vec![(logical.clone(), false)]);
     }
     let layout = stable(context, schema, logical);
+    let shards = context.most_shards(schema, &logical.canonical_bytes(), &layout);
     if layout.time().is_some() {
         return Err(Unplanned::Refused(Error::gateway_rejection(format!(
             "The index has {} in its partition key, which is stored in buckets, beside an attribute that a rule spreads: reading it is not \
@@ -90,7 +91,6 @@ fn forms(
             attribute.name
         ))));
     }
-    let forms =
-        (0..layout.shards).filter_map(|shard| physical(schema, &layout, logical, Slot::shard(shard)).ok());
+    let forms = (0..shards).filter_map(|shard| physical(schema, &layout, logical, Slot::shard(shard)).ok());
     Ok(forms.map(|form| (form, false)).collect())
 }

@@ -8,6 +8,9 @@
 //!   those that they come to; and what was seen under both counts once. A page reads, beyond its own rows, all that have its last
 //!   index sort key.
 //! - **Several attributes of its partition key are stored with shard suffixes.** All combinations are read and put in order likewise.
+//! - **Keys of the table move.** An item has a row for each of its copies, and goes from one physical key to the other between two pages. Both rows have one
+//!   place in this order; that of the new slot is shown, and that of the old one only after a look at both slots (`moving::index`). A local index is read
+//!   again after that look, consistently, for the items that have moved meanwhile.
 //!
 //! Not here: cursors from before the migration, or of other layouts (`layout_cursor`).
 
@@ -25,17 +28,21 @@ use super::shard_streams::ShardStream;
 use super::share::PAGE_BYTES;
 use crate::capacity::Capacity;
 use crate::collection::keys::physical;
-use crate::collection::keys::{Key, slot_of, stable};
+use crate::collection::keys::{Key, slot_of, stable, with_sort};
 use crate::collection::position::Position;
 use crate::collection::range::Condition;
 use crate::collection::template::Ask;
 use crate::context::PlanContext;
 use crate::cursor::Cursor;
+use crate::moving::index::{Copy, Lies, in_old_slots, lies};
 use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
 const MIGRATING: &str = "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
                          are ordered by primary key, so each page reads all rows that have its last sort key";
+
+const MOVING: &str = "keys of the table are being moved to other shards: rows with equal sort keys are ordered by primary key, and rows of old slots are \
+                      shown after a look whether the item is still there";
 
 const SPREAD_BY_SEVERAL: &str = "several attributes of the index's partition key are stored with shard suffixes: all combinations are read, and rows with \
                                  equal sort keys are ordered by primary key, so each page reads all rows that have its last sort key";
@@ -50,6 +57,40 @@ const SORTED_BY_KEY_TOO: &str = "the table's partition key, which is stored with
 /// The order of rows: the index's sort key, in logical values; the logical partition key; the table's sort key; and where shards are externally
 /// assigned, so that several items can have one key, the slot.
 type Place = (Position, Key, Option<Key>, Slot);
+
+/// How many rows a page has at most while keys move: each may have to be looked at in both slots.
+const MOST_MOVING: usize = 500;
+
+/// What a row is of, the one that counts first where several rows are of one item.
+#[derive(Clone, Debug)]
+enum Of {
+    /// The item.
+    Item,
+    /// An old copy that is not the item. It stays, so that the page ends where it would with it.
+    Gone,
+    /// An old copy that was found to be the item.
+    Alone,
+    /// An old copy, of which nothing more is known.
+    Old(Copy),
+}
+
+impl Of {
+    fn rank(&self) -> u8 {
+        match self {
+            Of::Item => 0,
+            Of::Gone => 1,
+            Of::Alone => 2,
+            Of::Old(_) => 3,
+        }
+    }
+
+    fn old(&self) -> Option<&Copy> {
+        match self {
+            Of::Old(copy) => Some(copy),
+            _ => None,
+        }
+    }
+}
 
 /// Such a Query under way.
 #[derive(Clone)]
@@ -73,8 +114,12 @@ pub(crate) struct LocallySorted {
     limit: Option<usize>,
     /// How often streams were read.
     rounds: u32,
+    /// Whether keys of the table move.
+    moves: bool,
+    /// Behind which nothing may be shown: rows that were read there are forgotten.
+    bound: Option<Place>,
     /// What the page will hold, as far as was read; in no order until cut.
-    rows: Vec<(Place, Row)>,
+    rows: Vec<(Place, Of, Row)>,
     pages: Vec<Bytes>,
     /// Whether rows were left out because the page is full.
     more: bool,
@@ -107,19 +152,31 @@ impl LocallySorted {
             None => vec![whole],
             Some((own, logical)) => {
                 let layout = stable(context, schema, logical);
-                let keys = (0..layout.shards).map(Slot::shard);
+                let shards = context.most_shards(schema, &logical.canonical_bytes(), &layout);
+                let keys = (0..shards).map(Slot::shard);
                 let keys =
                     keys.filter_map(|slot| Some((slot, physical(schema, &layout, logical, slot).ok()?)));
                 keys.map(|(slot, key)| of_shard(&whole, own, slot, &key)).collect()
             }
         };
-        let (streams, stages) = in_all_forms(query, &in_shards, context)?;
+        let (mut streams, mut stages) = in_all_forms(query, &in_shards, context)?;
+        let keys = schema.key_layouts();
+        let moves = keys.any_apart(keys.newest());
+        if moves && query.index.is_some_and(|index| index.local) {
+            // What moves after it was read is read again.
+            let again = streams.clone();
+            stages.push((streams.len()..streams.len() + again.len()).collect());
+            streams.extend(again);
+        }
+        let migrates = schema.is_index_migrating(query.index.ok_or(Unplanned::Invalid)?);
         let why = if own.is_some() && ordered > 0 {
             SORTED_BY_KEY_TOO
         } else if own.is_some() {
             SORTED_BY_KEY
-        } else if schema.is_index_migrating(query.index.ok_or(Unplanned::Invalid)?) {
+        } else if migrates {
             MIGRATING
+        } else if moves {
+            MOVING
         } else {
             SPREAD_BY_SEVERAL
         };
@@ -134,8 +191,13 @@ impl LocallySorted {
             conditions: query.conditions.clone(),
             after,
             descending: query.descending,
-            limit: query.limit,
+            limit: match query.limit {
+                limit if !moves => limit,
+                limit => Some(limit.unwrap_or(MOST_MOVING).min(MOST_MOVING)),
+            },
             rounds: 0,
+            moves,
+            bound: None,
             rows: Vec::new(),
             pages: Vec::new(),
             more: false,
@@ -143,12 +205,25 @@ impl LocallySorted {
         })
     }
 
-    /// The calls that read on.
-    fn calls(&mut self) -> Vec<PhysicalCall> {
-        let open = |stage: &&Vec<usize>| {
-            stage.iter().any(|stream| self.streams.get(*stream).is_some_and(|stream| !stream.is_closed()))
-        };
-        let stage = self.stages.iter().find(open).into_iter().flatten();
+    /// Looks which of the old copies among the rows are items.
+    async fn look(&mut self, calls: &mut dyn Calls) -> Result<(), Error> {
+        let copies: Vec<Copy> = self.rows.iter().filter_map(|(_, of, _)| of.old().cloned()).collect();
+        if copies.is_empty() {
+            return Ok(());
+        }
+        let alone = in_old_slots(&self.schema, &copies, &mut self.capacity, calls).await?;
+        for (_, of, _) in &mut self.rows {
+            if let Some(copy) = of.old() {
+                *of = if alone.contains(copy.identity()) { Of::Alone } else { Of::Gone };
+            }
+        }
+        Ok(())
+    }
+
+    /// The calls that read on in a stage.
+    fn calls(&mut self, stage: usize) -> Vec<PhysicalCall> {
+        let open = |stream: &&usize| self.streams.get(**stream).is_some_and(|stream| !stream.is_closed());
+        let stage = self.stages.get(stage).into_iter().flatten().filter(open);
         // One more than fits says whether there is more. Where many rows have the same values, more are asked for from round to round.
         let limit = self.limit.filter(|_| self.ordered > 0);
         let limit = limit.map(|limit| limit.saturating_add(1).saturating_mul(1 << self.rounds.min(16)));
@@ -174,17 +249,22 @@ impl LocallySorted {
     /// # Errors
     /// The first error of a stream.
     pub(crate) async fn read(mut self, calls: &mut dyn Calls) -> Result<Answer, Error> {
-        loop {
-            let round = self.calls();
-            if round.is_empty() {
-                break;
+        for stage in 0..self.stages.len() {
+            loop {
+                let round = self.calls(stage);
+                if round.is_empty() {
+                    break;
+                }
+                calls.round(round.into(), &mut |stream, answer| self.take(stream, answer?)).await?;
             }
-            calls.round(round.into(), &mut |stream, answer| self.take(stream, answer?)).await?;
+            self.look(calls).await?;
         }
-        let rows: Vec<Row> = self.rows.drain(..).map(|(_, row)| row).collect();
-        let more = self.more || self.limit.is_some_and(|limit| rows.len() >= limit);
+        let more = self.more || self.limit.is_some_and(|limit| self.rows.len() >= limit);
+        let end = self.rows.last().map(|(.., row)| row.clone()).filter(|_| self.moves);
+        let shown = |(_, of, row): (Place, Of, Row)| (!matches!(of, Of::Gone)).then_some(row);
+        let rows: Vec<Row> = self.rows.drain(..).filter_map(shown).collect();
         let (pages, capacity) = (std::mem::take(&mut self.pages), self.capacity.take());
-        let mut page = Collected { pages, rows, more, capacity, tied: false };
+        let mut page = Collected { pages, rows, end, more, capacity, tied: false };
         let answer = self.gathering.answer(&mut page, None, calls).await?;
         Ok(answer.into())
     }
@@ -202,20 +282,26 @@ impl LocallySorted {
             if part.drops(&at) {
                 continue;
             }
-            let (partition, sort, slot) = self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
+            let (partition, sort, slot, of) =
+                self.primary_of(body.get(row.item.clone()).unwrap_or_default())?;
+            let Some(of) = of else { continue };
             let place = (self.logical(at), partition, sort, slot);
+            let beyond = |bound: &Place| if self.descending { place < *bound } else { place > *bound };
+            if self.bound.as_ref().is_some_and(beyond) {
+                continue;
+            }
             let behind = self
                 .after
                 .as_ref()
                 .is_none_or(|after| if self.descending { place < *after } else { place > *after });
             if behind && place.0.matches(&self.conditions) {
-                self.rows.push((place, row));
+                self.rows.push((place, of, row));
             }
         }
         self.pages.push(body);
         self.cut();
         let read_to = read_to.map(|at| self.logical(at).leading(self.ordered));
-        let last = self.rows.last().filter(|_| self.more).map(|((last, ..), _)| last.leading(self.ordered));
+        let last = self.rows.last().filter(|_| self.more).map(|((last, ..), ..)| last.leading(self.ordered));
         let full = match (read_to, last) {
             (Some(read_to), Some(last)) if self.descending => read_to < last,
             (Some(read_to), Some(last)) => read_to > last,
@@ -228,8 +314,8 @@ impl LocallySorted {
         Ok(())
     }
 
-    /// The logical primary key of a stored item, and its slot if that is externally assigned.
-    fn primary_of(&self, item: &[u8]) -> Result<(Key, Option<Key>, Slot), Error> {
+    /// The logical primary key of a stored item, its slot if that is externally assigned, and what it is; nothing for what lies where no reader looks.
+    fn primary_of(&self, item: &[u8]) -> Result<(Key, Option<Key>, Slot, Option<Of>), Error> {
         let unreadable =
             || Error::internal("The store's answer to Query has an item without the table's key");
         let key = &self.schema.key;
@@ -237,13 +323,24 @@ impl LocallySorted {
         let [partition, sort_value] =
             json::attributes_of(item, [&key.partition.name, &sort.name]).map_err(|_| unreadable())?;
         let stored = KeyValue::read(partition.ok_or_else(unreadable)?, &key.partition)?.into_owned();
-        let slot = self.schema.assigned_slot(&stored.canonical_bytes()).unwrap_or_default();
+        let physical = stored.canonical_bytes().into_owned();
+        let slot = self.schema.assigned_slot(&physical).unwrap_or_default();
         let logical = self.logical_key(stored);
         let sort = match &key.sort {
             None => None,
             Some(sort) => Some(KeyValue::read(sort_value.ok_or_else(unreadable)?, sort)?.into_owned()),
         };
-        Ok((logical, sort, slot))
+        let of = if self.moves {
+            let (key, slot) = self.schema.decode(&physical);
+            match with_sort(sort.as_ref(), |sort| lies(&self.schema, key, sort, slot)) {
+                Lies::Here => Some(Of::Item),
+                Lies::Old(copy) => Some(Of::Old(copy)),
+                Lies::Astray => None,
+            }
+        } else {
+            Some(Of::Item)
+        };
+        Ok((logical, sort, slot, of))
     }
 
     /// A stored item's position in logical values.
@@ -269,10 +366,13 @@ impl LocallySorted {
     /// Keeps what the page can hold, in order, and forgets the rest.
     fn cut(&mut self) {
         let descending = self.descending;
-        self.rows.sort_by(|(a, _), (b, _)| if descending { b.cmp(a) } else { a.cmp(b) });
-        self.rows.dedup_by(|(a, _), (b, _)| a == b);
+        self.rows.sort_by(|(a, of_a, _), (b, of_b, _)| {
+            let order = if descending { b.cmp(a) } else { a.cmp(b) };
+            order.then(of_a.rank().cmp(&of_b.rank()))
+        });
+        self.rows.dedup_by(|(a, ..), (b, ..)| a == b);
         let mut bytes = 0.0;
-        let fits = self.rows.iter().take(self.limit.unwrap_or(usize::MAX)).take_while(|(_, row)| {
+        let fits = self.rows.iter().take(self.limit.unwrap_or(usize::MAX)).take_while(|(.., row)| {
             let room = bytes < PAGE_BYTES;
             bytes += row.size;
             room
@@ -280,10 +380,12 @@ impl LocallySorted {
         let fits = fits.count();
         if fits < self.rows.len() {
             self.more = true;
+            self.bound =
+                fits.checked_sub(1).and_then(|last| self.rows.get(last)).map(|(last, ..)| last.clone());
         }
         self.rows.truncate(fits);
         let mut used = vec![false; self.pages.len()];
-        for (_, row) in &self.rows {
+        for (.., row) in &self.rows {
             if let Some(used) = used.get_mut(row.page) {
                 *used = true;
             }

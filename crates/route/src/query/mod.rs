@@ -125,6 +125,8 @@ fn read(
 ) -> Result<Plan, Unplanned> {
     let mut query = Query::read(request, schema, checks)?;
     let query = &mut query;
+    let keys = schema.key_layouts();
+    let moves = query.index.is_some() && keys.any_apart(keys.newest());
     let partition = &schema.key.partition.name;
     if let (true, Some(index)) = (schema.has_counters(), query.index) {
         let fold = crate::counter::of_index(request, &query.expressions, schema, index);
@@ -143,7 +145,8 @@ fn read(
         let sorted_by_partition =
             !schema.keys_are_whole() && query.sort().iter().any(|sort| sort.name == *partition);
         return match schema.index_key(&query.spread.name) {
-            key if sorted_by_partition
+            key if moves
+                || sorted_by_partition
                 || spread_by_several
                 || key.is_some_and(|key| key.migration().is_some()) =>
             {
@@ -161,6 +164,14 @@ fn read(
     let filters_index_key = query.expressions.filter.as_ref().is_some_and(|(_, filter)| {
         schema.index_keys().iter().any(|key| filter.mentions(&key.attribute().name))
     });
+    if moves && context.moves(schema, &query.partition.canonical_bytes()) {
+        if query.index.is_some_and(|index| index.local) {
+            query.consistently();
+        }
+        let gathering = Gathering::new(query, Logical::Decoded);
+        let locally_sorted = LocallySorted::new(query, gathering, context)?;
+        return Ok(Plan::Scatter(Box::new(Gather::LocallySorted(Box::new(locally_sorted)))));
+    }
     let layout = stable(context, schema, &query.partition);
     // After a move, too: a replica that lags may still show an old copy.
     let recorded = schema.key_layouts().get(&query.partition.canonical_bytes()).is_some();

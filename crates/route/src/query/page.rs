@@ -75,6 +75,8 @@ pub(crate) struct Page {
 pub(crate) struct Collected {
     pub(crate) pages: Vec<Bytes>,
     pub(crate) rows: Vec<Row>,
+    /// Where it ends, if that is not its last row.
+    pub(crate) end: Option<Row>,
     /// Whether more follows.
     pub(crate) more: bool,
     /// Whether other shards hold the sort key of the last row.

@@ -1,7 +1,8 @@
 //! A Scan whose items are tested here, on logical keys and whole items: fetch, fold, filter, project, cut.
 //!
 //! Of a table with counters it leaves out all fragments but the base ones, and reads on where it finds nothing else. Where a table is scanned in
-//! the place of an index it leaves out what the index does not hold.
+//! the place of an index it leaves out what the index does not hold. While keys on record move, and after they have, it leaves out their items, and
+//! reads them at the end (`apart`).
 
 use std::sync::Arc;
 
@@ -11,6 +12,8 @@ use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{AttributeDefinition, Error, IndexKeySchema, Operation};
 use heatsink_layout::Table;
 
+use super::apart::{At, KeysApart};
+use super::mark::Mark;
 use crate::answer::{strip_object, unreadable};
 use crate::capacity::{Capacity, Report};
 use crate::collection::page;
@@ -28,6 +31,12 @@ use crate::{Answer, Calls, PhysicalCall};
 pub(super) struct Evaluated {
     /// The first physical call.
     pub(super) body: Bytes,
+    /// What its cursor says.
+    pub(super) mark: Mark,
+    /// The keys that it reads by themselves, if there are any.
+    pub(super) apart: Option<KeysApart>,
+    /// Where it stands among them; then the store's items are through.
+    pub(super) at: Option<At>,
     pub(super) table: Arc<Table>,
     pub(super) selection: Selection,
     pub(super) limit: Option<usize>,
@@ -42,7 +51,7 @@ pub(super) struct Evaluated {
 /// What was read of the page.
 #[derive(Default)]
 struct Page {
-    /// Items with logical keys; of counters the base fragments.
+    /// Items as they are stored; of counters the base fragments.
     items: Vec<Bytes>,
     /// The raw logical key at which the next page begins.
     last: Option<Bytes>,
@@ -52,7 +61,16 @@ struct Page {
 impl Planned for Evaluated {
     fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
         Box::pin(async move {
-            let Page { mut items, last, mut capacity } = self.page(calls).await?;
+            let Page { items, mut last, mut capacity } = match &self.at {
+                Some(_) => Page::default(),
+                None => self.page(calls).await?,
+            };
+            let broken = |Malformed| unreadable(Operation::Scan);
+            let logical = |item: &Bytes| {
+                let mut splice = Splice::new(item);
+                strip_object(&self.table, item, &mut splice).map(|()| splice.finish(item))
+            };
+            let mut items = items.iter().map(logical).collect::<Result<Vec<_>, _>>().map_err(broken)?;
             if let Some(fold) = &self.fold {
                 let (whole, more) = fold.whole(items, calls).await?;
                 items = whole;
@@ -60,9 +78,18 @@ impl Planned for Evaluated {
                     capacity.get_or_insert_default().add(&more);
                 }
             }
+            if let (Some(apart), None) = (&self.apart, &last) {
+                let room = self.limit.map(|limit| limit.saturating_sub(items.len()));
+                let read = apart.read(&self.mark, self.at.clone(), room, calls).await?;
+                items.extend(read.items);
+                last = read.last;
+                if let Some(more) = read.capacity {
+                    capacity.get_or_insert_default().add(&more);
+                }
+            }
             let mut listing = self.selection.list();
             for item in &items {
-                listing.add(item).map_err(|Malformed| unreadable(Operation::Scan))?;
+                listing.add(item).map_err(broken)?;
             }
             // The store was asked for as much of the capacity as the client asks for: all that it told is shown.
             let answer = listing.answer(last.as_deref(), capacity.as_ref(), Report::Indexes);
@@ -74,7 +101,12 @@ impl Planned for Evaluated {
         Explanation {
             plan: self.kind(),
             why: self.why.clone(),
-            calls: explained(async |calls| self.page(calls).await),
+            calls: explained(async |calls| match (&self.apart, &self.at) {
+                (Some(apart), Some(_)) => {
+                    drop(apart.read(&self.mark, self.at.clone(), self.limit, calls).await);
+                }
+                _ => drop(self.page(calls).await),
+            }),
         }
     }
 }
@@ -82,11 +114,8 @@ impl Planned for Evaluated {
 impl Evaluated {
     /// Whether it may take more than one physical call.
     pub(super) fn kind(&self) -> Kind {
-        if self.fold.is_some() || self.within.is_some() || self.table.has_counters() {
-            Kind::Scatter
-        } else {
-            Kind::Single
-        }
+        let reads_on = self.within.is_some() || self.table.has_counters();
+        if self.fold.is_some() || self.apart.is_some() || reads_on { Kind::Scatter } else { Kind::Single }
     }
 
     /// Reads on until there is something to show.
@@ -118,19 +147,16 @@ impl Evaluated {
         if let Some(capacity) = read.capacity() {
             page.capacity.get_or_insert_default().add(&capacity);
         }
-        let (count, mut left_out, mut last_left_out) = (read.items.len(), 0, false);
+        let (count, mut left_out, mut last_is_part) = (read.items.len(), 0, false);
         for item in &read.items {
             let [key] = item.members;
             let key = key.and_then(|key| KeyText::read(key, partition.key_type));
-            last_left_out = key.is_some_and(|key| self.table.is_part(&key.bytes)) || !self.holds(item.raw);
-            if last_left_out {
+            last_is_part = key.as_ref().is_some_and(|key| self.table.is_part(&key.bytes));
+            if last_is_part || key.is_some_and(|key| self.is_apart(&key.bytes)) || !self.holds(item.raw) {
                 left_out += 1;
-                continue;
+            } else {
+                page.items.push(body.slice_ref(item.raw));
             }
-            let item = body.slice_ref(item.raw);
-            let mut splice = Splice::new(&item);
-            strip_object(&self.table, &item, &mut splice).map_err(broken)?;
-            page.items.push(splice.finish(&item));
         }
         let cut = self.limit.is_some_and(|limit| page.items.len() > limit);
         let filled = self.limit.is_some_and(|limit| page.items.len() >= limit);
@@ -139,23 +165,24 @@ impl Evaluated {
         page.items.truncate(self.limit.unwrap_or(usize::MAX));
         // A page that holds nothing may end at a fragment, where no client's page can begin.
         let nothing = count == 0 && self.table.has_counters();
-        // A fragment is no client's item, and no page may begin behind it. What an index does not hold is an item like any other.
-        let may_begin = !last_left_out || self.within.is_some();
-        let ends =
-            filled || left_out == 0 && !nothing || full && (self.within.is_some() || !page.items.is_empty());
+        // A fragment is no client's item, and no page may begin behind it. What an index does not hold, or is read apart, is an item like any other.
+        let may_be_empty = self.within.is_some() || self.apart.is_some() && !last_is_part;
+        let ends = filled || left_out == 0 && !nothing || full && (may_be_empty || !page.items.is_empty());
         if let (Some(last), false) = (read.last, ends) {
             let next = json::splice_members(&self.body, &[("ExclusiveStartKey", Some(last))]);
             return next.map(|next| Some(Bytes::from(next))).map_err(broken);
         }
         page.last = match read.last {
-            Some(last) if !cut && may_begin => Some(self.logical(body.slice_ref(last)).map_err(broken)?),
+            Some(last) if !cut && (!last_is_part || self.within.is_some()) => {
+                Some(self.logical(&body.slice_ref(last)).map_err(broken)?)
+            }
             None if !cut => None,
-            _ => page
-                .items
-                .last()
-                .map(|item| cursor::of_item(&self.cursor, item))
-                .transpose()
-                .map_err(broken)?,
+            _ => {
+                let last = page.items.last().map(|item| cursor::of_item(&self.cursor, item));
+                let logical =
+                    last.transpose().and_then(|last| last.map(|last| self.logical(&last)).transpose());
+                logical.map_err(broken)?
+            }
         };
         Ok(None)
     }
@@ -169,10 +196,16 @@ impl Evaluated {
         self.within.as_ref().is_none_or(|key| key.attributes().all().all(has))
     }
 
-    /// A cursor of the store with logical keys.
-    fn logical(&self, last: Bytes) -> Result<Bytes, Malformed> {
-        let mut splice = Splice::new(&last);
-        cursor::logical(&self.table, &last, &mut splice)?;
-        Ok(splice.finish(&last))
+    /// Whether a stored item with that physical key is left out, since its key is read by itself.
+    fn is_apart(&self, physical: &[u8]) -> bool {
+        let keys = self.table.key_layouts();
+        self.apart.is_some() && keys.is_apart(self.table.logical(physical), self.mark.since)
+    }
+
+    /// A cursor of the store as the client gets it.
+    fn logical(&self, last: &Bytes) -> Result<Bytes, Malformed> {
+        let mut splice = Splice::new(last);
+        self.mark.logical(&self.table, last, &mut splice)?;
+        Ok(splice.finish(last))
     }
 }

@@ -1,0 +1,326 @@
+//! Scans whose pages are read before, while and after keys move, through gateways of which one may be a step behind. Every item that is there all the time
+//! is shown, nothing else is, and none twice where no key has begun or ended a move meanwhile.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use futures::executor::block_on;
+use heatsink_control::registry::Registry;
+use heatsink_control::{KeyRecord, Move, REGISTRY, Record, TableLayouts};
+use heatsink_dynamo::{Code, KeyType, Operation};
+use heatsink_env::ManualEnv;
+use heatsink_layout::{LayoutSource, Phase, SortKey};
+use heatsink_store::Store;
+use serde_json::{Value as Json, json};
+
+use crate::compare::ask;
+use crate::judge::Judge;
+use crate::recorded::layout;
+use crate::schema::{self, Table};
+use crate::world::World;
+
+const RULES: [&str; 2] =
+    ["rule = []", r#"rule = [{ table = "*", keys = "g*", strategy = "calculated", shards = 5 }]"#];
+
+/// Those that move, and others beside them.
+const KEYS: [&str; 6] = ["game", "a", "b#~2", "game#1", "quiet", "quiet#~3"];
+const MOVING: usize = 4;
+
+/// A table whose keys move, and what knows of it.
+struct Town {
+    rules: &'static str,
+    table: Table,
+    raw: Arc<dyn Store>,
+    registry: Registry,
+    record: Option<Record>,
+    keys: BTreeMap<&'static str, KeyRecord>,
+    /// The items, as clients know them.
+    items: Vec<Json>,
+    /// A gateway that knows all, and one that has yet to learn of the last step.
+    now: World,
+    before: Option<World>,
+    /// How often a key has begun or ended a move.
+    changes: usize,
+}
+
+fn call(store: &dyn Store, operation: Operation, body: Json) -> Json {
+    block_on(ask(store, operation, &body)).unwrap_or_else(|error| panic!("{error}: {body}"))
+}
+
+impl Town {
+    fn new(rng: &mut Rng) -> Town {
+        let rules = RULES[rng.usize(..RULES.len())];
+        let table = schema::tables().swap_remove(0);
+        let now = World::new(Judge::Engine, std::slice::from_ref(&table), rules);
+        let mut items = Vec::new();
+        for (at, key) in KEYS.iter().enumerate() {
+            for number in 0..rng.usize(0..14) {
+                let mut item = json!({ "pk": { "S": key }, "sk": { "S": format!("s{number:02}") } });
+                if rng.u32(..4) > 0 {
+                    item["t"] = json!({ "S": format!("t{}", rng.u32(..3)) });
+                    item["n"] = json!({ "N": at.to_string() });
+                }
+                call(&now.service, Operation::PutItem, json!({ "TableName": table.name, "Item": item }));
+                items.push(item);
+            }
+        }
+        let raw = now.raw.clone();
+        let registry = Registry::new(raw.clone(), Arc::new(ManualEnv::seeded(1)), REGISTRY);
+        let described = block_on(registry.describe(table.name)).unwrap().unwrap();
+        let record = block_on(registry.read(&described.schema.id)).unwrap();
+        let keys = BTreeMap::new();
+        Town { rules, table, raw, registry, record, keys, items, now, before: None, changes: 0 }
+    }
+
+    fn on_record(&self) -> Record {
+        let described = block_on(self.registry.describe(self.table.name)).unwrap().unwrap();
+        let entry = block_on(self.registry.entry(self.table.name)).unwrap();
+        let first = self.registry.first_record(&described, TableLayouts::default(), true);
+        block_on(self.registry.create(entry.as_ref(), &first)).unwrap()
+    }
+
+    /// One step: of the key that moves, or of another that begins.
+    fn step(&mut self, rng: &mut Rng) {
+        // A gateway that meets the table first puts a tag on it, and says so in the record.
+        let table = match self.record.take() {
+            Some(record) => block_on(self.registry.read(&record.id)).unwrap().expect("it is on record"),
+            None => self.on_record(),
+        };
+        let under_way = self.keys.values().find(|record| record.moves.is_some()).cloned();
+        let (from, mut to) = match under_way {
+            Some(record) => (Some(record.clone()), record),
+            None => {
+                let key = KEYS[rng.usize(..MOVING)];
+                let whole = || KeyRecord {
+                    key: key.as_bytes().to_vec(),
+                    key_type: KeyType::S,
+                    layout: table.layouts.of(key.as_bytes()).map_or_else(|| layout(1), |of| (**of).clone()),
+                    moves: None,
+                    settled: true,
+                    reserved: table.layouts.of(key.as_bytes()).map_or(1, |of| of.shards),
+                    version: 0,
+                    changed: 0,
+                    since: 0,
+                };
+                (self.keys.get(key).cloned(), self.keys.get(key).cloned().unwrap_or_else(whole))
+            }
+        };
+        let reserved = to.reserved;
+        to.version += 1;
+        to.moves = match to.moves.take() {
+            None => {
+                let shards = (1..8).filter(|shards| *shards != to.layout.shards).nth(rng.usize(..6)).unwrap();
+                to.reserved = reserved.max(shards);
+                let phase = Phase::Reserve;
+                Some(Move { to: layout(shards), phase, reserved_before: reserved, closing: false })
+            }
+            Some(moves) => {
+                let next = match moves.phase {
+                    Phase::Reserve if rng.u32(..6) == 0 => None,
+                    Phase::Reserve => Some(Phase::Prepare),
+                    Phase::Prepare => Some(Phase::Hold),
+                    Phase::Hold => Some(Phase::Move),
+                    // Some of its items.
+                    _ if rng.u32(..3) > 0 => {
+                        self.pull(rng, &to, &moves, false);
+                        self.record = Some(table);
+                        return;
+                    }
+                    _ => {
+                        self.pull(rng, &to, &moves, true);
+                        to.layout = moves.to.clone();
+                        None
+                    }
+                };
+                // In RESERVE all lies as ever.
+                let ends = next.is_none() && moves.phase != Phase::Reserve;
+                self.changes += usize::from(ends || next == Some(Phase::Prepare));
+                next.map(|phase| Move { phase, ..moves })
+            }
+        };
+        let written = block_on(self.registry.replace_key(&table, from.as_ref(), &to)).unwrap();
+        let (table, record) = written.expect("nobody else writes");
+        self.record = Some(table);
+        let name = KEYS.iter().find(|key| key.as_bytes() == record.key).unwrap();
+        self.keys.insert(name, record);
+        let now = World::before(self.raw.clone(), self.raw.clone(), self.rules);
+        self.before = Some(std::mem::replace(&mut self.now, now));
+    }
+
+    /// Brings items of the key to their new slots: some, of which old copies may stay behind, or all.
+    fn pull(&self, rng: &mut Rng, record: &KeyRecord, moves: &Move, all: bool) {
+        let name = self.table.name;
+        block_on(ask(&self.now.service, Operation::Scan, &json!({ "TableName": name, "Limit": 1 }))).unwrap();
+        let schema = self.now.control.table(name).expect("it is on record");
+        for item in
+            self.items.iter().filter(|item| item["pk"]["S"].as_str().unwrap().as_bytes() == record.key)
+        {
+            let sort = Some(SortKey::S(item["sk"]["S"].as_str().unwrap()));
+            let slots = [&record.layout, &moves.to].map(|layout| layout.slot_of(sort).unwrap());
+            if slots[0] == slots[1] || !all && rng.bool() {
+                continue;
+            }
+            let place = |layout, slot| String::from_utf8(schema.physical(&record.key, layout, slot).unwrap());
+            let [old, new] =
+                [place(&record.layout, slots[0]), place(&moves.to, slots[1])].map(Result::unwrap);
+            let mut copy = item.clone();
+            copy["pk"] = json!({ "S": new });
+            call(&*self.raw, Operation::PutItem, json!({ "TableName": name, "Item": copy }));
+            copy["pk"] = json!({ "S": old });
+            if all || rng.bool() {
+                let key = json!({ "pk": copy["pk"], "sk": copy["sk"] });
+                call(&*self.raw, Operation::DeleteItem, json!({ "TableName": name, "Key": key }));
+            } else {
+                copy["stale"] = json!({ "BOOL": true });
+                call(&*self.raw, Operation::PutItem, json!({ "TableName": name, "Item": copy }));
+            }
+        }
+    }
+
+    fn phase(&self) -> Option<Phase> {
+        self.keys.values().find_map(|record| Some(record.moves.as_ref()?.phase))
+    }
+
+    /// One page, through the one gateway or the other.
+    fn page(&self, rng: &mut Rng, operation: Operation, body: &Json) -> Json {
+        // The segments of a parallel Scan have to begin under the same keys.
+        let begins = body.get("ExclusiveStartKey").is_none() && body.get("Segment").is_some();
+        if let Some(before) = self.before.as_ref().filter(|_| !begins && rng.u32(..3) == 0) {
+            match block_on(before.service.call(operation, Bytes::from(body.to_string()))) {
+                Ok(answer) => return serde_json::from_slice(&answer).unwrap(),
+                Err(error) => assert_eq!(error.code, Code::ServiceUnavailable, "{error}"),
+            }
+        }
+        call(&self.now.service, operation, body.clone())
+    }
+}
+
+#[test]
+fn a_scan_across_moves_shows_every_item() {
+    let cases = crate::setting("HEATSINK_ACROSS", 150);
+    let first = crate::setting("HEATSINK_SEED", 1);
+    for seed in first..first + cases {
+        let mut rng = Rng::with_seed(seed);
+        let mut town = Town::new(&mut rng);
+        for _ in 0..rng.usize(..12) {
+            town.step(&mut rng);
+        }
+        let mut body = json!({ "TableName": town.table.name });
+        if rng.u32(..4) > 0 {
+            body["Limit"] = json!(rng.u32(1..9));
+        }
+        let index = [None, None, Some("t-n"), Some("by-t"), Some("inverted")][rng.usize(..5)];
+        if let Some(index) = index {
+            body["IndexName"] = json!(index);
+        }
+        let segments = if rng.u32(..3) == 0 { rng.usize(2..5) } else { 1 };
+        let mut reads: Vec<Json> = (0..segments)
+            .map(|segment| {
+                let mut body = body.clone();
+                if segments > 1 {
+                    body["TotalSegments"] = json!(segments);
+                    body["Segment"] = json!(segment);
+                }
+                body
+            })
+            .collect();
+        let mut shown: BTreeMap<String, usize> = BTreeMap::new();
+        let (changes, calm) = (town.changes, rng.u32(..4) == 0);
+        // In PREPARE each segment shows the items of the key; a gateway may be a step behind.
+        let (mut begun, mut pages, mut prepared) = (0, 0, false);
+        while !reads.is_empty() {
+            // All segments begin before the first change.
+            let at = if begun < segments { begun.min(reads.len() - 1) } else { rng.usize(..reads.len()) };
+            if begun >= segments && !calm {
+                (0..rng.usize(..3)).for_each(|_| town.step(&mut rng));
+            }
+            prepared |= segments > 1 && matches!(town.phase(), Some(Phase::Prepare | Phase::Hold));
+            let page = town.page(&mut rng, Operation::Scan, &reads[at]);
+            begun += 1;
+            pages += 1;
+            assert!(pages < 2_000, "seed {seed}: it does not end: {page}");
+            for item in page["Items"].as_array().unwrap() {
+                *shown.entry(item.to_string()).or_default() += 1;
+            }
+            match page.get("LastEvaluatedKey") {
+                Some(last) => reads[at]["ExclusiveStartKey"] = last.clone(),
+                // Segments that end with their first page must not shift the others.
+                None if begun < segments => reads[at]["ended"] = json!(true),
+                None => drop(reads.remove(at)),
+            }
+            if begun == segments {
+                reads.retain(|read| read.get("ended").is_none());
+            }
+        }
+        let held = |item: &&Json| matches!(index, None | Some("inverted")) || item.get("t").is_some();
+        for item in town.items.iter().filter(held) {
+            let times = shown.remove(&item.to_string()).unwrap_or_default();
+            assert!(times > 0, "seed {seed}: {item} is missing of {body} {}", town.rules);
+            assert!(
+                times == 1 || town.changes > changes || prepared,
+                "seed {seed}: {item} is shown {times} times by {body} {}",
+                town.rules
+            );
+        }
+        assert!(shown.is_empty(), "seed {seed}: {shown:?} are no items of {body}");
+    }
+}
+
+/// Rows with equal index keys have an order of their own while keys move. Where one is in the way of a page that goes on, the Query is refused.
+#[test]
+fn an_index_query_across_moves_shows_every_item_once() {
+    let (mut whole, cases) = (0, crate::setting("HEATSINK_ACROSS", 150));
+    let first = crate::setting("HEATSINK_SEED", 1);
+    for seed in first..first + cases {
+        let mut rng = Rng::with_seed(seed);
+        let mut town = Town::new(&mut rng);
+        for _ in 0..rng.usize(..12) {
+            town.step(&mut rng);
+        }
+        let (index, name, value) = match rng.u32(..4) {
+            0 => ("t-n", "t", format!("t{}", rng.u32(..3))),
+            1 => ("inverted", "sk", format!("s{:02}", rng.u32(..6))),
+            local => (["pk-t", "by-t"][local as usize - 2], "pk", KEYS[rng.usize(..MOVING)].to_owned()),
+        };
+        let mut body = json!({
+            "TableName": town.table.name, "IndexName": index, "Limit": rng.u32(1..6), "KeyConditionExpression": "#k = :k",
+            "ExpressionAttributeNames": { "#k": name }, "ExpressionAttributeValues": { ":k": { "S": value } },
+            "ScanIndexForward": rng.bool(),
+        });
+        let (changes, calm) = (town.changes, rng.u32(..3) == 0);
+        let mut shown: BTreeMap<String, usize> = BTreeMap::new();
+        let ended = loop {
+            let page = match block_on(ask(&town.now.service, Operation::Query, &body)) {
+                Ok(page) => page,
+                Err(error) => {
+                    assert!(error.to_string().contains("is of another layout"), "seed {seed}: {error}");
+                    break false;
+                }
+            };
+            for item in page["Items"].as_array().unwrap() {
+                *shown.entry(format!("{} {}", item["pk"], item["sk"])).or_default() += 1;
+            }
+            match page.get("LastEvaluatedKey") {
+                Some(last) => body["ExclusiveStartKey"] = last.clone(),
+                None => break true,
+            }
+            if !calm {
+                (0..rng.usize(..3)).for_each(|_| town.step(&mut rng));
+            }
+        };
+        assert!(ended || town.changes > changes, "seed {seed}: refused though nothing has changed");
+        whole += usize::from(ended && town.changes > changes);
+        let held = |item: &&Json| item[name]["S"] == value && (name == "sk" || item.get("t").is_some());
+        for item in town.items.iter().filter(held) {
+            let times = shown.remove(&format!("{} {}", item["pk"], item["sk"])).unwrap_or_default();
+            assert!(
+                times == 1 || !ended && times == 0,
+                "seed {seed}: {item} is shown {times} times by {body}"
+            );
+        }
+        assert!(shown.is_empty(), "seed {seed}: {shown:?} are no items of {body}");
+    }
+    assert!(whole > 0, "no Query went on across a change");
+}
