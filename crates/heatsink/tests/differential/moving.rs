@@ -28,6 +28,9 @@ pub fn hide(steps: &mut Vec<Step>) {
         if let (true, Some(body)) = (asks, step.body.as_object_mut()) {
             names.iter().chain(&bindings).for_each(|name| drop(body.remove(*name)));
         }
+        if let (true, Some(body)) = (step.body["Select"] == "ALL_ATTRIBUTES", step.body.as_object_mut()) {
+            body.remove("Select");
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use heatsink_dynamo::partiql::{Condition, Operand, Order, TestKind};
 use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operation, json};
 use heatsink_layout::Table;
 
-use super::gather::{Gather, Shape};
+use super::gather::{Gather, Refused, Shape};
 use super::keys::names_moving;
 use super::pages::{Common, partitions, sort_condition};
 use super::statement::Written;
@@ -20,7 +20,7 @@ use crate::moving::unsupported;
 use crate::plan::{Finish, Plan, Single};
 use crate::request::{Request, quoted, set_members};
 use crate::scan::mark::Mark;
-use crate::{Router, layout_cursor, query, scan};
+use crate::{Router, layout_cursor, preflight, query, scan};
 
 /// How many shards the keys of one statement may have together: ten keys of a thousand shards, or fifty (as many as DynamoDB takes in one
 /// `IN`) of two hundred. They are read one key after the other, and each is planned before the first is.
@@ -133,8 +133,14 @@ impl Select<'_> {
             mark = read.next(order.clone(), self.schema)?;
             layout_cursor::admit(read.order.as_deref(), order.as_deref(), self.schema)?;
             if self.schema.key_layouts().any_apart(mark.since) {
-                // Nobody but the store knows where its token stands.
-                return Err(layout_cursor::of_another_layout(self.schema));
+                // Nobody but the store knows where its token stands, and which is none.
+                let error = layout_cursor::of_another_layout(self.schema);
+                let why = "whether it is a token of its own, the store says";
+                let (body, refused) = (request.body.clone(), Refused(error.clone()).plan());
+                return match of_store {
+                    Some(_) => Err(error),
+                    None => Ok(preflight::first(Operation::ExecuteStatement, body, refused, why)),
+                };
             }
             if let Some((_, token)) = of_store {
                 body = set_members(&body, &vec![("NextToken", Some(quoted(token)))])?;
