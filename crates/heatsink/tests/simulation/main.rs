@@ -26,6 +26,8 @@ mod former_tables;
 mod log;
 mod network;
 mod process;
+mod reshard;
+mod reshard_client;
 mod safety;
 mod scene;
 mod stories;

@@ -104,6 +104,20 @@ struct Planned {
     times: usize,
 }
 
+/// Somebody waits for the moment at which a process sends a request.
+struct Awaited {
+    process: String,
+    text: String,
+    /// How many requests that hold the text come before it.
+    before: usize,
+    /// It never arrives.
+    vanishes: bool,
+    sent: oneshot::Sender<()>,
+}
+
+/// Later than any run ends.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// What DescribeTable answers.
 type Described = Result<Bytes, Error>;
 
@@ -120,6 +134,9 @@ struct State {
     rng: Rng,
     weather: Weather,
     planned: Vec<Planned>,
+    awaited: Vec<Awaited>,
+    /// What reads of the tables showed since the last write, and reads of the registry.
+    reads: [HashMap<(&'static str, Bytes), Result<Bytes, Error>>; 2],
     /// The engine draws ids of tables by chance: the world sees the number of each instead.
     ids: Vec<String>,
     /// How each table was described before it was made or dropped, and until when.
@@ -139,6 +156,8 @@ impl Network {
                 rng: Rng::with_seed(seed),
                 weather: Weather::default(),
                 planned: Vec::new(),
+                awaited: Vec::new(),
+                reads: Default::default(),
                 ids: Vec::new(),
                 former: HashMap::new(),
                 dropped: Vec::new(),
@@ -162,6 +181,14 @@ impl Network {
         self.state.lock().unwrap().planned.push(Planned { process, operation, text, fate, times });
     }
 
+    /// Waits until a process sends a request that holds a text, after so many others of that kind. With `vanishes` it never arrives.
+    pub fn sent(&self, process: &str, text: &str, before: usize, vanishes: bool) -> oneshot::Receiver<()> {
+        let (process, text) = (process.to_owned(), text.to_owned());
+        let (sent, waits) = oneshot::channel();
+        self.state.lock().unwrap().awaited.push(Awaited { process, text, before, vanishes, sent });
+        waits
+    }
+
     /// What was planned is forgotten.
     pub fn unplan(&self) {
         self.state.lock().unwrap().planned.clear();
@@ -183,8 +210,9 @@ impl Network {
         let changed = table_of(body)
             .filter(|_| matches!(operation, Operation::CreateTable | Operation::DeleteTable))
             .map(|table| (call(Operation::DescribeTable, &of_table(&table)), table));
-        let answer = call(operation, body);
+        let answer = self.read_before(operation, body).unwrap_or_else(|| call(operation, body));
         let state = &mut *self.state.lock().unwrap();
+        state.remember(operation, body, &answer);
         if let Some((before, table)) = changed
             && answer.is_ok()
         {
@@ -197,9 +225,16 @@ impl Network {
         answer.map(|answer| state.renumbered(operation, answer))
     }
 
+    /// What the store answered to the same read, if nothing was written since.
+    fn read_before(&self, operation: Operation, body: &Bytes) -> Option<Result<Bytes, Error>> {
+        let state = self.state.lock().unwrap();
+        state.reads[usize::from(is_of_registry(body))].get(&(operation.name(), body.clone())).cloned()
+    }
+
     fn fate(&self, process: &str, operation: Operation, body: &[u8]) -> Fate {
         let state = &mut *self.state.lock().unwrap();
         let text = String::from_utf8_lossy(body);
+        let vanishes = state.is_awaited(process, &text);
         let fits = |planned: &&mut Planned| {
             planned.times > 0
                 && planned.process == process
@@ -218,8 +253,9 @@ impl Network {
         let split = operation == Operation::BatchGetItem && one_in(split);
         let mut within = |most: Duration| Duration::from_micros(rng.u64(100..most.as_micros() as u64));
         let split = split.then(|| within(latest.max(QUICK)));
+        let there = within(if late { latest } else { QUICK });
         Fate {
-            there: within(if late { latest } else { QUICK }),
+            there: if vanishes { NEVER } else { there },
             back: within(QUICK),
             twice: (twice && operation.only_reads()).then(|| within(latest.max(QUICK))),
             lost: lost.then(|| if rng.bool() { Lost::Broken } else { Lost::Silent }),
@@ -254,6 +290,33 @@ impl Network {
 }
 
 impl State {
+    /// Keeps the answer to a read until something is written: gateways look at the registry again and again.
+    fn remember(&mut self, operation: Operation, body: &Bytes, answer: &Result<Bytes, Error>) {
+        let table = usize::from(is_of_registry(body));
+        match operation {
+            Operation::GetItem | Operation::BatchGetItem | Operation::Query | Operation::Scan => {
+                self.reads[table].insert((operation.name(), body.clone()), answer.clone());
+            }
+            Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => self.reads[table].clear(),
+            _ if operation.only_reads() => {}
+            _ => self.reads = Default::default(),
+        }
+    }
+
+    /// Tells who waits for this request. Says whether it never arrives.
+    fn is_awaited(&mut self, process: &str, text: &str) -> bool {
+        self.awaited.retain(|awaited| !awaited.sent.is_canceled());
+        let fits = |awaited: &Awaited| awaited.process == process && text.contains(&awaited.text);
+        let Some(at) = self.awaited.iter().position(fits) else { return false };
+        if let Some(before) = self.awaited[at].before.checked_sub(1) {
+            self.awaited[at].before = before;
+            return false;
+        }
+        let Awaited { vanishes, sent, .. } = self.awaited.remove(at);
+        let _ = sent.send(());
+        vanishes
+    }
+
     fn renumbered(&mut self, operation: Operation, answer: Bytes) -> Bytes {
         if operation.touches_items() {
             return answer;
@@ -274,6 +337,11 @@ impl State {
         }
         Bytes::from(text)
     }
+}
+
+/// Whether a request on items is one on the registry.
+fn is_of_registry(body: &[u8]) -> bool {
+    String::from_utf8_lossy(body).contains("\"heatsink.registry\"")
 }
 
 fn of_table(table: &str) -> Bytes {
