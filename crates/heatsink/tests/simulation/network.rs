@@ -46,6 +46,8 @@ pub struct Weather {
     pub twice: u64,
     /// BatchGetItem requests whose items are read at two moments.
     pub split: u64,
+    /// Transactions on the registry that readers see half done for a while: the record of a table, but not yet that of its key.
+    pub torn: u64,
     /// For how long DescribeTable may show what was there before a table was made or dropped: nothing, or another table.
     pub stale: Duration,
     /// How long a process waits for an answer.
@@ -62,6 +64,7 @@ impl Default for Weather {
             throttled: 0,
             twice: 0,
             split: 0,
+            torn: 0,
             stale: nothing,
             patience: PATIENCE,
         }
@@ -79,6 +82,10 @@ pub struct Fate {
     pub twice: Option<Duration>,
     /// How much later the other part of a BatchGetItem is read.
     pub split: Option<Duration>,
+    /// For how long a transaction that writes a key's record is seen half done.
+    pub torn: Option<Duration>,
+    /// What the store says instead of doing it.
+    pub refused: Option<fn() -> Error>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +98,16 @@ impl Fate {
     /// A request that arrives so late and is answered at once.
     pub fn late(there: Duration) -> Fate {
         let back = Duration::from_millis(1);
-        Fate { there, back, lost: None, throttled: false, twice: None, split: None }
+        Fate {
+            there,
+            back,
+            lost: None,
+            throttled: false,
+            twice: None,
+            split: None,
+            torn: None,
+            refused: None,
+        }
     }
 }
 
@@ -135,6 +151,8 @@ struct State {
     weather: Weather,
     planned: Vec<Planned>,
     awaited: Vec<Awaited>,
+    /// The records of keys as they are seen while a transaction is half done, and until when.
+    torn: Option<(MonotonicInstant, Json)>,
     /// What reads of the tables showed since the last write, and reads of the registry.
     reads: [HashMap<(&'static str, Bytes), Result<Bytes, Error>>; 2],
     /// The engine draws ids of tables by chance: the world sees the number of each instead.
@@ -157,6 +175,7 @@ impl Network {
                 weather: Weather::default(),
                 planned: Vec::new(),
                 awaited: Vec::new(),
+                torn: None,
                 reads: Default::default(),
                 ids: Vec::new(),
                 former: HashMap::new(),
@@ -175,7 +194,7 @@ impl Network {
         self.state.lock().unwrap().weather = weather;
     }
 
-    /// The next so many requests of a process that hold a text meet that fate.
+    /// The next so many requests of a process that hold a text meet that fate; of any process whose name begins so.
     pub fn plan(&self, process: &str, operation: Operation, text: &str, times: usize, fate: Fate) {
         let (process, text) = (process.to_owned(), text.to_owned());
         self.state.lock().unwrap().planned.push(Planned { process, operation, text, fate, times });
@@ -237,7 +256,7 @@ impl Network {
         let vanishes = state.is_awaited(process, &text);
         let fits = |planned: &&mut Planned| {
             planned.times > 0
-                && planned.process == process
+                && process.starts_with(&planned.process)
                 && planned.operation == operation
                 && text.contains(&planned.text)
         };
@@ -246,13 +265,15 @@ impl Network {
             return planned.fate;
         }
         let weather = if process == PAST { Weather::default() } else { state.weather };
-        let Weather { late, latest, lost, throttled, twice, split, .. } = weather;
+        let Weather { late, latest, lost, throttled, twice, split, torn, .. } = weather;
         let rng = &mut state.rng;
         let mut one_in = |n: u64| n > 0 && rng.u64(0..n) == 0;
         let (late, lost, throttled, twice) = (one_in(late), one_in(lost), one_in(throttled), one_in(twice));
         let split = operation == Operation::BatchGetItem && one_in(split);
+        let torn = writes_key_record(operation, body) && one_in(torn);
         let mut within = |most: Duration| Duration::from_micros(rng.u64(100..most.as_micros() as u64));
         let split = split.then(|| within(latest.max(QUICK)));
+        let torn = torn.then(|| within(latest.max(QUICK)));
         let there = within(if late { latest } else { QUICK });
         Fate {
             there: if vanishes { NEVER } else { there },
@@ -261,6 +282,8 @@ impl Network {
             lost: lost.then(|| if rng.bool() { Lost::Broken } else { Lost::Silent }),
             throttled,
             split,
+            torn,
+            refused: None,
         }
     }
 
@@ -285,11 +308,37 @@ impl Network {
                 return young[rng.usize(..young.len())].clone();
             }
         }
-        self.act(operation, body)
+        let answer = self.act(operation, body)?;
+        Ok(self.state.lock().unwrap().half_done(self.clock.now(), operation, answer))
+    }
+
+    /// What a transaction writes for a key is not seen for a while.
+    fn tear(&self, body: &Bytes, until: MonotonicInstant) {
+        let read = json!({
+            "TableName": REGISTRY, "ConsistentRead": true, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
+            "ExpressionAttributeValues": { ":p": { "S": id_of_record(body) }, ":s": { "S": "key:" } },
+        });
+        let records = block_on(self.store.call(Operation::Query, Bytes::from(read.to_string())));
+        let records: Option<Json> = records.ok().and_then(|answer| serde_json::from_slice(&answer).ok());
+        self.state.lock().unwrap().torn = records.map(|mut records| (until, records["Items"].take()));
     }
 }
 
 impl State {
+    /// An answer, in which the records of keys are as they were where the transaction that wrote them is seen half done.
+    fn half_done(&self, now: MonotonicInstant, operation: Operation, answer: Bytes) -> Bytes {
+        let Some((until, before)) = &self.torn else { return answer };
+        if now > *until
+            || operation != Operation::Query
+            || !String::from_utf8_lossy(&answer).contains("\"key:")
+        {
+            return answer;
+        }
+        let mut answer: Json = serde_json::from_slice(&answer).unwrap();
+        answer["Items"] = before.clone();
+        Bytes::from(answer.to_string())
+    }
+
     /// Keeps the answer to a read until something is written: gateways look at the registry again and again.
     fn remember(&mut self, operation: Operation, body: &Bytes, answer: &Result<Bytes, Error>) {
         let table = usize::from(is_of_registry(body));
@@ -306,7 +355,7 @@ impl State {
     /// Tells who waits for this request. Says whether it never arrives.
     fn is_awaited(&mut self, process: &str, text: &str) -> bool {
         self.awaited.retain(|awaited| !awaited.sent.is_canceled());
-        let fits = |awaited: &Awaited| awaited.process == process && text.contains(&awaited.text);
+        let fits = |awaited: &Awaited| process == awaited.process && text.contains(&awaited.text);
         let Some(at) = self.awaited.iter().position(fits) else { return false };
         if let Some(before) = self.awaited[at].before.checked_sub(1) {
             self.awaited[at].before = before;
@@ -339,9 +388,24 @@ impl State {
     }
 }
 
+/// The name of the registry.
+const REGISTRY: &str = "heatsink.registry";
+
 /// Whether a request on items is one on the registry.
 fn is_of_registry(body: &[u8]) -> bool {
-    String::from_utf8_lossy(body).contains("\"heatsink.registry\"")
+    String::from_utf8_lossy(body).contains(REGISTRY)
+}
+
+/// Whether a request is the transaction that writes the record of a key, and with it that of its table.
+fn writes_key_record(operation: Operation, body: &[u8]) -> bool {
+    operation == Operation::TransactWriteItems
+        && String::from_utf8_lossy(body).contains("\"sk\":{\"S\":\"key:")
+}
+
+/// The id of the table whose key's record a transaction writes.
+fn id_of_record(body: &Bytes) -> Json {
+    let body: Json = serde_json::from_slice(body).unwrap();
+    body["TransactItems"][0]["Put"]["Item"]["pk"]["S"].clone()
 }
 
 fn of_table(table: &str) -> Bytes {
@@ -393,7 +457,13 @@ impl Link {
         let halves = fate.split.and_then(|gap| Some((gap, halves(&body)?)));
         self.network.clock.after(fate.there, move || match halves {
             None => {
-                let answer = network.answer(&process, operation, &body, fate.throttled);
+                if let Some(gap) = fate.torn {
+                    network.tear(&body, network.clock.now() + gap);
+                }
+                let answer = match fate.refused {
+                    Some(why) => Err(why()),
+                    None => network.answer(&process, operation, &body, fate.throttled),
+                };
                 network.reply(&process, operation, &body, fate, &answering, answer);
             }
             Some((gap, [first, second])) => {
@@ -435,7 +505,8 @@ impl Network {
             None => answer,
         };
         let answering = Arc::clone(answering);
-        self.clock.after(fate.back, move || {
+        // A transaction is answered when it is done.
+        self.clock.after(fate.back + fate.torn.unwrap_or_default(), move || {
             if let Some(answering) = answering.lock().unwrap().take() {
                 let _ = answering.send(answer);
             }

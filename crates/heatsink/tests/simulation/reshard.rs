@@ -23,7 +23,7 @@ use crate::world::{World, name};
 use crate::{KEY, TABLE};
 
 /// Bounds within which a story needs few looks: what is late here is late by seconds.
-const FENCE: &str = "[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"1s\"\nstraggler = \"4s\"\n";
+pub const FENCE: &str = "[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"1s\"\nstraggler = \"4s\"\n";
 /// Longer than the lease and the bound on stragglers.
 const QUIET: Duration = Duration::from_secs(13);
 /// So often a run may meet with a mishap until one is left alone.
@@ -113,6 +113,7 @@ impl Stage {
             throttled: one_in(&[10, 40]),
             twice: one_in(&[5, 20]),
             split: one_in(&[2, 10]),
+            torn: one_in(&[2, 6]),
             stale: Duration::ZERO,
             patience: if rng.bool() { seconds(3) } else { network::PATIENCE },
         };

@@ -140,6 +140,7 @@ impl Stage {
             throttled: one_in(&[10, 40]),
             twice: one_in(&[5, 20]),
             split: one_in(&[2, 10]),
+            torn: 0,
             stale: Duration::from_millis(one_in(&[100, 1_000, 5_000])),
             patience: if beyond && rng.bool() { seconds(90) } else { network::PATIENCE },
         };
