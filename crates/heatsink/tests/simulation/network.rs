@@ -355,7 +355,7 @@ impl State {
     /// Tells who waits for this request. Says whether it never arrives.
     fn is_awaited(&mut self, process: &str, text: &str) -> bool {
         self.awaited.retain(|awaited| !awaited.sent.is_canceled());
-        let fits = |awaited: &Awaited| process == awaited.process && text.contains(&awaited.text);
+        let fits = |awaited: &Awaited| process.starts_with(&awaited.process) && text.contains(&awaited.text);
         let Some(at) = self.awaited.iter().position(fits) else { return false };
         if let Some(before) = self.awaited[at].before.checked_sub(1) {
             self.awaited[at].before = before;

@@ -361,7 +361,7 @@ impl World {
         let process = Rc::new(Process::new());
         self.workers.borrow_mut().push(Rc::clone(&process));
         let env = self.env();
-        let name = format!("run {}", self.made.get());
+        let name = format!("run {:03}", self.made.get());
         self.log.line(format!("{name} begins: to {shards} shards; {mishap:?}"));
         let happens =
             mishap.map(|mishap| self.network.sent(&name, mishap.text, mishap.before, mishap.vanishes));

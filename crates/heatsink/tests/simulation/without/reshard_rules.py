@@ -13,6 +13,8 @@ CLAIM = "crates/control/src/claim.rs"
 RESOLVE = "crates/control/src/resolve.rs"
 MOVER = "crates/mover/src/mover.rs"
 MOVER_KEY = "crates/mover/src/key.rs"
+RUN = "crates/mover/src/run.rs"
+SURVEY = "crates/mover/src/survey.rs"
 ROUTE_MANIFEST = "crates/route/Cargo.toml"
 MOVING = "crates/route/src/moving/mod.rs"
 BLIND = "crates/route/src/moving/blind.rs"
@@ -30,18 +32,23 @@ NEVER = "No order of the model needs it: it guards against calls that land later
 LAGGING = "The store of the simulation has no replicas that lag"
 
 
-def rule(name, says, *changes, unseen=""):
-    return Rule(f"reshard-{name}", says, tuple(changes), unseen=unseen)
+# A step of the fence waits for calls without an answer, and for those of silent gateways, as long as the protocol does once more. The protocol does not
+# rest on that.
+STEPS = ("unclean-counted", "stragglers-of-the-silent")
+
+
+def rule(name, says, *changes, beside=(), unseen=""):
+    return Rule(f"reshard-{name}", says, tuple(changes), beside=beside, unseen=unseen)
 
 
 RULES = (
     # The coordinator.
     rule("acknowledged", "a phase is acknowledged by all before the next", (COORDINATOR, "_ if publish && self.rules", "_ if publish && !LEFT_OUT && self.rules")),
-    rule("unclean-checked", "HOLD is followed by CHECK unless all acknowledgements were clean", (COORDINATOR, "let skip = clean ||", "let skip = LEFT_OUT || clean ||")),
-    rule("clean-counts-all", "those before HOLD count too", (COORDINATOR, "if self.rules.keep(Rule::CleanCountsAll)", "if !LEFT_OUT && self.rules.keep(Rule::CleanCountsAll)")),
-    rule("takeover-unclean", "who takes over has not seen every acknowledgement", (COORDINATOR, "let clean = !rules", "let clean = LEFT_OUT || !rules")),
+    rule("unclean-checked", "HOLD is followed by CHECK unless all acknowledgements were clean", (COORDINATOR, "let skip = clean ||", "let skip = LEFT_OUT || clean ||"), beside=STEPS),
+    rule("clean-counts-all", "those before HOLD count too", (COORDINATOR, "if self.rules.keep(Rule::CleanCountsAll)", "if !LEFT_OUT && self.rules.keep(Rule::CleanCountsAll)"), beside=STEPS),
+    rule("takeover-unclean", "who takes over has not seen every acknowledgement", (COORDINATOR, "let clean = !rules", "let clean = LEFT_OUT || !rules"), beside=STEPS),
     rule("takeover-waits", "who takes over waits for acknowledgements again", (COORDINATOR, "if publish && !rules", "if publish && LEFT_OUT || publish && !rules")),
-    rule("check-waits", "CHECK lasts until calls of before HOLD have landed", (COORDINATOR, "if self.rules.keep(Rule::CheckWaits)", "if !LEFT_OUT && self.rules.keep(Rule::CheckWaits)")),
+    rule("check-waits", "CHECK lasts until calls of before HOLD have landed", (COORDINATOR, "if self.rules.keep(Rule::CheckWaits)", "if !LEFT_OUT && self.rules.keep(Rule::CheckWaits)"), beside=STEPS),
     rule("mover-awaited", "MOVE lasts until a walk finds nothing", (COORDINATOR, "if self.rules.keep(Rule::MoverAwaited)", "if !LEFT_OUT && self.rules.keep(Rule::MoverAwaited)")),
     rule("closed", "no claim is created once claims are ended", (COORDINATOR, "if self.rules.keep(Rule::ClaimsClosed)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsClosed)")),
     rule("claims-ended", "claims are ended before the next phase", (COORDINATOR, "if self.rules.keep(Rule::ClaimsEnded)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsEnded)")),
@@ -50,8 +57,9 @@ RULES = (
         "survey-after-stragglers",
         "they are looked at when no earlier call can land any more",
         (COORDINATOR, "let wait = !self.clean &&", "let wait = !LEFT_OUT && !self.clean &&"),
+        beside=STEPS,
     ),
-    rule("settled", "the next move begins when no call of the last can land", (COORDINATOR, "if self.clean || !self", "if LEFT_OUT || self.clean || !self")),
+    rule("settled", "the next move begins when no call of the last can land", (COORDINATOR, "if self.clean || !self", "if LEFT_OUT || self.clean || !self"), beside=STEPS),
     rule(
         "record-by-version",
         "a key's record is written only if it has the version that was read",
@@ -78,7 +86,13 @@ RULES = (
     rule("copy-if-absent", "the mover copies to where nothing lies", (MOVER, '"ConditionExpression": "attribute_not_exists(#p)"', '"ConditionExpression": (if LEFT_OUT { "attribute_not_exists(#p) OR attribute_exists(#p)" } else { "attribute_not_exists(#p)" })')),
     rule("copy-needs-old", "and only what is still there", (MOVER, "vec![put, check(from)]", "if LEFT_OUT { vec![put] } else { vec![put, check(from)] }")),
     rule("clear-needs-new", "it deletes an old copy where the new one is there", (MOVER, "vec![check(to), delete]", "if LEFT_OUT { vec![delete] } else { vec![check(to), delete] }"), unseen=NEVER),
+    rule("large-cleared", "an old copy that is too large for its new key goes where the item was written anew", (MOVER, "Sent::Other(PullAnswer::TooLarge) if self", "Sent::Other(PullAnswer::TooLarge) if !LEFT_OUT && self")),
+    rule("table-as-prepared", "a move begins only in a table that is as it was when the move was prepared", (RUN, "&& table.state == self.table.state\n", "&& (LEFT_OUT || table.state == self.table.state)\n")),
+    rule("no-expiry", "no key moves in a table with time to live", (SURVEY, "if registry.expires(&key.table.name).await? {", "if !LEFT_OUT && registry.expires(&key.table.name).await? {")),
     # Clients' writes.
+    rule("no-new-expiry", "time to live is not turned on while a key moves", (ROUTER, "operation == Operation::UpdateTimeToLive && schema.key_layouts()", "operation == Operation::UpdateTimeToLive && !LEFT_OUT && schema.key_layouts()")),
+    rule("pull-clears-large", "so does the old copy that a client's pull meets", (PULL, "Err(error) if is_too_large(&error) => {", "Err(error) if !LEFT_OUT && is_too_large(&error) => {")),
+    rule("pull-in-its-own-words", "the error of a pull is told as one of the request", (PULL, "Err(error) => return Err(in_own_words(error)),", "Err(error) => return Err(if LEFT_OUT { error } else { in_own_words(error) }),")),
     rule(
         "hold-waits",
         "writes wait in HOLD",
