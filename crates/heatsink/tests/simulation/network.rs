@@ -38,6 +38,8 @@ pub struct Weather {
     /// Requests that arrive up to [`latest`](Self::latest) late.
     pub late: u64,
     pub latest: Duration,
+    /// Requests of processes whose name begins so are never late.
+    pub punctual: &'static str,
     /// Answers that never come, or that a broken connection takes with it.
     pub lost: u64,
     /// Requests that the store throttles.
@@ -60,6 +62,7 @@ impl Default for Weather {
         Weather {
             late: 0,
             latest: nothing,
+            punctual: PAST,
             lost: 0,
             throttled: 0,
             twice: 0,
@@ -265,7 +268,10 @@ impl Network {
             return planned.fate;
         }
         let weather = if process == PAST { Weather::default() } else { state.weather };
-        let Weather { late, latest, lost, throttled, twice, split, torn, .. } = weather;
+        let Weather { mut late, latest, lost, throttled, twice, split, torn, .. } = weather;
+        if process.starts_with(weather.punctual) {
+            late = 0;
+        }
         let rng = &mut state.rng;
         let mut one_in = |n: u64| n > 0 && rng.u64(0..n) == 0;
         let (late, lost, throttled, twice) = (one_in(late), one_in(lost), one_in(throttled), one_in(twice));

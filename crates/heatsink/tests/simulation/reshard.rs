@@ -23,7 +23,7 @@ use crate::world::{World, name};
 use crate::{KEY, TABLE};
 
 /// Bounds within which a story needs few looks: what is late here is late by seconds.
-pub const FENCE: &str = "[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"1s\"\nstraggler = \"4s\"\n";
+pub const FENCE: &str = "[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"3s\"\nstraggler = \"4s\"\n";
 /// Longer than the lease and the bound on stragglers.
 const QUIET: Duration = Duration::from_secs(13);
 /// So often a run may meet with a mishap until one is left alone.
@@ -104,11 +104,13 @@ impl Stage {
         let mut rng = Rng::with_seed(seed.wrapping_add(0x5e_5ade));
         let ruled = rng.bool();
         let rules = format!("{}{FENCE}", if ruled { OWN } else { "rule = []\n" });
-        let latest = Duration::from_millis([300, 1_000, 3_500][rng.usize(..3)]);
+        let latest = Duration::from_millis([1_000, 3_500, 3_900][rng.usize(..3)]);
+        let spared = rng.bool();
         let mut one_in = |n: &[u64]| if rng.bool() { n[rng.usize(..n.len())] } else { 0 };
         let weather = Weather {
-            late: one_in(&[5, 15, 40]),
+            late: one_in(&[3, 6, 20]),
             latest,
+            punctual: [network::PAST, "run"][usize::from(spared)],
             lost: one_in(&[30, 100]),
             throttled: one_in(&[10, 40]),
             twice: one_in(&[5, 20]),
@@ -210,7 +212,7 @@ impl Stage {
     /// A pause between two calls of a client: for a time, or until the next phase begins.
     pub async fn pause(&self, rng: &mut Rng) {
         let pause = self.world.clock.sleep(up_to(rng, self.pace));
-        if self.moving.get() && rng.u32(0..3) == 0 {
+        if self.moving.get() && rng.bool() {
             let patience = self.world.clock.sleep(seconds(4));
             select(self.phases.next(), patience).await;
         }

@@ -6,6 +6,7 @@
 //! | a call that lands late | it was planned in an earlier phase |
 //! | a gateway that is stopped | its lease ends while it has requests in its hands |
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,6 +100,33 @@ async fn mixed(world: &World, items: &[String], from: usize) {
         world.call(at % 2, item, operation, PATIENCE)
     });
     join_all(writes).await;
+}
+
+/// Does something while two clients put and read items in turn, one after the other, each through both gateways; and a little longer.
+async fn beside(world: &World, items: &[String], does: impl Future<Output = ()>) {
+    let over = Cell::new(false);
+    let client = async |first: usize| {
+        for round in first.. {
+            if over.get() {
+                break;
+            }
+            let (item, gateway) = (&items[round / 2 % items.len()], round % 2);
+            let operation = if round % 5 == 4 {
+                Operation::Add(1)
+            } else {
+                Operation::Put(value(1_000 * (round + 1) + 100 * first))
+            };
+            world.call(gateway, item, operation, PATIENCE).await;
+            world.call(1 - gateway, item, Operation::Get, PATIENCE).await;
+            world.clock.sleep(seconds(0.05)).await;
+        }
+    };
+    let does = async {
+        does.await;
+        world.clock.sleep(seconds(1.0)).await;
+        over.set(true);
+    };
+    join(join(client(0), client(1)), does).await;
 }
 
 fn count() -> Vec<String> {
@@ -357,7 +385,16 @@ fn who_takes_over_publishes_again_what_was_written_and_not_published() {
             let mishap = Mishap { text: PUBLICATION, before, vanishes: true, stops: None };
             run(&world, 3, Some(mishap)).await;
             mixed(&world, &items, 100).await;
-            join(mixed(&world, &items, 200), moved(&world, 3)).await;
+            // Gateway 1 notices each phase later than gateway 0.
+            world.network.plan(
+                &name(1),
+                Wire::GetItem,
+                "\"head\"",
+                1_000,
+                Fate { back: seconds(1.5), ..Fate::late(seconds(0.01)) },
+            );
+            beside(&world, &items, moved(&world, 3)).await;
+            world.network.unplan();
         });
     }
 }
@@ -646,45 +683,30 @@ fn a_record_that_is_read_in_the_middle_of_its_transaction_is_read_again() {
             // A cached status is looked up again at the age of 5 s: within the transaction.
             let torn = Fate { torn: Some(seconds(7.0)), ..Fate::late(seconds(0.01)) };
             world.network.plan("run", Wire::TransactWriteItems, phase, 1, torn);
-            let over = std::cell::Cell::new(false);
-            let writes = async {
-                for round in 0.. {
-                    if over.get() {
-                        break;
-                    }
-                    let item = &items[round % items.len()];
-                    world.call(1, item, Operation::Put(value(100 + 2 * round)), PATIENCE).await;
-                    world.call(0, item, Operation::Add(1), PATIENCE).await;
-                    world.clock.sleep(seconds(0.2)).await;
-                }
-            };
-            let moves = async {
-                moved(&world, 4).await;
-                world.clock.sleep(seconds(1.0)).await;
-                over.set(true);
-            };
-            join(writes, moves).await;
+            beside(&world, &items, moved(&world, 4)).await;
         });
     }
 }
 
 #[test]
 fn an_adoption_that_begins_after_a_reshard_was_prepared_ends_it() {
-    scene(1, &[RULED, RULED], count(), 8, |world, items| async move {
-        begun(&world, &items).await;
-        world.network.plan("run", Wire::TransactWriteItems, RESERVE, 1, Fate::late(seconds(18.0)));
-        let adopts = after(&world, seconds(3.0), world.adopt_surely(RULED, Direction::Back));
-        let (ended, _) = join(run(&world, 2, None), adopts).await;
-        assert!(matches!(ended, Some(Err(ReshardError::Stopped(_)))), "{ended:?}");
-        for gateway in 0..2 {
-            world.set_rules(gateway, WHOLE);
-            world.kill(gateway);
-            world.start_surely(gateway).await.unwrap();
-        }
-        assert!(world.rows_by_key().await.iter().all(|(physical, _, _)| physical == KEY));
-        mixed(&world, &items, 300).await;
-        moved(&world, 2).await;
-    });
+    for late in [3.5, 5.0, 9.0, 18.0] {
+        scene(1, &[RULED, RULED], count(), 8, move |world, items| async move {
+            begun(&world, &items).await;
+            world.network.plan("run", Wire::TransactWriteItems, RESERVE, 1, Fate::late(seconds(late)));
+            let adopts = after(&world, seconds(3.0), world.adopt_surely(RULED, Direction::Back));
+            let (ended, _) = join(run(&world, 2, None), adopts).await;
+            assert!(matches!(ended, Some(Err(ReshardError::Stopped(_)))), "{late} s late: {ended:?}");
+            for gateway in 0..2 {
+                world.set_rules(gateway, WHOLE);
+                world.kill(gateway);
+                world.start_surely(gateway).await.unwrap();
+            }
+            assert!(world.rows_by_key().await.iter().all(|(physical, _, _)| physical == KEY));
+            mixed(&world, &items, 300).await;
+            moved(&world, 2).await;
+        });
+    }
 }
 
 /// The items under the names that its shards would have are clients' own, before a key is sharded and after it was found so.

@@ -136,6 +136,7 @@ impl Stage {
         let weather = Weather {
             late: one_in(&[5, 20, 50]),
             latest,
+            punctual: network::PAST,
             lost: one_in(&[10, 40]),
             throttled: one_in(&[10, 40]),
             twice: one_in(&[5, 20]),
