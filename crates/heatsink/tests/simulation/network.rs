@@ -140,6 +140,9 @@ const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// What DescribeTable answers.
 type Described = Result<Bytes, Error>;
 
+/// Answers to reads, by operation and body.
+type Reads = HashMap<(&'static str, Bytes), Result<Bytes, Error>>;
+
 pub struct Network {
     clock: Clock,
     log: Log,
@@ -157,7 +160,7 @@ struct State {
     /// The records of keys as they are seen while a transaction is half done, and until when.
     torn: Option<(MonotonicInstant, Json)>,
     /// What reads of the tables showed since the last write, and reads of the registry.
-    reads: [HashMap<(&'static str, Bytes), Result<Bytes, Error>>; 2],
+    reads: [Reads; 2],
     /// The engine draws ids of tables by chance: the world sees the number of each instead.
     ids: Vec<String>,
     /// How each table was described before it was made or dropped, and until when.
