@@ -124,7 +124,7 @@ impl World {
     }
 
     /// Reads a row as clients see it: which item it is, and what it holds. No key in it may be a physical one.
-    fn row(&self, row: &Json) -> Option<(String, Value)> {
+    pub fn row(&self, row: &Json) -> Option<(String, Value)> {
         let (pk, sk) = (row["pk"]["S"].as_str(), row["sk"]["S"].as_str());
         let status = row["status"]["S"].as_str().unwrap_or_default();
         let label = LABELS.iter().position(|label| *label == status);

@@ -235,5 +235,5 @@ fn buckets_of_a_table_that_was_made_again_are_open_to_every_gateway() {
 
 #[test]
 fn every_story_is_linearizable() {
-    play_seeds("every_story_is_linearizable", 1_000, Story::of);
+    play_seeds("every_story_is_linearizable", 600, Story::of);
 }

@@ -38,6 +38,8 @@ pub struct Weather {
     /// Requests that arrive up to [`latest`](Self::latest) late.
     pub late: u64,
     pub latest: Duration,
+    /// Requests of processes whose name begins so are never late.
+    pub punctual: &'static str,
     /// Answers that never come, or that a broken connection takes with it.
     pub lost: u64,
     /// Requests that the store throttles.
@@ -46,6 +48,8 @@ pub struct Weather {
     pub twice: u64,
     /// BatchGetItem requests whose items are read at two moments.
     pub split: u64,
+    /// Transactions on the registry that readers see half done for a while: the record of a table, but not yet that of its key.
+    pub torn: u64,
     /// For how long DescribeTable may show what was there before a table was made or dropped: nothing, or another table.
     pub stale: Duration,
     /// How long a process waits for an answer.
@@ -58,10 +62,12 @@ impl Default for Weather {
         Weather {
             late: 0,
             latest: nothing,
+            punctual: PAST,
             lost: 0,
             throttled: 0,
             twice: 0,
             split: 0,
+            torn: 0,
             stale: nothing,
             patience: PATIENCE,
         }
@@ -79,6 +85,10 @@ pub struct Fate {
     pub twice: Option<Duration>,
     /// How much later the other part of a BatchGetItem is read.
     pub split: Option<Duration>,
+    /// For how long a transaction that writes a key's record is seen half done.
+    pub torn: Option<Duration>,
+    /// What the store says instead of doing it.
+    pub refused: Option<fn() -> Error>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +101,16 @@ impl Fate {
     /// A request that arrives so late and is answered at once.
     pub fn late(there: Duration) -> Fate {
         let back = Duration::from_millis(1);
-        Fate { there, back, lost: None, throttled: false, twice: None, split: None }
+        Fate {
+            there,
+            back,
+            lost: None,
+            throttled: false,
+            twice: None,
+            split: None,
+            torn: None,
+            refused: None,
+        }
     }
 }
 
@@ -104,8 +123,25 @@ struct Planned {
     times: usize,
 }
 
+/// Somebody waits for the moment at which a process sends a request.
+struct Awaited {
+    process: String,
+    text: String,
+    /// How many requests that hold the text come before it.
+    before: usize,
+    /// It never arrives.
+    vanishes: bool,
+    sent: oneshot::Sender<()>,
+}
+
+/// Later than any run ends.
+const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// What DescribeTable answers.
 type Described = Result<Bytes, Error>;
+
+/// Answers to reads, by operation and body.
+type Reads = HashMap<(&'static str, Bytes), Result<Bytes, Error>>;
 
 pub struct Network {
     clock: Clock,
@@ -120,6 +156,11 @@ struct State {
     rng: Rng,
     weather: Weather,
     planned: Vec<Planned>,
+    awaited: Vec<Awaited>,
+    /// The records of keys as they are seen while a transaction is half done, and until when.
+    torn: Option<(MonotonicInstant, Json)>,
+    /// What reads of the tables showed since the last write, and reads of the registry.
+    reads: [Reads; 2],
     /// The engine draws ids of tables by chance: the world sees the number of each instead.
     ids: Vec<String>,
     /// How each table was described before it was made or dropped, and until when.
@@ -139,6 +180,9 @@ impl Network {
                 rng: Rng::with_seed(seed),
                 weather: Weather::default(),
                 planned: Vec::new(),
+                awaited: Vec::new(),
+                torn: None,
+                reads: Default::default(),
                 ids: Vec::new(),
                 former: HashMap::new(),
                 dropped: Vec::new(),
@@ -156,10 +200,18 @@ impl Network {
         self.state.lock().unwrap().weather = weather;
     }
 
-    /// The next so many requests of a process that hold a text meet that fate.
+    /// The next so many requests of a process that hold a text meet that fate; of any process whose name begins so.
     pub fn plan(&self, process: &str, operation: Operation, text: &str, times: usize, fate: Fate) {
         let (process, text) = (process.to_owned(), text.to_owned());
         self.state.lock().unwrap().planned.push(Planned { process, operation, text, fate, times });
+    }
+
+    /// Waits until a process sends a request that holds a text, after so many others of that kind. With `vanishes` it never arrives.
+    pub fn sent(&self, process: &str, text: &str, before: usize, vanishes: bool) -> oneshot::Receiver<()> {
+        let (process, text) = (process.to_owned(), text.to_owned());
+        let (sent, waits) = oneshot::channel();
+        self.state.lock().unwrap().awaited.push(Awaited { process, text, before, vanishes, sent });
+        waits
     }
 
     /// What was planned is forgotten.
@@ -183,8 +235,9 @@ impl Network {
         let changed = table_of(body)
             .filter(|_| matches!(operation, Operation::CreateTable | Operation::DeleteTable))
             .map(|table| (call(Operation::DescribeTable, &of_table(&table)), table));
-        let answer = call(operation, body);
+        let answer = self.read_before(operation, body).unwrap_or_else(|| call(operation, body));
         let state = &mut *self.state.lock().unwrap();
+        state.remember(operation, body, &answer);
         if let Some((before, table)) = changed
             && answer.is_ok()
         {
@@ -197,12 +250,19 @@ impl Network {
         answer.map(|answer| state.renumbered(operation, answer))
     }
 
+    /// What the store answered to the same read, if nothing was written since.
+    fn read_before(&self, operation: Operation, body: &Bytes) -> Option<Result<Bytes, Error>> {
+        let state = self.state.lock().unwrap();
+        state.reads[usize::from(is_of_registry(body))].get(&(operation.name(), body.clone())).cloned()
+    }
+
     fn fate(&self, process: &str, operation: Operation, body: &[u8]) -> Fate {
         let state = &mut *self.state.lock().unwrap();
         let text = String::from_utf8_lossy(body);
+        let vanishes = state.is_awaited(process, &text);
         let fits = |planned: &&mut Planned| {
             planned.times > 0
-                && planned.process == process
+                && process.starts_with(&planned.process)
                 && planned.operation == operation
                 && text.contains(&planned.text)
         };
@@ -211,20 +271,28 @@ impl Network {
             return planned.fate;
         }
         let weather = if process == PAST { Weather::default() } else { state.weather };
-        let Weather { late, latest, lost, throttled, twice, split, .. } = weather;
+        let Weather { mut late, latest, lost, throttled, twice, split, torn, .. } = weather;
+        if process.starts_with(weather.punctual) {
+            late = 0;
+        }
         let rng = &mut state.rng;
         let mut one_in = |n: u64| n > 0 && rng.u64(0..n) == 0;
         let (late, lost, throttled, twice) = (one_in(late), one_in(lost), one_in(throttled), one_in(twice));
         let split = operation == Operation::BatchGetItem && one_in(split);
+        let torn = writes_key_record(operation, body) && one_in(torn);
         let mut within = |most: Duration| Duration::from_micros(rng.u64(100..most.as_micros() as u64));
         let split = split.then(|| within(latest.max(QUICK)));
+        let torn = torn.then(|| within(latest.max(QUICK)));
+        let there = within(if late { latest } else { QUICK });
         Fate {
-            there: within(if late { latest } else { QUICK }),
+            there: if vanishes { NEVER } else { there },
             back: within(QUICK),
             twice: (twice && operation.only_reads()).then(|| within(latest.max(QUICK))),
             lost: lost.then(|| if rng.bool() { Lost::Broken } else { Lost::Silent }),
             throttled,
             split,
+            torn,
+            refused: None,
         }
     }
 
@@ -249,11 +317,64 @@ impl Network {
                 return young[rng.usize(..young.len())].clone();
             }
         }
-        self.act(operation, body)
+        let answer = self.act(operation, body)?;
+        Ok(self.state.lock().unwrap().half_done(self.clock.now(), operation, answer))
+    }
+
+    /// What a transaction writes for a key is not seen for a while.
+    fn tear(&self, body: &Bytes, until: MonotonicInstant) {
+        let read = json!({
+            "TableName": REGISTRY, "ConsistentRead": true, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
+            "ExpressionAttributeValues": { ":p": { "S": id_of_record(body) }, ":s": { "S": "key:" } },
+        });
+        let records = block_on(self.store.call(Operation::Query, Bytes::from(read.to_string())));
+        let records: Option<Json> = records.ok().and_then(|answer| serde_json::from_slice(&answer).ok());
+        self.state.lock().unwrap().torn = records.map(|mut records| (until, records["Items"].take()));
     }
 }
 
 impl State {
+    /// An answer, in which the records of keys are as they were where the transaction that wrote them is seen half done.
+    fn half_done(&self, now: MonotonicInstant, operation: Operation, answer: Bytes) -> Bytes {
+        let Some((until, before)) = &self.torn else { return answer };
+        if now > *until
+            || operation != Operation::Query
+            || !String::from_utf8_lossy(&answer).contains("\"key:")
+        {
+            return answer;
+        }
+        let mut answer: Json = serde_json::from_slice(&answer).unwrap();
+        answer["Items"] = before.clone();
+        Bytes::from(answer.to_string())
+    }
+
+    /// Keeps the answer to a read until something is written: gateways look at the registry again and again.
+    fn remember(&mut self, operation: Operation, body: &Bytes, answer: &Result<Bytes, Error>) {
+        let table = usize::from(is_of_registry(body));
+        match operation {
+            Operation::GetItem | Operation::BatchGetItem | Operation::Query | Operation::Scan => {
+                self.reads[table].insert((operation.name(), body.clone()), answer.clone());
+            }
+            Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => self.reads[table].clear(),
+            _ if operation.only_reads() => {}
+            _ => self.reads = Default::default(),
+        }
+    }
+
+    /// Tells who waits for this request. Says whether it never arrives.
+    fn is_awaited(&mut self, process: &str, text: &str) -> bool {
+        self.awaited.retain(|awaited| !awaited.sent.is_canceled());
+        let fits = |awaited: &Awaited| process.starts_with(&awaited.process) && text.contains(&awaited.text);
+        let Some(at) = self.awaited.iter().position(fits) else { return false };
+        if let Some(before) = self.awaited[at].before.checked_sub(1) {
+            self.awaited[at].before = before;
+            return false;
+        }
+        let Awaited { vanishes, sent, .. } = self.awaited.remove(at);
+        let _ = sent.send(());
+        vanishes
+    }
+
     fn renumbered(&mut self, operation: Operation, answer: Bytes) -> Bytes {
         if operation.touches_items() {
             return answer;
@@ -274,6 +395,26 @@ impl State {
         }
         Bytes::from(text)
     }
+}
+
+/// The name of the registry.
+const REGISTRY: &str = "heatsink.registry";
+
+/// Whether a request on items is one on the registry.
+fn is_of_registry(body: &[u8]) -> bool {
+    String::from_utf8_lossy(body).contains(REGISTRY)
+}
+
+/// Whether a request is the transaction that writes the record of a key, and with it that of its table.
+fn writes_key_record(operation: Operation, body: &[u8]) -> bool {
+    operation == Operation::TransactWriteItems
+        && String::from_utf8_lossy(body).contains("\"sk\":{\"S\":\"key:")
+}
+
+/// The id of the table whose key's record a transaction writes.
+fn id_of_record(body: &Bytes) -> Json {
+    let body: Json = serde_json::from_slice(body).unwrap();
+    body["TransactItems"][0]["Put"]["Item"]["pk"]["S"].clone()
 }
 
 fn of_table(table: &str) -> Bytes {
@@ -325,7 +466,13 @@ impl Link {
         let halves = fate.split.and_then(|gap| Some((gap, halves(&body)?)));
         self.network.clock.after(fate.there, move || match halves {
             None => {
-                let answer = network.answer(&process, operation, &body, fate.throttled);
+                if let Some(gap) = fate.torn {
+                    network.tear(&body, network.clock.now() + gap);
+                }
+                let answer = match fate.refused {
+                    Some(why) => Err(why()),
+                    None => network.answer(&process, operation, &body, fate.throttled),
+                };
                 network.reply(&process, operation, &body, fate, &answering, answer);
             }
             Some((gap, [first, second])) => {
@@ -367,7 +514,8 @@ impl Network {
             None => answer,
         };
         let answering = Arc::clone(answering);
-        self.clock.after(fate.back, move || {
+        // A transaction is answered when it is done.
+        self.clock.after(fate.back + fate.torn.unwrap_or_default(), move || {
             if let Some(answering) = answering.lock().unwrap().take() {
                 let _ = answering.send(answer);
             }

@@ -37,6 +37,8 @@ pub enum Story {
     Buckets,
     /// Numbers are added to in every shard, while the table comes under its rule and somebody turns on time to live.
     Counters,
+    /// The hot key moves to other shards, and back. It has seeds of its own.
+    Reshard,
 }
 
 impl Story {
@@ -67,11 +69,19 @@ pub struct Played {
 
 /// Plays a seed.
 pub fn play(seed: u64, story: Story) -> Played {
+    if story == Story::Reshard {
+        return crate::reshard::play(seed);
+    }
     let world = World::new(seed);
     let stage = Rc::new(Stage::draw(Rc::clone(&world), seed, story));
+    play_with(&world, async move { stage.script().await })
+}
+
+/// Plays a script that returns all that is wrong.
+pub fn play_with(world: &Rc<World>, script: impl Future<Output = Vec<String>> + 'static) -> Played {
     let wrong = Arc::new(Mutex::new(Vec::new()));
     let told = Arc::clone(&wrong);
-    world.run(async move { *told.lock().unwrap() = stage.script().await });
+    world.run(async move { *told.lock().unwrap() = script.await });
     let (calls, writes) = world.book.counts();
     let wrong = std::mem::take(&mut *wrong.lock().unwrap());
     Played { wrong, log: world.log.take(), calls, writes }
@@ -126,10 +136,12 @@ impl Stage {
         let weather = Weather {
             late: one_in(&[5, 20, 50]),
             latest,
+            punctual: network::PAST,
             lost: one_in(&[10, 40]),
             throttled: one_in(&[10, 40]),
             twice: one_in(&[5, 20]),
             split: one_in(&[2, 10]),
+            torn: 0,
             stale: Duration::from_millis(one_in(&[100, 1_000, 5_000])),
             patience: if beyond && rng.bool() { seconds(90) } else { network::PATIENCE },
         };
@@ -327,7 +339,7 @@ impl Stage {
         let (world, mut rng) = (&self.world, self.rng(3));
         world.clock.sleep(up_to(&mut rng, self.pace * 5)).await;
         match self.story {
-            Story::Steady => {}
+            Story::Steady | Story::Reshard => {}
             Story::Birth => self.create(&mut rng).await,
             Story::Counters => {
                 self.create(&mut rng).await;

@@ -22,6 +22,7 @@ use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::Env;
 use heatsink_gateway::{Limits, Service};
+use heatsink_mover::{Reshard, ReshardError};
 use heatsink_store::Store;
 use serde_json::Value as Json;
 
@@ -30,6 +31,7 @@ use crate::clock::{Clock, ProcessEnv};
 use crate::log::Log;
 use crate::network::{Network, PAST};
 use crate::process::Process;
+use crate::reshard::{Mishap, Phases};
 
 /// A run that takes more virtual time than this hangs.
 const LONGEST: Duration = Duration::from_secs(24 * 3600);
@@ -110,6 +112,20 @@ impl World {
     async fn settle_registry(&self) {
         let fencing = Fencing::exclusive(Rules::default().fence());
         Changer::beside(self.network.link(PAST), self.env(), fencing).freeze(false).await.unwrap();
+    }
+
+    /// One run of `heatsink reshard start` for the hot key, within its own process.
+    async fn mover(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        rules: Rules,
+        shards: u16,
+        phases: Arc<Phases>,
+    ) -> Result<heatsink_mover::Report, ReshardError> {
+        let (table, key) = (crate::TABLE, crate::KEY.as_bytes());
+        let prepared = Reshard::prepare(store, env, &rules, table, key, shards, false).await?;
+        let options = heatsink_mover::Options { exclusive: false, rate: 100_000 };
+        prepared.run(options, &*phases).await
     }
 
     /// Carries a script out to its end.
@@ -332,6 +348,67 @@ impl World {
             Some(Err(error)) => format!("adopt ends: {error}"),
         });
         done
+    }
+
+    /// Runs `heatsink reshard start` for the hot key. `None` if a mishap killed it.
+    pub async fn reshard(
+        &self,
+        rules: &str,
+        shards: u16,
+        phases: &Arc<Phases>,
+        mishap: Option<Mishap>,
+    ) -> Option<Result<heatsink_mover::Report, ReshardError>> {
+        let process = Rc::new(Process::new());
+        self.workers.borrow_mut().push(Rc::clone(&process));
+        let env = self.env();
+        let name = format!("run {:03}", self.made.get());
+        self.log.line(format!("{name} begins: to {shards} shards; {mishap:?}"));
+        let happens =
+            mishap.map(|mishap| self.network.sent(&name, mishap.text, mishap.before, mishap.vanishes));
+        let rules = Rules::read("rules", rules).expect("the rules are valid");
+        let run = World::mover(self.network.link(&name), env, rules, shards, Arc::clone(phases));
+        let (mut run, _) = self.within(&process, run);
+        let happened = match happens {
+            None => false,
+            Some(happens) => match select(&mut run, happens).await {
+                Either::Left((ended, _)) => {
+                    drop(run);
+                    return self.ended(&name, &process, ended.ok());
+                }
+                Either::Right((happened, _)) => happened.is_ok(),
+            },
+        };
+        match mishap.and_then(|mishap| mishap.stops) {
+            Some(pause) if happened => {
+                self.log.line(format!("{name} is stopped"));
+                process.stop(true);
+                self.clock.sleep(pause).await;
+                process.stop(false);
+                self.log.line(format!("{name} goes on"));
+                self.book.message();
+            }
+            None if happened => return self.ended(&name, &process, None),
+            _ => {}
+        }
+        let ended = run.await.ok();
+        self.ended(&name, &process, ended)
+    }
+
+    /// A run has ended; without a result it is killed.
+    fn ended(
+        &self,
+        name: &str,
+        process: &Rc<Process>,
+        ended: Option<Result<heatsink_mover::Report, ReshardError>>,
+    ) -> Option<Result<heatsink_mover::Report, ReshardError>> {
+        self.workers.borrow_mut().retain(|worker| !Rc::ptr_eq(worker, process));
+        self.book.message();
+        self.log.line(match &ended {
+            None => format!("{name} is killed"),
+            Some(Ok(report)) => format!("{name} is done: {report:?}"),
+            Some(Err(error)) => format!("{name} ends: {error}"),
+        });
+        ended
     }
 }
 

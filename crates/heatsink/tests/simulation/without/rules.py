@@ -36,6 +36,8 @@ class Rule:
     changes: tuple = ()
     """The integration tests, other than the simulation, that are asked too."""
     also: tuple = ()
+    """Other rules that are left out with it, because they cover for it. The simulation passes without these alone."""
+    beside: tuple = ()
     """Why it cannot be seen here, if so. It is run all the same."""
     unseen: str = ""
 

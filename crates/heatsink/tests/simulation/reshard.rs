@@ -1,0 +1,393 @@
+//! The hot key moves from layout to layout, there and back, while clients use it: one run of `heatsink reshard start` after the other, or two at once,
+//! killed and stopped at any of their calls. Weather and mischief are those of the other stories.
+//!
+//! Calls land within the bounds here: that is what the protocol assumes. What clients ask is in `reshard_client`.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use fastrand::Rng;
+use futures::channel::oneshot;
+use futures::future::{FutureExt, LocalBoxFuture, join, join_all, select};
+use heatsink_history::{Operation, State, Value};
+use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
+use heatsink_mover::{Progress, Report, ReshardError};
+
+use crate::client::{PATIENCE, Reply};
+use crate::network::{self, Weather};
+use crate::stories::{Played, play_with};
+use crate::table::OWN;
+use crate::world::{World, name};
+use crate::{KEY, TABLE};
+
+/// Bounds within which a story needs few looks: what is late here is late by seconds.
+pub const FENCE: &str = "[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"3s\"\nstraggler = \"4s\"\n";
+/// Longer than the lease and the bound on stragglers.
+const QUIET: Duration = Duration::from_secs(13);
+/// So often a run may meet with a mishap until one is left alone.
+const UNLUCKY: usize = 4;
+/// So many runs bring a move to its end, or the weather is too bad for it. In good weather they must.
+const TRIES: usize = 7;
+
+/// What befalls a run: at which of its calls, and whether that one never arrives. It is stopped for a time, or killed.
+#[derive(Clone, Copy, Debug)]
+pub struct Mishap {
+    /// Only calls that hold this are counted.
+    pub text: &'static str,
+    pub before: usize,
+    pub vanishes: bool,
+    pub stops: Option<Duration>,
+}
+
+/// Who waits for the next phase of the move.
+#[derive(Default)]
+pub struct Phases(Mutex<Vec<oneshot::Sender<()>>>);
+
+impl Phases {
+    fn next(&self) -> oneshot::Receiver<()> {
+        let (tell, told) = oneshot::channel();
+        self.0.lock().unwrap().push(tell);
+        told
+    }
+}
+
+impl Progress for Phases {
+    fn phase(&self, _: heatsink_reshard::State) {
+        for waits in self.0.lock().unwrap().drain(..) {
+            let _ = waits.send(());
+        }
+    }
+
+    fn moved(&self, _: u64) {}
+}
+
+/// One simulation, as its seed has drawn it.
+pub struct Stage {
+    pub world: Rc<World>,
+    seed: u64,
+    rules: String,
+    pub items: Vec<String>,
+    /// The layouts that the key gets, by their shards.
+    counts: Vec<u16>,
+    clients: u64,
+    calls: u64,
+    pub pace: Duration,
+    weather: Weather,
+    mischief: Option<Duration>,
+    /// Whether runs meet with mishaps.
+    mishaps: bool,
+    written: Cell<i64>,
+    busy: Cell<u64>,
+    moving: Cell<bool>,
+    phases: Arc<Phases>,
+}
+
+/// Plays a seed.
+pub fn play(seed: u64) -> Played {
+    let world = World::new(seed);
+    let stage = Rc::new(Stage::draw(Rc::clone(&world), seed));
+    play_with(&world, async move { stage.script().await })
+}
+
+pub fn up_to(rng: &mut Rng, most: Duration) -> Duration {
+    Duration::from_micros(rng.u64(0..=most.as_micros() as u64))
+}
+
+const fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+impl Stage {
+    fn draw(world: Rc<World>, seed: u64) -> Stage {
+        let mut rng = Rng::with_seed(seed.wrapping_add(0x5e_5ade));
+        let ruled = rng.bool();
+        let rules = format!("{}{FENCE}", if ruled { OWN } else { "rule = []\n" });
+        let latest = Duration::from_millis([1_000, 3_500, 3_900][rng.usize(..3)]);
+        let spared = rng.bool();
+        let mut one_in = |n: &[u64]| if rng.bool() { n[rng.usize(..n.len())] } else { 0 };
+        let weather = Weather {
+            late: one_in(&[3, 6, 20]),
+            latest,
+            punctual: [network::PAST, "run"][usize::from(spared)],
+            lost: one_in(&[30, 100]),
+            throttled: one_in(&[10, 40]),
+            twice: one_in(&[5, 20]),
+            split: one_in(&[2, 10]),
+            torn: one_in(&[2, 6]),
+            stale: Duration::ZERO,
+            patience: if rng.bool() { seconds(3) } else { network::PATIENCE },
+        };
+        for _ in 0..[1, 2, 2, 3][rng.usize(..4)] {
+            world.add_gateway(&rules);
+        }
+        let mut counts = Vec::new();
+        let mut before = if ruled { 4 } else { 1 };
+        for _ in 0..[1, 1, 2, 3][rng.usize(..4)] {
+            let others: Vec<u16> = [1, 2, 3, 5, 8].into_iter().filter(|count| *count != before).collect();
+            before = others[rng.usize(..others.len())];
+            counts.push(before);
+        }
+        Stage {
+            seed,
+            rules,
+            items: (0..rng.usize(2..=3)).map(|at| format!("p{at}")).collect(),
+            counts,
+            clients: rng.u64(1..=3),
+            calls: rng.u64(6..=10),
+            pace: Duration::from_millis([100, 400, 1_500][rng.usize(..3)]),
+            weather,
+            mischief: rng.bool().then(|| seconds(rng.u64(2..=12))),
+            mishaps: rng.bool(),
+            written: Cell::new(0),
+            busy: Cell::new(0),
+            moving: Cell::new(true),
+            phases: Arc::default(),
+            world,
+        }
+    }
+
+    fn rng(&self, role: u64) -> Rng {
+        Rng::with_seed(self.seed.wrapping_mul(7_919).wrapping_add(role))
+    }
+
+    /// A value that was not written before. Sums of what is added never lead from one to another.
+    pub fn value(&self) -> Value {
+        self.written.set(self.written.get() + 1_000);
+        Value { number: self.written.get(), label: 0 }
+    }
+
+    /// All of it. Returns what is wrong in the end.
+    async fn script(self: Rc<Self>) -> Vec<String> {
+        let world = &self.world;
+        world.log.line(format!(
+            "Reshard to {:?}, {} gateways, {} clients, {:?}, rules {:?}",
+            self.counts,
+            world.gateways(),
+            self.clients,
+            self.weather,
+            self.rules
+        ));
+        world.create_past().await;
+        for gateway in 0..world.gateways() {
+            if let Err(why) = world.start_surely(gateway).await {
+                world.book.fault(format!("gateway {gateway} does not start: {why}"));
+            }
+        }
+        for item in &self.items {
+            self.put_surely(item).await;
+        }
+        world.network.set(self.weather);
+        self.busy.set(self.clients);
+        let mut parts: Vec<LocalBoxFuture<'_, ()>> =
+            vec![self.mischief().boxed_local(), self.operator().boxed_local()];
+        parts.extend((0..self.clients).map(|client| {
+            let mut rng = self.rng(100 + client);
+            let stage = &self;
+            async move {
+                for _ in 0..stage.calls {
+                    stage.pause(&mut rng).await;
+                    stage.act(&mut rng).await;
+                }
+                stage.busy.set(stage.busy.get() - 1);
+            }
+            .boxed_local()
+        }));
+        join_all(parts).await;
+        self.end().await
+    }
+
+    async fn put_surely(&self, item: &str) {
+        for _ in 0..100 {
+            if let Reply::Answered(_) = self.world.call(0, item, Operation::Put(self.value()), PATIENCE).await
+            {
+                return;
+            }
+            self.world.clock.sleep(seconds(1)).await;
+        }
+        self.world.book.fault(format!("{item} cannot be put"));
+    }
+
+    /// A pause between two calls of a client: for a time, or until the next phase begins.
+    pub async fn pause(&self, rng: &mut Rng) {
+        let pause = self.world.clock.sleep(up_to(rng, self.pace));
+        if self.moving.get() && rng.bool() {
+            let patience = self.world.clock.sleep(seconds(4));
+            select(self.phases.next(), patience).await;
+        }
+        pause.await;
+    }
+
+    /// Takes the key to each layout.
+    async fn operator(&self) {
+        let mut rng = self.rng(3);
+        self.world.clock.sleep(up_to(&mut rng, self.pace * 3)).await;
+        for count in &self.counts {
+            let count = *count;
+            let mut unlucky = if self.mishaps { UNLUCKY } else { 0 };
+            for _ in 0..TRIES {
+                let mut run = |rng: &mut Rng| {
+                    let befalls = unlucky > 0 && rng.u32(0..4) > 0;
+                    unlucky = unlucky.saturating_sub(1);
+                    self.run(count, befalls.then(|| mishap(rng)))
+                };
+                let (first, second) = (run(&mut rng), rng.u32(0..4) == 0);
+                let done = if second && self.mishaps {
+                    let late = up_to(&mut rng, seconds(6));
+                    let other = run(&mut rng);
+                    let other = async {
+                        self.world.clock.sleep(late).await;
+                        other.await
+                    };
+                    let (one, other) = join(first, other).await;
+                    one || other
+                } else {
+                    first.await
+                };
+                if done {
+                    break;
+                }
+                self.world.clock.sleep(up_to(&mut rng, seconds(2))).await;
+            }
+            self.world.clock.sleep(up_to(&mut rng, self.pace * 2)).await;
+        }
+        self.moving.set(false);
+    }
+
+    /// One run. Whether the key has so many shards then.
+    async fn run(&self, count: u16, mishap: Option<Mishap>) -> bool {
+        match self.world.reshard(&self.rules, count, &self.phases, mishap).await {
+            Some(Ok(Report { to, .. })) => to == count,
+            // Nobody puts anything in the way of it.
+            Some(Err(ReshardError::Stopped(why))) if why.contains("was not moved") => {
+                self.world.book.fault(format!("to {count} shards: {why}"));
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Stops gateways, also right when they send a call, and lets them go on; kills them and starts them again; until the clients are done.
+    async fn mischief(&self) {
+        let (world, mut rng) = (&self.world, self.rng(2));
+        let Some(pause) = self.mischief else { return };
+        loop {
+            world.clock.sleep(up_to(&mut rng, pause)).await;
+            if self.busy.get() == 0 && !self.moving.get() {
+                return;
+            }
+            let gateway = rng.usize(..world.gateways());
+            match rng.u32(0..4) {
+                0 => {
+                    world.kill(gateway);
+                    world.clock.sleep(up_to(&mut rng, seconds(5))).await;
+                    let _ = world.start_surely(gateway).await;
+                }
+                how => {
+                    if how > 1 {
+                        let sends =
+                            world.network.sent(&name(gateway), KEY_TEXT, rng.usize(..4), rng.u32(0..8) == 0);
+                        select(sends, world.clock.sleep(seconds(5))).await;
+                    }
+                    let longest = seconds([1, 5, 15][rng.usize(..3)]);
+                    world.stop(gateway, true);
+                    world.clock.sleep(up_to(&mut rng, longest)).await;
+                    world.stop(gateway, false);
+                }
+            }
+        }
+    }
+
+    /// The weather clears, every gateway runs, and all that is there is read.
+    async fn end(&self) -> Vec<String> {
+        let world = &self.world;
+        world.log.line("the weather clears");
+        world.network.set(Weather::default());
+        (0..world.gateways()).for_each(|gateway| world.stop(gateway, false));
+        world.clock.sleep(QUIET).await;
+        world.start_all().await;
+        let shards = self.finish().await;
+        for gateway in 0..world.gateways() {
+            for item in self.items.iter().take(1) {
+                if let Reply::NotDone(error) = world.call(gateway, item, Operation::Get, PATIENCE).await {
+                    world.book.fault(format!("{item} cannot be read through {}: {error}", name(gateway)));
+                }
+            }
+            if let Err(error) = self.query_all(gateway, gateway == 1).await {
+                world.book.fault(format!("no Query through {}: {error}", name(gateway)));
+            }
+            if gateway == 0
+                && let Err(error) = world.scan(gateway, &self.items, 3).await
+            {
+                world.book.fault(format!("no Scan through {}: {error}", name(gateway)));
+            }
+        }
+        self.compare(shards).await;
+        world.book.judge()
+    }
+
+    /// The last run ends what the weather left, if anything, in a few tries at most. Returns how many shards the key has then.
+    async fn finish(&self) -> u16 {
+        let mut count = self.counts.last().copied().unwrap_or(1);
+        let mut why = String::new();
+        for _ in 0..3 {
+            match self.world.reshard(&self.rules, count, &self.phases, None).await {
+                Some(Ok(_)) => return count,
+                Some(Err(ReshardError::Usage(other))) if other.contains("let that end first") => {
+                    let named = other.split("--shards ").nth(1).and_then(|rest| rest.split(' ').next());
+                    count = named.and_then(|count| count.parse().ok()).expect("the refusal names the count");
+                }
+                ended => {
+                    why = ended.and_then(Result::err).map_or_else(String::new, |error| error.to_string())
+                }
+            }
+        }
+        self.world.book.fault(format!("the key does not come to {count} shards in good weather: {why}"));
+        count
+    }
+
+    /// In the store each item lies once, in the shard that the layout names, as gateways show it.
+    async fn compare(&self, shards: u16) {
+        let strategy = if shards == 1 { Strategy::None } else { Strategy::Calculated { by: By::SortKey } };
+        let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
+        let rows = self.world.rows_by_key().await;
+        for (physical, item, _) in &rows {
+            let shard = layout.shard_of(Some(SortKey::S(item)));
+            let home = if shard == 0 { KEY.to_owned() } else { format!("{KEY}#~{shard}") };
+            if *physical != home {
+                self.world.book.fault(format!("{item} lies under {physical} and not under {home}"));
+            }
+        }
+        for item in &self.items {
+            let lying: Vec<State> =
+                rows.iter().filter(|(_, sort, _)| sort == item).map(|(_, _, value)| *value).collect();
+            let invoked = self.world.book.moment();
+            if lying.len() > 1 {
+                self.world.book.fault(format!("{item} lies {} times in the store", lying.len()));
+            }
+            let seen = lying.first().copied().flatten();
+            self.world.book.call(item, invoked, Operation::Get, Some(heatsink_history::Answer::Saw(seen)));
+        }
+    }
+}
+
+/// What requests on items hold.
+const KEY_TEXT: &str = "\"game";
+
+fn mishap(rng: &mut Rng) -> Mishap {
+    let (text, calls) = match rng.u32(0..4) {
+        0 => (TABLE, 20),
+        1 => (KEY_TEXT, 12),
+        2 => ("TransactItems", 20),
+        _ => ("", 70),
+    };
+    let longest = seconds([1, 5, 15][rng.usize(..3)]);
+    let stops = rng.bool().then(|| up_to(rng, longest));
+    Mishap { text, before: rng.usize(..calls), vanishes: rng.u32(0..3) == 0, stops }
+}
+
+#[test]
+fn a_key_that_moves_stays_linearizable() {
+    crate::play_seeds("a_key_that_moves_stays_linearizable", 2_000, |_| crate::stories::Story::Reshard);
+}

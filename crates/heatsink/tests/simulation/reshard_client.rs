@@ -1,0 +1,311 @@
+//! What clients ask of a key that moves: reads and writes of every kind, alone, in batches and in transactions, and Queries whose pages are apart.
+//!
+//! Every answer is written down as calls on single items. A transaction is judged item by item: that it is all or nothing is the store's affair.
+
+use fastrand::Rng;
+use heatsink_dynamo::{Code, Error, Operation as Wire, Outcome};
+use heatsink_history::{Answer, Operation};
+use serde_json::{Value as Json, json};
+
+use crate::client::{PATIENCE, body, key};
+use crate::reshard::{Stage, up_to};
+use crate::world::{World, name};
+use crate::{KEY, TABLE};
+
+/// The operation of a write in a transaction, with its action.
+type Action = (String, Operation, Json);
+
+impl Stage {
+    /// One call of a client.
+    pub async fn act(&self, rng: &mut Rng) {
+        let gateway = rng.usize(..self.world.gateways());
+        let item = self.items[rng.usize(..self.items.len())].clone();
+        let patience = if rng.u32(0..8) == 0 { up_to(rng, PATIENCE / 12) } else { PATIENCE };
+        let operation = match rng.u32(0..28) {
+            0..4 => Operation::Put(self.value()),
+            4..6 => Operation::Create(self.value()),
+            6..8 => Operation::Update(self.value()),
+            8 => Operation::Delete,
+            9..12 => Operation::Add(rng.i64(1..10)),
+            12..14 => Operation::Get,
+            14 => return self.returning(gateway, &item, Operation::Put(self.value())).await,
+            15 => return self.returning(gateway, &item, Operation::Delete).await,
+            16..18 => return self.batch(rng, gateway).await,
+            18..21 => return self.transact(rng, gateway).await,
+            21 => return self.get_many(gateway, rng.bool()).await,
+            22 => {
+                let limit = rng.usize(1..4);
+                return self.note(gateway, self.world.scan(gateway, &self.items, limit).await);
+            }
+            _ => return self.query(rng, gateway).await,
+        };
+        self.world.call(gateway, &item, operation, patience).await;
+    }
+
+    fn note(&self, gateway: usize, done: Result<(), Error>) {
+        if let Err(error) = done {
+            self.world.log.line(format!("  not by {}: {error}", name(gateway)));
+        }
+    }
+
+    /// Writes down what became of a write.
+    fn wrote(&self, item: &str, invoked: u64, operation: Operation, answer: Result<Answer, &Error>) {
+        match answer {
+            Ok(answer) => self.world.book.call(item, invoked, operation, Some(answer)),
+            Err(error) if error.outcome == Outcome::Unknown => {
+                self.world.book.call(item, invoked, operation, None);
+            }
+            Err(error) => self.world.log.line(format!("  {item}: {operation}: not done: {error}")),
+        }
+    }
+
+    /// A put or a delete that shows what was there: a write, and a read at the same moment.
+    async fn returning(&self, gateway: usize, item: &str, operation: Operation) {
+        let (wire, mut request) = match operation {
+            Operation::Put(value) => (Wire::PutItem, json!({ "Item": body(item, value) })),
+            _ => (Wire::DeleteItem, json!({ "Key": key(item) })),
+        };
+        request["TableName"] = json!(TABLE);
+        request["ReturnValues"] = json!("ALL_OLD");
+        let invoked = self.world.book.moment();
+        let answer = self.world.ask(gateway, wire, &request, PATIENCE).await;
+        if let Ok(answer) = &answer {
+            let old = answer.get("Attributes").and_then(|row| self.world.row(row)).map(|(_, value)| value);
+            self.world.book.call(item, invoked, Operation::Get, Some(Answer::Saw(old)));
+        }
+        self.wrote(item, invoked, operation, answer.as_ref().map(|_| Answer::Done));
+    }
+
+    /// Puts and deletes in one batch.
+    async fn batch(&self, rng: &mut Rng, gateway: usize) {
+        let some = rng.u32(1..1 << self.items.len());
+        let some = self.items.iter().enumerate().filter(|(at, _)| some >> at & 1 == 1);
+        let writes = some.map(|(_, item)| match rng.u32(0..4) {
+            0 => (item.clone(), Operation::Delete, json!({ "DeleteRequest": { "Key": key(item) } })),
+            _ => {
+                let value = self.value();
+                (item.clone(), Operation::Put(value), json!({ "PutRequest": { "Item": body(item, value) } }))
+            }
+        });
+        let writes: Vec<Action> = writes.collect();
+        let requests: Vec<&Json> = writes.iter().map(|(_, _, request)| request).collect();
+        let request = json!({ "RequestItems": { TABLE: requests } });
+        let invoked = self.world.book.moment();
+        let answer = self.world.ask(gateway, Wire::BatchWriteItem, &request, PATIENCE).await;
+        for (item, operation, request) in writes {
+            let left = |answer: &Json| {
+                let left = answer["UnprocessedItems"][TABLE].as_array();
+                left.is_some_and(|left| left.contains(&request))
+            };
+            match &answer {
+                Ok(answer) if left(answer) => {}
+                answer => self.wrote(&item, invoked, operation, answer.as_ref().map(|_| Answer::Done)),
+            }
+        }
+    }
+
+    /// A transaction; with a token it is sent again, through any gateway, while its outcome is unknown.
+    async fn transact(&self, rng: &mut Rng, gateway: usize) {
+        let mut items = self.items.clone();
+        rng.shuffle(&mut items);
+        items.truncate(rng.usize(1..=2));
+        let token = rng.bool();
+        let actions = items.iter().map(|item| {
+            let (operation, action) = self.action(rng, item);
+            (item.clone(), operation, action)
+        });
+        let actions: Vec<Action> = actions.collect();
+        let wanted: Vec<&Json> = actions.iter().map(|(_, _, action)| action).collect();
+        let mut request = json!({ "TransactItems": wanted });
+        let world = &self.world;
+        let invoked = world.book.moment();
+        if token {
+            request["ClientRequestToken"] = json!(format!("token-{invoked}"));
+        }
+        let mut answer = world.ask(gateway, Wire::TransactWriteItems, &request, PATIENCE).await;
+        let unknown = |answer: &Result<Json, Error>| {
+            answer.as_ref().is_err_and(|error| error.outcome == Outcome::Unknown)
+        };
+        if unknown(&answer) && token {
+            for _ in 0..3 {
+                self.pause(rng).await;
+                let gateway = rng.usize(..world.gateways());
+                let again = world.ask(gateway, Wire::TransactWriteItems, &request, PATIENCE).await;
+                // What refuses the second says nothing of the first.
+                if again.is_ok() {
+                    answer = again;
+                    break;
+                }
+            }
+        }
+        for (at, (item, operation, _)) in actions.iter().enumerate() {
+            match &answer {
+                Err(error) if error.code == Code::TransactionCanceledException => {
+                    let why =
+                        &error.members.get("CancellationReasons").cloned().unwrap_or_default()[at]["Code"];
+                    if why == "ConditionalCheckFailed" {
+                        world.book.call(item, invoked, *operation, Some(Answer::Refused));
+                    }
+                    world.log.line(format!("  {item}: {operation}: cancelled: {why}"));
+                }
+                answer => self.wrote(item, invoked, *operation, answer.as_ref().map(|_| Answer::Done)),
+            }
+        }
+    }
+
+    fn action(&self, rng: &mut Rng, item: &str) -> (Operation, Json) {
+        let value = self.value();
+        let put = |condition: Option<&str>| {
+            let mut put = json!({ "TableName": TABLE, "Item": body(item, value) });
+            if let Some(condition) = condition {
+                put["ConditionExpression"] = json!(condition);
+            }
+            json!({ "Put": put })
+        };
+        match rng.u32(0..5) {
+            0 => (Operation::Put(value), put(None)),
+            1 => (Operation::Create(value), put(Some("attribute_not_exists(pk)"))),
+            2 => {
+                let update = json!({
+                    "TableName": TABLE, "Key": key(item), "UpdateExpression": "SET n = :n", "ConditionExpression": "attribute_exists(pk)",
+                    "ExpressionAttributeValues": { ":n": { "N": value.number.to_string() } },
+                });
+                (Operation::Update(value), json!({ "Update": update }))
+            }
+            3 => (Operation::Update(value), put(Some("attribute_exists(pk)"))),
+            _ => (Operation::Delete, json!({ "Delete": { "TableName": TABLE, "Key": key(item) } })),
+        }
+    }
+
+    /// All items in one batch, or in one transaction.
+    async fn get_many(&self, gateway: usize, transact: bool) {
+        let world = &self.world;
+        let invoked = world.book.moment();
+        let keys: Vec<Json> = self.items.iter().map(|item| key(item)).collect();
+        let (wire, request) = if transact {
+            let gets = keys.iter().map(|key| json!({ "Get": { "TableName": TABLE, "Key": key } }));
+            (Wire::TransactGetItems, json!({ "TransactItems": gets.collect::<Vec<_>>() }))
+        } else {
+            let of_table = json!({ "Keys": keys, "ConsistentRead": true });
+            (Wire::BatchGetItem, json!({ "RequestItems": { TABLE: of_table } }))
+        };
+        let answer = match world.ask(gateway, wire, &request, PATIENCE).await {
+            Ok(answer) => answer,
+            Err(error) => return self.note(gateway, Err(error)),
+        };
+        for (at, item) in self.items.iter().enumerate() {
+            let row = if transact {
+                answer["Responses"][at].get("Item").cloned()
+            } else {
+                let unread = answer["UnprocessedKeys"][TABLE]["Keys"].as_array();
+                if unread.is_some_and(|unread| unread.contains(&key(item))) {
+                    continue;
+                }
+                let rows = answer["Responses"][TABLE].as_array().into_iter().flatten();
+                let mut rows = rows.filter(|row| row["sk"]["S"] == **item);
+                let row = rows.next().cloned();
+                if rows.next().is_some() {
+                    world.book.fault(format!("one {} shows {item} twice", wire.name()));
+                }
+                row
+            };
+            let seen = row.and_then(|row| world.row(&row)).map(|(_, value)| value);
+            world.book.call(item, invoked, Operation::Get, Some(Answer::Saw(seen)));
+        }
+    }
+
+    /// A Query of the key, page by page, with pauses between the pages; it may end early.
+    async fn query(&self, rng: &mut Rng, gateway: usize) {
+        let (backwards, limit) = (rng.bool(), rng.usize(1..4));
+        let mut pages = Pages::new(backwards, limit);
+        loop {
+            let gateway = if rng.u32(0..3) == 0 { rng.usize(..self.world.gateways()) } else { gateway };
+            match self.page(gateway, &mut pages).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.note(gateway, Err(error)),
+            }
+            if rng.bool() {
+                self.pause(rng).await;
+            }
+        }
+    }
+
+    /// A Query of the whole key.
+    pub async fn query_all(&self, gateway: usize, backwards: bool) -> Result<(), Error> {
+        let mut pages = Pages::new(backwards, 3);
+        while self.page(gateway, &mut pages).await? {}
+        Ok(())
+    }
+
+    /// The next page, held against what it must show: the items behind the page before, up to its own end, in order. Whether there is another.
+    async fn page(&self, gateway: usize, pages: &mut Pages) -> Result<bool, Error> {
+        let book = &self.world.book;
+        let invoked = book.moment();
+        let mut page = self.world.ask(gateway, Wire::Query, &pages.request, PATIENCE).await?;
+        let rows = page["Items"].as_array().into_iter().flatten();
+        let rows: Vec<_> = rows.filter_map(|row| self.world.row(row)).collect();
+        let start = page["LastEvaluatedKey"].take();
+        let end = start["sk"]["S"].as_str().map(str::to_owned);
+        let within = |item: &str| {
+            pages.after.as_deref().is_none_or(|after| pages.is_behind(item, after))
+                && end.as_deref().is_none_or(|end| !pages.is_behind(item, end))
+        };
+        let mut before: Option<&str> = None;
+        for (item, _) in &rows {
+            if !within(item) || before.is_some_and(|before| !pages.is_behind(item, before)) {
+                book.fault(format!(
+                    "a page of a Query shows {item} out of order, or twice: {rows:?} up to {end:?}"
+                ));
+            }
+            before = Some(item);
+        }
+        for item in self.items.iter().filter(|item| within(item)) {
+            let row = rows.iter().find(|(found, _)| found == item);
+            let seen = Answer::Saw(row.map(|(_, value)| *value));
+            book.call(item, invoked, Operation::Get, Some(seen));
+        }
+        pages.after = end;
+        pages.request["ExclusiveStartKey"] = start.clone();
+        Ok(!start.is_null())
+    }
+}
+
+/// A Query on its way.
+struct Pages {
+    request: Json,
+    backwards: bool,
+    /// Where the last page ended.
+    after: Option<String>,
+}
+
+impl Pages {
+    fn new(backwards: bool, limit: usize) -> Pages {
+        let request = json!({
+            "TableName": TABLE, "KeyConditionExpression": "pk = :k", "Limit": limit, "ConsistentRead": true,
+            "ScanIndexForward": !backwards, "ExpressionAttributeValues": { ":k": { "S": KEY } },
+        });
+        Pages { request, backwards, after: None }
+    }
+
+    /// Whether an item comes after a place.
+    fn is_behind(&self, item: &str, place: &str) -> bool {
+        if self.backwards { item < place } else { item > place }
+    }
+}
+
+impl World {
+    /// Every row of the table as it lies in the store: its physical key, its sort key and what it holds.
+    pub async fn rows_by_key(&self) -> Vec<(String, String, heatsink_history::State)> {
+        let request = json!({ "TableName": TABLE, "ConsistentRead": true });
+        let page = self.past(Wire::Scan, &request).await.expect("the table is there");
+        let rows = page["Items"].as_array().into_iter().flatten();
+        let rows = rows.map(|row| {
+            self.log.line(format!("row {row}"));
+            let text = |name: &str| row[name]["S"].as_str().unwrap_or_default().to_owned();
+            let value = crate::client::number(row).map(|number| heatsink_history::Value { number, label: 0 });
+            (text("pk"), text("sk"), value)
+        });
+        rows.collect()
+    }
+}

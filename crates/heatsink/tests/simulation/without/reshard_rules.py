@@ -1,0 +1,165 @@
+"""The rules of a reshard that live in the product's own code, each with the change that leaves it out. As in rules.py.
+
+What a rule is for is in docs/resharding.md and in the module that holds it; `crates/reshard/tests/model` shows for each in which order of steps it is
+needed.
+"""
+
+from rules import Rule
+
+COORDINATOR = "crates/reshard/src/coordinator.rs"
+WALK = "crates/reshard/src/mover.rs"
+KEY_RECORD = "crates/control/src/key_record.rs"
+CLAIM = "crates/control/src/claim.rs"
+RESOLVE = "crates/control/src/resolve.rs"
+MOVER = "crates/mover/src/mover.rs"
+MOVER_KEY = "crates/mover/src/key.rs"
+RUN = "crates/mover/src/run.rs"
+SURVEY = "crates/mover/src/survey.rs"
+ROUTE_MANIFEST = "crates/route/Cargo.toml"
+MOVING = "crates/route/src/moving/mod.rs"
+BLIND = "crates/route/src/moving/blind.rs"
+PULL = "crates/route/src/moving/pull.rs"
+QUERY = "crates/route/src/moving/query.rs"
+CONTEXT = "crates/route/src/context.rs"
+ROUTER = "crates/route/src/router.rs"
+READ = "crates/route/src/items/read.rs"
+WANTED = "crates/route/src/items/wanted.rs"
+ADDED = "crates/route/src/items/added.rs"
+FOLD = "crates/route/src/items/fold.rs"
+
+# The model finds no order that needs it either: it guards against calls that land later than is assumed.
+NEVER = "No order of the model needs it: it guards against calls that land later than is assumed"
+LAGGING = "The store of the simulation has no replicas that lag"
+
+
+# A step of the fence waits for calls without an answer, and for those of silent gateways, as long as the protocol does once more. The protocol does not
+# rest on that.
+STEPS = ("unclean-counted", "stragglers-of-the-silent")
+
+
+def rule(name, says, *changes, beside=(), unseen=""):
+    return Rule(f"reshard-{name}", says, tuple(changes), beside=beside, unseen=unseen)
+
+
+RULES = (
+    # The coordinator.
+    rule("acknowledged", "a phase is acknowledged by all before the next", (COORDINATOR, "_ if publish && self.rules", "_ if publish && !LEFT_OUT && self.rules")),
+    rule("unclean-checked", "HOLD is followed by CHECK unless all acknowledgements were clean", (COORDINATOR, "let skip = clean ||", "let skip = LEFT_OUT || clean ||"), beside=STEPS),
+    rule("clean-counts-all", "those before HOLD count too", (COORDINATOR, "if self.rules.keep(Rule::CleanCountsAll)", "if !LEFT_OUT && self.rules.keep(Rule::CleanCountsAll)"), beside=STEPS),
+    rule("takeover-unclean", "who takes over has not seen every acknowledgement", (COORDINATOR, "let clean = !rules", "let clean = LEFT_OUT || !rules"), beside=STEPS),
+    rule("takeover-waits", "who takes over waits for acknowledgements again", (COORDINATOR, "if publish && !rules", "if publish && LEFT_OUT || publish && !rules")),
+    rule("check-waits", "CHECK lasts until calls of before HOLD have landed", (COORDINATOR, "if self.rules.keep(Rule::CheckWaits)", "if !LEFT_OUT && self.rules.keep(Rule::CheckWaits)"), beside=STEPS),
+    rule("mover-awaited", "MOVE lasts until a walk finds nothing", (COORDINATOR, "if self.rules.keep(Rule::MoverAwaited)", "if !LEFT_OUT && self.rules.keep(Rule::MoverAwaited)")),
+    rule("closed", "no claim is created once claims are ended", (COORDINATOR, "if self.rules.keep(Rule::ClaimsClosed)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsClosed)")),
+    rule("claims-ended", "claims are ended before the next phase", (COORDINATOR, "if self.rules.keep(Rule::ClaimsEnded)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsEnded)")),
+    rule("surveyed", "the new physical keys hold nothing when PREPARE begins", (COORDINATOR, "if self.rules.keep(Rule::Surveyed)", "if !LEFT_OUT && self.rules.keep(Rule::Surveyed)")),
+    rule(
+        "survey-after-stragglers",
+        "they are looked at when no earlier call can land any more",
+        (COORDINATOR, "let wait = !self.clean &&", "let wait = !LEFT_OUT && !self.clean &&"),
+        beside=STEPS,
+    ),
+    rule("settled", "the next move begins when no call of the last can land", (COORDINATOR, "if self.clean || !self", "if LEFT_OUT || self.clean || !self"), beside=STEPS),
+    rule(
+        "record-by-version",
+        "a key's record is written only if it has the version that was read",
+        (KEY_RECORD, '"ConditionExpression": "#v = :v", "Exp', '"ConditionExpression": (if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" }), "Exp'),
+    ),
+    # Workers.
+    rule(
+        "claim-by-record",
+        "a claim is taken only while the record is as its worker saw it",
+        (
+            CLAIM,
+            '"sk": { "S": SORT } }, "ConditionExpression": "#v = :v",',
+            '"sk": { "S": SORT } }, "ConditionExpression": (if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" }),',
+        ),
+    ),
+    rule(
+        "writes-claimed",
+        "every write of a worker checks its claim",
+        (CLAIM, "let mut checked = vec![json!({ \"ConditionCheck\": check })];\n        checked.extend(actions);", "let mut checked = vec![json!({ \"ConditionCheck\": check })];\n        if LEFT_OUT { checked = actions; } else { checked.extend(actions); }"),
+        (CLAIM, "Written::Refused(failed) if failed.contains(&0) =>", "Written::Refused(failed) if LEFT_OUT => Ok(Written::Refused(failed)),\n            Written::Refused(failed) if failed.contains(&0) =>"),
+    ),
+    rule("whole-walk", "the walk that ends a move is whole, and found nothing", (WALK, "if self.whole_walk && !self.pulled {", "if LEFT_OUT || self.whole_walk && !self.pulled {")),
+    rule("mover-reads-strongly", "a worker reads consistently", (MOVER_KEY, '"ConsistentRead": true, "Key', '"ConsistentRead": !LEFT_OUT, "Key')),
+    rule("copy-if-absent", "the mover copies to where nothing lies", (MOVER, '"ConditionExpression": "attribute_not_exists(#p)"', '"ConditionExpression": (if LEFT_OUT { "attribute_not_exists(#p) OR attribute_exists(#p)" } else { "attribute_not_exists(#p)" })')),
+    rule("copy-needs-old", "and only what is still there", (MOVER, "vec![put, check(from)]", "if LEFT_OUT { vec![put] } else { vec![put, check(from)] }")),
+    rule("clear-needs-new", "it deletes an old copy where the new one is there", (MOVER, "vec![check(to), delete]", "if LEFT_OUT { vec![delete] } else { vec![check(to), delete] }"), unseen=NEVER),
+    rule("large-cleared", "an old copy that is too large for its new key goes where the item was written anew", (MOVER, "Sent::Other(PullAnswer::TooLarge) if self", "Sent::Other(PullAnswer::TooLarge) if !LEFT_OUT && self")),
+    rule("table-as-prepared", "a move begins only in a table that is as it was when the move was prepared", (RUN, "&& table.state == self.table.state\n", "&& (LEFT_OUT || table.state == self.table.state)\n")),
+    rule("no-expiry", "no key moves in a table with time to live", (SURVEY, "if registry.expires(&key.table.name).await? {", "if !LEFT_OUT && registry.expires(&key.table.name).await? {")),
+    # Clients' writes.
+    rule("no-new-expiry", "time to live is not turned on while a key moves", (ROUTER, "operation == Operation::UpdateTimeToLive && schema.key_layouts()", "operation == Operation::UpdateTimeToLive && !LEFT_OUT && schema.key_layouts()")),
+    rule("pull-clears-large", "so does the old copy that a client's pull meets", (PULL, "Err(error) if is_too_large(&error) => {", "Err(error) if !LEFT_OUT && is_too_large(&error) => {")),
+    rule("pull-in-its-own-words", "the error of a pull is told as one of the request", (PULL, "Err(error) => return Err(in_own_words(error)),", "Err(error) => return Err(if LEFT_OUT { error } else { in_own_words(error) }),")),
+    rule(
+        "hold-waits",
+        "writes wait in HOLD",
+        (ROUTE_MANIFEST, "[dependencies]\n", "[dependencies]\nheatsink-env = { workspace = true }\n"),
+        (MOVING, "Phase::Hold => return", "Phase::Hold if !LEFT_OUT => return"),
+    ),
+    rule("check-waits-for-blind", "all but blind puts wait in CHECK", (MOVING, "Phase::Check if !blind =>", "Phase::Check if !blind && !LEFT_OUT =>")),
+    rule("pulled-first", "what depends on an item brings it first", (MOVING, "if !blind && !pulls", "if !blind && !LEFT_OUT && !pulls")),
+    rule(
+        "deletes-pull",
+        "a delete brings it first",
+        (MOVING, "blind::is_put(operation, request, &item.identity)?;", "blind::is_put(operation, request, &item.identity)? || LEFT_OUT && operation == Operation::DeleteItem;"),
+    ),
+    rule("batch-deletes-pull", "also in a batch", (BLIND, "Ok(!deleted)", "Ok(!deleted || LEFT_OUT)")),
+    rule(
+        "conditions-pull",
+        "a put with a condition brings it first",
+        (BLIND, 'request.get("ConditionExpression").is_none()\n', '(LEFT_OUT || request.get("ConditionExpression").is_none())\n'),
+    ),
+    rule("old-values-pull", "a put that shows what was there brings it first", (BLIND, 'is_none_or(|values| values == b"\\"NONE\\"")', 'is_none_or(|values| LEFT_OUT || values == b"\\"NONE\\"")')),
+    rule(
+        "pull-if-absent",
+        "a client's pull copies to where nothing lies",
+        (PULL, '("Item", &item), "attribute_not_exists");', '("Item", &item), if LEFT_OUT { "attribute_exists(#p) OR attribute_not_exists" } else { "attribute_not_exists" });'),
+    ),
+    rule(
+        "pull-needs-old",
+        "and only what is still there",
+        (PULL, '("Key", &self.from), "attribute_exists")])', '("Key", &self.from), if LEFT_OUT { "attribute_not_exists(#p) OR attribute_exists" } else { "attribute_exists" })])'),
+    ),
+    rule(
+        "pull-clear-needs-new",
+        "it deletes an old copy where the new one is there",
+        (PULL, '("Key", &self.to), "attribute_exists");', '("Key", &self.to), if LEFT_OUT { "attribute_not_exists(#p) OR attribute_exists" } else { "attribute_exists" });'),
+        unseen=NEVER,
+    ),
+    # Clients' reads.
+    rule(
+        "points-read-both",
+        "a read of an item looks into both slots",
+        (
+            CONTEXT,
+            "(GetItem | BatchGetItem | TransactGetItems, _) => {\n",
+            "(GetItem | BatchGetItem | TransactGetItems, phase) if LEFT_OUT => at(if phase == Phase::Move { slots.to } else { slots.from }),\n"
+            "            (GetItem | BatchGetItem | TransactGetItems, _) => {\n",
+        ),
+    ),
+    rule("points-read-new-first", "into the new one first", (WANTED, "self.from.pending.push(to.clone());", "if !LEFT_OUT { self.from.pending.push(to.clone()); }")),
+    rule("points-read-new-again", "and last", (READ, "for side in [Side::From, Side::To] {", "for side in [Side::From, Side::To].into_iter().take(if LEFT_OUT { 1 } else { 2 }) {")),
+    rule("points-read-strongly", "consistently", (WANTED, "self.from.consistently();", "if !LEFT_OUT { self.from.consistently(); }"), unseen=LAGGING),
+    rule(
+        "new-copy-wins",
+        "the copy in the new slot is the item",
+        (FOLD, "Ok(at(slots.to).or_else(|| at(slots.from))", "let (first, second) = if LEFT_OUT { (slots.from, slots.to) } else { (slots.to, slots.from) };\n            Ok(at(first).or_else(|| at(second))"),
+    ),
+    rule("transactions-read-both", "a transaction reads both", (ADDED, "if others.len() == 0 {", "if others.len() == 0 || LEFT_OUT && matches!(placement, Placement::Moving(_)) {")),
+    rule("queries-read-both", "a Query reads both layouts", (ROUTER, "if learned.borrow().gathers_moving {", "if !LEFT_OUT && learned.borrow().gathers_moving {")),
+    rule("queries-read-new-first", "the new one first", (QUERY, "(Some(before), Some(old), Some(now)) =>", "(Some(_), Some(old), Some(now)) if LEFT_OUT => (Vec::new(), old, now),\n            (Some(before), Some(old), Some(now)) =>")),
+    rule("queries-read-new-again", "and last", (QUERY, "let mut parts = parts.into_iter().map(|part| part.items);", "let mut parts = parts.into_iter().map(|part| part.items);\n        let mut parts: Box<dyn Iterator<Item = Vec<(Key, Bytes)>>> = if LEFT_OUT { let (new, old) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()); Box::new([new.clone(), old, new].into_iter()) } else { Box::new(parts) };")),
+    rule("queries-show-one-copy", "what it found in the new one hides the old copy", (QUERY, "!moved.contains(", "LEFT_OUT || !moved.contains(")),
+    rule("queries-reach", "a page ends where the shortest of its reads does", (QUERY, "items.retain(|(key, _)| within(key));", "items.retain(|(key, _)| LEFT_OUT || within(key));")),
+    rule(
+        "scans-wait",
+        "a Scan waits while a key moves",
+        (ROUTER, "if schema.key_layouts().any_moves()\n", "if !LEFT_OUT && schema.key_layouts().any_moves()\n"),
+        (CONTEXT, "self.learned.borrow_mut().gathers_moving = true;", "self.learned.borrow_mut().gathers_moving = !LEFT_OUT || self.operation != Operation::Scan;"),
+    ),
+    # What a gateway knows.
+    rule("keys-read-again", "records of keys are read again after each change", (RESOLVE, "== described.schema.id && !known.fresh.is_expired());", "== described.schema.id && (LEFT_OUT || !known.fresh.is_expired()));")),
+)
