@@ -22,6 +22,9 @@ PULL = "crates/route/src/moving/pull.rs"
 QUERY = "crates/route/src/moving/query.rs"
 CONTEXT = "crates/route/src/context.rs"
 ROUTER = "crates/route/src/router.rs"
+EVALUATED = "crates/route/src/scan/evaluated.rs"
+APART = "crates/route/src/scan/apart.rs"
+PASS = "crates/control/src/fence/pass.rs"
 READ = "crates/route/src/items/read.rs"
 WANTED = "crates/route/src/items/wanted.rs"
 ADDED = "crates/route/src/items/added.rs"
@@ -149,17 +152,14 @@ RULES = (
         (FOLD, "Ok(at(slots.to).or_else(|| at(slots.from))", "let (first, second) = if LEFT_OUT { (slots.from, slots.to) } else { (slots.to, slots.from) };\n            Ok(at(first).or_else(|| at(second))"),
     ),
     rule("transactions-read-both", "a transaction reads both", (ADDED, "if others.len() == 0 {", "if others.len() == 0 || LEFT_OUT && matches!(placement, Placement::Moving(_)) {")),
-    rule("queries-read-both", "a Query reads both layouts", (ROUTER, "if learned.borrow().gathers_moving {", "if !LEFT_OUT && learned.borrow().gathers_moving {")),
+    rule("queries-read-both", "a Query reads both layouts", (ROUTER, "operation == Operation::Query && learned.borrow().gathers_moving {", "operation == Operation::Query && !LEFT_OUT && learned.borrow().gathers_moving {")),
     rule("queries-read-new-first", "the new one first", (QUERY, "(Some(before), Some(old), Some(now)) =>", "(Some(_), Some(old), Some(now)) if LEFT_OUT => (Vec::new(), old, now),\n            (Some(before), Some(old), Some(now)) =>")),
     rule("queries-read-new-again", "and last", (QUERY, "let mut parts = parts.into_iter().map(|part| part.items);", "let mut parts = parts.into_iter().map(|part| part.items);\n        let mut parts: Box<dyn Iterator<Item = Vec<(Key, Bytes)>>> = if LEFT_OUT { let (new, old) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()); Box::new([new.clone(), old, new].into_iter()) } else { Box::new(parts) };")),
     rule("queries-show-one-copy", "what it found in the new one hides the old copy", (QUERY, "!moved.contains(", "LEFT_OUT || !moved.contains(")),
     rule("queries-reach", "a page ends where the shortest of its reads does", (QUERY, "items.retain(|(key, _)| within(key));", "items.retain(|(key, _)| LEFT_OUT || within(key));")),
-    rule(
-        "scans-wait",
-        "a Scan waits while a key moves",
-        (ROUTER, "if schema.key_layouts().any_moves()\n", "if !LEFT_OUT && schema.key_layouts().any_moves()\n"),
-        (CONTEXT, "self.learned.borrow_mut().gathers_moving = true;", "self.learned.borrow_mut().gathers_moving = !LEFT_OUT || self.operation != Operation::Scan;"),
-    ),
+    rule("scans-pass-by", "a Scan passes by the items of a key that moves", (EVALUATED, "self.apart.is_some() && keys.is_apart(", "!LEFT_OUT && self.apart.is_some() && keys.is_apart(")),
+    rule("scans-come-back", "and reads them at its end", (APART, "keys.next_apart(mark.since, after, self.segment).map(", "keys.next_apart(mark.since, after, self.segment).filter(|_| !LEFT_OUT).map(")),
     # What a gateway knows.
+    rule("short-lease", "from PREPARE through CHECK a call is sent only while the short lease runs", (PASS, "|| self.is_short() && self", "|| !LEFT_OUT && self.is_short() && self")),
     rule("keys-read-again", "records of keys are read again after each change", (RESOLVE, "== described.schema.id && !known.fresh.is_expired());", "== described.schema.id && (LEFT_OUT || !known.fresh.is_expired()));")),
 )
