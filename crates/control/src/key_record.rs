@@ -155,7 +155,8 @@ impl KeyRecord {
                 InForce::Moving(Arc::new(Moving { from, to: Arc::new(to), phase }))
             }
         };
-        (self.key, RecordedKey { in_force, reserved: self.reserved, since: self.since })
+        let (reserved, since, settled) = (self.reserved, self.since, self.settled);
+        (self.key, RecordedKey { in_force, reserved, since, settled })
     }
 }
 

@@ -120,7 +120,10 @@ impl TableContext {
         };
         let known = records.iter().map(|one| {
             let in_force = InForce::Stable(Arc::new(one.layout.clone()));
-            (one.key.clone(), RecordedKey { in_force, reserved: one.reserved, since: one.since })
+            (
+                one.key.clone(),
+                RecordedKey { in_force, reserved: one.reserved, since: one.since, settled: one.settled },
+            )
         });
         let layouts = Arc::new(layouts);
         let keys = Arc::new(KeyLayouts::new(1, known));

@@ -118,7 +118,7 @@ impl Select<'_> {
         let own = token.is_some_and(|token| token::is_own(&token) && token::of_store(&token).is_none());
         let known = self.written.statement.index.is_none() || self.index().is_some();
         let keys = self.schema.key_layouts();
-        Ok(known && (own || keys.any_apart(keys.newest())))
+        Ok(known && (own || keys.any_apart(keys.begin())))
     }
 
     /// The plan of a statement that the store can carry out as it is.

@@ -47,7 +47,7 @@ impl Mark {
     /// That of a Scan that begins.
     pub(crate) fn begun(order: Option<String>, table: &Table) -> Self {
         let newest = table.key_layouts().newest();
-        Mark { order, since: newest, latest: newest, ..Mark::default() }
+        Mark { order, since: table.key_layouts().begin(), latest: newest, ..Mark::default() }
     }
 
     /// Reads what a cursor says. What is no such text names an order that no table has.
