@@ -188,15 +188,19 @@ impl TableCache {
         }
     }
 
-    /// Expires the tables with such names, and returns the gates of all requests that may have been planned under their cached status.
+    /// Expires the tables with such names, and returns the gates of all requests that may have been planned under their cached status. Whoever is to
+    /// close them may be dropped before: until they are closed they are returned again.
     pub fn forget(&self, named: impl Fn(&str) -> bool) -> Vec<Arc<Gate>> {
         self.change(|tables, retired| {
             // The tables of retired gates are not kept; there are few.
-            let mut gates = std::mem::take(retired);
+            retired.retain(|gate| !gate.is_closed());
+            let mut gates = retired.clone();
             for (asked, known) in &tables.by_name {
                 if named(asked) || named(&known.schema.name) {
                     known.fresh.expire();
-                    gates.push(Arc::clone(&known.gate));
+                    if !known.gate.is_closed() {
+                        gates.push(Arc::clone(&known.gate));
+                    }
                 }
             }
             gates
@@ -238,5 +242,42 @@ mod tests {
         let fresh = Freshness::new(MonotonicInstant(0));
         fresh.expire();
         assert_eq!(fresh.state(MonotonicInstant(0)), CacheState::Expired);
+    }
+
+    fn cached(gate: &Arc<Gate>) -> CachedTable {
+        let attribute = |name: &str| heatsink_dynamo::AttributeDefinition {
+            name: name.to_owned(),
+            key_type: heatsink_dynamo::KeyType::S,
+        };
+        let key = heatsink_dynamo::KeySchema { partition: attribute("pk"), sort: None };
+        let schema = TableSchema { name: "T".to_owned(), id: "t".to_owned(), key, indexes: Vec::new() };
+        CachedTable {
+            schema: Arc::new(schema),
+            status: TableStatus::Forward,
+            warnings: Vec::new(),
+            fresh: Freshness::new(MonotonicInstant(0)),
+            version: 1,
+            gate: Arc::clone(gate),
+        }
+    }
+
+    #[test]
+    fn a_gate_is_returned_until_it_is_closed() {
+        let tables = TableCache::new();
+        let [first, second] = [Arc::new(Gate::default()), Arc::new(Gate::default())];
+        // Requests are inside, so that neither is retired by itself.
+        let _inside = [first.admit().unwrap(), second.admit().unwrap()];
+        tables.insert("T", cached(&first), 0, || 0);
+        tables.insert("T", cached(&second), 0, || 0);
+        // Whoever asked for them the first time was dropped before they were closed.
+        for _ in 0..2 {
+            let gates = tables.forget(|name| name == "T");
+            let has = |gate: &Arc<Gate>| gates.iter().any(|one| Arc::ptr_eq(one, gate));
+            assert!(gates.len() == 2 && has(&first) && has(&second));
+        }
+        for gate in tables.forget(|_| true) {
+            gate.close(MonotonicInstant(1), Duration::from_secs(1));
+        }
+        assert!(tables.forget(|_| true).is_empty());
     }
 }

@@ -210,8 +210,8 @@ impl Fence {
             drop(looked);
             return self.look(registry, tables).await;
         }
-        if head.head.epoch <= self.seen() {
-            // A read has shown this head already, or a later one.
+        if head.head.epoch <= self.member().epoch() {
+            // A read has shown this head already, or a later one, and it was applied: whoever read it may have been dropped before that.
             return Ok(());
         }
         self.follow(registry, tables, &mut looked, sent, Some(head)).await
@@ -294,9 +294,9 @@ impl Fence {
         looked.busy = Some(self.lease.now());
         self.shut(looked, gates).await;
         self.change(|member| member.applied(sent, epoch));
-        // If it fails, the next read of the head writes it.
+        // If it fails, or nobody waits for it any more, the next read of the head writes it.
+        looked.beaten = None;
         if let Err(error) = self.beat(registry, looked).await {
-            looked.beaten = None;
             tracing::debug!("a change could not be acknowledged: {error}");
         }
     }
