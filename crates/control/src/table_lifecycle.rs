@@ -5,6 +5,7 @@
 
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 
+use crate::claim::{Claim, ClaimError};
 use crate::describe::Described;
 use crate::in_progress::InProgressGuard;
 use crate::inner::Inner;
@@ -151,12 +152,28 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         ));
     }
     inner.announce(name, deleting.version).await?;
+    if deleting.keys > 0 {
+        // A mover that is slow, or paused, would go on in a table that is made under the name afterwards.
+        end_workers(inner, &deleting).await?;
+    }
     // DeleteTable takes only names. While this waited the table may have been deleted, and another one created under its name.
     let described = inner.registry.describe(name).await?;
     if described.is_none_or(|described| described.schema.id != deleting.id) {
         return Err(not_found());
     }
     Ok(Some(Deletion { before, deleting, _begun: begun }))
+}
+
+/// Ends the claims of workers on a table: nothing that they have sent or will send lands.
+async fn end_workers(inner: &Inner, record: &Record) -> Result<(), Error> {
+    let ended = match Claim::take(&inner.registry, record, 1).await {
+        Ok(claim) => claim.end().await,
+        Err(error) => Err(error),
+    };
+    ended.map_err(|error| match error {
+        ClaimError::Store(error) => error,
+        ClaimError::TakenOver(message) => Error::unavailable(message, Outcome::NotDone),
+    })
 }
 
 /// Follows the store's answer to a deletion. The record says GONE while descriptions may still show the table.

@@ -25,6 +25,9 @@ use crate::steering::Steering;
 /// older stores take in a transaction.
 pub(crate) const PARALLEL: usize = 4;
 
+/// How often a mover looks whether the table is still the one that it began with.
+const SAME_TABLE: Duration = Duration::from_secs(1);
+
 /// How often a mover that is paused looks whether it may go on.
 const PAUSED: Duration = Duration::from_millis(200);
 
@@ -60,7 +63,13 @@ impl Work<'_> {
         let mut mover: Mover<Place, Old> = Mover::new(None, PARALLEL, Rules::ALL);
         let mut pulls = FuturesUnordered::new();
         let mut spare = Spare::new(env.now(), self.rate, self.registry.throttles());
+        let mut looked = env.now();
         loop {
+            // Items of a table that was made again under the name are nobody's to move.
+            if env.now().since(looked) >= SAME_TABLE {
+                self.same_table().await?;
+                looked = env.now();
+            }
             let spared = spare.rate(env.now(), self.registry.throttles());
             let rate = if self.steering.is_paused() { 0 } else { spared };
             match mover.next(env.now(), rate) {
@@ -106,6 +115,17 @@ impl Work<'_> {
                     )));
                 }
             }
+        }
+    }
+
+    async fn same_table(&self) -> Result<(), ReshardError> {
+        let table = &self.key.table;
+        match self.registry.describe(&table.name).await? {
+            Some(described) if described.schema.id == table.id => Ok(()),
+            _ => Err(ReshardError::Stopped(format!(
+                "Table {} was deleted while its items were moved",
+                table.name
+            ))),
         }
     }
 
