@@ -63,15 +63,18 @@ impl Work<'_> {
         let mut mover: Mover<Place, Old> = Mover::new(None, PARALLEL, Rules::ALL);
         let mut pulls = FuturesUnordered::new();
         let mut spare = Spare::new(env.now(), self.rate, self.registry.throttles());
-        let mut looked = env.now();
+        let mut looked = Some(env.now());
         loop {
+            let paused = self.steering.is_paused();
             // Items of a table that was made again under the name are nobody's to move.
-            if env.now().since(looked) >= SAME_TABLE {
+            if paused {
+                looked = None;
+            } else if looked.is_none_or(|at| env.now().since(at) >= SAME_TABLE) {
                 self.same_table().await?;
-                looked = env.now();
+                looked = Some(env.now());
             }
             let spared = spare.rate(env.now(), self.registry.throttles());
-            let rate = if self.steering.is_paused() { 0 } else { spared };
+            let rate = if paused { 0 } else { spared };
             match mover.next(env.now(), rate) {
                 MoverDo::Read { after, .. } => {
                     let (page, units) = self.read(after).await?;
