@@ -15,6 +15,9 @@ use crate::{INDEX, KEY, TABLE};
 /// How long a client waits for an answer, when nothing else is said.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long after a change of layouts every gateway knows it, or has stopped.
+const KNOWN: Duration = Duration::from_secs(20);
+
 /// The label of an item, as its attribute `status` has it. 0 is none.
 pub const LABELS: [&str; 3] = ["", "open", "done"];
 
@@ -179,6 +182,7 @@ impl World {
     ) -> Result<(), Error> {
         let operation = label.map_or(Operation::Get, Operation::Find);
         let begun = self.book.moment();
+        let begun_at = self.clock.now();
         let mut seen: Vec<String> = Vec::new();
         // What lies where nobody looks for it is not seen by reads of single items, which are held against each other.
         let beyond = self.book.is_beyond();
@@ -190,7 +194,9 @@ impl World {
                 if beyond {
                     continue;
                 }
-                if seen.contains(&item) {
+                // A Scan may show an item twice if its key began or ended a move meanwhile, as far as gateways know.
+                let changed = || self.network.key_changed_within(self.clock.now().since(begun_at) + KNOWN);
+                if seen.contains(&item) && !(wire == Wire::Scan && changed()) {
                     self.book.fault(format!("one {} shows {item} twice", wire.name()));
                 }
                 self.book.call(&item, invoked, operation, Some(Answer::Saw(Some(value))));

@@ -159,6 +159,8 @@ struct State {
     awaited: Vec<Awaited>,
     /// The records of keys as they are seen while a transaction is half done, and until when.
     torn: Option<(MonotonicInstant, Json)>,
+    /// When the record of a key was written last.
+    key_changed: Option<MonotonicInstant>,
     /// What reads of the tables showed since the last write, and reads of the registry.
     reads: [Reads; 2],
     /// The engine draws ids of tables by chance: the world sees the number of each instead.
@@ -182,6 +184,7 @@ impl Network {
                 planned: Vec::new(),
                 awaited: Vec::new(),
                 torn: None,
+                key_changed: None,
                 reads: Default::default(),
                 ids: Vec::new(),
                 former: HashMap::new(),
@@ -194,6 +197,12 @@ impl Network {
     /// A link for a process of that name.
     pub fn link(self: &Arc<Self>, process: &str) -> Arc<dyn Store> {
         Arc::new(Link { network: Arc::clone(self), process: process.to_owned() })
+    }
+
+    /// Whether the record of a key was written in this span of time, up to now.
+    pub fn key_changed_within(&self, span: Duration) -> bool {
+        let changed = self.state.lock().unwrap().key_changed;
+        changed.is_some_and(|at| self.clock.now().since(at) <= span)
     }
 
     pub fn set(&self, weather: Weather) {
@@ -318,6 +327,9 @@ impl Network {
             }
         }
         let answer = self.act(operation, body)?;
+        if writes_key_record(operation, body) {
+            self.state.lock().unwrap().key_changed = Some(self.clock.now());
+        }
         Ok(self.state.lock().unwrap().half_done(self.clock.now(), operation, answer))
     }
 
