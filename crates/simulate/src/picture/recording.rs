@@ -95,6 +95,6 @@ mod tests {
         let svg = recording.svg();
         assert!(svg.contains("A &amp; B") && svg.contains("&lt;end&gt;"), "{svg}");
         // The frame's left edge, and its right one.
-        assert!(svg.contains("x1=\"80.0\"") && svg.contains("x1=\"1202.0\""), "{svg}");
+        assert!(svg.contains("\"M80.0 ") && svg.contains("\"M1202.0 "), "{svg}");
     }
 }
