@@ -23,7 +23,7 @@ mod table;
 
 pub use error::ReshardError;
 pub use key::Key;
-pub use prepare::{Options, Plan, Reshard};
+pub use prepare::{DEFAULT_RATE, Options, Plan, Reshard};
 pub use run::{Progress, Report};
 pub use runner::{Pace, Runner};
 pub use steering::Steering;

@@ -21,6 +21,10 @@ use crate::mover::UNITS;
 use crate::protocol;
 use crate::table::{TableContext, same};
 
+/// The most capacity units a second that a mover takes of the old shards, unless it is told otherwise: a partition's write units
+/// (docs/partitions.md).
+pub const DEFAULT_RATE: u32 = 1_000;
+
 /// How a reshard is run.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {

@@ -15,7 +15,7 @@ use heatsink_control::{Changer, Fencing, Rules};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, ManualEnv, RealEnv};
 use heatsink_gateway::Gateway;
-use heatsink_mover::{Options, Progress, Report, Reshard};
+use heatsink_mover::{DEFAULT_RATE, Options, Progress, Report, Reshard};
 use heatsink_physics::Quotas;
 use heatsink_reshard::{Phase, State};
 use heatsink_store::embedded::Embedded;
@@ -98,7 +98,7 @@ impl Live {
             self.clock.sleep(Duration::from_secs(1) * before / pace.per_second).await;
             let prepared =
                 Reshard::prepare(self.store.clone(), env, &rules, table, key.as_bytes(), shards, false);
-            prepared.await?.run(Options { exclusive: false, rate: 1_000 }, &moves).await
+            prepared.await?.run(Options { exclusive: false, rate: DEFAULT_RATE }, &moves).await
         };
         let mut reshard = pin!(reshard.fuse());
         let mut keep = pin!(self.gateway.control().keep().fuse());

@@ -87,7 +87,7 @@ struct Reshard {
     #[arg(long)]
     conditional: bool,
     /// The most capacity units a second that moving items takes of the old shards, where clients leave so many
-    #[arg(long, value_name = "UNITS", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "UNITS", default_value_t = heatsink_mover::DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
     rate: u32,
     /// Draws partitions and throttles over time, as SVG, or as PNG if the file is named so
     #[cfg(feature = "simulate")]

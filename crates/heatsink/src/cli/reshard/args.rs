@@ -4,15 +4,13 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Subcommand};
 use heatsink_layout::By;
+use heatsink_mover::DEFAULT_RATE;
 
 use crate::exit::Exit;
 use crate::output::Output;
 
 /// The most shards of a key.
 const MOST_SHARDS: u16 = 1_000;
-
-/// What a partition has: write units a second.
-pub(super) const RATE: u32 = 1_000;
 
 /// What `reshard` takes.
 #[derive(Debug, clap::Args)]
@@ -59,7 +57,7 @@ pub(super) struct Place {
 #[derive(Debug, clap::Args)]
 pub(super) struct How {
     /// The most capacity units a second that moving items takes of the old shards, where clients leave so many. A partition has 1,000 write units
-    #[arg(long, value_name = "UNITS", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "UNITS", default_value_t = DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: u32,
     /// The table's stream may show each item that moves as inserted and removed
     #[arg(long)]

@@ -4,9 +4,10 @@ use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{Request, ReshardIntent, WantedLayout};
 use heatsink_dynamo::KeyType;
 use heatsink_layout::Phase;
+use heatsink_mover::DEFAULT_RATE;
 use serde_json::json;
 
-use super::args::{One, RATE};
+use super::args::One;
 use super::{Opened, command, quoted, say, unread};
 use crate::exit::Exit;
 
@@ -177,7 +178,7 @@ async fn on_record(
     }
     let request = Request {
         layout: WantedLayout::from(moves.to.shards),
-        rate: RATE,
+        rate: DEFAULT_RATE,
         streams_confirmed: true,
         by: std::env::var("USER").unwrap_or_default(),
         asked: opened.env.unix_millis(),
