@@ -30,6 +30,21 @@ impl Phase {
     pub fn is_about_to_move(self) -> bool {
         matches!(self, Phase::Prepare | Phase::Hold | Phase::Check)
     }
+
+    /// Whether each phase that gateways may plan by, when this one begins, has a short lease.
+    pub fn follows_short_leases(self) -> bool {
+        matches!(self, Phase::Hold | Phase::Check | Phase::Move)
+    }
+
+    /// Whether the move can still be undone by going back to the old layout: nothing has been written to a new slot.
+    pub fn may_cancel(self) -> bool {
+        self <= Phase::Hold
+    }
+
+    /// Whether workers may write in this phase: those that clear orphans, and the mover.
+    pub fn has_workers(self) -> bool {
+        matches!(self, Phase::Reserve | Phase::Move)
+    }
 }
 
 /// A key that moves: both layouts, and the phase.

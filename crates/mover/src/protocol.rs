@@ -1,14 +1,14 @@
 //! The record of a key as the protocol knows it, and back.
 
 use heatsink_control::{Awaits, KeyRecord, Move};
-use heatsink_layout::{Layout, Phase};
+use heatsink_layout::Layout;
 use heatsink_reshard::{Record, Side, State};
 
 /// What is on record, as far as the protocol cares.
 pub(crate) fn read(record: Option<&KeyRecord>) -> Record {
     let Some(record) = record else { return Record::WHOLE };
     let state = match &record.moves {
-        Some(Move { phase, closing, .. }) => State::Moving { phase: of(*phase), closing: *closing },
+        Some(Move { phase, closing, .. }) => State::Moving { phase: *phase, closing: *closing },
         None => State::Stable { in_force: Side::Old, settled: record.settled },
     };
     Record { version: record.version, state }
@@ -20,7 +20,7 @@ pub(crate) fn write(before: &KeyRecord, to: &Layout, next: Record, now: u64) -> 
     let reserved_before = before.moves.as_ref().map_or(before.reserved, |moves| moves.reserved_before);
     match next.state {
         State::Moving { phase, closing } => {
-            let moves = Some(Move { to: to.clone(), phase: into(phase), reserved_before, closing });
+            let moves = Some(Move { to: to.clone(), phase, reserved_before, closing });
             KeyRecord { moves, settled: false, reserved: before.reserved.max(to.shards), ..same }
         }
         // Of a record without a move the layout is the one in force already.
@@ -40,25 +40,5 @@ pub(crate) fn awaits(state: State) -> Awaits {
     match state {
         State::Moving { phase, .. } if phase.follows_short_leases() => Awaits::ResultsUnderShortLease,
         _ => Awaits::Results,
-    }
-}
-
-fn of(phase: Phase) -> heatsink_reshard::Phase {
-    match phase {
-        Phase::Reserve => heatsink_reshard::Phase::Reserve,
-        Phase::Prepare => heatsink_reshard::Phase::Prepare,
-        Phase::Hold => heatsink_reshard::Phase::Hold,
-        Phase::Check => heatsink_reshard::Phase::Check,
-        Phase::Move => heatsink_reshard::Phase::Move,
-    }
-}
-
-pub(crate) fn into(phase: heatsink_reshard::Phase) -> Phase {
-    match phase {
-        heatsink_reshard::Phase::Reserve => Phase::Reserve,
-        heatsink_reshard::Phase::Prepare => Phase::Prepare,
-        heatsink_reshard::Phase::Hold => Phase::Hold,
-        heatsink_reshard::Phase::Check => Phase::Check,
-        heatsink_reshard::Phase::Move => Phase::Move,
     }
 }

@@ -101,7 +101,7 @@ impl Claim {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phase::Phase;
+    use heatsink_layout::Phase;
 
     #[test]
     fn a_claim_is_made_only_under_the_record_that_was_seen() {

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use heatsink_env::MonotonicInstant;
 
-use crate::phase::Phase;
 use crate::record::{Record, Side, State};
 use crate::rules::{Rule, Rules};
 use crate::steps::{Do, Outcome, Seen};
+use heatsink_layout::Phase;
 
 /// Whoever takes a key from layout to layout.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -29,9 +29,10 @@ mod write;
 
 pub use claim::{Claim, Create, Created};
 pub use coordinator::Coordinator;
+pub use heatsink_layout::Phase;
 pub use mover::{Moved, Mover, MoverDo};
 pub use pace::Pace;
-pub use phase::{Access, Act, Guard, Otherwise, Phase, act};
+pub use phase::{Access, Act, Guard, Otherwise, act};
 pub use pull::{Pull, PullAnswer, PullCall, Pulled};
 pub use range::{Page, RangeCall, RangeRead};
 pub use read::PointRead;

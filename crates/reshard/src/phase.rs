@@ -3,41 +3,9 @@
 //! Only for items whose slot changes. An item that has the same slot in both layouts is read and written there in every phase; a key that does not
 //! move is in no phase. Not here: when a phase ends ([`Coordinator`](crate::Coordinator)).
 
-use serde::{Deserialize, Serialize};
+use heatsink_layout::Phase;
 
 use crate::rules::{Rule, Rules};
-
-/// Where a move stands. The order is the order of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Phase {
-    /// Nobody writes under the physical keys that the new layout will use.
-    Reserve,
-    /// The key's lease is short.
-    Prepare,
-    /// Writes wait in the gateway.
-    Hold,
-    /// The old copies rest until no call of before can land any more. Writes that need not know them go on.
-    Check,
-    /// Writes go to the new copy. Only pulls change an old one.
-    Move,
-}
-
-impl Phase {
-    /// Whether each phase that gateways may plan by, when this one begins, has a short lease.
-    pub fn follows_short_leases(self) -> bool {
-        matches!(self, Phase::Hold | Phase::Check | Phase::Move)
-    }
-
-    /// Whether the move can still be undone by going back to the old layout: nothing has been written to a new copy.
-    pub fn may_cancel(self) -> bool {
-        self <= Phase::Hold
-    }
-
-    /// Whether workers may write in this phase: those that clear orphans, and the mover.
-    pub fn has_workers(self) -> bool {
-        matches!(self, Phase::Reserve | Phase::Move)
-    }
-}
 
 /// What a request needs of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

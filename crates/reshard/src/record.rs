@@ -4,12 +4,10 @@
 //! not: whoever takes over counts them as unclean, which costs a wait and no correctness. Times are not: whoever waits counts from its own
 //! observation. How far the mover came is in its claim, because each write of the record ends the creation of claims under the version before.
 
-use serde::{Deserialize, Serialize};
-
-use crate::phase::Phase;
+use heatsink_layout::Phase;
 
 /// One of the two layouts of a move, and an item's copy in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// The layout before.
     Old,
@@ -18,7 +16,7 @@ pub enum Side {
 }
 
 /// The record of a key, as far as a move is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// Grows with every write of the record. Every write is conditional on it.
     pub version: u64,
@@ -27,7 +25,7 @@ pub struct Record {
 }
 
 /// What holds for a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum State {
     /// One layout is in force.
     Stable {

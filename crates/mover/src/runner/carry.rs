@@ -17,7 +17,6 @@ use super::choice::Place;
 use super::tap::Tap;
 use crate::error::ReshardError;
 use crate::prepare::{Options, Reshard};
-use crate::protocol;
 use crate::run::{Progress, Report};
 use crate::steering::Steering;
 use crate::table::TableContext;
@@ -72,7 +71,7 @@ impl Shown {
 impl Progress for Shown {
     fn phase(&self, state: State) {
         let phase = match state {
-            State::Moving { phase, .. } => Some(protocol::into(phase)),
+            State::Moving { phase, .. } => Some(phase),
             State::Stable { .. } => None,
         };
         // Until it is settled, no other key of the table can move.
