@@ -8,6 +8,7 @@
 mod bars;
 mod report;
 pub mod reshard;
+mod server;
 mod stage;
 mod workload;
 
@@ -173,7 +174,9 @@ async fn drive<W: Work>(
     work: Arc<W>,
 ) -> Result<Report, Exit> {
     let rate = Rate { per_second, span: Span::of(span), connections };
-    open_loop(env.clone(), stage.address, rate, work).await.map_err(|error| Exit::software(error.to_string()))
+    open_loop(env.clone(), stage.address(), rate, work)
+        .await
+        .map_err(|error| Exit::software(error.to_string()))
 }
 
 /// Whether the leaderboard shows exactly the best of the scores that were accepted.

@@ -1,23 +1,20 @@
 //! The gateways of the demo: several in one process, each with its own HTTP front, before one embedded store behind partitions.
 //!
-//! Not here: the load (`record`), the reshard itself (`heatsink-mover`).
+//! Not here: the load (`ledger`), the reshard itself (`heatsink-mover`).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::channel::oneshot;
 use heatsink::{Embedded, Fencing, Gateway, Rules, Store};
 use heatsink_control::Changer;
-use heatsink_dynamo::{Error, Operation};
+use heatsink_dynamo::Operation;
 use heatsink_env::Env;
-use heatsink_gateway::{Service, http};
 use heatsink_physics::PartitionSnapshot;
 use heatsink_store::partitioned::Partitioned;
 use serde_json::{Value as Json, json};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
+use crate::demo::server::{Server, failed, partitions};
 use crate::demo::workload;
 use crate::exit::Exit;
 
@@ -28,18 +25,7 @@ const BATCH: usize = 25;
 pub struct Fleet {
     /// The store, as the operator's command reaches it.
     pub store: Arc<Partitioned<Embedded>>,
-    gateways: Vec<Running>,
-}
-
-struct Running {
-    address: SocketAddr,
-    service: Arc<Service>,
-    stop: oneshot::Sender<()>,
-    serving: JoinHandle<bool>,
-}
-
-fn failed(error: &Error) -> Exit {
-    Exit::software(error.to_string())
+    gateways: Vec<Server>,
 }
 
 impl Fleet {
@@ -64,29 +50,12 @@ impl Fleet {
         first.freeze(false).await.map_err(|error| failed(&error))?;
         let mut fleet = Fleet { store, gateways: Vec::new() };
         for nth in 1..=gateways.max(1) {
-            let running = fleet.serve(env, &rules, &format!("gateway {nth}")).await?;
-            fleet.gateways.push(running);
+            let fencing = Fencing::shared(rules.fence(), &format!("gateway {nth}"));
+            let gateway = Gateway::builder(fleet.store.clone()).env(env.clone());
+            let gateway = gateway.rules(rules.clone()).fencing(fencing);
+            fleet.gateways.push(Server::start(gateway).await?);
         }
         Ok(fleet)
-    }
-
-    async fn serve(&self, env: &Arc<dyn Env>, rules: &Rules, name: &str) -> Result<Running, Exit> {
-        let gateway = Gateway::builder(self.store.clone())
-            .env(env.clone())
-            .rules(rules.clone())
-            .fencing(Fencing::shared(rules.fence(), name))
-            .start()
-            .await
-            .map_err(|error| Exit::software(error.to_string()))?;
-        let service = Arc::clone(gateway.service());
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
-        let address = listener.local_addr()?;
-        let (stop, stopped) = oneshot::channel();
-        let serving = tokio::spawn(gateway.serve(listener, http::Hosts::loopback(), async {
-            // Told to stop, or nobody is left to tell: either ends it.
-            let _ = stopped.await;
-        }));
-        Ok(Running { address, service, stop, serving })
     }
 
     /// Where the gateways listen.
@@ -97,24 +66,18 @@ impl Fleet {
     /// One request, as a client of the last gateway would have it answered.
     pub async fn call(&self, operation: Operation, body: &Json) -> Result<Json, Exit> {
         let last = self.gateways.last().ok_or_else(|| Exit::software("no gateway runs".to_owned()))?;
-        let answer = last.service.call(operation, Bytes::from(body.to_string())).await;
-        let answer = answer.map_err(|error| failed(&error))?;
-        serde_json::from_slice(&answer).map_err(|error| Exit::software(error.to_string()))
+        last.call(operation, body).await
     }
 
     /// The table's partitions at this moment.
     pub fn partitions(&self) -> Vec<PartitionSnapshot> {
-        let resources = self.store.snapshot(workload::TABLE).unwrap_or_default();
-        let table = resources.into_iter().find(|resource| resource.index.is_none());
-        table.map(|table| table.partitions).unwrap_or_default()
+        partitions(&self.store)
     }
 
     /// Stops the gateways and waits for them.
     pub async fn stop(self) {
-        for Running { stop, serving, .. } in self.gateways {
-            // A gateway that has ended already needs no telling.
-            let _ = stop.send(());
-            let _ = serving.await;
+        for gateway in self.gateways {
+            gateway.stop().await;
         }
     }
 }

@@ -1,0 +1,71 @@
+//! A gateway of the demos with its own HTTP front, on a free port.
+//!
+//! Not here: the store behind it, and what the table holds (`stage`, `reshard::fleet`).
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::channel::oneshot;
+use heatsink::{Builder, Embedded};
+use heatsink_dynamo::{Error, Operation};
+use heatsink_gateway::{Service, http};
+use heatsink_physics::PartitionSnapshot;
+use heatsink_store::partitioned::Partitioned;
+use serde_json::Value as Json;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::workload;
+use crate::exit::Exit;
+
+/// A running server.
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    service: Arc<Service>,
+    stop: oneshot::Sender<()>,
+    running: JoinHandle<bool>,
+}
+
+/// A failure of the demo's own store.
+pub fn failed(error: &Error) -> Exit {
+    Exit::software(error.to_string())
+}
+
+/// The partitions of the demo's table at this moment.
+pub fn partitions(store: &Partitioned<Embedded>) -> Vec<PartitionSnapshot> {
+    let resources = store.snapshot(workload::TABLE).unwrap_or_default();
+    let table = resources.into_iter().find(|resource| resource.index.is_none());
+    table.map(|table| table.partitions).unwrap_or_default()
+}
+
+impl Server {
+    /// Starts a gateway and serves it.
+    pub async fn start(gateway: Builder) -> Result<Server, Exit> {
+        let gateway = gateway.start().await.map_err(|error| Exit::software(error.to_string()))?;
+        let service = Arc::clone(gateway.service());
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let address = listener.local_addr()?;
+        let (stop, stopped) = oneshot::channel();
+        let running = tokio::spawn(gateway.serve(listener, http::Hosts::loopback(), async {
+            // Told to stop, or nobody is left to tell: either ends it.
+            let _ = stopped.await;
+        }));
+        Ok(Server { address, service, stop, running })
+    }
+
+    /// One request, as a client would have it answered.
+    pub async fn call(&self, operation: Operation, body: &Json) -> Result<Json, Exit> {
+        let answer = self.service.call(operation, Bytes::from(body.to_string())).await;
+        let answer = answer.map_err(|error| failed(&error))?;
+        serde_json::from_slice(&answer).map_err(|error| Exit::software(error.to_string()))
+    }
+
+    /// Stops the server and waits for it.
+    pub async fn stop(self) {
+        // A server that has ended already needs no telling.
+        let _ = self.stop.send(());
+        let _ = self.running.await;
+    }
+}
