@@ -299,18 +299,22 @@ fn only_blind_puts_go_on_in_check() {
     });
 }
 
+/// A copy of each item in a shard that the key had, as a call leaves it that landed later than any bound.
+async fn leave_orphans(world: &World, items: &[String]) {
+    for item in items {
+        let mut orphan = body(item, value(900));
+        orphan["pk"]["S"] = json!("game#~1");
+        world.past(Wire::PutItem, &json!({ "TableName": TABLE, "Item": orphan })).await.unwrap();
+    }
+}
+
 #[test]
 fn an_orphan_in_the_destination_is_cleared_and_never_shown() {
     scene(1, &[WHOLE, WHOLE], count(), 8, |world, items| async move {
         begun(&world, &items).await;
         moved(&world, 2).await;
         moved(&world, 1).await;
-        // As a call leaves them that landed later than any bound.
-        for item in &items {
-            let mut orphan = body(item, value(900));
-            orphan["pk"]["S"] = json!("game#~1");
-            world.past(Wire::PutItem, &json!({ "TableName": TABLE, "Item": orphan })).await.unwrap();
-        }
+        leave_orphans(&world, &items).await;
         // No deletes: of an item whose only copy is an orphan nobody knows whether it was deleted.
         let writes = join_all(items.iter().map(|item| world.call(1, item, Operation::Add(1), PATIENCE)));
         join(writes, moved(&world, 2)).await;
@@ -341,11 +345,7 @@ fn who_clears_orphans_late_deletes_nothing_of_the_next_move() {
         begun(&world, &items).await;
         moved(&world, 2).await;
         moved(&world, 1).await;
-        for item in &items {
-            let mut orphan = body(item, value(900));
-            orphan["pk"]["S"] = json!("game#~1");
-            world.past(Wire::PutItem, &json!({ "TableName": TABLE, "Item": orphan })).await.unwrap();
-        }
+        leave_orphans(&world, &items).await;
         world.network.set(Weather { patience: seconds(100.0), ..Weather::default() });
         world.network.plan("run", Wire::TransactWriteItems, CLEAR, 1, Fate::late(seconds(30.0)));
         let zombie = Mishap { text: CLEAR, before: 0, vanishes: false, stops: Some(seconds(25.0)) };
