@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use foldhash::fast::RandomState;
 use heatsink_dynamo::{Code, Error, TableSchema};
 use heatsink_env::MonotonicInstant;
 use heatsink_fence::{Epoch, Gate};
@@ -131,7 +132,8 @@ pub(crate) struct TableCache {
 /// The cached tables at one point in time.
 #[derive(Clone, Default)]
 pub(crate) struct Snapshot {
-    by_name: HashMap<String, Arc<CachedTable>>,
+    /// Hashed fast: only tables that exist are in it, so that no client can choose names that collide.
+    by_name: HashMap<String, Arc<CachedTable>, RandomState>,
 }
 
 impl Snapshot {

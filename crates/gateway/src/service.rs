@@ -147,7 +147,7 @@ impl Service {
                 break;
             }
             drop(planned);
-            self.control.renew().await?;
+            Box::pin(self.control.renew()).await?;
             planned = self.plan_leased(operation, body).await?;
         }
         Ok(planned)
@@ -172,7 +172,7 @@ impl Service {
                 return Err(Box::pin(missing_table::refusal(&*self.store, operation, body)).await);
             }
             for name in &names {
-                if self.control.was_recorded(name).await? {
+                if Box::pin(self.control.was_recorded(name)).await? {
                     return Err(missing_table::stream(name));
                 }
             }

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use criterion::{Criterion, criterion_group, criterion_main};
+use divan::Bencher;
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, Operation, TableSchema};
 use heatsink_layout::{By, Hash, InForce, Layout, LayoutSource, Strategy, Table};
 use heatsink_route::Router;
@@ -45,47 +45,63 @@ fn source() -> One {
     One { schema: Arc::new(Table::new(schema, Arc::default())), layout: Arc::new(layout) }
 }
 
-fn plan(c: &mut Criterion) {
-    let (router, layouts) = (Router::new(), source());
-    let key = r#""pk":{"S":"game_x"},"sk":{"S":"0000123#player_7"}"#;
-    let get = Bytes::from(format!(
-        r#"{{"TableName":"Leaderboards","Key":{{{key}}},"ReturnConsumedCapacity":"TOTAL"}}"#
-    ));
+const KEY: &str = r#""pk":{"S":"game_x"},"sk":{"S":"0000123#player_7"}"#;
+
+fn get(table: &str) -> Bytes {
+    Bytes::from(format!(r#"{{"TableName":"{table}","Key":{{{KEY}}},"ReturnConsumedCapacity":"TOTAL"}}"#))
+}
+
+fn item() -> String {
     let text = "x".repeat(300);
-    let item =
-        format!(r#"{{{key},"score":{{"N":"123"}},"at":{{"N":"1700000000"}},"text":{{"S":"{text}"}}}}"#);
-    let put = Bytes::from(format!(r#"{{"TableName":"Leaderboards","Item":{item}}}"#));
-    let other =
-        Bytes::from(get.iter().map(|byte| if *byte == b'L' { b'M' } else { *byte }).collect::<Vec<u8>>());
-    let start = |operation, body: &Bytes| {
-        let mut running = router.plan(operation, body, &layouts).map(Stepped::new).ok();
+    format!(r#"{{{KEY},"score":{{"N":"123"}},"at":{{"N":"1700000000"}},"text":{{"S":"{text}"}}}}"#)
+}
+
+/// How many calls a request begins with.
+fn begin(bencher: Bencher<'_, '_>, operation: Operation, body: &Bytes) {
+    let (router, layouts) = (Router::new(), source());
+    let start = || {
+        let mut running = router.plan(operation, black_box(body), &layouts).map(Stepped::new).ok();
         running.as_mut().map(|running| match running.step() {
             Step::Call(calls) => calls.len(),
             Step::Done(_) => 0,
         })
     };
-    for (name, operation, body) in [
-        ("forwarded GetItem", Operation::GetItem, &other),
-        ("sharded GetItem", Operation::GetItem, &get),
-        ("sharded PutItem of 400 B", Operation::PutItem, &put),
-    ] {
-        assert_eq!(start(operation, body), Some(1));
-        c.bench_function(name, |b| b.iter(|| start(operation, black_box(body))));
-    }
-    let answer = Bytes::from(format!(r#"{{"Item":{}}}"#, item.replace("game_x", "game_x#~1")));
-    c.bench_function("sharded GetItem with its answer of 400 B", |b| {
-        b.iter(|| {
-            let mut running =
-                router.plan(Operation::GetItem, black_box(&get), &layouts).map(Stepped::new).ok()?;
-            running.step();
-            running.answer(0, Ok(answer.clone()));
-            match running.step() {
-                Step::Done(answer) => answer.ok(),
-                Step::Call(_) => None,
-            }
-        });
+    assert_eq!(start(), Some(1));
+    bencher.bench_local(start);
+}
+
+#[divan::bench]
+fn forwarded_get_item(bencher: Bencher<'_, '_>) {
+    begin(bencher, Operation::GetItem, &get("Meaderboards"));
+}
+
+#[divan::bench]
+fn sharded_get_item(bencher: Bencher<'_, '_>) {
+    begin(bencher, Operation::GetItem, &get("Leaderboards"));
+}
+
+#[divan::bench]
+fn sharded_put_item_of_400_bytes(bencher: Bencher<'_, '_>) {
+    let put = Bytes::from(format!(r#"{{"TableName":"Leaderboards","Item":{}}}"#, item()));
+    begin(bencher, Operation::PutItem, &put);
+}
+
+#[divan::bench]
+fn sharded_get_item_with_its_answer_of_400_bytes(bencher: Bencher<'_, '_>) {
+    let (router, layouts, get) = (Router::new(), source(), get("Leaderboards"));
+    let answer = Bytes::from(format!(r#"{{"Item":{}}}"#, item().replace("game_x", "game_x#~1")));
+    bencher.bench_local(|| {
+        let mut running =
+            router.plan(Operation::GetItem, black_box(&get), &layouts).map(Stepped::new).ok()?;
+        running.step();
+        running.answer(0, Ok(answer.clone()));
+        match running.step() {
+            Step::Done(answer) => answer.ok(),
+            Step::Call(_) => None,
+        }
     });
 }
 
-criterion_group!(benches, plan);
-criterion_main!(benches);
+fn main() {
+    divan::main();
+}
