@@ -27,7 +27,11 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use tracing_subscriber::EnvFilter;
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::exit::{Exit, Kind};
 use crate::output::Output;
@@ -156,11 +160,13 @@ fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
 /// Warnings and errors by default, and each reshard that this gateway takes, ends or gives back; `RUST_LOG` asks for more. The AWS chain warns of every place where it finds no
 /// credentials, which matters to nobody once it has found some; when it finds none at all, the command says so itself.
 fn log_to_stderr() {
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new("warn,aws_config=off,heatsink_mover=info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let asked = std::env::var("RUST_LOG").ok().and_then(|levels| levels.parse::<Targets>().ok());
+    let usual = || {
+        let usual = Targets::new().with_default(Level::WARN);
+        usual.with_target("aws_config", LevelFilter::OFF).with_target("heatsink_mover", Level::INFO)
+    };
+    let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .init();
+        .with_ansi(std::io::stderr().is_terminal());
+    tracing_subscriber::registry().with(lines).with(asked.unwrap_or_else(usual)).init();
 }

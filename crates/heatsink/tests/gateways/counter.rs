@@ -2,14 +2,11 @@
 //!
 //! Every run is one thread whose tasks take turns as a seed says, so a failure replays.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod late;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::late::{self, call, turn};
 use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::{LocalPool, block_on};
@@ -18,7 +15,6 @@ use heatsink::Gateway;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
-use late::{call, turn};
 use serde_json::{Value as Json, json};
 
 /// A service with counters of `votes` and `likes`, and the store behind it.

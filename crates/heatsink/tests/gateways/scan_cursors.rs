@@ -1,7 +1,5 @@
 //! A Scan, a Query of an index, or a SELECT that is one of them, goes on after the layout of its table has changed. Its cursor is refused by name: where
 //! it stands means nothing in the new order. Under one layout every item comes once, whatever gateway is asked.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -1,6 +1,4 @@
 //! `heatsink reshard` as an operator runs it, on a data file and beside gateways in processes of their own: words, JSON, exit codes, what is refused.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,7 +1,5 @@
 //! While `heatsink adopt` rewrites the keys of an index, its transactions meet writes of clients. A write of one item that is refused for it is sent again: an
 //! unsharded table has no worker, and its clients do not expect the error.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 

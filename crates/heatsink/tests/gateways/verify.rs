@@ -1,6 +1,4 @@
 //! `heatsink verify` and `heatsink adopt --as-it-lies` as an operator runs them: words, JSON, exit codes.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 

@@ -1,6 +1,4 @@
 //! Requests on tables that are not there, where rules are: refused in the words of the store, and never sent on.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;

@@ -1,7 +1,5 @@
 //! Tables with an index whose key has several partition or sort key attributes: passed through where no rule names them, and read as unsharded
 //! where one does, page by page. The differential test has such indexes too; here more rows fall on each other.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 
 use bytes::Bytes;

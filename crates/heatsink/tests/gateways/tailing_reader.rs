@@ -6,19 +6,15 @@
 //!
 //! Every run is one thread whose tasks take turns as a seed says, so a failure replays.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod late;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::late::{self, call, turn};
 use futures::executor::{LocalPool, block_on};
 use futures::task::LocalSpawnExt;
 use heatsink_dynamo::{Code, Operation};
 use heatsink_store::embedded::Embedded;
-use late::{call, turn};
 use serde_json::json;
 
 /// What a reader saw.

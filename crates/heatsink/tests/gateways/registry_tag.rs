@@ -1,7 +1,5 @@
 //! A recorded table carries a tag that names its registry. It is written once the table is on record, checked before one goes there, and hidden from
 //! clients. Stores without tags, and credentials that may not use them, go without.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 

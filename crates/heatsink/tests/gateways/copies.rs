@@ -1,7 +1,5 @@
 //! A copy of a sharded table, restored or filled from one, holds shards and has no record. It must not be brought under its rules once more, and
 //! once it is on record every item is found.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 
 use bytes::Bytes;

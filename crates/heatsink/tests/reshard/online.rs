@@ -1,7 +1,5 @@
 //! A key with items is sharded, grown, made smaller and brought back while clients write and read it through three gateways, which notice each phase
 //! at different moments. Every client keeps account of its own items: each read shows exactly them, in order, none twice.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};

@@ -1,7 +1,5 @@
 //! An index that has items already is brought under a rule, and back, while clients write and read through two gateways that notice
 //! each step at different moments, and acknowledge it. Every write means what it says, every Query is exact.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,5 @@
 //! Strategies through a whole gateway, where the differential test does not look: tables that other code sharded by hand, which
 //! buckets a Query opens, two gateways, shards that cannot be read.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

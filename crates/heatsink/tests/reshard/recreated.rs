@@ -1,6 +1,4 @@
 //! A mover is paused while its table is deleted and made again under the same name. The new table's items are not its own: it moves none of them.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
 use std::sync::Arc;
 use std::time::Duration;
 
