@@ -35,6 +35,7 @@ pub struct Builder {
     region: String,
     metrics: Option<Recorded>,
     partitions: Option<Partitions>,
+    shows_store: bool,
 }
 
 impl Gateway {
@@ -50,6 +51,7 @@ impl Gateway {
             region: "us-east-1".to_owned(),
             metrics: None,
             partitions: None,
+            shows_store: false,
         }
     }
 
@@ -147,13 +149,19 @@ impl Builder {
         Builder { partitions: Some(partitions), ..self }
     }
 
+    /// Whether tools on this machine reach the store itself through it (`heatsink_store::PHYSICAL_PATH`): for a store that no other process can reach.
+    #[must_use]
+    pub fn showing_store(self, shows_store: bool) -> Self {
+        Builder { shows_store, ..self }
+    }
+
     /// Starts it: reads what the store has on record and compares it with the rules.
     ///
     /// # Errors
     /// [`StartError::Rules`] when a rule contradicts the record of a table that is there, or names a table that it cannot hold for;
     /// [`StartError::Store`] when the store cannot be asked.
     pub async fn start(self) -> Result<Gateway, StartError> {
-        let Builder { store, env, rules, fencing, limits, region, metrics, partitions } = self;
+        let Builder { store, env, rules, fencing, limits, region, metrics, partitions, shows_store } = self;
         let fencing = fencing.unwrap_or_else(|| Fencing::exclusive(rules.fence()));
         let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
         let mut service = Service::new(store, control.clone(), Arc::clone(&env), limits, &region);
@@ -162,6 +170,9 @@ impl Builder {
         }
         if let Some(partitions) = partitions {
             service = service.with_partitions(partitions);
+        }
+        if shows_store {
+            service = service.showing_store();
         }
         Ok(Gateway { service: Arc::new(service), control, env, limits })
     }

@@ -43,6 +43,7 @@ pub struct Service {
     region: String,
     partitions: Option<Partitions>,
     recorded: Option<Recorded>,
+    shows_store: bool,
 }
 
 /// Renders the metrics in Prometheus' text format.
@@ -77,6 +78,7 @@ impl Service {
             region,
             partitions: None,
             recorded: None,
+            shows_store: false,
         }
     }
 
@@ -90,6 +92,17 @@ impl Service {
     #[must_use]
     pub fn with_metrics(self, recorded: Recorded) -> Self {
         Service { recorded: Some(recorded), ..self }
+    }
+
+    /// The same service, which shows its store to tools on this machine (`heatsink_store::PHYSICAL_PATH`). For a store that no other process can reach.
+    #[must_use]
+    pub fn showing_store(self) -> Self {
+        Service { shows_store: true, ..self }
+    }
+
+    /// The store itself, where tools may reach it: physical keys, and the registry.
+    pub(crate) fn shown_store(&self) -> Option<&Arc<dyn Store>> {
+        self.shows_store.then_some(&self.store)
     }
 
     /// What all requests may hold together.

@@ -153,6 +153,14 @@ impl Changer {
         Ok(Some(left))
     }
 
+    /// Makes the registry if there is none.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn make_registry(&self) -> Result<(), Error> {
+        self.found().await.map(drop)
+    }
+
     /// Reads the head, or creates it.
     pub(crate) async fn found(&self) -> Result<StoredHead, Error> {
         if let Some(stored) = self.registry.head().await? {

@@ -1,8 +1,13 @@
-//! Endpoints for the operator's tools on this machine: `GET /_heatsink/partitions?table=T`, and `GET /_heatsink/metrics`.
+//! Endpoints for the operator's tools on this machine: `GET /_heatsink/partitions?table=T`, `GET /_heatsink/metrics`, and, where the store is the server's
+//! own, `POST /_heatsink/physical`: DynamoDB's protocol to the store itself.
 //!
 //! Not part of DynamoDB's protocol, and only for loopback peers.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
+use heatsink_dynamo::{Code, Error};
+use heatsink_store::{PHYSICAL_PATH, Store};
 use http::StatusCode;
 use http::header::ORIGIN;
 use http::request::Parts;
@@ -15,6 +20,24 @@ use crate::{Partitions, Recorded};
 pub(super) const PARTITIONS: &str = "/_heatsink/partitions";
 /// The path of the metrics.
 pub(super) const METRICS: &str = "/_heatsink/metrics";
+
+/// The store that a request is for; `None` where it is for the service, an error where it may not ask.
+pub(super) fn store(
+    head: &Parts,
+    local: bool,
+    shown: Option<&Arc<dyn Store>>,
+) -> Result<Option<Arc<dyn Store>>, Error> {
+    if head.uri.path() != PHYSICAL_PATH {
+        return Ok(None);
+    }
+    let refuse = |why: &str| Err(Error::new(Code::AccessDeniedException, why));
+    match shown {
+        // The host was checked; pages are refused with all others.
+        _ if !local => refuse("only tools on this machine may ask"),
+        None => refuse("the store of this server is another endpoint: ask it there"),
+        Some(store) => Ok(Some(Arc::clone(store))),
+    }
+}
 
 /// The metrics in Prometheus' text format; an error is JSON, with one member `error`.
 pub(super) fn metrics(

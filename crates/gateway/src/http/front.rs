@@ -7,6 +7,7 @@ use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation, Outcome, json};
 use heatsink_env::Env;
 use heatsink_route::Answer;
+use heatsink_store::{PHYSICAL_PATH, Store};
 use http::header::{CONTENT_TYPE, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
@@ -111,14 +112,17 @@ impl Front {
             Err(why) => return self.refuse_body(&head, peer, why),
         };
         let content_type = content_type(&head.headers);
-        let Some(content_type) =
-            content_type.filter(|_| head.method == Method::POST && head.uri.path() == "/")
+        let Some(content_type) = content_type
+            .filter(|_| head.method == Method::POST && ["/", PHYSICAL_PATH].contains(&head.uri.path()))
         else {
             return self.reply(StatusCode::NOT_FOUND, None, Bytes::from_static(NOT_FOUND));
         };
         // HTTP/1.0 has no interim answers, so such a client cannot be probed.
         let working = (head.version == Version::HTTP_11).then(|| peer.exchange.work());
-        let answered = self.operate(&head.headers, body, held).await;
+        let answered = match admin::store(&head, peer.local, self.service.shown_store()) {
+            Ok(store) => self.operate(&head.headers, body, held, store).await,
+            Err(error) => Err(error),
+        };
         let packed = match &answered {
             Ok(answered) if gzip::wanted(&head.headers) => gzip::write(&answered.body).await,
             _ => None,
@@ -173,7 +177,14 @@ impl Front {
         reply::closing(self.refuse(content_type(&head.headers), error))
     }
 
-    async fn operate(&self, headers: &HeaderMap, body: Bytes, held: Held) -> Result<Answered, Error> {
+    /// The answer of the service, or of that store.
+    async fn operate(
+        &self,
+        headers: &HeaderMap,
+        body: Bytes,
+        held: Held,
+        store: Option<Arc<dyn Store>>,
+    ) -> Result<Answered, Error> {
         let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok());
         let checked = target
             .and_then(Operation::from_target)
@@ -202,7 +213,10 @@ impl Front {
         };
         let service = Arc::clone(&self.service);
         let work = async move {
-            let answer = service.call_marked(operation, body).await;
+            let answer = match store {
+                None => service.call_marked(operation, body).await,
+                Some(store) => store.call(operation, body).await.map(Answer::from),
+            };
             drop((slot, held));
             answer
         };

@@ -147,6 +147,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         .fencing(fencing)
         .limits(limits)
         .region(&region)
+        .showing_store(args.upstream.is_none())
         .metrics(recorded);
     if let Some(partitions) = partitions {
         gateway = gateway.partitions(partitions);

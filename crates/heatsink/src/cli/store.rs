@@ -117,6 +117,24 @@ pub async fn upstream(url: &str, account_operations: bool, env: &Arc<dyn Env>) -
     Ok(Opened { store: Arc::new(upstream), region, place, partitions: None })
 }
 
+/// The store behind the Heatsink server at this address or endpoint, which is on this machine.
+#[cfg(feature = "upstream")]
+pub fn server(written: &str, env: &Arc<dyn Env>) -> Result<Arc<dyn Store>, Exit> {
+    use heatsink_store::upstream::{Bounds, Endpoint, Upstream};
+
+    let server = written.trim_start_matches("http://").trim_end_matches('/');
+    super::address::loopback("--server", server)?;
+    let wrong = |problem| Exit::usage(format!("--server: {problem}"));
+    let endpoint = Endpoint::parse(&format!("http://{server}")).map_err(wrong)?;
+    Ok(Arc::new(Upstream::behind(endpoint, Bounds::default(), env.clone()).map_err(wrong)?))
+}
+
+/// Says that this build cannot ask one.
+#[cfg(not(feature = "upstream"))]
+pub fn server(_written: &str, _env: &Arc<dyn Env>) -> Result<Arc<dyn Store>, Exit> {
+    Err(Exit::usage("--server: this heatsink was built without the feature `upstream`"))
+}
+
 /// Says that this build has none.
 #[cfg(not(feature = "upstream"))]
 pub async fn upstream(_url: &str, _account_operations: bool, _env: &Arc<dyn Env>) -> Result<Opened, Exit> {

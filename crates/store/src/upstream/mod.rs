@@ -11,6 +11,7 @@ mod signature;
 
 use std::sync::{Arc, LazyLock};
 
+use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use bytes::Bytes;
 use futures::FutureExt;
@@ -18,7 +19,8 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::Env;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, ToStrError};
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode};
+use http::uri::InvalidUri;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri};
 use http_body_util::Full;
 
 use crate::{Permit, Store};
@@ -56,12 +58,14 @@ pub struct Upstream {
 struct Server {
     connections: Connections,
     host: HeaderValue,
+    path: Uri,
 }
 
 impl Server {
     fn new(endpoint: Endpoint, bounds: Bounds, env: &Arc<dyn Env>) -> Result<Self, String> {
         let host = HeaderValue::from_str(&endpoint.host()).map_err(|error| error.to_string())?;
-        Ok(Server { connections: Connections::new(endpoint, bounds, env.clone()), host })
+        let path = endpoint.uri().path().parse().map_err(|error: InvalidUri| error.to_string())?;
+        Ok(Server { connections: Connections::new(endpoint, bounds, env.clone()), host, path })
     }
 
     /// A request, signed.
@@ -78,6 +82,7 @@ impl Server {
         let signed = key.sign(host, name, &body, unix_millis);
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.path.clone();
         let headers = request.headers_mut();
         headers.reserve(8);
         headers.insert(HOST, self.host.clone());
@@ -106,6 +111,21 @@ impl Upstream {
         let key = upstream.keys.at(upstream.env.unix_millis()).await;
         key.map_err(|error| error.message.unwrap_or_default())?;
         Ok(upstream)
+    }
+
+    /// The store behind a Heatsink server on this machine, which asks for no credentials.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub fn behind(server: Endpoint, bounds: Bounds, env: Arc<dyn Env>) -> Result<Self, String> {
+        let key = Credentials::new("heatsink", "heatsink", None, None, "heatsink");
+        Upstream::with(
+            server.behind(),
+            bounds,
+            env,
+            LOCAL_REGION.to_owned(),
+            SharedCredentialsProvider::new(key),
+        )
     }
 
     /// An upstream with the region and credentials given.

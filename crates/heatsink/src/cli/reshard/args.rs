@@ -37,7 +37,7 @@ pub(super) enum What {
 
 /// Where the tables are, and how the result is printed.
 #[derive(Debug, clap::Args)]
-#[command(group = ArgGroup::new("store").required(true).args(["data", "upstream"]))]
+#[command(group = ArgGroup::new("store").required(true).args(["data", "upstream", "server"]))]
 pub(super) struct Place {
     /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
     #[arg(long, value_name = "FILE")]
@@ -48,6 +48,9 @@ pub(super) struct Place {
     /// The table is at the DynamoDB endpoint with this URL: the one behind the gateways, not a gateway
     #[arg(long, value_name = "URL")]
     pub upstream: Option<String>,
+    /// The table is in the memory or the file of the running server at this address or endpoint, on this machine
+    #[arg(long, value_name = "HOST:PORT")]
+    pub server: Option<String>,
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,

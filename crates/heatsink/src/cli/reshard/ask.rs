@@ -1,11 +1,12 @@
 //! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or writes the intents.
 
+use heatsink_control::Fencing;
 use heatsink_control::reshard_intent::{EndedAs, Request, ReshardIntent, WantedLayout, key_text};
 use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
 
 use super::args::{How, Place};
-use super::{Opened, command, exit, follow, here, quoted, say, software, unread};
+use super::{Access, Opened, command, exit, follow, here, quoted, say, software, unread};
 use crate::exit::Exit;
 
 /// The keys that a command is for.
@@ -46,7 +47,12 @@ pub(super) async fn ask(
         return Err(Exit::failed(format!("{frozen}. Nothing was changed")));
     }
     let todo: Vec<_> = todo.into_iter().map(|(wanted, reshard)| (wanted.clone(), reshard)).collect();
-    if opened.exclusive || how.here {
+    if how.here && opened.access == Access::BesideServer {
+        return Err(Exit::usage(
+            "--here: the server itself carries out what is asked of it; leave --here out, and say --wait to see it done",
+        ));
+    }
+    if opened.access == Access::Alone || how.here {
         not_asked_for(opened, &context, &todo).await?;
         let mut reports = Vec::new();
         for (wanted, _) in &todo {
@@ -85,11 +91,11 @@ pub(super) async fn ask(
             format!("other shards are asked for, for {} keys of table {table}{}", many.len(), read(&asked))
         }
     };
-    say(
-        place.output,
-        &document,
-        &format!("{what}.{note} One of {gateways} gateways carries it out. Follow it with: {follow}"),
-    )
+    let who = match opened.access {
+        Access::BesideServer => "The server".to_owned(),
+        _ => format!("One of {gateways} gateways"),
+    };
+    say(place.output, &document, &format!("{what}.{note} {who} carries it out. Follow it with: {follow}"))
 }
 
 fn read(asked: &Asked) -> String {
@@ -147,6 +153,12 @@ fn say_done(
 /// # Errors
 /// None would: what to do.
 async fn carriers(opened: &Opened) -> Result<usize, Exit> {
+    if opened.access == Access::BesideServer {
+        // Of a server that has never sharded anything there is none. It is its only gateway: there are no others that would have to notice.
+        let changer = opened.changer(Fencing::exclusive(opened.rules.fence()));
+        changer.make_registry().await.map_err(unread)?;
+        return Ok(1);
+    }
     let listed =
         opened.observer().gateways().await.map_err(unread)?.map(|(_, list)| list).unwrap_or_default();
     match (listed.iter().filter(|one| one.carries).count(), listed.len()) {
@@ -173,7 +185,7 @@ async fn not_asked_for(
         intents.iter().find(|one| one.table_id == context.id() && one.key == key && one.is_open())
     };
     // On a file nobody else would.
-    match todo.iter().find_map(|((key, _), _)| open(key)).filter(|_| !opened.exclusive) {
+    match todo.iter().find_map(|((key, _), _)| open(key)).filter(|_| opened.access != Access::Alone) {
         None => Ok(()),
         Some(one) => Err(Exit::usage(format!(
             "A reshard of the key {:?} of table {} is asked for, and a gateway carries it out: follow it with `heatsink reshard status {}`, or take \

@@ -5,8 +5,8 @@ use heatsink_mover::{Options, Progress, Report, ReshardError};
 use heatsink_reshard::State;
 use indicatif::ProgressBar;
 
-use super::Opened;
 use super::args::{How, Place};
+use super::{Access, Opened};
 use crate::cli::progress::bar;
 
 /// Gives a key the layout; `None` if it has it.
@@ -24,7 +24,7 @@ pub(super) async fn carry_out(
     }
     context.alone(key)?;
     let shown = Shown(bar(place.output, None, "{msg} {human_pos} items moved, {per_sec}"));
-    let options = Options { exclusive: opened.exclusive, rate: how.rate };
+    let options = Options { exclusive: opened.access == Access::Alone, rate: how.rate };
     let report = reshard.run(options, &shown).await?;
     shown.0.finish_and_clear();
     Ok(Some(report))

@@ -22,7 +22,7 @@ use heatsink_store::Store;
 use serde_json::Value as Json;
 
 use super::open::{not_answered, open_existing};
-use super::{print, rules};
+use super::{print, rules, store};
 use crate::exit::{Exit, without_numbers};
 use crate::output::Output;
 pub use args::Args;
@@ -50,17 +50,35 @@ struct Opened {
     env: Arc<dyn Env>,
     rules: Rules,
     registry: Registry,
-    /// A file has one process at a time; an upstream may have gateways.
-    exclusive: bool,
+    access: Access,
+}
+
+/// Who else uses the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    /// Nobody: a file, which one process has open.
+    Alone,
+    /// The one server that it belongs to.
+    BesideServer,
+    /// Any number of gateways, which are registered.
+    BesideGateways,
 }
 
 impl Opened {
     async fn at(place: &Place) -> Result<Self, Exit> {
         let env: Arc<dyn Env> = Arc::new(RealEnv);
         let rules = rules::find(place.rules.as_deref())?.rules;
-        let store = open_existing(place.data.as_deref(), place.upstream.as_deref(), &env).await?.store;
+        let store = match &place.server {
+            Some(server) => store::server(server, &env)?,
+            None => open_existing(place.data.as_deref(), place.upstream.as_deref(), &env).await?.store,
+        };
+        let access = match (&place.data, &place.server) {
+            (Some(_), _) => Access::Alone,
+            (None, Some(_)) => Access::BesideServer,
+            (None, None) => Access::BesideGateways,
+        };
         let registry = Registry::new(Arc::clone(&store), Arc::clone(&env), &rules.fence().registry);
-        Ok(Opened { store, env, rules, registry, exclusive: place.upstream.is_none() })
+        Ok(Opened { store, env, rules, registry, access })
     }
 
     async fn table(&self, table: &str, streams_confirmed: bool) -> Result<TableContext, ReshardError> {
@@ -70,7 +88,10 @@ impl Opened {
 
     /// For looks at gateways; changes nothing.
     fn observer(&self) -> Changer {
-        let fencing = Fencing::observing(self.rules.fence());
+        self.changer(Fencing::observing(self.rules.fence()))
+    }
+
+    fn changer(&self, fencing: Fencing) -> Changer {
         Changer::beside(Arc::clone(&self.store), Arc::clone(&self.env), fencing)
     }
 }
