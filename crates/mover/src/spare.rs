@@ -9,56 +9,57 @@ use heatsink_env::MonotonicInstant;
 
 /// The first rate, as a share of the most: the clients' requests of the cutover, which waited, come first.
 const FIRST: f64 = 0.4;
-/// Growth per second, as a share of the most.
+/// Growth per second until the first throttle, as a share of the most.
 const GROWTH: f64 = 0.08;
-/// The same above the rate that was throttled last: to find out that others need less by now.
-const SLOW_GROWTH: f64 = 0.004;
-/// The new rate after a throttle, as a share of the one that was throttled; and up to where it grows as fast as before.
+/// The new rate after a throttle, as a share of the one that was throttled (RFC 9438, section 4.6).
 const AFTER: f64 = 0.7;
-const NEAR: f64 = 0.9;
+/// How fast the growth grows again, as a share of the most per second to the third power (`C` of RFC 9438, section 5, in units of a partition).
+const CURVE: f64 = 0.001;
 /// The least, as a share of the most: a move does not stand still.
 const LEAST: f64 = 0.02;
-/// How long after a throttle it does not change.
-const REST: Duration = Duration::from_secs(2);
+/// For so long after a throttle other throttles do not count: of requests that were sent before it.
+const REST: Duration = Duration::from_millis(500);
 
-/// The rate of one mover.
+/// The rate of one mover. After a throttle it follows the curve of CUBIC congestion control (RFC 9438): soon near the rate that was throttled, long about
+/// there, and then, where nothing is throttled, away from it ever faster, for others need less by now.
 #[derive(Clone, Debug)]
 pub(crate) struct Spare {
     most: f64,
-    rate: f64,
-    /// Up to here it grows fast.
-    near: f64,
-    /// When it was looked at last; in the future, while it rests.
-    since: MonotonicInstant,
+    begun: MonotonicInstant,
+    /// The last rate that was throttled, and when.
+    throttled: Option<(f64, MonotonicInstant)>,
     throttles: u64,
 }
 
 impl Spare {
     /// At most so many units a second. `throttles`: how many requests were throttled before.
     pub(crate) fn new(now: MonotonicInstant, most: u32, throttles: u64) -> Self {
-        let most = f64::from(most);
-        Spare { most, rate: most * FIRST, near: most, since: now, throttles }
+        Spare { most: f64::from(most), begun: now, throttled: None, throttles }
     }
 
     /// The rate, when so many requests have been throttled.
     pub(crate) fn rate(&mut self, now: MonotonicInstant, throttles: u64) -> u32 {
         let throttled = throttles > self.throttles;
         self.throttles = throttles;
-        if now >= self.since {
-            if throttled {
-                self.near = self.rate * NEAR;
-                self.rate *= AFTER;
-                self.since = now + REST;
-            } else {
-                let growth = if self.rate < self.near { GROWTH } else { SLOW_GROWTH };
-                self.rate += now.since(self.since).as_secs_f64() * growth * self.most;
-                self.since = now;
-            }
-            self.rate = self.rate.clamp(self.most * LEAST, self.most);
+        if throttled && self.throttled.is_none_or(|(_, at)| now.since(at) >= REST) {
+            self.throttled = Some((self.at(now), now));
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and a u32")]
-        let rate = self.rate as u32;
+        let rate = self.at(now) as u32;
         rate.max(1)
+    }
+
+    fn at(&self, now: MonotonicInstant) -> f64 {
+        let rate = match self.throttled {
+            None => self.most * (FIRST + GROWTH * now.since(self.begun).as_secs_f64()),
+            Some((rate, at)) => {
+                let curve = CURVE * self.most;
+                // When it is back where it was throttled.
+                let back = (rate * (1.0 - AFTER) / curve).cbrt();
+                rate + curve * (now.since(at).as_secs_f64() - back).powi(3)
+            }
+        };
+        rate.clamp(self.most * LEAST, self.most)
     }
 }
 
@@ -88,7 +89,7 @@ mod tests {
 
     #[test]
     fn it_takes_most_of_what_others_leave_and_hardly_more() {
-        for (others, least) in [(0.0, 0.95), (300.0, 0.8), (700.0, 0.75)] {
+        for (others, least) in [(0.0, 0.95), (300.0, 0.9), (700.0, 0.9)] {
             let (taken, excess) = beside(others);
             let spare = 1.0 - others / 1_000.0;
             assert!(taken >= least * spare, "{others}: {taken} of {spare}");
@@ -100,11 +101,25 @@ mod tests {
     }
 
     #[test]
+    fn what_others_leave_later_is_found_soon() {
+        let mut spare = Spare::new(at(0), 1_000, 0);
+        let mut throttles = 0;
+        for step in 0..2_000 {
+            throttles += u64::from(spare.rate(at(step * 10), throttles) > 688);
+        }
+        // After twenty seconds nobody else is there.
+        assert!(spare.rate(at(20_000), throttles) < 700);
+        assert_eq!(spare.rate(at(35_000), throttles), 1_000);
+    }
+
+    #[test]
     fn throttles_of_before_do_not_count() {
         let mut spare = Spare::new(at(0), 1_000, 7);
         assert_eq!(spare.rate(at(0), 7), 400);
         assert_eq!(spare.rate(at(1_000), 7), 480);
         assert_eq!(spare.rate(at(1_000), 8), 336);
-        assert_eq!(spare.rate(at(2_900), 9), 336, "it rests");
+        let rested = spare.rate(at(1_400), 9);
+        assert!((336..480).contains(&rested), "sent before it slowed down: {rested}");
+        assert!(spare.rate(at(1_600), 10) < rested);
     }
 }
