@@ -98,7 +98,7 @@ pub struct Story {
     pub settings: Settings,
     /// The command, each phase, and the end.
     pub reached: Vec<Reached>,
-    /// Milliseconds from the command until less than 1 % of the puts were throttled, for good; none if that never was.
+    /// Milliseconds from the command until less than 1 % of the puts of any second were throttled, for good; none if that never was.
     pub relief_ms: Option<u32>,
     /// The longest that a put took that was sent between the command and a second after the cutover, in milliseconds.
     pub longest_put_ms: u32,
@@ -112,7 +112,8 @@ pub struct Story {
     pub after: Option<Part>,
     /// Items that were moved, and how fast.
     pub moved: Moved,
-    /// Items moved per second ÷ what the rate allows.
+    /// Write units that the mover took of the old shard's partition ÷ those of its rate that the clients left, all puts being of 1 unit and even over the
+    /// shards.
     pub mover_share: f64,
     /// Top-100 Queries that were throttled, and that failed or had no answer.
     pub reads_refused: [u64; 2],
@@ -140,6 +141,14 @@ fn sum(intervals: &[Interval]) -> (u32, u32) {
 fn share(intervals: &[Interval]) -> f64 {
     let (accepted, throttled) = sum(intervals);
     if throttled == 0 { 0.0 } else { f64::from(throttled) / f64::from(accepted + throttled) }
+}
+
+/// The last interval that was hot and begins a hot second.
+fn last_hot(intervals: &[Interval]) -> Option<usize> {
+    let hot = |intervals: &[Interval]| share(intervals) >= RELIEVED;
+    let second = usize::try_from(1_000 / STEP).unwrap_or(1);
+    let from = |at: usize| intervals.get(at..(at + second).min(intervals.len())).unwrap_or_default();
+    (0..intervals.len()).rev().find(|&at| hot(intervals.get(at..=at).unwrap_or_default()) && hot(from(at)))
 }
 
 fn quantile(sorted: &[u32], share: f64) -> u32 {
@@ -190,7 +199,7 @@ impl Story {
         let whole = usize::try_from((settings.seconds[0] + settings.seconds[1]) * 1_000 / u64::from(STEP))
             .unwrap_or(0);
         let rest = intervals.get(first..whole.min(intervals.len())).unwrap_or_default();
-        let last_hot = rest.iter().rposition(|one| share(std::slice::from_ref(one)) >= RELIEVED);
+        let last_hot = last_hot(rest);
         let relief = match last_hot {
             None => Some(0),
             Some(last) if last + 1 == rest.len() => None,
@@ -206,8 +215,12 @@ impl Story {
         let by_second = |seconds: &[Interval]| seconds.chunks(10).map(share).collect::<Vec<_>>();
         let worst = by_second(rest).into_iter().fold(0.0, f64::max);
         let moving_seconds = f64::from(moved_at.saturating_sub(cutover).max(1)) / 1_000.0;
-        #[allow(clippy::cast_precision_loss, reason = "a rate is printed with two digits")]
-        let per_second = moved.items as f64 / moving_seconds;
+        // Of the old shard's partition the clients take what they put into the shard that stays there.
+        let step = |millis: u32| usize::try_from(millis / STEP).unwrap_or(usize::MAX).min(intervals.len());
+        let put = sum(intervals.get(step(cutover)..step(moved_at)).unwrap_or_default()).0;
+        let left = f64::from(moved.rate) * moving_seconds - f64::from(put) / f64::from(settings.shards);
+        #[allow(clippy::cast_precision_loss, reason = "a share is printed with two digits")]
+        let taken = (moved.items * u64::from(UNITS)) as f64;
         Story {
             relief_ms: relief,
             longest_put_ms: ledger.latencies(command, cutover + 1_000).last().copied().unwrap_or(0),
@@ -220,7 +233,7 @@ impl Story {
             moving: Part::new(ledger, &intervals, relieved, moved_at.min(end))
                 .filter(|_| relieved < moved_at),
             after: Part::new(ledger, &intervals, moved_at, end).filter(|_| moved_at < end),
-            mover_share: per_second * f64::from(UNITS) / f64::from(moved.rate),
+            mover_share: taken / left.max(1.0),
             moved,
             reads_refused: [reads.throttled, reads.failed + reads.unanswered],
             count,
@@ -320,7 +333,7 @@ impl Story {
             None => "At the end of the load 1 % or more of the puts were still throttled.".to_owned(),
         });
         lines.push(format!(
-            "{} items were moved, at {:.0} % of the {} units/s that they may take of the old shard's partition.",
+            "{} items were moved, at {:.0} % of what clients left of the {} units/s that they may take of the old shard's partition.",
             self.moved.items,
             self.mover_share * 100.0,
             self.moved.rate
@@ -348,5 +361,18 @@ mod tests {
             (quantile(&sorted, 0.5), quantile(&sorted, 0.99), quantile(&sorted, 1.0), quantile(&[], 0.5)),
             (50, 99, 99, 0)
         );
+    }
+
+    #[test]
+    fn a_key_is_relieved_with_the_last_hot_second() {
+        let (hot, cool) =
+            (Interval { accepted: 100, throttled: 400 }, Interval { accepted: 500, throttled: 0 });
+        // Six puts of a second: hot alone, and not over the second.
+        let blip = Interval { accepted: 494, throttled: 6 };
+        let story = |from: &[Interval]| [from, &[cool; 12], &[blip], &[cool; 12]].concat();
+        assert_eq!(last_hot(&story(&[cool, hot, hot])), Some(2));
+        assert_eq!(last_hot(&story(&[])), None);
+        let hotter = Interval { accepted: 440, throttled: 60 };
+        assert_eq!(last_hot(&[[cool; 12].as_slice(), &[hotter], &[cool; 3]].concat()), Some(12));
     }
 }
