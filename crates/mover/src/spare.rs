@@ -9,8 +9,9 @@ use heatsink_env::MonotonicInstant;
 
 /// The first rate, as a share of the most: the clients' requests of the cutover, which waited, come first.
 const FIRST: f64 = 0.4;
-/// Growth per second until the first throttle, as a share of the most.
-const GROWTH: f64 = 0.08;
+/// Growth per second until the first throttle, as a share of the most. A partition allows more than its rate for half a second's units: the faster the
+/// growth, the further the first throttle comes too late.
+const GROWTH: f64 = 0.04;
 /// The new rate after a throttle, as a share of the one that was throttled (RFC 9438, section 4.6).
 const AFTER: f64 = 0.7;
 /// How fast the growth grows again, as a share of the most per second to the third power (`C` of RFC 9438, section 5, in units of a partition).
@@ -18,7 +19,7 @@ const CURVE: f64 = 0.001;
 /// The least, as a share of the most: a move does not stand still.
 const LEAST: f64 = 0.02;
 /// For so long after a throttle other throttles do not count: of requests that were sent before it.
-const REST: Duration = Duration::from_millis(500);
+const REST: Duration = Duration::from_millis(100);
 
 /// The rate of one mover. After a throttle it follows the curve of CUBIC congestion control (RFC 9438): soon near the rate that was throttled, long about
 /// there, and then, where nothing is throttled, away from it ever faster, for others need less by now.
@@ -116,10 +117,10 @@ mod tests {
     fn throttles_of_before_do_not_count() {
         let mut spare = Spare::new(at(0), 1_000, 7);
         assert_eq!(spare.rate(at(0), 7), 400);
-        assert_eq!(spare.rate(at(1_000), 7), 480);
-        assert_eq!(spare.rate(at(1_000), 8), 336);
-        let rested = spare.rate(at(1_400), 9);
-        assert!((336..480).contains(&rested), "sent before it slowed down: {rested}");
-        assert!(spare.rate(at(1_600), 10) < rested);
+        assert_eq!(spare.rate(at(1_000), 7), 440);
+        assert_eq!(spare.rate(at(1_000), 8), 308);
+        let rested = spare.rate(at(1_050), 9);
+        assert!((308..440).contains(&rested), "sent before it slowed down: {rested}");
+        assert!(spare.rate(at(1_200), 10) < rested);
     }
 }

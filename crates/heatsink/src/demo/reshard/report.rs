@@ -147,7 +147,11 @@ fn share(intervals: &[Interval]) -> f64 {
 fn last_hot(intervals: &[Interval]) -> Option<usize> {
     let hot = |intervals: &[Interval]| share(intervals) >= RELIEVED;
     let second = usize::try_from(1_000 / STEP).unwrap_or(1);
-    let from = |at: usize| intervals.get(at..(at + second).min(intervals.len())).unwrap_or_default();
+    // The second that begins there, or the story's last one: less than a second is never judged where there is more.
+    let from = |at: usize| {
+        let at = at.min(intervals.len().saturating_sub(second));
+        intervals.get(at..(at + second).min(intervals.len())).unwrap_or_default()
+    };
     (0..intervals.len()).rev().find(|&at| hot(intervals.get(at..=at).unwrap_or_default()) && hot(from(at)))
 }
 
@@ -372,6 +376,7 @@ mod tests {
         let story = |from: &[Interval]| [from, &[cool; 12], &[blip], &[cool; 12]].concat();
         assert_eq!(last_hot(&story(&[cool, hot, hot])), Some(2));
         assert_eq!(last_hot(&story(&[])), None);
+        assert_eq!(last_hot(&[[cool; 12].as_slice(), &[blip]].concat()), None);
         let hotter = Interval { accepted: 440, throttled: 60 };
         assert_eq!(last_hot(&[[cool; 12].as_slice(), &[hotter], &[cool; 3]].concat()), Some(12));
     }
