@@ -2,8 +2,10 @@
 //!
 //! Sans-IO: figures and items in, figures out. Not here: measuring which keys are hot now (nothing does yet), and layouts (`layout`).
 
+pub mod advice;
 pub mod audit;
 mod crowding;
+pub mod policy;
 mod shards;
 
 pub use crowding::{sharing_a_partition, some_partition_holds};
