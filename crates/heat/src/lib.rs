@@ -5,10 +5,12 @@
 pub mod advice;
 pub mod audit;
 mod crowding;
+mod key_load;
 pub mod policy;
 mod shards;
 
 pub use crowding::{sharing_a_partition, some_partition_holds};
+pub use key_load::KeyLoad;
 pub use shards::{Advice, Asked, Cause, Ceiling, Costs, DEFAULT_RISK, Row, advise, assess, units_per_write};
 
 /// Write units a second that one partition takes.

@@ -2,6 +2,7 @@
 //!
 //! Not here: anything that a library user could want; that is in the other crates.
 
+mod carrying;
 mod cli;
 mod demo;
 mod exit;

@@ -8,6 +8,7 @@
 //! (`control`).
 
 mod announcer;
+mod automatic;
 mod error;
 mod key;
 mod mover;
@@ -21,6 +22,7 @@ mod steering;
 mod survey;
 mod table;
 
+pub use automatic::{Automatic, HeatSource};
 pub use error::ReshardError;
 pub use key::Key;
 pub use prepare::{DEFAULT_RATE, Options, Plan, Reshard};

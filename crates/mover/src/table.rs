@@ -153,6 +153,11 @@ impl TableContext {
         self.described.schema.key.partition.key_type
     }
 
+    /// Whether it has a local index.
+    pub fn has_local_index(&self) -> bool {
+        self.described.schema.indexes.iter().any(|index| index.local)
+    }
+
     /// The records of its keys.
     pub fn records(&self) -> &[KeyRecord] {
         &self.records

@@ -51,7 +51,9 @@ pub(super) fn settings(
     ];
     for (text, field) in fields {
         if let Some(text) = text {
-            *field = duration(text.get_ref()).ok_or_else(|| {
+            // A day is longer than any of these needs.
+            let limited = duration(text.get_ref()).filter(|time| *time <= Duration::from_secs(86_400));
+            *field = limited.ok_or_else(|| {
                 let problem = format!(
                     "expected a time such as \"30s\", \"500ms\" or \"2m\", found {:?}",
                     text.get_ref()
@@ -83,16 +85,17 @@ pub(super) fn settings(
 }
 
 /// Reads a whole number with a unit.
-fn duration(text: &str) -> Option<Duration> {
+pub(super) fn duration(text: &str) -> Option<Duration> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;
-    // A day is longer than any of these settings needs.
-    let limited = |duration: Duration| (duration <= Duration::from_secs(86_400)).then_some(duration);
+    // A year is longer than any setting of this file needs.
+    let limited = |duration: Duration| (duration <= Duration::from_secs(365 * 86_400)).then_some(duration);
     match unit {
         "ms" => limited(Duration::from_millis(number)),
         "s" => limited(Duration::from_secs(number)),
         "m" => limited(Duration::from_secs(number.checked_mul(60)?)),
+        "h" => limited(Duration::from_secs(number.checked_mul(3_600)?)),
         _ => None,
     }
 }

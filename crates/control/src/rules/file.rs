@@ -9,6 +9,7 @@ use serde::de::{Deserializer, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use super::automatic;
 use super::fence::Section;
 
 /// The most shards of a rule. A gather sends one request to every shard and pays at least half a read unit for each, so a page over 1,000 shards
@@ -24,6 +25,10 @@ pub(crate) struct File {
     #[serde(default)]
     #[schemars(with = "Vec<Rule>")]
     pub rule: Vec<Spanned<Rule>>,
+    /// Which keys may get shards without being asked for.
+    #[serde(default)]
+    #[schemars(with = "Vec<automatic::Section>")]
+    pub automatic: Vec<Spanned<automatic::Section>>,
     /// How the gateways of a store agree on changes of layouts.
     #[schemars(with = "Option<Section>")]
     pub fence: Option<Spanned<Section>>,

@@ -3,6 +3,7 @@
 //! A rule says what the operator wants; the registry says how stored data is laid out. This module reads rules, checks them, displays them, and
 //! computes the layouts that a given table would have.
 
+mod automatic;
 mod display;
 mod fault;
 mod fence;
@@ -23,6 +24,7 @@ use display::{Keys, Tables};
 use find::{ByGlob, Finder, Sought};
 use fits::Unfit;
 
+pub use automatic::{Automatic, Mode};
 pub use file::{MAX_SHARDS, json_schema};
 pub use heatsink_config_diagnostics::Fault as RulesError;
 
@@ -33,6 +35,7 @@ pub struct Rules {
     /// An index of the rules by table and key.
     finder: Finder,
     fence: FenceSettings,
+    automatic: Vec<Automatic>,
 }
 
 /// How the gateways of a store agree on layout changes.
@@ -139,7 +142,9 @@ impl Rules {
         }
         let fault = |span, problem: String| RulesError::at(file, text, span, problem);
         let fence = fence::settings(raw.fence, &fault)?;
-        Ok(Rules { rules, finder, fence })
+        let automatic = raw.automatic.into_iter().map(|raw| automatic::automatic(raw, &fault));
+        let automatic = automatic.collect::<Result<_, _>>()?;
+        Ok(Rules { rules, finder, fence, automatic })
     }
 
     /// The rules, in order.
@@ -161,6 +166,22 @@ impl Rules {
     /// How the gateways agree on layout changes.
     pub fn fence(&self) -> &FenceSettings {
         &self.fence
+    }
+
+    /// Whether any key may get shards, or a proposal, without being asked for.
+    pub fn acts_on_heat(&self) -> bool {
+        self.automatic.iter().any(|one| one.mode != Mode::Observe)
+    }
+
+    /// Whether any key may get shards without being asked for.
+    pub fn reshards_by_itself(&self) -> bool {
+        self.automatic.iter().any(|one| one.mode == Mode::Auto)
+    }
+
+    /// What may become of a key that is hot, without being asked for.
+    pub fn automatic(&self, table: &str, key: &[u8]) -> Option<&Automatic> {
+        let matches = |one: &&Automatic| one.table.matches(table.as_bytes()) && one.keys.matches(key);
+        self.automatic.iter().find(matches)
     }
 
     /// How reads of a logical key are gathered.

@@ -29,6 +29,8 @@ enum Story {
     Leaderboard(Leaderboard),
     /// A key burns, and is sharded while clients write: relief, the moving items, and a count of everything written
     Reshard(Reshard),
+    /// A key burns, and the gateways see it, decide, and shard it; nobody gives a command
+    Viral(Viral),
     /// An operations log under one key: a bucket of days bounds its size, shards lift its rate
     OpsLog,
     /// A busy conversation of a chat: shards for it alone, messages sent twice, history in order; sharded while messages are sent
@@ -95,6 +97,23 @@ struct Reshard {
     picture: Option<std::path::PathBuf>,
 }
 
+#[derive(Debug, clap::Args)]
+struct Viral {
+    /// Seconds of load
+    #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u64).range(8..=3_600))]
+    seconds: u64,
+    /// Puts per second on the key
+    #[arg(long, default_value_t = 5_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    writes: u32,
+    /// Gateways, in one process; each sees its part of the load
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=20))]
+    gateways: u16,
+    /// Draws partitions and throttles over time, as SVG, or as PNG if the file is named so
+    #[cfg(feature = "simulate")]
+    #[arg(long, value_name = "FILE")]
+    picture: Option<std::path::PathBuf>,
+}
+
 /// Runs a story and prints what it shows; without one, lists them.
 pub fn run(args: Args) -> Result<(), Exit> {
     let output = args.output;
@@ -102,6 +121,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         None => return list(output),
         Some(Story::Leaderboard(args)) => return leaderboard(&args, output),
         Some(Story::Reshard(args)) => return reshard(&args, output),
+        Some(Story::Viral(args)) => return viral(&args, output),
         Some(Story::Chat) => "chat",
         Some(Story::Ranking) => "ranking",
         Some(Story::Events) => "events",
@@ -115,7 +135,9 @@ fn list(output: Output) -> Result<(), Exit> {
     let viral = ("leaderboard", "A viral title takes 5,000 writes/s, in real time and over HTTP");
     let reshard = ("reshard", "A key burns, and is sharded while clients write: in real time and over HTTP");
     let others = SYSTEMS.iter().map(|system| (system.name, system.about));
-    let all = [viral, reshard].into_iter().chain(others);
+    let by_itself =
+        ("viral", "The same, and nobody gives the command: the gateways see the heat and act on it");
+    let all = [viral, reshard, by_itself].into_iter().chain(others);
     if output == Output::Json {
         return print::json(
             &all.map(|(name, about)| json!({ "demo": name, "about": about })).collect::<Vec<_>>(),
@@ -159,15 +181,42 @@ fn reshard(args: &Reshard, output: Output) -> Result<(), Exit> {
         gateways: args.gateways.into(),
         conditional: args.conditional,
         rate: args.rate,
+        automatic: false,
     };
     let story = runtime()?.block_on(demo::reshard::reshard(Arc::new(RealEnv), options, output))?;
     #[cfg(feature = "simulate")]
-    if let Some(file) = &args.picture {
-        super::simulate::draw::write(&story.svg(), file)?;
-    }
+    draw(&story, args.picture.as_deref())?;
+    tell(&story, output)
+}
+
+fn viral(args: &Viral, output: Output) -> Result<(), Exit> {
+    let options = demo::reshard::Options {
+        before: 0,
+        after: args.seconds,
+        writes: args.writes,
+        reads: 20,
+        shards: None,
+        items: 200,
+        gateways: args.gateways.into(),
+        conditional: false,
+        rate: heatsink_mover::DEFAULT_RATE,
+        automatic: true,
+    };
+    let story = runtime()?.block_on(demo::reshard::reshard(Arc::new(RealEnv), options, output))?;
+    #[cfg(feature = "simulate")]
+    draw(&story, args.picture.as_deref())?;
+    tell(&story, output)
+}
+
+#[cfg(feature = "simulate")]
+fn draw(story: &demo::reshard::Story, file: Option<&std::path::Path>) -> Result<(), Exit> {
+    file.map_or(Ok(()), |file| super::simulate::draw::write(&story.svg(), file))
+}
+
+fn tell(story: &demo::reshard::Story, output: Output) -> Result<(), Exit> {
     match output {
         Output::Text => print::text(&format!("{}\n", story.print())),
-        Output::Json => print::pretty_json(&story),
+        Output::Json => print::pretty_json(story),
     }?;
     if story.count.is_exact() { Ok(()) } else { Err(Exit::failed("what was written is not what was found")) }
 }

@@ -2,6 +2,7 @@
 
 mod banner;
 mod descriptors;
+mod metric_help;
 mod recorder;
 mod signals;
 
@@ -16,7 +17,6 @@ use heatsink::{Gateway, Limits};
 use heatsink_control::Fencing;
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
-use heatsink_mover::Runner;
 use heatsink_physics::Quotas;
 use heatsink_store::embedded::Synchronous;
 use tokio::net::TcpListener;
@@ -24,6 +24,7 @@ use tokio::sync::oneshot;
 
 use super::rules::Found;
 use super::{address, open, rules, store};
+use crate::carrying::carry;
 use crate::exit::{Exit, in_words};
 use crate::output::Output;
 use signals::Signals;
@@ -156,7 +157,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
     descriptors::provide(limits.connections + upwards);
     banner::print(listener.local_addr()?, &place, &in_force, args.output)?;
-    let runner = Runner::new(store, env, gateway.control().clone());
+    let (control, service) = (gateway.control().clone(), Arc::clone(gateway.service()));
     let (stop, stopped) = oneshot::channel();
     let (stop_runner, runner_stopped) = oneshot::channel();
     // The senders live as long as this. Reshards are given back while requests are drained.
@@ -164,7 +165,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         let stopped = async {
             let _ = runner_stopped.await;
         };
-        runner.run(stopped).await;
+        carry(store, env, control, service, stopped).await;
     });
     let serving = gateway.serve(listener, hosts, async {
         let _ = stopped.await;

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::channel::oneshot;
-use heatsink::{Builder, Embedded};
+use heatsink::{Builder, Embedded, Gateway, Store};
 use heatsink_dynamo::{Error, Operation};
+use heatsink_env::Env;
 use heatsink_gateway::{Service, http};
 use heatsink_physics::PartitionSnapshot;
 use heatsink_store::partitioned::Partitioned;
@@ -17,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::workload;
+use crate::carrying::carry;
 use crate::exit::Exit;
 
 /// A running server.
@@ -26,6 +28,7 @@ pub struct Server {
     service: Arc<Service>,
     stop: oneshot::Sender<()>,
     running: JoinHandle<bool>,
+    carrying: Option<(oneshot::Sender<()>, JoinHandle<()>)>,
 }
 
 /// A failure of the demo's own store.
@@ -44,6 +47,27 @@ impl Server {
     /// Starts a gateway and serves it.
     pub async fn start(gateway: Builder) -> Result<Server, Exit> {
         let gateway = gateway.start().await.map_err(|error| Exit::software(error.to_string()))?;
+        Server::serve(gateway).await
+    }
+
+    /// The same of a gateway that also carries out reshards, and asks for those that hot keys need.
+    pub async fn start_carrying(
+        gateway: Builder,
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+    ) -> Result<Server, Exit> {
+        let gateway = gateway.start().await.map_err(|error| Exit::software(error.to_string()))?;
+        let (control, service) = (gateway.control().clone(), Arc::clone(gateway.service()));
+        let mut server = Server::serve(gateway).await?;
+        let (stop, stopped) = oneshot::channel();
+        let carrying = tokio::spawn(carry(store, env, control, service, async {
+            let _ = stopped.await;
+        }));
+        server.carrying = Some((stop, carrying));
+        Ok(server)
+    }
+
+    async fn serve(gateway: Gateway) -> Result<Server, Exit> {
         let service = Arc::clone(gateway.service());
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -52,7 +76,7 @@ impl Server {
             // Told to stop, or nobody is left to tell: either ends it.
             let _ = stopped.await;
         }));
-        Ok(Server { address, service, stop, running })
+        Ok(Server { address, service, stop, running, carrying: None })
     }
 
     /// One request, as a client would have it answered.
@@ -64,6 +88,10 @@ impl Server {
 
     /// Stops the server and waits for it.
     pub async fn stop(self) {
+        if let Some((stop, carrying)) = self.carrying {
+            let _ = stop.send(());
+            let _ = carrying.await;
+        }
         // A server that has ended already needs no telling.
         let _ = self.stop.send(());
         let _ = self.running.await;

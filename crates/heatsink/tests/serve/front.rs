@@ -51,6 +51,19 @@ fn a_host_is_served_when_it_is_named() {
 }
 
 #[test]
+fn every_metric_says_what_it_means() {
+    let server = Server::start(&[]);
+    let (_, metrics) = ask(&server, "/_heatsink/metrics", "localhost");
+    let named = |kind: &str| {
+        let lines = metrics.lines().filter_map(|line| line.strip_prefix(kind)?.split(' ').next());
+        lines.map(str::to_owned).collect::<std::collections::BTreeSet<_>>()
+    };
+    let typed = named("# TYPE ");
+    assert!(typed.len() > 10, "{metrics}");
+    assert_eq!(typed.difference(&named("# HELP ")).collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
 fn requests_that_are_refused_while_they_are_planned_are_counted() {
     let server = Server::start(&[]);
     let counted = |plan: &str| {

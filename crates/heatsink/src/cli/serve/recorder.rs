@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::metric_help;
 use heatsink_env::Env;
 use heatsink_gateway::Recorded;
 use metrics_exporter_prometheus::{BuildError, PrometheusBuilder};
@@ -18,6 +19,7 @@ const ADDED_UP: Duration = Duration::from_secs(5);
 /// Another recorder is installed.
 pub(super) fn install(env: &Arc<dyn Env>) -> Result<Recorded, BuildError> {
     let handle = PrometheusBuilder::new().set_buckets(&CALLS)?.install_recorder()?;
+    metric_help::describe();
     let (env, adding) = (Arc::clone(env), handle.clone());
     tokio::spawn(async move {
         loop {

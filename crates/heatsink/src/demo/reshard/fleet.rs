@@ -29,10 +29,11 @@ pub struct Fleet {
 }
 
 impl Fleet {
-    /// Starts so many gateways, at least one, without a rule, over a table that holds `old` items already.
+    /// Starts so many gateways, at least one, over a table that holds `old` items already. With an `[[automatic]]` section they act on heat.
     pub async fn start(
         env: &Arc<dyn Env>,
         gateways: usize,
+        rules: &Rules,
         old: impl Iterator<Item = Json>,
     ) -> Result<Fleet, Exit> {
         let embedded = Embedded::memory().map_err(|error| failed(&error))?;
@@ -44,16 +45,20 @@ impl Fleet {
         }
         let store = Partitioned::start(embedded, env.clone(), workload::QUOTAS).await;
         let store = Arc::new(store.map_err(|error| failed(&error))?);
-        let rules = Rules::default();
         // The registry is there before the gateways: a new one would first have to be noticed by those that run.
         let first = Changer::beside(store.clone(), env.clone(), Fencing::exclusive(rules.fence()));
         first.freeze(false).await.map_err(|error| failed(&error))?;
         let mut fleet = Fleet { store, gateways: Vec::new() };
         for nth in 1..=gateways.max(1) {
             let fencing = Fencing::shared(rules.fence(), &format!("gateway {nth}"));
+            let fencing = if rules.acts_on_heat() { fencing.carrying() } else { fencing };
             let gateway = Gateway::builder(fleet.store.clone()).env(env.clone());
             let gateway = gateway.rules(rules.clone()).fencing(fencing);
-            fleet.gateways.push(Server::start(gateway).await?);
+            let server = match rules.acts_on_heat() {
+                true => Server::start_carrying(gateway, fleet.store.clone(), env.clone()).await,
+                false => Server::start(gateway).await,
+            };
+            fleet.gateways.push(server?);
         }
         Ok(fleet)
     }

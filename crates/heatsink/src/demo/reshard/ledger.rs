@@ -94,6 +94,12 @@ impl Ledger {
         u32::try_from(self.env.now().since(self.start).as_millis()).unwrap_or(u32::MAX)
     }
 
+    /// When the first throttled put was answered, in milliseconds since the start.
+    pub fn first_throttle(&self) -> Option<u32> {
+        let throttled = self.puts.iter().filter(|put| put.outcome.load(Ordering::Relaxed) == THROTTLED);
+        throttled.map(|put| put.answered.load(Ordering::Relaxed)).min()
+    }
+
     /// Per interval, what was answered in it.
     pub fn intervals(&self) -> Vec<Interval> {
         let mut found = Vec::new();

@@ -1,10 +1,12 @@
-//! `heatsink demo reshard`: a key burns its partition, is sharded while clients go on writing, and everything that they wrote is counted.
+//! `heatsink demo reshard` and `heatsink demo viral`: a key burns its partition, is sharded while clients go on writing, by a command or by the gateways
+//! themselves, and everything that they wrote is counted.
 //!
 //! It runs in real time through the real HTTP fronts of several gateways, with an open-loop load and without retries.
 //!
 //! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`), the reshard (`heatsink-mover`).
 
 mod fleet;
+mod follow;
 mod ledger;
 mod report;
 
@@ -35,6 +37,9 @@ pub use report::{Reached, Story};
 const KEY: &str = "game_x";
 /// Connections of the writers, over all gateways, and of the readers.
 const CONNECTIONS: [usize; 2] = [48, 4];
+/// What the gateways may do by themselves.
+const AUTOMATIC: &str =
+    "[[automatic]]\ntable = \"Leaderboards\"\nkeys = \"game_*\"\nmode = \"auto\"\npatience = \"0s\"\n";
 /// How often the partitions are written down for the picture.
 const SAMPLE: Duration = Duration::from_millis(500);
 
@@ -59,6 +64,8 @@ pub struct Options {
     pub conditional: bool,
     /// Capacity units a second that moving items may take of the old shard's partition.
     pub rate: u32,
+    /// Whether nobody gives a command: the gateways see the heat and act on it.
+    pub automatic: bool,
 }
 
 /// The partitions at one moment, in milliseconds since the start.
@@ -67,7 +74,9 @@ pub type Sample = (u32, Vec<PartitionSnapshot>);
 /// Runs the whole story.
 pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Result<Story, Exit> {
     let old = (0..options.items).map(|nth| Ledger::old(KEY, nth));
-    let fleet = Fleet::start(&env, options.gateways, old).await?;
+    let rules = if options.automatic { AUTOMATIC } else { "" };
+    let rules = Rules::read("the demo's rules", rules).map_err(|error| Exit::software(error.to_string()))?;
+    let fleet = Fleet::start(&env, options.gateways, &rules, old).await?;
     let partitions = u32::try_from(fleet.partitions().len()).unwrap_or(u32::MAX);
     let settings = Settings::of(&options, partitions)?;
     let seconds = options.before + options.after;
@@ -83,7 +92,12 @@ pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Res
         futures::try_join!(
             write(&env, &fleet, &options, &ledger),
             read(&env, &fleet, &options, readers.clone()),
-            operate(&env, &fleet, &options, settings.shards, &steps),
+            async {
+                match options.automatic {
+                    true => follow::follow(&env, &fleet, &options, &steps).await,
+                    false => operate(&env, &fleet, &options, settings.shards, &steps).await,
+                }
+            },
         )
     };
     let ((), reads, ran) = tokio::select! {
@@ -161,7 +175,7 @@ async fn operate(
     let how = heatsink_mover::Options { exclusive: false, rate: options.rate };
     let report = prepared.await.map_err(stopped)?.run(how, steps).await.map_err(stopped)?;
     steps.reached("done");
-    Ok(Moved { items: report.moved, rate: options.rate })
+    Ok(Moved { items: report.moved, rate: options.rate, shards, because: None })
 }
 
 async fn sample(env: &Arc<dyn Env>, fleet: &Fleet, ledger: &Ledger, samples: &Mutex<Vec<Sample>>) {
@@ -199,8 +213,12 @@ struct Steps<'a> {
 
 impl Steps<'_> {
     fn reached(&self, what: &str) {
+        self.reached_at(what, self.ledger.millis());
+    }
+
+    fn reached_at(&self, what: &str, millis: u32) {
         self.bars.says(what.to_owned());
-        let reached = Reached { what: what.to_owned(), millis: self.ledger.millis() };
+        let reached = Reached { what: what.to_owned(), millis };
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(reached);
     }
 }

@@ -12,6 +12,8 @@ use crate::screen;
 
 /// Below this share of throttled puts the key counts as relieved.
 const RELIEVED: f64 = 0.01;
+/// Where the story begins if nobody gives a command.
+pub const FIRST_THROTTLE: &str = "first throttle";
 /// Write units of the old shard's partition that an item's move takes.
 const UNITS: u32 = 4;
 
@@ -76,6 +78,10 @@ pub struct Moved {
     pub items: u64,
     /// The most capacity units a second that could be taken of the old shard's partition.
     pub rate: u32,
+    /// The key's shards.
+    pub shards: u16,
+    /// Why, where nobody asked for them.
+    pub because: Option<String>,
 }
 
 /// A part of the load.
@@ -195,7 +201,7 @@ impl Story {
     ) -> Story {
         let intervals = ledger.intervals();
         let when = |what: &str| reached.iter().find(|one| one.what == what).map(|one| one.millis);
-        let command = when("command").unwrap_or(0);
+        let command = when("command").or(when(FIRST_THROTTLE)).unwrap_or(0);
         let cutover = when("MOVE").or(when("STABLE")).unwrap_or(command);
         let moved_at = when("STABLE").unwrap_or(cutover);
         let first = usize::try_from(command.div_ceil(STEP)).unwrap_or(0);
@@ -222,7 +228,7 @@ impl Story {
         // Of the old shard's partition the clients take what they put into the shard that stays there.
         let step = |millis: u32| usize::try_from(millis / STEP).unwrap_or(usize::MAX).min(intervals.len());
         let put = sum(intervals.get(step(cutover)..step(moved_at)).unwrap_or_default()).0;
-        let left = f64::from(moved.rate) * moving_seconds - f64::from(put) / f64::from(settings.shards);
+        let left = f64::from(moved.rate) * moving_seconds - f64::from(put) / f64::from(moved.shards);
         #[allow(clippy::cast_precision_loss, reason = "a share is printed with two digits")]
         let taken = (moved.items * u64::from(UNITS)) as f64;
         Story {
@@ -249,6 +255,11 @@ impl Story {
         }
     }
 
+    /// What the times are counted from.
+    fn origin(&self) -> &'static str {
+        if self.reached.iter().any(|one| one.what == "command") { "command" } else { FIRST_THROTTLE }
+    }
+
     /// The command that the operator gives.
     pub fn command(&self) -> String {
         format!("heatsink reshard start {TABLE} {KEY} --shards {}", self.settings.shards)
@@ -269,9 +280,9 @@ impl Story {
             let what = if one.what == "command" { self.command() } else { one.what.clone() };
             (seconds(one.millis), what)
         });
-        let relief = self
-            .relief_ms
-            .map(|relief| format!("Less than 1 % is throttled {:.1} s after the command. ", seconds(relief)));
+        let relief = self.relief_ms.map(|relief| {
+            format!("Less than 1 % is throttled {:.1} s after the {}. ", seconds(relief), self.origin())
+        });
         heatsink_simulate::Recording {
             title: "A key is sharded while clients write".to_owned(),
             about: format!(
@@ -328,10 +339,12 @@ impl Story {
             let what = if one.what == "command" { self.command() } else { one.what.clone() };
             lines.push(format!("{:>7.2} s  {what}", seconds(one.millis - begun)));
         }
+        lines.extend(self.moved.because.as_ref().map(|why| format!("{} shards, {why}.", self.moved.shards)));
         lines.push(match self.relief_ms {
             Some(relief) => format!(
-                "Less than 1 % throttled {:.1} s after the command. The longest put of the cutover took {} ms.",
+                "Less than 1 % throttled {:.1} s after the {}. The longest put of the cutover took {} ms.",
                 seconds(relief),
+                self.origin(),
                 self.longest_put_ms
             ),
             None => "At the end of the load 1 % or more of the puts were still throttled.".to_owned(),

@@ -1,0 +1,147 @@
+//! The `[[automatic]]` tables of a rules file: which keys may get shards without being asked for, how many, and after how long.
+//!
+//! They say nothing of layouts: a key that they match stays as it is until it is hot.
+//!
+//! Not here: what a hot key needs (`heatsink-heat`), carrying it out (`heatsink-mover`).
+
+use std::time::Duration;
+
+use heatsink_layout::Glob;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+
+use super::RulesError;
+use super::fault::Fault;
+use super::fence::duration;
+use super::file::{MAX_SHARDS, Shards};
+
+/// Which keys may get shards without being asked for. For every key the first that matches holds.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Section {
+    /// The tables it is for: a name, or a glob in which * is any run of characters and ? is one character.
+    #[schemars(with = "String", length(min = 1))]
+    pub table: Spanned<String>,
+    /// The logical partition keys it is for, as a glob. Default: "*".
+    #[schemars(with = "Option<String>")]
+    pub keys: Option<Spanned<String>>,
+    /// "observe": nothing is proposed. "propose" (the default): a change is logged with the command for it. "auto": it is carried out.
+    #[serde(default)]
+    pub mode: Mode,
+    /// The fewest shards of a key. Default: 1.
+    #[schemars(with = "Option<Shards>")]
+    pub min_shards: Option<Spanned<Shards>>,
+    /// The most. Default: 1,000.
+    #[schemars(with = "Option<Shards>")]
+    pub max_shards: Option<Spanned<Shards>>,
+    /// For how long a key is left to DynamoDB's own split, where that can help. Default: "15m".
+    #[schemars(with = "Option<String>")]
+    pub patience: Option<Spanned<String>>,
+    /// For how long a key has to need half of its shards or fewer before it loses any. Default: "72h".
+    #[schemars(with = "Option<String>")]
+    pub cold: Option<Spanned<String>>,
+}
+
+/// What becomes of a decision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// None is made.
+    Observe,
+    /// It is logged, with the command that carries it out.
+    #[default]
+    Propose,
+    /// It is carried out.
+    Auto,
+}
+
+/// Which keys may get shards without being asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Automatic {
+    /// The tables.
+    pub table: Glob,
+    /// The logical keys.
+    pub keys: Glob,
+    /// What becomes of a decision.
+    pub mode: Mode,
+    /// The fewest shards of a key.
+    pub fewest: u16,
+    /// The most.
+    pub most: u16,
+    /// For how long a key is left to DynamoDB's own split.
+    pub patience: Duration,
+    /// For how long it has to be cold before it loses shards.
+    pub cold: Duration,
+}
+
+/// Checks one section.
+pub(super) fn automatic(raw: Spanned<Section>, fault: Fault<'_>) -> Result<Automatic, RulesError> {
+    let whole = raw.span().start..raw.span().start;
+    let raw = raw.into_inner();
+    for glob in [Some(&raw.table), raw.keys.as_ref()].into_iter().flatten() {
+        if glob.get_ref().is_empty() {
+            return Err(fault(glob.span(), "expected a name or a glob, found an empty text".to_owned()));
+        }
+    }
+    let time = |text: Option<Spanned<String>>, default: Duration| {
+        let Some(text) = text else { return Ok(default) };
+        duration(text.get_ref()).ok_or_else(|| {
+            let problem =
+                format!("expected a time such as \"30s\", \"15m\" or \"72h\", found {:?}", text.get_ref());
+            fault(text.span(), problem)
+        })
+    };
+    let (fewest, most) = (
+        raw.min_shards.map_or(1, |shards| shards.into_inner().0),
+        raw.max_shards.map_or(MAX_SHARDS, |shards| shards.into_inner().0),
+    );
+    if fewest > most {
+        return Err(fault(whole, format!("min_shards = {fewest} is more than max_shards = {most}")));
+    }
+    Ok(Automatic {
+        table: Glob::new(raw.table.get_ref()),
+        keys: Glob::new(raw.keys.as_ref().map_or("*", |keys| keys.get_ref())),
+        mode: raw.mode,
+        fewest,
+        most,
+        patience: time(raw.patience, Duration::from_secs(15 * 60))?,
+        cold: time(raw.cold, Duration::from_secs(3 * 86_400))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::Rules;
+
+    #[test]
+    fn the_first_section_that_matches_holds() {
+        let rules = Rules::read(
+            "f",
+            "[[automatic]]\ntable = \"Scores\"\nkeys = \"game_*\"\nmode = \"auto\"\nmax_shards = 64\npatience = \"0s\"\n\
+             [[automatic]]\ntable = \"*\"\nmode = \"observe\"\n",
+        )
+        .unwrap();
+        let held = rules.automatic("Scores", b"game_x").unwrap();
+        assert_eq!((held.mode, held.fewest, held.most, held.patience), (Mode::Auto, 1, 64, Duration::ZERO));
+        assert_eq!(rules.automatic("Scores", b"user_x").map(|held| held.mode), Some(Mode::Observe));
+        assert_eq!(Rules::default().automatic("Scores", b"game_x"), None);
+        assert!(rules.is_empty(), "no layout follows from it");
+    }
+
+    #[test]
+    fn faults_are_said() {
+        for (text, said) in [
+            ("[[automatic]]\nmode = \"auto\"\n", "missing field `table`"),
+            ("[[automatic]]\ntable = \"\"\n", "found an empty text"),
+            ("[[automatic]]\ntable = \"T\"\nmode = \"always\"\n", "unknown variant"),
+            ("[[automatic]]\ntable = \"T\"\nmin_shards = 9\nmax_shards = 3\n", "min_shards = 9 is more than"),
+            ("[[automatic]]\ntable = \"T\"\nmax_shards = 0\n", "a whole number from 1 to 1000"),
+            ("[[automatic]]\ntable = \"T\"\npatience = \"soon\"\n", "expected a time such as"),
+        ] {
+            let error = Rules::read("f", text).unwrap_err().to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What one gateway saw of one key within a second, and what several saw together.
+//!
+//! Not here: how it is counted, and what follows from it ([`advice`](crate::advice)).
+
+use serde::{Deserialize, Serialize};
+
+use crate::advice::Observed;
+
+/// The load of one logical key of a table, as a gateway saw it. Rates are per second; shares are from 0 to 1.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct KeyLoad {
+    /// The table's name.
+    pub table: String,
+    /// The logical key's bytes: UTF-8 of a string, raw binary.
+    pub key: Vec<u8>,
+    /// Write units that were offered.
+    pub writes: f64,
+    /// Read units that were offered.
+    pub reads: f64,
+    /// Requests.
+    pub requests: f64,
+    /// Requests that the store throttled.
+    pub throttled: f64,
+    /// Queries.
+    pub queries: f64,
+    /// Items of a Query.
+    pub page: u32,
+    /// Bytes of the largest item seen.
+    pub item_bytes: u32,
+    /// Which share of the writes had a sort key above all before.
+    pub growing: f64,
+    /// Which share of the load went to one item.
+    pub one_item: f64,
+    /// Which share of the reads equalled the read before.
+    pub same_page: f64,
+}
+
+impl KeyLoad {
+    /// Adds what another gateway saw of the same key.
+    pub fn add(&mut self, other: &KeyLoad) {
+        let of_writes = [self.writes, other.writes];
+        let of_reads = [self.reads, other.reads];
+        let of_all = [self.writes + self.reads, other.writes + other.reads];
+        self.growing = weighed([self.growing, other.growing], of_writes);
+        self.one_item = weighed([self.one_item, other.one_item], of_all);
+        self.same_page = weighed([self.same_page, other.same_page], of_reads);
+        self.writes += other.writes;
+        self.reads += other.reads;
+        self.requests += other.requests;
+        self.throttled += other.throttled;
+        self.queries += other.queries;
+        self.page = self.page.max(other.page);
+        self.item_bytes = self.item_bytes.max(other.item_bytes);
+    }
+
+    /// The same for advice, of a key with so many shards in a table with or without a local index. The table has a sort key.
+    pub fn observed(&self, shards: u16, local_index: bool) -> Observed {
+        Observed {
+            writes: self.writes,
+            peak_writes: self.writes,
+            reads: self.reads,
+            queries: self.queries,
+            page: self.page,
+            throttled: if self.requests > 0.0 { (self.throttled / self.requests).min(1.0) } else { 0.0 },
+            item_bytes: self.item_bytes,
+            growing: self.growing,
+            one_item: self.one_item,
+            same_page: self.same_page,
+            shards,
+            sort_key: true,
+            local_index,
+            items: None,
+            partitions: None,
+        }
+    }
+}
+
+/// The mean of two shares, by weight; 0 where nothing weighs.
+fn weighed(shares: [f64; 2], weights: [f64; 2]) -> f64 {
+    let all = weights[0] + weights[1];
+    if all > 0.0 { (shares[0] * weights[0] + shares[1] * weights[1]) / all } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_thirds_are_the_whole() {
+        let third = KeyLoad {
+            writes: 1_000.0,
+            requests: 1_000.0,
+            throttled: 700.0,
+            growing: 1.0,
+            item_bytes: 300,
+            ..KeyLoad::default()
+        };
+        let mut all = third.clone();
+        all.add(&third);
+        all.add(&KeyLoad { item_bytes: 500, ..third });
+        let seen = all.observed(1, false);
+        assert!((seen.writes - 3_000.0).abs() < 1e-9 && (seen.throttled - 0.7).abs() < 1e-9);
+        assert_eq!((seen.item_bytes, all.growing), (500, 1.0));
+        assert_eq!(weighed([0.5, 0.5], [0.0, 0.0]), 0.0);
+    }
+}

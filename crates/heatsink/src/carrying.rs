@@ -1,0 +1,37 @@
+//! What a gateway does beside answering: it carries out reshards that were asked for, and asks for those that hot keys need.
+//!
+//! Not here: how (`heatsink-mover`), which keys are hot (`heatsink-gateway`).
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::join;
+use heatsink_control::Control;
+use heatsink_env::Env;
+use heatsink_gateway::Service;
+use heatsink_heat::KeyLoad;
+use heatsink_mover::{Automatic, HeatSource, Runner};
+use heatsink_store::Store;
+
+/// What one gateway sees.
+struct Seen(Arc<Service>);
+
+impl HeatSource for Seen {
+    fn hottest(&self) -> Vec<KeyLoad> {
+        self.0.hottest_keys()
+    }
+}
+
+/// Runs until `stop` resolves. Reshards under way are given back then, for other gateways to take at once.
+pub async fn carry(
+    store: Arc<dyn Store>,
+    env: Arc<dyn Env>,
+    control: Control,
+    service: Arc<Service>,
+    stop: impl Future<Output = ()> + Send,
+) {
+    let stop = stop.shared();
+    let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone());
+    let automatic = Automatic::new(store, env, control, Arc::new(Seen(service)));
+    join(runner.run(stop.clone()), automatic.run(stop)).await;
+}
