@@ -106,7 +106,7 @@ function showPartitions({ resources = [] }) {
       const share = Math.max(one.write_units_per_s / CEILING.write, one.read_units_per_s / CEILING.read);
       const tile = element("div", null, one.throttled_per_s > 0 ? "tile throttled" : "tile");
       Object.assign(tile.style, tileColours(share));
-      tile.append(element("b", `${one.id} · ${percent(share)}`), element("span", `${rate(one.write_units_per_s)} w  ${rate(one.read_units_per_s)} r`));
+      tile.append(element("b", `${one.id} · ${percent(share)}`), element("span", `${Math.round(one.write_units_per_s)} w  ${Math.round(one.read_units_per_s)} r`));
       if (one.throttled_per_s > 0) tile.append(element("span", ` ${rate(one.throttled_per_s)} refused`));
       const splits = one.splits_in_s == null ? (one.not_split_because ? `; not split: ${visible(one.not_split_because)}` : "") : `; splits in ${one.splits_in_s} s`;
       tile.title = `${visible(one.state ?? "")}${splits}`;

@@ -175,6 +175,12 @@ function chooseSpan(span) {
   }
 }
 
+// First of all, so that the gateway works while the page is put together.
+const askMapNow = every(() => SPANS[state.span][1], askMap);
+const askHeatNow = every(() => 2 * SECOND, askHeat);
+const askPartitionsNow = every(() => 2 * SECOND, askPartitions);
+const askReshardsNow = every(() => 3 * SECOND, askReshards);
+
 document.getElementById("host").textContent = location.host;
 const spans = document.getElementById("spans");
 for (const [span, [text]] of Object.entries(SPANS)) {
@@ -210,8 +216,4 @@ document.getElementById("login").addEventListener("submit", (event) => {
   for (const again of [askHeatNow, askMapNow, askPartitionsNow, askReshardsNow]) again();
 });
 
-const askMapNow = every(() => SPANS[state.span][1], askMap);
-const askHeatNow = every(() => 2 * SECOND, askHeat);
-const askPartitionsNow = every(() => 2 * SECOND, askPartitions);
-const askReshardsNow = every(() => 3 * SECOND, askReshards);
 setInterval(freshness, SECOND);
