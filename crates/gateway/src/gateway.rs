@@ -88,12 +88,12 @@ impl Gateway {
 
     /// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves. It may outlive [`serve`](Self::serve), and
     /// then says that the gateway is not ready.
-    pub fn serve_admin(
+    pub fn serve_admin<F: Future<Output = ()>>(
         &self,
         listener: TcpListener,
         access: http::Access,
-        shutdown: impl Future<Output = ()>,
-    ) -> impl Future<Output = bool> {
+        shutdown: F,
+    ) -> impl Future<Output = bool> + use<F> {
         http::serve_admin(listener, Arc::clone(&self.service), access, Arc::clone(&self.env), shutdown)
     }
 
