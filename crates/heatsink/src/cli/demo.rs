@@ -163,7 +163,7 @@ fn reshard(args: &Reshard, output: Output) -> Result<(), Exit> {
     let story = runtime()?.block_on(demo::reshard::reshard(Arc::new(RealEnv), options, output))?;
     #[cfg(feature = "simulate")]
     if let Some(file) = &args.picture {
-        super::simulate::draw::write(&story.svg(), file)?;
+        super::draw::write(&story.svg(), file)?;
     }
     match output {
         Output::Text => print::text(&format!("{}\n", story.print())),

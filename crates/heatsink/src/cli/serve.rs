@@ -27,6 +27,8 @@ use super::rules::Found;
 use super::{address, open, rules, store};
 use crate::exit::{Exit, in_words};
 use crate::output::Output;
+pub use admin::TOKEN_VARIABLE;
+
 use admin::Admin;
 use signals::Signals;
 

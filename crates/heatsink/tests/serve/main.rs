@@ -8,6 +8,7 @@ mod bad_input;
 mod data;
 mod ending;
 mod front;
+mod heatmap;
 mod process;
 mod refusals;
 mod upstream;
