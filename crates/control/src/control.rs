@@ -229,6 +229,11 @@ impl Control {
         Ok(clean && (!fence.settings.exclusive || fence.late().await.is_zero()))
     }
 
+    /// The registry, to read what operators look at.
+    pub fn registry(&self) -> &Registry {
+        &self.inner.registry
+    }
+
     /// Changes layouts on behalf of this gateway's operator.
     pub fn changer(&self) -> &Changer {
         &self.inner.changer

@@ -86,6 +86,17 @@ impl Gateway {
         &self.service
     }
 
+    /// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves. It may outlive [`serve`](Self::serve), and
+    /// then says that the gateway is not ready.
+    pub fn serve_admin<F: Future<Output = ()>>(
+        &self,
+        listener: TcpListener,
+        access: http::Access,
+        shutdown: F,
+    ) -> impl Future<Output = bool> + use<F> {
+        http::serve_admin(listener, Arc::clone(&self.service), access, Arc::clone(&self.env), shutdown)
+    }
+
     /// Serves DynamoDB's wire protocol on `listener`, to requests for `hosts`, until `shutdown` resolves. Then it stops accepting, lets requests
     /// in flight finish within [`Limits::drain`], and takes itself off the list of gateways. Returns whether all requests in flight finished.
     pub async fn serve(

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -44,6 +45,7 @@ pub struct Service {
     partitions: Option<Partitions>,
     recorded: Option<Recorded>,
     shows_store: bool,
+    draining: AtomicBool,
 }
 
 /// Renders the metrics in Prometheus' text format.
@@ -79,6 +81,7 @@ impl Service {
             partitions: None,
             recorded: None,
             shows_store: false,
+            draining: AtomicBool::new(false),
         }
     }
 
@@ -103,6 +106,31 @@ impl Service {
     /// The store itself, where tools may reach it: physical keys, and the registry.
     pub(crate) fn shown_store(&self) -> Option<&Arc<dyn Store>> {
         self.shows_store.then_some(&self.store)
+    }
+
+    /// What knows its layouts.
+    pub(crate) fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// No new connection of clients is accepted any more.
+    pub(crate) fn set_draining(&self) {
+        self.draining.store(true, Ordering::Relaxed);
+    }
+
+    /// Why requests of clients would not be answered now; `None` where they would be.
+    ///
+    /// A lease says that the store was reached within its length (`heatsink_control::Bounds`), and that the layouts known here hold.
+    pub(crate) fn not_ready(&self) -> Option<&'static str> {
+        if self.draining.load(Ordering::Relaxed) {
+            Some("the gateway is stopping")
+        } else if !self.control.has_lease() {
+            Some(
+                "the gateway has no lease: it has not reached the registry in the store for too long, or has not caught up with it",
+            )
+        } else {
+            None
+        }
     }
 
     /// What all requests may hold together.

@@ -1,7 +1,7 @@
-//! Endpoints for the operator's tools on this machine: `GET /_heatsink/partitions?table=T`, `GET /_heatsink/metrics`, and, where the store is the server's
-//! own, `POST /_heatsink/physical`: DynamoDB's protocol to the store itself.
+//! Endpoints for the operator's tools: `GET /_heatsink/partitions?table=T`, `GET /_heatsink/metrics`, `GET /_heatsink/reshards`,
+//! `GET /_heatsink/gateways`, and, where the store is the server's own, `POST /_heatsink/physical`: DynamoDB's protocol to the store itself.
 //!
-//! Not part of DynamoDB's protocol, and only for loopback peers.
+//! Not part of DynamoDB's protocol. On the endpoint of the clients only for loopback peers; on the admin address (`admin_address`) for those that it admits.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use heatsink_store::{PHYSICAL_PATH, Store};
 use http::StatusCode;
 use http::header::ORIGIN;
 use http::request::Parts;
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::hosts::Hosts;
 use crate::{Partitions, Recorded};
@@ -20,6 +20,10 @@ use crate::{Partitions, Recorded};
 pub(super) const PARTITIONS: &str = "/_heatsink/partitions";
 /// The path of the metrics.
 pub(super) const METRICS: &str = "/_heatsink/metrics";
+/// The path of the reshards.
+pub(super) const RESHARDS: &str = "/_heatsink/reshards";
+/// The path of the gateways.
+pub(super) const GATEWAYS: &str = "/_heatsink/gateways";
 
 /// The store that a request is for; `None` where it is for the service, an error where it may not ask.
 pub(super) fn store(
@@ -40,31 +44,19 @@ pub(super) fn store(
 }
 
 /// The metrics in Prometheus' text format; an error is JSON, with one member `error`.
-pub(super) fn metrics(
-    head: &Parts,
-    local: bool,
-    hosts: &Hosts,
-    recorded: Option<&Recorded>,
-) -> (StatusCode, Bytes) {
+pub(super) fn metrics(may_ask: bool, recorded: Option<&Recorded>) -> (StatusCode, Bytes) {
     let refuse = |status, problem: &str| (status, Bytes::from(json!({ "error": problem }).to_string()));
     match recorded {
-        _ if !local || !from_a_tool(head, hosts) => {
-            refuse(StatusCode::FORBIDDEN, "only tools on this machine may ask")
-        }
+        _ if !may_ask => refuse(StatusCode::FORBIDDEN, "only tools on this machine may ask"),
         None => refuse(StatusCode::NOT_FOUND, "this server records no metrics"),
         Some(recorded) => (StatusCode::OK, Bytes::from(recorded())),
     }
 }
 
 /// The partitions of the table in the query, as JSON; an error is JSON too, with one member `error`.
-pub(super) fn partitions(
-    head: &Parts,
-    local: bool,
-    hosts: &Hosts,
-    told: Option<&Partitions>,
-) -> (StatusCode, Bytes) {
+pub(super) fn partitions(head: &Parts, may_ask: bool, told: Option<&Partitions>) -> (StatusCode, Bytes) {
     let refuse = |status, problem: &str| (status, json!({ "error": problem }));
-    let (status, answer) = if !local || !from_a_tool(head, hosts) {
+    let (status, answer) = if !may_ask {
         refuse(StatusCode::FORBIDDEN, "only tools on this machine may ask")
     } else {
         match (told, table(head.uri.query().unwrap_or_default())) {
@@ -82,14 +74,33 @@ pub(super) fn partitions(
     (status, Bytes::from(answer.to_string()))
 }
 
+/// What was read from the registry, as JSON; an error is JSON too, with one member `error`.
+pub(super) async fn read(
+    may_ask: bool,
+    reading: impl Future<Output = Result<Json, Error>>,
+) -> (StatusCode, Bytes) {
+    if !may_ask {
+        let refusal = json!({ "error": "only tools on this machine may ask" });
+        return (StatusCode::FORBIDDEN, Bytes::from(refusal.to_string()));
+    }
+    let (status, answer) = match reading.await {
+        Ok(answer) => (StatusCode::OK, answer),
+        Err(error) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            json!({ "error": format!("the registry could not be read: {error}") }),
+        ),
+    };
+    (status, Bytes::from(answer.to_string()))
+}
+
 /// The `table` of a query string. Table names are letters, digits, `_`, `-` and `.`, none of which is ever escaped.
 fn table(query: &str) -> Option<&str> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.find(|(name, value)| *name == "table" && !value.is_empty()).map(|(_, value)| value)
 }
 
-/// No web page may call this, not even through its own name that resolves to this machine.
-fn from_a_tool(head: &Parts, hosts: &Hosts) -> bool {
+/// Whether a tool asks. No web page of others may, not even through its own name that resolves to this machine.
+pub(super) fn from_a_tool(head: &Parts, hosts: &Hosts) -> bool {
     hosts.check(head).is_ok() && !head.headers.contains_key(ORIGIN)
 }
 
@@ -102,7 +113,8 @@ mod tests {
 
     fn ask(uri: &str, host: &str, local: bool, told: Option<&Partitions>) -> (u16, serde_json::Value) {
         let request = Request::builder().uri(uri).header(HOST, host).body(()).unwrap();
-        let (status, body) = partitions(&request.into_parts().0, local, &Hosts::loopback(), told);
+        let head = request.into_parts().0;
+        let (status, body) = partitions(&head, local && from_a_tool(&head, &Hosts::loopback()), told);
         (status.as_u16(), serde_json::from_slice(&body).unwrap())
     }
 
@@ -125,7 +137,7 @@ mod tests {
         let recorded: Recorded = Box::new(|| "a 1\n".to_owned());
         let ask = |host: &str, local, recorded| {
             let request = Request::builder().uri(METRICS).header(HOST, host).body(()).unwrap();
-            metrics(&request.into_parts().0, local, &Hosts::loopback(), recorded)
+            metrics(local && from_a_tool(&request.into_parts().0, &Hosts::loopback()), recorded)
         };
         assert_eq!(ask("localhost:8000", true, Some(&recorded)), (StatusCode::OK, Bytes::from("a 1\n")));
         assert_eq!(ask("127.0.0.1", true, None).0, StatusCode::NOT_FOUND);

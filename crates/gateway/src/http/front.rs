@@ -8,19 +8,21 @@ use heatsink_dynamo::{Code, Error, Operation, Outcome, json};
 use heatsink_env::Env;
 use heatsink_route::Answer;
 use heatsink_store::{PHYSICAL_PATH, Store};
-use http::header::{CONTENT_TYPE, ORIGIN};
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ORIGIN};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 
+use super::admin_address::{self, Access, Wanted};
 use super::answer::Body;
 use super::body::{self, Unread};
 use super::exchange::Exchange;
 use super::gzip;
 use super::hosts::Hosts;
+use super::page::PAGE;
 use super::slots::Slots;
 use super::work::{Alone, Work};
-use super::{admin, authorization, reply};
+use super::{admin, authorization, overview, reply};
 use crate::budget::{Budget, Held, Of, UNCOUNTED};
 use crate::metrics::Wire;
 use crate::{Limits, Service};
@@ -35,6 +37,8 @@ pub(super) struct Front {
     pub(super) limits: Limits,
     pub(super) env: Arc<dyn Env>,
     pub(super) counts: Wire,
+    /// Who may ask at this address, if it is the operator's and not that of clients.
+    admin: Option<Access>,
     /// Slots of requests in progress.
     pub(super) in_flight: Slots,
     pub(super) budget: Arc<Budget>,
@@ -67,8 +71,29 @@ struct Weighed {
 
 impl Front {
     pub(super) fn new(service: Arc<Service>, limits: Limits, hosts: Hosts, env: Arc<dyn Env>) -> Self {
-        let counts = Wire::new();
+        Front::counting(service, limits, hosts, env, Wire::new())
+    }
+
+    /// What answers at the admin address.
+    pub(super) fn of_operators(
+        service: Arc<Service>,
+        limits: Limits,
+        access: Access,
+        env: Arc<dyn Env>,
+    ) -> Self {
+        let front = Front::counting(service, limits, Hosts::loopback(), env, Wire::unrecorded());
+        Front { admin: Some(access), ..front }
+    }
+
+    fn counting(
+        service: Arc<Service>,
+        limits: Limits,
+        hosts: Hosts,
+        env: Arc<dyn Env>,
+        counts: Wire,
+    ) -> Self {
         Front {
+            admin: None,
             in_flight: Slots::new(limits.requests, counts.in_flight.clone()),
             budget: Arc::clone(service.budget()),
             service,
@@ -88,15 +113,14 @@ impl Front {
             let error = Error::unavailable(message, Outcome::NotDone);
             return self.turn_away(&head, body, peer, &error).await;
         }
-        if head.method == Method::GET && head.uri.path() == admin::PARTITIONS {
-            let (status, body) = admin::partitions(&head, peer.local, &self.hosts, self.service.partitions());
-            let content_type = HeaderValue::from_static("application/json");
-            return self.reply(status, Some(content_type), body);
+        if let Some(access) = &self.admin {
+            return self.answer_operator(&head, access).await;
         }
-        if head.method == Method::GET && head.uri.path() == admin::METRICS {
-            let (status, body) = admin::metrics(&head, peer.local, &self.hosts, self.service.recorded());
-            let content_type = HeaderValue::from_static("text/plain; version=0.0.4");
-            return self.reply(status, Some(content_type), body);
+        if head.method == Method::GET {
+            let may_ask = peer.local && admin::from_a_tool(&head, &self.hosts);
+            if let Some(told) = Box::pin(self.tell(&head, may_ask)).await {
+                return told;
+            }
         }
         if let Err(error) = self.hosts.check(&head) {
             self.counts.foreign_hosts.increment(1);
@@ -133,6 +157,51 @@ impl Front {
         };
         drop(working);
         self.send(content_type, answered)
+    }
+
+    /// The answer to a request at the admin address. None of them has a body.
+    async fn answer_operator(&self, head: &Parts, access: &Access) -> Response<Body> {
+        let plain = Some(HeaderValue::from_static("text/plain; charset=utf-8"));
+        let refusal = |problem: &str| Bytes::from(serde_json::json!({ "error": problem }).to_string());
+        let in_json = Some(HeaderValue::from_static("application/json"));
+        let mut response = match access.wanted(head) {
+            Wanted::Page => {
+                let html = Some(HeaderValue::from_static("text/html; charset=utf-8"));
+                let mut page = self.reply(StatusCode::OK, html, PAGE.document.clone());
+                page.headers_mut().insert(CONTENT_SECURITY_POLICY, PAGE.policy.clone());
+                page
+            }
+            Wanted::Alive => self.reply(StatusCode::OK, plain, Bytes::from_static(b"alive\n")),
+            Wanted::Ready => match self.service.not_ready() {
+                None => self.reply(StatusCode::OK, plain, Bytes::from_static(b"ready\n")),
+                Some(why) => {
+                    self.reply(StatusCode::SERVICE_UNAVAILABLE, plain, Bytes::from(format!("{why}\n")))
+                }
+            },
+            Wanted::Data => match self.tell(head, true).await {
+                Some(told) => told,
+                None => self.reply(StatusCode::NOT_FOUND, in_json, refusal("nothing is at this path")),
+            },
+            Wanted::Refused(status, problem) => self.reply(status, in_json, refusal(problem)),
+        };
+        response.headers_mut().extend(admin_address::HEADERS);
+        response
+    }
+
+    /// What operators may know, at a path that tells it.
+    async fn tell(&self, head: &Parts, may_ask: bool) -> Option<Response<Body>> {
+        let (service, mut content_type) = (&self.service, "application/json");
+        let (status, body) = match head.uri.path() {
+            admin::PARTITIONS => admin::partitions(head, may_ask, service.partitions()),
+            admin::METRICS => {
+                content_type = "text/plain; version=0.0.4";
+                admin::metrics(may_ask, service.recorded())
+            }
+            admin::RESHARDS => admin::read(may_ask, overview::reshards(service.control())).await,
+            admin::GATEWAYS => admin::read(may_ask, overview::gateways(service.control())).await,
+            _ => return None,
+        };
+        Some(self.reply(status, Some(HeaderValue::from_static(content_type)), body))
     }
 
     /// The body, decompressed.

@@ -3,6 +3,7 @@
 //! Not here: the answer to a single request (`front`), TLS.
 
 mod admin;
+mod admin_address;
 mod answer;
 mod authorization;
 mod body;
@@ -12,6 +13,8 @@ mod front;
 mod gzip;
 mod hangup;
 mod hosts;
+mod overview;
+mod page;
 mod reply;
 mod slots;
 mod socket;
@@ -30,6 +33,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use crate::{Limits, Service};
+pub use admin_address::{Access, Token};
 use front::Front;
 pub use hosts::Hosts;
 use slots::Slots;
@@ -39,6 +43,10 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// This many connections above the limit get an answer at once. Further ones are closed without an answer; clients treat that as a failed
 /// connection, and retry.
 const REFUSED: usize = 64;
+/// The most connections of operators and scrapers.
+const ADMIN_CONNECTIONS: usize = 64;
+/// How long their requests may go on when the gateway has stopped.
+const ADMIN_DRAIN: Duration = Duration::from_secs(1);
 /// How long such an answer may take.
 const REFUSAL: Duration = Duration::from_secs(2);
 
@@ -52,7 +60,33 @@ pub async fn serve(
     env: Arc<dyn Env>,
     shutdown: impl Future<Output = ()>,
 ) -> bool {
-    let front = Arc::new(Front::new(service, limits, hosts, env.clone()));
+    let front = Arc::new(Front::new(Arc::clone(&service), limits, hosts, env));
+    accept(listener, front, limits, || service.set_draining(), shutdown).await
+}
+
+/// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves: the page, health, and everything below
+/// `/_heatsink/` that tells something. Returns whether all requests were answered.
+pub async fn serve_admin(
+    listener: TcpListener,
+    service: Arc<Service>,
+    access: Access,
+    env: Arc<dyn Env>,
+    shutdown: impl Future<Output = ()>,
+) -> bool {
+    let limits = Limits { connections: ADMIN_CONNECTIONS, drain: ADMIN_DRAIN, ..Limits::default() };
+    let front = Arc::new(Front::of_operators(service, limits, access, env));
+    accept(listener, front, limits, || {}, shutdown).await
+}
+
+/// Accepts connections until `shutdown` resolves; then calls `say_draining`, and lets requests in flight finish.
+async fn accept(
+    listener: TcpListener,
+    front: Arc<Front>,
+    limits: Limits,
+    say_draining: impl FnOnce(),
+    shutdown: impl Future<Output = ()>,
+) -> bool {
+    let env = Arc::clone(&front.env);
     let mut http = http1::Builder::new();
     // Answers are flushed one by one: from a client that pipelines requests and reads no answer nothing more is read.
     http.timer(TokioTimer::new())
@@ -92,6 +126,7 @@ pub async fn serve(
         }
     }
     drop(listener);
+    say_draining();
     tracing::info!(connections = connections.taken(), "draining");
     // If no receiver is left, nobody needs to be told.
     let _ = drain.send(());

@@ -8,6 +8,15 @@ use crate::exit::{Exit, in_words};
 ///
 /// All of them are loopback: of a name that also means an address of the network none is taken, since which one is used would be chance.
 pub fn loopback(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {
+    only_loopback(flag, written, resolved(flag, written)?)
+}
+
+/// The same, of this machine or of others.
+pub fn any(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {
+    in_order(flag, written, resolved(flag, written)?)
+}
+
+fn resolved(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {
     if let Some((scheme, _)) = written.split_once("://") {
         return Err(Exit::usage(format!("{flag} {written}: expected HOST:PORT, without {scheme}://")));
     }
@@ -20,13 +29,10 @@ pub fn loopback(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {
     let found = written.to_socket_addrs().map_err(|error| {
         Exit::usage(format!("{flag} {written}: the host name cannot be resolved: {}", in_words(&error)))
     })?;
-    only_loopback(flag, written, found.collect())
+    Ok(found.collect())
 }
 
-fn only_loopback(flag: &str, written: &str, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Exit> {
-    if found.is_empty() {
-        return Err(Exit::usage(format!("{flag} {written}: the host name has no address")));
-    }
+fn only_loopback(flag: &str, written: &str, found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Exit> {
     if let Some(outside) = found.iter().find(|address| !address.ip().is_loopback()) {
         let meaning =
             if outside.to_string() == written { String::new() } else { format!(" ({})", outside.ip()) };
@@ -34,6 +40,13 @@ fn only_loopback(flag: &str, written: &str, mut found: Vec<SocketAddr>) -> Resul
             "{flag} {written}{meaning}: only loopback addresses are served (127.0.0.1, [::1], localhost), because signatures are not checked yet: \
              anyone who can reach the port could read and write all data"
         )));
+    }
+    in_order(flag, written, found)
+}
+
+fn in_order(flag: &str, written: &str, mut found: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, Exit> {
+    if found.is_empty() {
+        return Err(Exit::usage(format!("{flag} {written}: the host name has no address")));
     }
     found.sort_by_key(SocketAddr::is_ipv6);
     found.dedup();

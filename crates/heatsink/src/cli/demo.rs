@@ -210,7 +210,7 @@ fn viral(args: &Viral, output: Output) -> Result<(), Exit> {
 
 #[cfg(feature = "simulate")]
 fn draw(story: &demo::reshard::Story, file: Option<&std::path::Path>) -> Result<(), Exit> {
-    file.map_or(Ok(()), |file| super::simulate::draw::write(&story.svg(), file))
+    file.map_or(Ok(()), |file| super::draw::write(&story.svg(), file))
 }
 
 fn tell(story: &demo::reshard::Story, output: Output) -> Result<(), Exit> {

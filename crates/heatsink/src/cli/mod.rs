@@ -2,13 +2,16 @@
 
 mod address;
 mod adopt;
+mod ask_server;
 mod audit;
 mod completions;
 mod config;
 mod demo;
+mod draw;
 mod explain;
 mod freeze;
 mod gateways;
+mod heatmap;
 mod open;
 mod partitions;
 mod print;
@@ -64,6 +67,8 @@ enum Command {
     Freeze(freeze::Args),
     /// Lists the gateways of a store, and what a layout change waits for
     Gateways(gateways::Args),
+    /// Draws the heat of keys over time, as a running server has seen it
+    Heatmap(heatmap::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
     /// Gives hot keys other shards while clients use them
@@ -91,6 +96,7 @@ impl Command {
             Command::Demo(args) => args.output,
             Command::Freeze(args) => args.output,
             Command::Gateways(args) => args.output,
+            Command::Heatmap(args) => args.output,
             Command::Partitions(args) => args.output,
             Command::Reshard(args) => args.output(),
             Command::Shards(args) => args.output,
@@ -120,6 +126,7 @@ pub fn run() -> ExitCode {
         Some(Command::Demo(args)) => demo::run(args),
         Some(Command::Freeze(args)) => freeze::run(args),
         Some(Command::Gateways(args)) => gateways::run(args),
+        Some(Command::Heatmap(args)) => heatmap::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
         Some(Command::Reshard(args)) => reshard::run(args),
         Some(Command::Shards(args)) => shards::run(args),

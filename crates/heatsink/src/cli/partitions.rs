@@ -1,18 +1,12 @@
 //! `heatsink partitions TABLE`: the partitions of a table in a running server, as bars of heat.
 
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{address, print};
-use crate::exit::{Exit, in_words};
+use super::{ask_server, print};
+use crate::exit::Exit;
 use crate::output::Output;
-
-/// Longest wait for the server.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Width of a bar that stands for one full ceiling.
 const FULL: f64 = 15.0;
@@ -58,16 +52,10 @@ struct Partition {
     lag_ms: u64,
 }
 
-/// What a server says when it refuses.
-#[derive(Debug, Deserialize)]
-struct Refusal {
-    error: String,
-}
-
 /// Asks the server and prints what it says. Exit 69 when there is no server or it has no partitions, 64 when it knows no such table.
 pub fn run(args: Args) -> Result<(), Exit> {
     let server = args.server.trim_start_matches("http://").trim_end_matches('/');
-    let (status, body) = ask(server, &args.table)?;
+    let (status, body) = ask_server::get(server, &format!("partitions?table={}", escaped(&args.table)))?;
     if status != 200 {
         return Err(refused(server, status, &body));
     }
@@ -83,8 +71,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 
 /// A refusal in the server's words, without its JSON.
 fn refused(server: &str, status: u16, body: &str) -> Exit {
-    let said =
-        serde_json::from_str(body).map_or_else(|_| body.trim().to_owned(), |refusal: Refusal| refusal.error);
+    let said = ask_server::said(body);
     let reason = format!("the server at {server} says: {said}");
     match (status, said.starts_with("there is no table")) {
         (404, true) => Exit::usage(reason),
@@ -93,51 +80,16 @@ fn refused(server: &str, status: u16, body: &str) -> Exit {
     }
 }
 
-fn connect(server: &str) -> Result<TcpStream, Exit> {
-    let mut last = None;
-    for address in address::loopback("--server", server)? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
-            Ok(stream) => return Ok(stream),
-            Err(problem) => last = Some(problem),
-        }
-    }
-    Err(unreachable(server, &last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into())))
-}
-
-fn unreachable(server: &str, problem: &std::io::Error) -> Exit {
-    let reason =
-        format!("cannot ask the server at {server}: {}; is `heatsink serve` running?", in_words(problem));
-    Exit::unavailable(reason).retryable()
-}
-
-/// One GET, one answer, the connection closed after it: nothing here needs more of HTTP.
-fn ask(server: &str, table: &str) -> Result<(u16, String), Exit> {
-    let stream = connect(server)?;
-    exchange(stream, server, table).map_err(|problem| unreachable(server, &problem))
-}
-
-fn exchange(mut stream: TcpStream, server: &str, table: &str) -> std::io::Result<(u16, String)> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let table: String = table.bytes().fold(String::new(), |mut text, byte| {
-        // Table names are letters, digits, `_`, `-` and `.`; whatever else was typed is escaped.
+/// Table names are letters, digits, `_`, `-` and `.`; whatever else was typed is escaped.
+fn escaped(table: &str) -> String {
+    table.bytes().fold(String::new(), |mut text, byte| {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') {
             text.push(char::from(byte));
         } else {
             let _ = write!(text, "%{byte:02X}");
         }
         text
-    });
-    write!(
-        stream,
-        "GET /_heatsink/partitions?table={table} HTTP/1.1\r\nHost: {server}\r\nConnection: close\r\n\r\n"
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
-    let broken = || std::io::Error::other("its answer is not HTTP");
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(broken)?;
-    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
-    Ok((status, body.to_owned()))
+    })
 }
 
 /// A line per partition: writes and reads as shares of their ceilings of 1,000 and 3,000 units per second.

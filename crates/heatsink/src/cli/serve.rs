@@ -1,5 +1,6 @@
 //! `heatsink serve`: assembles the gateway and serves until it is told to stop.
 
+mod admin;
 mod banner;
 mod descriptors;
 mod metric_help;
@@ -27,6 +28,9 @@ use super::{address, open, rules, store};
 use crate::carrying::carry;
 use crate::exit::{Exit, in_words};
 use crate::output::Output;
+pub use admin::TOKEN_VARIABLE;
+
+use admin::Admin;
 use signals::Signals;
 
 /// What `serve` takes.
@@ -71,6 +75,8 @@ pub struct Args {
     /// Process at most so many requests at once
     #[arg(long, value_name = "N", default_value_t = Limits::default().requests)]
     max_requests: usize,
+    #[command(flatten)]
+    admin: admin::Args,
     /// How the endpoint is printed on stdout
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
@@ -122,6 +128,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
             in_words(&error)
         ))
     })?;
+    let admin = args.admin.listen(&hosts).await?;
     let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };
     let partitions = (args.partitions == Switch::On).then_some(quotas);
     let store::Opened { store, region, place, partitions } = match &args.upstream {
@@ -156,7 +163,11 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let gateway = gateway.start().await.map_err(open::not_started)?;
     let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
     descriptors::provide(limits.connections + upwards);
-    banner::print(listener.local_addr()?, &place, &in_force, args.output)?;
+    let at = banner::Addresses {
+        clients: listener.local_addr()?,
+        admin: admin.as_ref().map(|admin| admin.listener.local_addr()).transpose()?,
+    };
+    banner::print(&at, &place, &in_force, args.output)?;
     let (control, service) = (gateway.control().clone(), Arc::clone(gateway.service()));
     let (stop, stopped) = oneshot::channel();
     let (stop_runner, runner_stopped) = oneshot::channel();
@@ -167,6 +178,14 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         };
         carry(store, env, control, service, stopped).await;
     });
+    // It says until the end how the gateway does.
+    let (stop_admin, admin_stopped) = oneshot::channel::<()>();
+    let operators = admin.map(|Admin { listener, access }| {
+        let stopped = async {
+            let _ = admin_stopped.await;
+        };
+        tokio::spawn(gateway.serve_admin(listener, access, stopped))
+    });
     let serving = gateway.serve(listener, hosts, async {
         let _ = stopped.await;
     });
@@ -176,7 +195,14 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         let _ = stop.send(());
         signals.next().await
     };
-    let serving = async { join(serving, carrying).await.0 };
+    let serving = async {
+        let drained = join(serving, carrying).await.0;
+        drop(stop_admin);
+        if let Some(operators) = operators {
+            let _ = operators.await;
+        }
+        drained
+    };
     match select(pin!(serving), pin!(told)).await {
         Either::Left((true, _)) => Ok(()),
         Either::Left((false, _)) => {

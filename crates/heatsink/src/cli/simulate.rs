@@ -1,14 +1,12 @@
 //! `heatsink simulate`: runs a scenario in virtual time, its remedies side by side.
 
-pub(super) mod draw;
-
 use std::path::{Path, PathBuf};
 
 use heatsink_simulate::numbers::{grouped, percent};
 use heatsink_simulate::scenario::Loaded;
 use heatsink_simulate::{Report, shipped, simulate};
 
-use super::{print, progress};
+use super::{draw, print, progress};
 use crate::exit::{Exit, in_words};
 use crate::output::Output;
 use crate::screen;

@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
+mod admin;
 mod bad_input;
 mod data;
 mod ending;
 mod front;
+mod heatmap;
 mod process;
 mod refusals;
 mod upstream;

@@ -51,20 +51,29 @@ impl Rules {
     }
 }
 
+/// Where it listens.
+pub struct Addresses {
+    /// For clients.
+    pub clients: SocketAddr,
+    /// For operators and scrapers, if there is such an address.
+    pub admin: Option<SocketAddr>,
+}
+
 /// Prints on stdout.
-pub fn print(address: SocketAddr, place: &DataLocation, rules: &Rules, output: Output) -> Result<(), Exit> {
+pub fn print(at: &Addresses, place: &DataLocation, rules: &Rules, output: Output) -> Result<(), Exit> {
     match output {
         // Not wrapped: most of it is to be pasted.
-        Output::Text => print::as_it_is(&(text(address, place) + &rules.text())),
+        Output::Text => print::as_it_is(&(text(at, place) + &rules.text())),
         Output::Json => {
-            let (kind, at) = match place {
+            let (kind, location) = match place {
                 DataLocation::Memory => ("memory", None),
                 DataLocation::File(file) => ("file", Some(file)),
                 DataLocation::Upstream(url) => ("upstream", Some(url)),
             };
             print::json(&json!({
-                "endpoint": endpoint(address),
-                "data": { "kind": kind, "at": at },
+                "endpoint": endpoint(at.clients),
+                "admin": at.admin.map(endpoint),
+                "data": { "kind": kind, "at": location },
                 "rules": { "file": rules.file, "rules": rules.words },
             }))
         }
@@ -75,8 +84,9 @@ fn endpoint(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-fn text(address: SocketAddr, place: &DataLocation) -> String {
-    let endpoint = endpoint(address);
+fn text(at: &Addresses, place: &DataLocation) -> String {
+    let admin = at.admin.map(|admin| format!("Heat, metrics and health are at {}/\n", endpoint(admin)));
+    let endpoint = endpoint(at.clients);
     let place = match place {
         DataLocation::Memory => "in memory; it goes with this process (--data FILE keeps it)".to_owned(),
         DataLocation::File(file) => format!("in {file}"),
@@ -89,6 +99,7 @@ fn text(address: SocketAddr, place: &DataLocation) -> String {
          \n  AWS CLI  AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local aws dynamodb list-tables --region us-east-1 --endpoint-url {endpoint}\n\
          \n  boto3    boto3.resource(\"dynamodb\", endpoint_url=\"{endpoint}\", region_name=\"us-east-1\", aws_access_key_id=\"local\", aws_secret_access_key=\"local\")\n\
          \n  JS       new DynamoDBClient({{ endpoint: \"{endpoint}\", region: \"us-east-1\", credentials: {{ {credentials} }} }})\n\
-         \nData lies {place}.\n"
+         \nData lies {place}.\n{}",
+        admin.unwrap_or_default()
     )
 }

@@ -1,0 +1,135 @@
+// The lists below the map: hot keys, reshards, partitions; and what stands beside the map for the chosen cell.
+
+const KEYS_AT_FIRST = 25, TILES_AT_MOST = 400;
+let allKeys = false;
+
+/** A table of rows; a cell is a text or an element. */
+function table(columns, rows) {
+  const head = element("tr"), body = element("tbody");
+  for (const { name, className } of columns) {
+    const cell = element("th", name, className);
+    cell.scope = "col";
+    head.append(cell);
+  }
+  for (const row of rows) {
+    const line = element("tr");
+    row.forEach((content, i) => {
+      const cell = element("td", null, columns[i].className);
+      cell.append(content ?? "");
+      line.append(cell);
+    });
+    body.append(line);
+  }
+  const made = element("table"), top = element("thead"), around = element("div", null, "scroll");
+  top.append(head);
+  made.append(top, body);
+  around.append(made);
+  return around;
+}
+
+function meter(share) {
+  const made = element("span", null, share >= 1 ? "meter full" : "meter"), bar = element("i");
+  bar.style.width = `${Math.min(100, Math.max(0, share * 100 || 0))}%`;
+  made.append(bar);
+  return made;
+}
+
+function joined(...pieces) {
+  const made = document.createDocumentFragment();
+  made.append(...pieces);
+  return made;
+}
+
+/** Whether the reader is in there: a button has the focus, or text is selected. Then it is not replaced under the hands. */
+function isInUse(root) {
+  const selection = getSelection();
+  return root.contains(document.activeElement) || (!selection.isCollapsed && root.contains(selection.anchorNode));
+}
+
+function hints({ growing_sort_share: growing, largest_item_bytes: largest, same_page_share: page }) {
+  const said = [];
+  if (growing >= 0.5) said.push(`${percent(growing)} of its sort keys only grow`);
+  if (page >= 0.5) said.push(`${percent(page)} read the same page`);
+  if (largest >= 32 * 1024) said.push(`items of up to ${Math.round(largest / 1024)} KB`);
+  return said.join("; ");
+}
+
+function showKeys(heat, ranked) {
+  const root = document.getElementById("keys");
+  if (isInUse(root)) return;
+  const columns = [
+    { name: "Key" }, { name: "" }, { name: "Table" }, { name: "Units/s", className: "number" }, { name: "Of what its partitions give" },
+    { name: "Requests/s", className: "number" }, { name: "Refused", className: "number" }, { name: "Shards", className: "number" }, { name: "Seen", className: "wide" },
+  ];
+  const shown = allKeys ? ranked : ranked.slice(0, KEYS_AT_FIRST);
+  const rows = shown.map((key) => {
+    const refused = element("span", key.refused > 0 ? percent(key.refused) : "0", key.refused > 0 ? "burning-text" : "");
+    return [
+      keyElement(key.key, 44), copyButton(() => keyToCopy(key.key), "the key"), `${placeText(key.part)} · ${key.part.kind}s`,
+      joined(rate(key.units_per_s), element("span", key.error_units_per_s > 0 ? ` ± ${rate(key.error_units_per_s)}` : "", "error")),
+      joined(meter(key.ofPartition), percent(key.ofPartition)), rate(key.requests_per_s), refused, key.shards == null ? "–" : String(key.shards), hints(key),
+    ];
+  });
+  const made = rows.length === 0 ? [] : [table(columns, rows)];
+  if (shown.length < ranked.length) {
+    const more = element("button", `Show all ${ranked.length} keys`, "more");
+    more.addEventListener("click", () => { allKeys = true; more.blur(); showKeys(heat, ranked); });
+    made.push(more);
+  }
+  root.replaceChildren(...made);
+  const floors = (heat.parts ?? []).filter((part) => part.floor_units_per_s > 0).map((part) => rate(part.floor_units_per_s));
+  const floor = floors.length > 0 ? ` Keys below ${floors.length === 1 ? floors[0] : "their part’s floor of units/s"} may be missing.` : "";
+  note("keys-note", rows.length === 0 ? "No key takes enough to be listed." : `± is how much a rate may be too high.${floor}`);
+}
+
+function showReshards(answer) {
+  const root = document.getElementById("reshards");
+  const rows = (answer.reshards ?? []).map((one) => {
+    const state = one.ended ? `${visible(one.ended.as ?? "ended")}: ${visible(one.ended.text ?? "")}`
+      : [one.phase ? `phase ${visible(one.phase)}` : "waits for a gateway", one.paused && "paused", one.cancelled && "being cancelled", one.hindered && visible(one.hindered)].filter(Boolean).join("; ");
+    const share = one.ended?.as === "moved" ? 1 : one.moved / one.to_move;
+    const progress = one.to_move > 0 ? joined(meter(Math.min(share, 0.999)), `${rate(one.moved)} of about ${rate(one.to_move)} items`) : `${rate(one.moved ?? 0)} items`;
+    return [keyElement({ [one.key_type ?? "S"]: one.key }, 48), visible(one.table), String(one.shards), progress, state];
+  });
+  const columns = [{ name: "Key" }, { name: "Table" }, { name: "Shards", className: "number" }, { name: "Moved" }, { name: "State", className: "wide" }];
+  root.replaceChildren(...(rows.length > 0 ? [table(columns, rows)] : []));
+  note("reshards-note", rows.length > 0 ? "" : "No reshard is under way.");
+}
+
+function showPartitions({ resources = [] }) {
+  const root = document.getElementById("partitions");
+  const made = [];
+  for (const { index, mode, partitions = [] } of resources) {
+    made.push(element("p", `${index == null ? "The table" : `Index ${visible(index)}`}: ${visible(mode)}, ${partitions.length} ${partitions.length === 1 ? "partition" : "partitions"}`, "resource"));
+    const tiles = element("div", null, "tiles");
+    for (const one of partitions.slice(0, TILES_AT_MOST)) {
+      const share = Math.max(one.write_units_per_s / CEILING.write, one.read_units_per_s / CEILING.read);
+      const tile = element("div", null, one.throttled_per_s > 0 ? "tile throttled" : "tile");
+      Object.assign(tile.style, tileColours(share));
+      tile.append(element("b", `${one.id} · ${percent(share)}`), element("span", `${Math.round(one.write_units_per_s)} w  ${Math.round(one.read_units_per_s)} r`));
+      if (one.throttled_per_s > 0) tile.append(element("span", ` ${rate(one.throttled_per_s)} refused`));
+      const splits = one.splits_in_s == null ? (one.not_split_because ? `; not split: ${visible(one.not_split_because)}` : "") : `; splits in ${one.splits_in_s} s`;
+      tile.title = `${visible(one.state ?? "")}${splits}`;
+      tiles.append(tile);
+    }
+    made.push(tiles);
+  }
+  root.replaceChildren(...made);
+  note("partitions-note", made.length > 0 ? "" : "The table has no partitions yet.");
+}
+
+/** The chosen cell: its key in full, to read and to copy. */
+function showCell({ row, shard, time, load }) {
+  const what = element("div", null, "what");
+  const facts = `${placeText(row)} · ${visible(row.kind)}s${shard === undefined ? "" : ` · shard ${shard}`} · ${time} · ${load}`;
+  what.append(keyElement(row.key), element("div", facts, "facts"));
+  document.getElementById("inspector").replaceChildren(copyButton(() => keyToCopy(row.key), "the key"), what);
+}
+
+/** A line about a list, instead of it or above it. */
+function note(id, text, isAlarm = false) {
+  const line = document.getElementById(id);
+  line.textContent = text;
+  line.hidden = text === "";
+  line.classList.toggle("alarm", isAlarm);
+}

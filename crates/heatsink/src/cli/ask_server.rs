@@ -1,0 +1,70 @@
+//! Asks a running server on this machine what it tells under `/_heatsink/`.
+//!
+//! Not here: what is done with the answer.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::address;
+use super::serve::TOKEN_VARIABLE;
+use crate::exit::{Exit, in_words};
+
+/// Longest wait for the server.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a server says when it refuses.
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    error: String,
+}
+
+/// The status and the body at a path below `/_heatsink/`. `server` is `HOST:PORT`, of clients or of operators; the token of the latter is read from
+/// the environment.
+///
+/// # Errors
+/// Exit 64 for an address beyond loopback, 69 when nobody answers.
+pub fn get(server: &str, path: &str) -> Result<(u16, String), Exit> {
+    let stream = connect(server)?;
+    exchange(stream, server, path).map_err(|problem| unreachable(server, &problem))
+}
+
+/// A refusal in the server's words, without its JSON.
+pub fn said(body: &str) -> String {
+    serde_json::from_str(body).map_or_else(|_| body.trim().to_owned(), |refusal: Refusal| refusal.error)
+}
+
+fn connect(server: &str) -> Result<TcpStream, Exit> {
+    let mut last = None;
+    for address in address::loopback("--server", server)? {
+        match TcpStream::connect_timeout(&address, PATIENCE) {
+            Ok(stream) => return Ok(stream),
+            Err(problem) => last = Some(problem),
+        }
+    }
+    Err(unreachable(server, &last.unwrap_or_else(|| std::io::ErrorKind::NotFound.into())))
+}
+
+fn unreachable(server: &str, problem: &std::io::Error) -> Exit {
+    let reason =
+        format!("cannot ask the server at {server}: {}; is `heatsink serve` running?", in_words(problem));
+    Exit::unavailable(reason).retryable()
+}
+
+/// One GET, one answer, the connection closed after it: nothing here needs more of HTTP.
+fn exchange(mut stream: TcpStream, server: &str, path: &str) -> std::io::Result<(u16, String)> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let token =
+        std::env::var(TOKEN_VARIABLE).ok().filter(|token| token.bytes().all(|byte| byte.is_ascii_graphic()));
+    let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    write!(stream, "GET /_heatsink/{path} HTTP/1.1\r\nHost: {server}\r\n{token}Connection: close\r\n\r\n")?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    let broken = || std::io::Error::other("its answer is not HTTP");
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(broken)?;
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(broken)?;
+    Ok((status, body.to_owned()))
+}

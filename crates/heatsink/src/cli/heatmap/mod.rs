@@ -1,0 +1,92 @@
+//! `heatsink heatmap`: the heat of keys over time, as a running server has seen it: in a terminal, or as a picture.
+//!
+//! Not here: what a server has seen (`GET /_heatsink/heat/map`), the same map in a browser (the page of the admin address).
+
+mod map;
+mod scale;
+mod svg;
+mod text;
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+use super::{ask_server, draw, print};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::screen;
+use map::Map;
+
+/// Columns of text where nothing tells the width: stdout is a file or a pipe.
+const DEFAULT_COLUMNS: u16 = 120;
+
+/// What `heatmap` takes.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Address of the running server, on this machine: of its clients, or of --admin
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8000")]
+    server: String,
+    /// The time that is drawn: by the second, the minute, ten minutes, the hour
+    #[arg(long, value_enum, default_value = "10m")]
+    span: Span,
+    /// So many keys, the hottest ones
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    rows: usize,
+    /// Draw it to this file as PNG
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "text"])]
+    png: Option<PathBuf>,
+    /// Draw it to this file as SVG
+    #[arg(long, value_name = "FILE", conflicts_with = "text")]
+    svg: Option<PathBuf>,
+    /// Draw it in letters on stdout (what it does without --png and --svg)
+    #[arg(long)]
+    text: bool,
+    /// How it is printed on stdout: `json` is what the server tells
+    #[arg(long, value_enum, default_value_t)]
+    pub output: Output,
+}
+
+/// The spans that a server keeps.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Span {
+    #[value(name = "10m")]
+    TenMinutes,
+    #[value(name = "6h")]
+    SixHours,
+    #[value(name = "4d")]
+    FourDays,
+    #[value(name = "28d")]
+    FourWeeks,
+}
+
+/// Asks the server and draws what it says. Exit 69 when there is no server or it measures no heat.
+pub fn run(args: Args) -> Result<(), Exit> {
+    let server = args.server.trim_start_matches("http://").trim_end_matches('/');
+    let span = args.span.to_possible_value();
+    let path =
+        format!("heat/map?span={}", span.as_ref().map_or("10m", clap::builder::PossibleValue::get_name));
+    let (status, body) = ask_server::get(server, &path)?;
+    if status != 200 {
+        let reason = format!("the server at {server} gives no map: {}", ask_server::said(&body));
+        return Err(Exit::unavailable(reason));
+    }
+    let map: Map = serde_json::from_str(&body)
+        .map_err(|problem| Exit::failed(format!("the server's answer cannot be read: {problem}")))?;
+    if let Some(file) = &args.png {
+        draw::png(&svg::draw(&map, args.rows), file)?;
+    } else if let Some(file) = &args.svg {
+        draw::svg(&svg::draw(&map, args.rows), file)?;
+    }
+    match args.output {
+        Output::Json => print::as_it_is(&format!(
+            "{}
+",
+            body.trim_end()
+        )),
+        Output::Text if args.png.is_some() || args.svg.is_some() => Ok(()),
+        Output::Text => {
+            let columns = screen::columns().unwrap_or(DEFAULT_COLUMNS);
+            print::as_it_is(&text::draw(&map, args.rows, usize::from(columns)))
+        }
+    }
+}
