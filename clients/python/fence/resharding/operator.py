@@ -19,7 +19,7 @@ class Operator:
     def __init__(self, stage, table, pk):
         self.stage, self.table, self.pk, self.rng = stage, table, pk, stage.random("operator")
         self.done, self.commands, self.refusals = [], Counter(), Counter()
-        self.shards, self.moving = 1, False
+        self.shards, self.moving, self.moved = 1, False, 0
         self.log = open(stage.cluster.scratch / "operator.log", "a", buffering=1)
         self.changes = [0.0]  # when a move may have begun or ended
 
@@ -39,7 +39,7 @@ class Operator:
 
     def reshard(self, target):
         begun, most = time.monotonic(), 12 * self.stage.cluster.bounds.step + 120
-        before, moved, rng = self.shards, 0, self.rng
+        before, rng, self.moved = self.shards, self.rng, 0
         self.moving = True
         self.changes.append(begun)
         asked = False
@@ -54,7 +54,7 @@ class Operator:
             mine = next((key for key in told.get("keys", []) if key["key"] == self.pk), None)
             intent = next((one for one in told.get("reshards", []) if one["key"] == self.pk), None)
             is_open = intent is not None and intent["ended"] is None
-            moved = max(moved, intent["items_moved"]) if intent else moved
+            self.moved = max(self.moved, intent["items_moved"] if intent else 0)
             if told and not is_open and (mine is None and target == 1 or mine and mine["shards"] == target and mine["moves"] is None):
                 break
             if told and not is_open:
@@ -70,8 +70,8 @@ class Operator:
         self.shards = target
         self.changes.append(time.monotonic())
         self.moving = False
-        self.done.append((before, target, time.monotonic() - begun, moved))
-        self.note(f"has {target} shards: {time.monotonic() - begun:.1f} s, {moved} items")
+        self.done.append((before, target, time.monotonic() - begun, self.moved))
+        self.note(f"has {target} shards: {time.monotonic() - begun:.1f} s, {self.moved} items")
 
     def note(self, text):
         """For whom a fault is to be explained: what was asked, and when."""
@@ -141,8 +141,10 @@ class Operator:
             running.pause()
             self.stage.clients.rest(length)
             running.resume()
-        code, _, complaint = running.wait(12 * self.stage.cluster.bounds.step + 120)
+        code, out, complaint = running.wait(12 * self.stage.cluster.bounds.step + 120)
         self.judge(name, code, complaint)
+        moved = document(out).get("moved")
+        self.moved = max(self.moved, moved if isinstance(moved, int) else 0)
         self.note(f"{what}: exit {code} {complaint[-200:]}")
         return code
 
