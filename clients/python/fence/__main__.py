@@ -15,7 +15,7 @@ def main():
     arguments = parse()
     # Everything is stopped at the end, whoever ends it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    cluster = Cluster(arguments.binary, arguments.jar, arguments.seed, arguments.short)
+    cluster = Cluster(arguments.binary, arguments.jar, arguments.seed, arguments.short, arguments.store)
     print(f"seed {arguments.seed}; {'fenced' if cluster.fenced else 'a build without a fence'}; {cluster.bounds}", flush=True)
     begun, faulty = time.monotonic(), []
     try:
@@ -31,7 +31,7 @@ def main():
                 traceback.print_exc()
                 stage.fault("failed", f"the scenario itself: {problem!r}")
                 stage.clients.abandon()
-            print(stage.line(), flush=True)
+            print("\n".join([stage.line(), *(f"    {line}" for line in stage.told)]), flush=True)
             for kind, examples in stage.oracle.examples.items():
                 for example in examples:
                     print(f"    {kind} ({KINDS[kind]}): {example}", flush=True)
@@ -55,9 +55,14 @@ def parse():
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--short", action="store_true")
+    parser.add_argument("--store", choices=["local", "embedded", "own"], default="local")
     parser.add_argument("--only", action="append", choices=ALL)
     arguments = parser.parse_args()
+    # The other scenarios are about several gateways of a store that has no PartiQL.
+    arguments.only = arguments.only or (None if arguments.store == "local" else ["reshard"])
     arguments.only = [name for name in ALL if not arguments.only or name in arguments.only]
+    if arguments.store != "local" and arguments.only != ["reshard"]:
+        parser.error("--store is of the scenario reshard alone")
     return arguments
 
 

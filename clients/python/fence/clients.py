@@ -12,19 +12,19 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, HTTPClientError
 
-from fence.oracle import ABSENT, ACKED, PHYSICAL, REFUSED, UNKNOWN, status_of
+from fence.oracle import ABSENT, ACKED, PHYSICAL, REFUSED, UNKNOWN, status_of, value_of
 
 # Longer than a gateway works on a request, and than it may be stopped meanwhile.
 PATIENCE = 120
 PAUSE = 0.02
 
 
-def connect(endpoint):
-    """boto3 at an endpoint on this machine."""
+def connect(endpoint, patience=PATIENCE):
+    """boto3 at an endpoint on this machine, which waits so many seconds for an answer."""
     return boto3.client(
         "dynamodb", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="local", aws_secret_access_key="local",
         config=Config(
-            retries={"total_max_attempts": 1, "mode": "standard"}, read_timeout=PATIENCE, connect_timeout=5, max_pool_connections=64,
+            retries={"total_max_attempts": 1, "mode": "standard"}, read_timeout=patience, connect_timeout=5, max_pool_connections=64,
             parameter_validation=False,
         ),
     )
@@ -264,7 +264,7 @@ class Clients:
 
     def _row(self, table, item, what):
         self.oracle.logical(table, item, what, ("pk", "status"))
-        return item["sk"]["S"], item.get("v", {"S": None})["S"]
+        return item["sk"]["S"], value_of(item)
 
 
 def key(pk, sk):

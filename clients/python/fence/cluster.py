@@ -1,4 +1,4 @@
-"""The processes: DynamoDB Local, the proxy before it, four gateways behind that, and `heatsink adopt`.
+"""The processes: a store, the proxy before it, gateways behind that, and commands such as `heatsink adopt`.
 
 Everything that a `heatsink` is started with stands here. Not here: what is done with them.
 """
@@ -40,6 +40,11 @@ class Bounds:
         return "[fence]\n" + "".join(f'{name} = "{duration(value)}"\n' for name, value in fields.items()) + "\n"
 
     @property
+    def short_lease(self):
+        """For how long a gateway that stands still can hold up a key that is about to move."""
+        return max(self.lease / 30, self.poll)
+
+    @property
     def step(self):
         """The longest that one step of a layout change takes: a gateway that does not answer."""
         return self.lease + self.straggler + 2 * self.poll
@@ -77,12 +82,48 @@ class Store:
         end(self.process)
 
 
+class EmbeddedStore:
+    """The embedded store's own server: `heatsink serve` without rules. Its registry has another name, so it does not hide the gateways' own."""
+
+    def __init__(self, binary, scratch, log):
+        self.port = free_port()
+        rules = scratch / "store.toml"
+        rules.write_text('[fence]\nregistry = "heatsink.of-the-store"\n')
+        self.process = subprocess.Popen(
+            [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--rules", str(rules), "--quotas", "off"],
+            stdout=log, stderr=log, env=ENVIRONMENT,
+        )
+        wait_for_port(self.port, self.process, 60)
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self):
+        end(self.process)
+
+
+class OwnStore:
+    """The store of a gateway that has one of its own, a file. The gateway shows it to tools on this machine, while it runs."""
+
+    def __init__(self, scratch):
+        self.port, self.file = free_port(), scratch / "own.db"
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}/_heatsink/physical"
+
+    def stop(self):
+        pass
+
+
 class Gateway:
     """One `heatsink serve` on an address that it keeps, through restarts."""
 
     def __init__(self, cluster, number):
         self.cluster, self.number, self.name = cluster, number, f"g{number}"
-        self.port, self.process, self.rules = free_port(), None, ""
+        self.process, self.rules = None, ""
+        self.port = cluster.store.port if cluster.is_own else free_port()
         self.log = open(cluster.scratch / f"{self.name}.log", "ab")
 
     @property
@@ -126,27 +167,35 @@ class Gateway:
 class Cluster:
     """The store, the network before it and the gateways behind that."""
 
-    def __init__(self, binary, jar, seed, short=False):
+    def __init__(self, binary, jar, seed, short=False, store="local"):
         self.binary, self.seed, self.short = binary, seed, short
+        self.is_own, self.has_partiql = store == "own", store != "local"
         self.scratch = Path(tempfile.mkdtemp(prefix="heatsink-fence-"))
         self.fenced = self._knows_fence()
         self.bounds = UNFENCED if not self.fenced else SHORT if short else FULL
         self.store = self.network = None
         self.gateways = []
         try:
-            self.store = Store(jar, open(self.scratch / "store.log", "wb"))
+            log = open(self.scratch / "store.log", "wb")
+            if self.is_own:
+                self.store = OwnStore(self.scratch)
+            elif store == "embedded":
+                self.store = EmbeddedStore(binary, self.scratch, log)
+            else:
+                self.store = Store(jar, log)
             paths = [f"g{number}" for number in range(GATEWAYS)] + ["adopt"]
             self.network = Network(self.store.port, paths, seed)
-            self.gateways = [Gateway(self, number) for number in range(GATEWAYS)]
+            self.gateways = [Gateway(self, number) for number in range(1 if self.is_own else GATEWAYS)]
         except BaseException:
             self.stop()
             raise
 
     def serve_command(self, gateway):
         """Every argument of a gateway."""
+        at = ["--data", str(self.store.file)] if self.is_own else ["--upstream", self.network.endpoint(gateway.name)]
         return [
-            self.binary, "serve", "--listen", f"127.0.0.1:{gateway.port}", "--upstream", self.network.endpoint(gateway.name),
-            "--rules", str(self.rules_file(gateway.name, gateway.rules)), "--output", "json",
+            self.binary, "serve", "--listen", f"127.0.0.1:{gateway.port}", *at, "--rules",
+            str(self.rules_file(gateway.name, gateway.rules)), "--output", "json",
         ]
 
     def adopt_command(self, table, rules, back):
@@ -155,30 +204,47 @@ class Cluster:
         command += ["--rules", str(self.rules_file("adopt", rules))]
         return command + (["--back"] if back else [])
 
+    def reshard(self, what, *arguments):
+        """Every argument of `heatsink reshard`."""
+        at = ["--server", f"127.0.0.1:{self.store.port}"] if self.is_own else ["--upstream", self.network.endpoint("adopt")]
+        return [self.binary, "reshard", what, *arguments, *at, "--rules", str(self.rules_file("adopt", "")), "--output", "json"]
+
+    def tool(self, *arguments):
+        """Every argument of another command that works on the store, past the network. On a file only while no gateway has it open."""
+        at = ["--data", str(self.store.file)] if self.is_own else ["--upstream", self.store.endpoint]
+        return [self.binary, *arguments, *at, "--rules", str(self.rules_file("adopt", "")), "--output", "json"]
+
     def rules_file(self, name, rules):
-        file = self.scratch / f"{name}.toml"
-        file.write_text((self.bounds.text() if self.fenced else "") + rules)
+        file, text = self.scratch / f"{name}.toml", (self.bounds.text() if self.fenced else "") + rules
+        # Not written again while a command may be reading it.
+        if not file.exists() or file.read_text() != text:
+            file.write_text(text)
         return file
 
     def adopt(self, table, rules, back=False):
         """Starts an adoption. The caller waits for it or kills it."""
-        return Adoption(subprocess.Popen(
-            self.adopt_command(table, rules, back), stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, text=True
-        ))
+        return self.start_tool(self.adopt_command(table, rules, back))
 
-    def begin(self, rules="", keep_registry=True):
-        """A store without tables but, if it is to be kept, the registry; and all gateways freshly started under these rules."""
+    def start_tool(self, command):
+        """Starts a command. The caller waits for it or kills it."""
+        return Running(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, text=True))
+
+    def begin(self, rules="", keep_registry=True, gateways=GATEWAYS):
+        """A store without tables but, if it is to be kept, the registry; and so many gateways freshly started under these rules."""
         from fence.clients import connect  # boto3 takes a while to load; the processes start meanwhile
 
         self.network.weather()
         for gateway in self.gateways:
             gateway.stop()
         raw = connect(self.store.endpoint)
+        if self.is_own:
+            self.gateways[0].start(rules)
+            return raw
         for page in raw.get_paginator("list_tables").paginate():
             for name in page["TableNames"]:
                 if not (keep_registry and name == REGISTRY):
                     raw.delete_table(TableName=name)
-        for gateway in self.gateways:
+        for gateway in self.gateways[:gateways]:
             gateway.start(rules)
         return raw
 
@@ -207,8 +273,8 @@ class Cluster:
         return checked.returncode == 0
 
 
-class Adoption:
-    """A running `heatsink adopt`."""
+class Running:
+    """A running command."""
 
     def __init__(self, process):
         self.process, self.begun = process, time.monotonic()
@@ -222,9 +288,22 @@ class Adoption:
             return None, "", f"not done after {timeout:.0f} s"
         return self.process.returncode, out.strip(), complaint.strip()
 
+    def ends_within(self, seconds):
+        try:
+            self.process.wait(seconds)
+            return True
+        except subprocess.TimeoutExpired:
+            return False
+
     def kill(self):
         self.process.kill()
         self.process.communicate()
+
+    def pause(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
 
 
 def duration(seconds):

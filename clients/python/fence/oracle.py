@@ -24,6 +24,12 @@ def status_of(value):
     return value.split(":")[0]
 
 
+def value_of(item):
+    """What clients compare of an item, as one text: its value, and its number where it has one."""
+    value, number = item.get("v", {}).get("S"), item.get("n", {}).get("N")
+    return value if number is None else f"{value or ''}+{number}"
+
+
 class Try:
     """One write of one item: the value that it leaves, and how it ended."""
 

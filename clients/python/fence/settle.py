@@ -8,7 +8,7 @@ import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 
-from fence.oracle import ABSENT, PHYSICAL, status_of
+from fence.oracle import ABSENT, PHYSICAL, status_of, value_of
 
 AT_ONCE = 12
 
@@ -64,7 +64,7 @@ def in_the_store(stage, table):
     pages = stage.raw.get_paginator("scan").paginate(TableName=table, ConsistentRead=True)
     for item in (item for page in pages for item in page["Items"]):
         pk, sk = PHYSICAL.sub("", item["pk"]["S"]), item["sk"]["S"]
-        found[pk, sk].append(item.get("v", {"S": None})["S"])
+        found[pk, sk].append(value_of(item))
     now = time.monotonic()
     for pk, rows in known.registers.items():
         for sk, register in rows.items():

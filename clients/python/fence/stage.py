@@ -6,7 +6,7 @@ import time
 from botocore.exceptions import ClientError
 
 from fence.clients import FAILURES, Clients, outcome_of
-from fence.cluster import REGISTRY
+from fence.cluster import GATEWAYS, REGISTRY
 from fence.oracle import ACKED, REFUSED, UNKNOWN, Oracle
 from fence.settle import settle
 
@@ -14,6 +14,7 @@ from fence.settle import settle
 KINDS = {
     "lost": "acknowledged, and not shown or not in the store",
     "doubled": "shown twice, or twice in the store",
+    "disordered": "shown out of order",
     "shown": "shown under a physical key",
     "phantom": "shown, though nobody wrote it or it was refused",
     "accepted": "a request that must be refused was not",
@@ -37,15 +38,16 @@ class Stage:
         self.rng = self.random()
         self.indexed = set()  # tables with an index by-status
         self.unreachable = 0
-        self.notes = []
+        self.notes, self.told = [], []
         self.begun = time.monotonic()
 
     def random(self, *names):
         """The random choices of one client, or of the scenario itself."""
         return random.Random("/".join(map(str, (self.cluster.seed, self.name, *names))))
 
-    def begin(self, rules="", keep_registry=True):
-        self.cluster.begin(rules, keep_registry)
+    def begin(self, rules="", keep_registry=True, gateways=GATEWAYS):
+        self.cluster.begin(rules, keep_registry, gateways)
+        self.clients.at = self.clients.at[:gateways]
         self.begun = time.monotonic()
 
     def left(self):
@@ -136,11 +138,15 @@ class Stage:
         counts, faults = self.oracle.counts, self.oracle.faults
         stretch = max((pulse.longest for pulse in self.oracle.pulses.values()), default=0.0)
         fields = [f"{counts[ACKED]} acknowledged", f"{counts[UNKNOWN]} unknown", f"{counts[REFUSED]} refused"]
-        fields += [f"{faults[kind]} {kind}" for kind in list(KINDS)[:4]]
-        fields += [f"{faults[kind]} {kind}" for kind in list(KINDS)[4:] if faults[kind]]
+        fields += [f"{faults[kind]} {kind}" for kind in list(KINDS)[:5]]
+        fields += [f"{faults[kind]} {kind}" for kind in list(KINDS)[5:] if faults[kind]]
         fields += [f"{self.unreachable} of the lost in the store"] if self.unreachable else []
         fields += [f"longest stretch without success {stretch:.1f} s", *self.notes]
         return f"{self.name:<12} {'FAULTS' if self.is_faulty() else 'ok':<6} {'; '.join(fields)}"
+
+    def tell(self, line):
+        """A further line about what happened, which is printed below the first."""
+        self.told.append(line)
 
     def is_faulty(self):
         return sum(self.oracle.faults.values()) > 0

@@ -300,6 +300,15 @@ fn local(command: &mut Command) -> &mut Command {
 impl Town {
     fn new(name: &str) -> Self {
         let data = data(name);
+        // The registry is there, and nobody is left who has not noticed it.
+        let mut thaw = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+        let thawed = local(thaw.args(["freeze", "--thaw", "--data"]).arg(&data)).output().unwrap();
+        assert!(thawed.status.success());
+        Town::over(&data)
+    }
+
+    /// The store in this file.
+    fn over(data: &Path) -> Self {
         let place = data.parent().unwrap().to_owned();
         let fence =
             "rule = []\n[fence]\nlease = \"4s\"\nheartbeat = \"1s\"\npoll = \"200ms\"\nstraggler = \"1s\"\n";
@@ -307,10 +316,6 @@ impl Town {
         // To the store the gateways' registry is a table as any other.
         std::fs::write(place.join("store.toml"), "rule = []\n[fence]\nregistry = \"other.registry\"\n")
             .unwrap();
-        // The registry is there, and nobody is left who has not noticed it.
-        let mut thaw = Command::new(env!("CARGO_BIN_EXE_heatsink"));
-        let thawed = local(thaw.args(["freeze", "--thaw", "--data"]).arg(&data)).output().unwrap();
-        assert!(thawed.status.success());
         let rules = place.join("store.toml");
         let args =
             ["--data", data.to_str().unwrap(), "--partitions", "off", "--rules", rules.to_str().unwrap()];
@@ -400,6 +405,15 @@ fn a_gateway_carries_out_what_the_command_asks_for() {
     let (code, error) = start(&["game", "--shards", "4"]);
     assert!(code == 1 && error.to_string().contains("--thaw"), "{code} {error}");
     gateway.signal("TERM");
+}
+
+#[test]
+fn the_first_reshard_of_a_store_finds_the_gateways_that_run_without_a_registry() {
+    let town = Town::over(&data("first"));
+    let _gateways = [town.gateway(), town.gateway()];
+    let (code, asked) = town.reshard(&["start", "Scores", "game", "--shards", "4"]);
+    assert_eq!((code, &asked["asked"]), (0, &json!(["game"])), "{asked}");
+    assert_eq!(town.reshard(&["status"]).1["reshards"][0]["key"], "game");
 }
 
 #[test]

@@ -1,13 +1,18 @@
 //! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or writes the intents.
 
-use heatsink_control::Fencing;
+use std::time::Duration;
+
 use heatsink_control::reshard_intent::{EndedAs, Request, ReshardIntent, WantedLayout, key_text};
+use heatsink_control::{Fencing, Gateway};
 use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
 
 use super::args::{How, Place};
 use super::{Access, Opened, command, exit, follow, here, quoted, say, software, unread};
 use crate::exit::Exit;
+
+/// How often the list of gateways is read while none has registered.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// The keys that a command is for.
 pub(super) struct Asked {
@@ -159,11 +164,13 @@ async fn carriers(opened: &Opened) -> Result<usize, Exit> {
         changer.make_registry().await.map_err(unread)?;
         return Ok(1);
     }
-    let listed =
-        opened.observer().gateways().await.map_err(unread)?.map(|(_, list)| list).unwrap_or_default();
+    let listed = match opened.observer().gateways().await.map_err(unread)? {
+        Some((_, listed)) => listed,
+        None => registered(opened).await?,
+    };
     match (listed.iter().filter(|one| one.carries).count(), listed.len()) {
         (0, 0) => Err(Exit::unavailable(
-            "No gateway is registered at this store, so nobody would carry it out, and nothing was changed. Start one, or say --here to carry it out \
+            "No gateway is registered at this store, so nobody would carry it out, and no layout was changed. Start one, or say --here to carry it out \
              in this process. A gateway that runs with --only-gateway is not registered: start it without that first",
         )),
         (0, others) => Err(Exit::unavailable(format!(
@@ -171,6 +178,21 @@ async fn carriers(opened: &Opened) -> Result<usize, Exit> {
              Start a newer one, or say --here to carry it out in this process"
         ))),
         (some, _) => Ok(some),
+    }
+}
+
+/// Makes the registry of a store that has none, and waits until a gateway has noticed it: without a registry no gateway is registered.
+async fn registered(opened: &Opened) -> Result<Vec<Gateway>, Exit> {
+    let changer = opened.changer(Fencing::shared(opened.rules.fence(), "reshard"));
+    changer.make_registry().await.map_err(unread)?;
+    let patience = changer.bounds().poll * 3 + Duration::from_secs(1);
+    let begun = opened.env.now();
+    loop {
+        let listed = changer.gateways().await.map_err(unread)?.map(|(_, listed)| listed).unwrap_or_default();
+        if listed.iter().any(|one| one.carries) || opened.env.now().since(begun) > patience {
+            return Ok(listed);
+        }
+        opened.env.sleep(LOOK).await;
     }
 }
 
