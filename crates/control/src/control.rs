@@ -308,7 +308,7 @@ impl Control {
     fn admit<S: AsRef<str>>(&self, names: &[S], seen: Arc<Snapshot>, pass: &mut Pass) -> Result<bool, Error> {
         for name in names {
             match seen.get(name.as_ref()) {
-                None => pass.misses(),
+                None => pass.misses(name.as_ref()),
                 Some(known) => {
                     known.status.answer()?;
                     if known.status.any_key_moves() {

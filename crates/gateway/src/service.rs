@@ -210,7 +210,8 @@ impl Service {
         };
         if pass.is_missing() {
             if !operation.is_streams() {
-                return Err(Box::pin(missing_table::refusal(&*self.store, operation, body)).await);
+                let missing = pass.missing();
+                return Err(Box::pin(missing_table::refusal(&*self.store, operation, body, missing)).await);
             }
             for name in &names {
                 if Box::pin(self.control.was_recorded(name)).await? {

@@ -20,8 +20,8 @@ pub struct Pass {
     rest: Vec<Admission>,
     /// The cached statuses when it was given.
     seen: Option<Arc<Snapshot>>,
-    /// Some table that the request names does not exist.
-    missing: bool,
+    /// The tables of the request that do not exist.
+    missing: Vec<String>,
     /// Whether the lease is checked.
     leased: bool,
     /// Whether the request depends on a key about to move; `None` where no key of its tables is.
@@ -41,7 +41,7 @@ impl Pass {
             first: None,
             rest: Vec::new(),
             seen: None,
-            missing: false,
+            missing: Vec::new(),
             leased: true,
             depends_on_moving: None,
         }
@@ -95,14 +95,19 @@ impl Pass {
         self.seen.clone().unwrap_or_default()
     }
 
-    pub(crate) fn misses(&mut self) {
-        self.missing = true;
+    pub(crate) fn misses(&mut self, name: &str) {
+        self.missing.push(name.to_owned());
     }
 
     /// Whether a table that the request names does not exist. Such a request is answered here. If it were sent, the table could be created, and
     /// sharded, before it arrives.
     pub fn is_missing(&self) -> bool {
-        self.missing
+        !self.missing.is_empty()
+    }
+
+    /// The tables that the request names and that do not exist.
+    pub fn missing(&self) -> &[String] {
+        &self.missing
     }
 
     /// Whether nothing has changed that the request was planned under.

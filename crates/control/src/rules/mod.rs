@@ -338,15 +338,6 @@ fn clash(layouts: &[KeyLayout], table: &str) -> Option<String> {
              one could be read as the other's. Give all of them templates, such as template = \"{{pk}}#{{shard}}\", or none"
         ));
     }
-    if layouts.iter().any(|one| one.layout().counter_attributes().is_some())
-        && let Some(index) = layouts.iter().find_map(KeyLayout::index)
-    {
-        return Some(format!(
-            "the rules cannot hold for table {table}: some of its keys hold counters, and the keys of index {} are spread. Keep counters in \
-             a table of their own",
-            index.name
-        ));
-    }
     None
 }
 

@@ -96,6 +96,29 @@ pub const RULES: &[&str] = &[
         { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
     ]
     # bringing back"#,
+    r#"rule = [
+        { table = "*", strategy = "counter", attributes = ["c"], shards = 3 },
+        { table = "*", index = "t-b", strategy = "calculated", shards = 3 },
+        { table = "*", index = "t-only", strategy = "calculated", shards = 2 },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 4 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 2 },
+        { table = "*", index = "t_n", strategy = "calculated", shards = 2 },
+    ]"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "counter", attributes = ["c"], shards = 4 },
+        { table = "*", keys = "a*", strategy = "calculated", shards = 2 },
+        { table = "*", index = "t-b", strategy = "calculated", shards = 3 },
+        { table = "*", index = "t-only", strategy = "calculated", shards = 3 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
+    ]
+    # spreading"#,
+    r#"rule = [
+        { table = "*", strategy = "counter", attributes = ["c"], shards = 2 },
+        { table = "*", index = "t-b", strategy = "calculated", shards = 2 },
+        { table = "*", index = "t-n", keys = "t1*", strategy = "calculated", shards = 3 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 2 },
+    ]
+    # bringing back"#,
     r#"rule = [{ table = "*", index = "t_n", strategy = "calculated", shards = 4 }]"#,
     r#"rule = [
         { table = "*", strategy = "calculated", shards = 3 },

@@ -74,6 +74,45 @@ fn a_statement_on_an_absent_table_fails_alone() {
     }
 }
 
+/// Of a transaction, too: what is wrong with the request is told first, then an item that is named twice before the table is. Neither its other tables nor its
+/// token take part.
+#[test]
+fn transactions_on_an_absent_table_are_refused_in_the_stores_words_and_have_no_effect() {
+    let (store, service) = service();
+    let plain = Embedded::memory().unwrap();
+    block_on(plain.call(Operation::CreateTable, Bytes::from(table().to_string()))).unwrap();
+    call(&service, Operation::CreateTable, table()).unwrap();
+    let item = json!({ "pk": { "S": "a" }, "sk": { "S": "b" } });
+    let there = json!({ "Put": { "TableName": "There", "Item": item } });
+    let absent = json!({ "Delete": { "TableName": "Absent", "Key": item } });
+    let mut unused = there.clone();
+    unused["Put"]["ConditionExpression"] = json!("attribute_exists(pk)");
+    unused["Put"]["ExpressionAttributeValues"] = json!({ ":unused": { "S": "x" } });
+    let mut broken = absent.clone();
+    broken["Delete"]["ConditionExpression"] = json!("a = ");
+    let two = json!({ "Put": there["Put"], "Delete": absent["Delete"] });
+    for actions in [
+        json!([there, absent]),
+        json!([absent, unused]),
+        json!([broken, there]),
+        json!([there, there, absent]),
+        json!([absent, there, there]),
+        json!([two]),
+    ] {
+        let body = json!({ "TransactItems": actions, "ClientRequestToken": "token" });
+        let unsharded = block_on(plain.call(Operation::TransactWriteItems, Bytes::from(body.to_string())));
+        let unsharded = unsharded.unwrap_err();
+        let refused = call(&service, Operation::TransactWriteItems, body).unwrap_err();
+        assert_eq!((&refused.code, &refused.message), (&unsharded.code, &unsharded.message), "{actions}");
+    }
+    assert!(store.written.lock().unwrap().is_empty());
+    let mut create = table();
+    create["TableName"] = json!("Absent");
+    call(&service, Operation::CreateTable, create).unwrap();
+    let body = json!({ "TransactItems": [there, absent], "ClientRequestToken": "token" });
+    call(&service, Operation::TransactWriteItems, body).unwrap();
+}
+
 #[test]
 fn writes_to_an_absent_table_are_refused_in_the_stores_words_and_not_sent_on() {
     let (store, service) = service();

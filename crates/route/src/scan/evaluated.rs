@@ -166,16 +166,14 @@ impl Evaluated {
         // A page that holds nothing may end at a fragment, where no client's page can begin.
         let nothing = count == 0 && self.table.has_counters();
         // A fragment is no client's item, and no page may begin behind it. What an index does not hold, or is read apart, is an item like any other.
-        let may_be_empty = self.within.is_some() || self.apart.is_some() && !last_is_part;
+        let may_be_empty = (self.within.is_some() || self.apart.is_some()) && !last_is_part;
         let ends = filled || left_out == 0 && !nothing || full && (may_be_empty || !page.items.is_empty());
         if let (Some(last), false) = (read.last, ends) {
             let next = json::splice_members(&self.body, &[("ExclusiveStartKey", Some(last))]);
             return next.map(|next| Some(Bytes::from(next))).map_err(broken);
         }
         page.last = match read.last {
-            Some(last) if !cut && (!last_is_part || self.within.is_some()) => {
-                Some(self.logical(&body.slice_ref(last)).map_err(broken)?)
-            }
+            Some(last) if !cut && !last_is_part => Some(self.logical(&body.slice_ref(last)).map_err(broken)?),
             None if !cut => None,
             _ => {
                 let last = page.items.last().map(|item| cursor::of_item(&self.cursor, item));
