@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn a_load_that_flaps_causes_one_change_until_it_stays_away() {
         let day = 86_400;
-        let flapping = |second: u64| if second / 30 % 2 == 0 { 5_000.0 } else { 10.0 };
+        let flapping = |second: u64| if (second / 30).is_multiple_of(2) { 5_000.0 } else { 10.0 };
         assert_eq!(run(&SETTINGS, 7_200, flapping).len(), 1);
         let changes = run(&SETTINGS, 5 * day, |second| if second < day { flapping(second) } else { 10.0 });
         assert_eq!(changes.len(), 2);
