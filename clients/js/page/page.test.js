@@ -76,6 +76,9 @@ describe('the page', { timeout: 300_000 }, () => {
     await page.getByText('This gateway gives no list of reshards: nothing is at this path.').waitFor();
     site.answers.heat = () => [503, { error: 'the registry <b>could</b> not be read' }];
     await page.getByText('The gateway gives no heat now: the registry <b>could</b> not be read.').waitFor();
+    site.answers.heat = () => [200, { parts: 'none' }];
+    await page.getByText('The gateway cannot say what is hot.').waitFor();
+    await page.getByText('What the gateway says of its heat cannot be read').waitFor();
     site.close();
     await page.getByText('The gateway does not answer.').first().waitFor();
   });

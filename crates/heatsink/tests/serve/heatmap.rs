@@ -53,7 +53,7 @@ fn it_is_drawn_in_letters_and_as_a_picture() {
         text.contains("Leaderboards · writes\n") && text.contains("game_x") && text.contains("█!"),
         "{text}"
     );
-    assert!(text.contains(r"</text><script>\u{1b}[31m\n") && !text.contains('\u{1b}'), "{text}");
+    assert!(text.contains(r"</text><script>\u{1b}[31m…") && !text.contains('\u{1b}'), "{text}");
     assert!(text.contains("from 22:13 UTC to 04:13 UTC"), "{text}");
 
     let svg = dir.join("heat.svg");

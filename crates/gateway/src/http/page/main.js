@@ -18,12 +18,12 @@ class Refusal extends Error {
   }
 }
 
-/** The JSON at a path below `/_heatsink/`; a `Refusal` where there is none. */
+/** The JSON at a path below `/_heatsink/`; a `Refusal` where there is none, of status 0 where nobody answers. */
 async function ask(path) {
   const token = sessionStorage.getItem("token");
   const answer = await fetch(`/_heatsink/${path}`, {
     headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: AbortSignal.timeout(PATIENCE), cache: "no-store",
-  });
+  }).catch(() => { throw new Refusal(0, "the gateway does not answer"); });
   if (answer.ok) return answer.json();
   const said = await answer.json().then((body) => body.error, () => null);
   throw new Refusal(answer.status, typeof said === "string" ? visible(said) : `the gateway answers ${answer.status}`);
@@ -36,7 +36,8 @@ function failed(id, what, problem) {
     note(id, "This needs the token.");
   } else if (problem.status === 404) note(id, `This gateway gives no ${what}: ${problem.message}.`);
   else if (problem.status) note(id, `The gateway gives no ${what} now: ${problem.message}.`, true);
-  else note(id, "The gateway does not answer.", true);
+  else if (problem.status === 0) note(id, "The gateway does not answer.", true);
+  else note(id, `What the gateway says of its ${what} cannot be read: ${visible(problem.message)}.`, true);
 }
 
 /** Calls `work` at once and then every `pause()` milliseconds, while the page is seen. Slow work makes the pauses longer. */
@@ -102,7 +103,7 @@ async function askHeat() {
     if (problem.status && problem.status !== 401) answered();
     const diagnosis = document.getElementById("diagnosis");
     const text = problem.status === 401 ? "The token is needed." : problem.status === 404 ? "This gateway does not measure heat."
-      : problem.status ? "The gateway cannot say what is hot." : "The gateway does not answer.";
+      : problem.status === 0 ? "The gateway does not answer." : "The gateway cannot say what is hot.";
     if (diagnosis.textContent !== text) diagnosis.textContent = text;
     diagnosis.className = problem.status === 404 ? "" : "burning";
     failed("keys-note", "heat", problem);

@@ -150,9 +150,22 @@ fn gathered(values: &[Option<f64>], columns: usize, cells: usize) -> Vec<f64> {
     all
 }
 
-/// Text in which nothing is unseen: controls, marks and directions are escapes.
+/// Marks on one letter that are shown; more of them grow over the lines around.
+const MARKS: usize = 2;
+
+/// Text in which nothing is unseen: controls, directions and piles of marks are escapes.
 fn visible(text: &str) -> String {
-    let shown = text.escape_debug().to_string().replace("\\'", "'").replace("\\\"", "\"");
+    let (mut shown, mut marks) = (String::new(), 0);
+    for one in text.chars() {
+        // Of a letter and a mark both stay.
+        let is_mark = one.escape_debug().len() > 1 && format!("a{one}").escape_debug().count() == 2;
+        marks = if is_mark { marks + 1 } else { 0 };
+        match one {
+            '\'' | '"' => shown.push(one),
+            _ if is_mark && marks <= MARKS && !shown.is_empty() => shown.push(one),
+            _ => shown.extend(one.escape_debug()),
+        }
+    }
     if shown.is_empty() { "(empty)".to_owned() } else { shown }
 }
 
@@ -196,5 +209,7 @@ mod tests {
         );
         assert_eq!(map.lines(1, 2).len(), 4, "the hottest key and its shards");
         assert_eq!(map.end_ms(), 4_000);
+        assert_eq!(visible("e\u{301} Z\u{341}\u{342}\u{343}"), "e\u{301} Z\u{341}\u{342}\\u{343}");
+        assert_eq!((visible(""), visible("\u{301}")), ("(empty)".to_owned(), "\\u{301}".to_owned()));
     }
 }

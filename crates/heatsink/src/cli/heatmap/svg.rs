@@ -17,7 +17,7 @@ const SHARD: f64 = 7.0;
 const HEAD: f64 = 36.0;
 const FOOT: f64 = 40.0;
 /// Letters of a key that fit beside its cells.
-const LETTERS: usize = 32;
+const LETTERS: usize = 30;
 /// Colours that are told apart: equal ones beside each other are one shape.
 const LEVELS: f64 = 48.0;
 /// How often a time is written above the cells.
