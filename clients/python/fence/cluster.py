@@ -3,10 +3,8 @@
 Everything that a `heatsink` is started with stands here. Not here: what is done with them.
 """
 
-import os
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -14,11 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fence.network import Network
+from fence.stores import ENVIRONMENT, EmbeddedStore, OwnStore, Store, end, free_port
 
-ENVIRONMENT = {
-    **os.environ, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1",
-    "AWS_EC2_METADATA_DISABLED": "true",
-}
 REGISTRY = "heatsink.registry"
 DIRECTORY = "heatsink.buckets"
 GATEWAYS = 4
@@ -60,61 +55,6 @@ FULL = Bounds(lease=60, heartbeat=10, poll=2, straggler=30)
 SHORT = Bounds(lease=4, heartbeat=1, poll=0.5, straggler=3)
 # A build without a fence trusts what it knows for 10 s, whatever is configured; the delays are those that its faults were found with.
 UNFENCED = Bounds(lease=10, heartbeat=10, poll=5, straggler=17.5)
-
-
-class Store:
-    """DynamoDB Local, in memory."""
-
-    def __init__(self, jar, log):
-        self.port = free_port()
-        self.process = subprocess.Popen(
-            ["java", "-XX:+UseSerialGC", "-Xmx1g", f"-Djava.library.path={jar}/DynamoDBLocal_lib", "-jar", f"{jar}/DynamoDBLocal.jar",
-             "-inMemory", "-sharedDb", "-port", str(self.port)],
-            stdout=log, stderr=log,
-        )
-        wait_for_port(self.port, self.process, 60)
-
-    @property
-    def endpoint(self):
-        return f"http://127.0.0.1:{self.port}"
-
-    def stop(self):
-        end(self.process)
-
-
-class EmbeddedStore:
-    """The embedded store's own server: `heatsink serve` without rules. Its registry has another name, so it does not hide the gateways' own."""
-
-    def __init__(self, binary, scratch, log):
-        self.port = free_port()
-        rules = scratch / "store.toml"
-        rules.write_text('[fence]\nregistry = "heatsink.of-the-store"\n')
-        self.process = subprocess.Popen(
-            [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--rules", str(rules), "--quotas", "off"],
-            stdout=log, stderr=log, env=ENVIRONMENT,
-        )
-        wait_for_port(self.port, self.process, 60)
-
-    @property
-    def endpoint(self):
-        return f"http://127.0.0.1:{self.port}"
-
-    def stop(self):
-        end(self.process)
-
-
-class OwnStore:
-    """The store of a gateway that has one of its own, a file. The gateway shows it to tools on this machine, while it runs."""
-
-    def __init__(self, scratch):
-        self.port, self.file = free_port(), scratch / "own.db"
-
-    @property
-    def endpoint(self):
-        return f"http://127.0.0.1:{self.port}/_heatsink/physical"
-
-    def stop(self):
-        pass
 
 
 class Gateway:
@@ -309,33 +249,3 @@ class Running:
 def duration(seconds):
     """As a configuration has it: `4s`, `500ms`."""
     return f"{seconds:.0f}s" if seconds == int(seconds) else f"{1000 * seconds:.0f}ms"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for_port(port, process, seconds):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            break
-        try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.05)
-    raise RuntimeError(f"no server on port {port}")
-
-
-def end(process):
-    """Ends a process and waits; at last by force."""
-    if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(35)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()

@@ -79,7 +79,7 @@ class Operator:
 
     def ask(self, target):
         rng = self.rng
-        rate = ["--rate", str(rng.choice([300, 1000, 100_000]))]
+        rate = ["--rate", str(rng.choice([1000, 1000, 100_000]))]
         if target == 1 and rng.random() < 0.5:
             return self.command("back", self.pk, *rate)
         more = rng.choice([[], [], ["--wait"], ["--wait"], ["--here"]])

@@ -1,0 +1,99 @@
+"""The stores that gateways can have: DynamoDB Local, the embedded store's own server, or a file of the gateway's own.
+
+Not here: gateways, and what is between them and the store.
+"""
+
+import os
+import socket
+import subprocess
+import time
+
+ENVIRONMENT = {
+    **os.environ, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1",
+    "AWS_EC2_METADATA_DISABLED": "true",
+}
+
+
+class Store:
+    """DynamoDB Local, in memory."""
+
+    def __init__(self, jar, log):
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            ["java", "-XX:+UseSerialGC", "-Xmx1g", f"-Djava.library.path={jar}/DynamoDBLocal_lib", "-jar", f"{jar}/DynamoDBLocal.jar",
+             "-inMemory", "-sharedDb", "-port", str(self.port)],
+            stdout=log, stderr=log,
+        )
+        wait_for_port(self.port, self.process, 60)
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self):
+        end(self.process)
+
+
+class EmbeddedStore:
+    """The embedded store's own server: `heatsink serve` without rules. Its registry has another name, so it does not hide the gateways' own."""
+
+    def __init__(self, binary, scratch, log):
+        self.port = free_port()
+        rules = scratch / "store.toml"
+        rules.write_text('[fence]\nregistry = "heatsink.of-the-store"\n')
+        self.process = subprocess.Popen(
+            [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--rules", str(rules), "--quotas", "off"],
+            stdout=log, stderr=log, env=ENVIRONMENT,
+        )
+        wait_for_port(self.port, self.process, 60)
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def stop(self):
+        end(self.process)
+
+
+class OwnStore:
+    """The store of a gateway that has one of its own, a file. The gateway shows it to tools on this machine, while it runs."""
+
+    def __init__(self, scratch):
+        self.port, self.file = free_port(), scratch / "own.db"
+
+    @property
+    def endpoint(self):
+        return f"http://127.0.0.1:{self.port}/_heatsink/physical"
+
+    def stop(self):
+        pass
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_for_port(port, process, seconds):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            break
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.05)
+    raise RuntimeError(f"no server on port {port}")
+
+
+def end(process):
+    """Ends a process and waits; at last by force."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(35)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
