@@ -1,4 +1,4 @@
-//! What it costs to count one access.
+//! What it costs to count a thousand accesses.
 
 use std::hint::black_box;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,20 +7,25 @@ use divan::Bencher;
 use heatsink_dynamo::KeyType;
 use heatsink_heat::detect::{Access, Detector, Key, Kind, Outcome};
 
+/// So many accesses are one iteration.
+const ACCESSES: usize = 1_000;
+
 /// Counts these keys in turn behind the mutex in which a gateway keeps the detector: 100,000 a second of the detector's clock.
 fn count(bencher: Bencher<'_, '_>, keys: &[String]) {
     let detector = Mutex::new(Detector::new(7, 0));
     let part =
         detector.lock().unwrap_or_else(PoisonError::into_inner).part(&Arc::from("games"), None, Kind::Write);
     let mut turn = 0_usize;
-    bencher.bench_local(|| {
-        turn += 1;
-        let text = keys[turn % keys.len()].as_bytes();
-        let key = Some(Key { kind: KeyType::S, text: black_box(text) });
-        let access = Access { key, units: 1_000, weight: 1, outcome: Outcome::Done };
-        let mut detector = detector.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(signs) = detector.count(turn as u64 / 100, part, &access) {
-            signs.writes(text);
+    bencher.counter(divan::counter::ItemsCount::new(ACCESSES)).bench_local(|| {
+        for _ in 0..ACCESSES {
+            turn += 1;
+            let text = keys[turn % keys.len()].as_bytes();
+            let key = Some(Key { kind: KeyType::S, text: black_box(text) });
+            let access = Access { key, units: 1_000, weight: 1, outcome: Outcome::Done };
+            let mut detector = detector.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(signs) = detector.count(turn as u64 / 100, part, &access) {
+                signs.writes(text);
+            }
         }
     });
 }

@@ -6,6 +6,7 @@
 pub mod audit;
 mod crowding;
 pub mod detect;
+pub mod history;
 mod shards;
 
 pub use crowding::{sharing_a_partition, some_partition_holds};

@@ -18,6 +18,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
+use serde::{Deserialize, Serialize};
 
 pub use key::{Key, ShownKey};
 pub use part::PartName;
@@ -38,7 +39,7 @@ pub const PARTS: usize = 512;
 pub const BYTES: usize = 12 << 20;
 
 /// Reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs, reason = "says it all")]
 pub enum Kind {
     Read,

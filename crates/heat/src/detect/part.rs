@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::key::Room;
 use super::signs::Signs;
 use super::space_saving::SpaceSaving;
@@ -11,7 +13,7 @@ use super::{Access, Kind, Outcome};
 const EXAMINED: u64 = 8;
 
 /// What a part is of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PartName {
     /// The logical table; `None` for all parts beyond the most that are counted apart.
     pub table: Option<Arc<str>>,
