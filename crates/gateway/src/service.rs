@@ -16,6 +16,7 @@ use crate::Limits;
 use crate::blocking;
 use crate::budget::{Budget, Stage, UNCOUNTED};
 use crate::execute::{Executor, send};
+use crate::heat::Heat;
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
@@ -40,6 +41,7 @@ pub struct Service {
     budget: Arc<Budget>,
     metrics: Metrics,
     item_sizes: ItemSizeMonitor,
+    heat: Heat,
     region: String,
     partitions: Option<Partitions>,
     recorded: Option<Recorded>,
@@ -71,6 +73,7 @@ impl Service {
             control,
             router,
             budget: Budget::new(&limits, env.clone()),
+            heat: Heat::new(&*env),
             env,
             limits,
             metrics,
@@ -118,6 +121,26 @@ impl Service {
     /// What tells the partitions, where there are any.
     pub(crate) fn partitions(&self) -> Option<&Partitions> {
         self.partitions.as_ref()
+    }
+
+    /// Which keys are hot.
+    pub(crate) fn heat(&self) -> &Heat {
+        &self.heat
+    }
+
+    pub(crate) fn env(&self) -> &dyn Env {
+        &*self.env
+    }
+
+    /// Keeps the heat accounting supplied with the keys of tables, and its history. It does not end; without it no heat is counted.
+    pub async fn keep_heat(&self) {
+        self.heat.keep(&*self.store, &*self.env).await;
+    }
+
+    /// The layouts of a table; `None` where they cannot be told now.
+    pub(crate) async fn layouts(&self, table: &str) -> Option<Arc<dyn LayoutSource>> {
+        let pass = self.control.resolve(&[table]).await.ok()?;
+        Some(self.control.view(&pass).handle())
     }
 
     /// The AWS region that the service stands for.
@@ -242,7 +265,9 @@ impl Service {
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
-        self.item_sizes.see(operation, &body, sharded, self.env.now());
+        let now = self.env.now();
+        self.item_sizes.see(operation, &body, sharded, now);
+        let drawn = self.heat.draw();
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
                 send(&*self.store, &pass, operation, body).await.map(Answer::from)
@@ -267,10 +292,14 @@ impl Service {
         };
         let answer = pass.deliver(answer);
         drop(pass);
+        if let Some(weight) = drawn {
+            self.heat.count(weight, operation, &body, &answer, now);
+        }
         let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
         if gone || !operation.touches_items() {
             let answer = answer.as_ref().map(|answer| &answer.body);
             Box::pin(self.control.after(operation, &names, prepared, answer)).await;
+            self.heat.forget(&names);
         }
         answer.map_err(|error| name_rules(error, &names, &self.control))
     }

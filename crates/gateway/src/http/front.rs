@@ -93,6 +93,11 @@ impl Front {
             let content_type = HeaderValue::from_static("application/json");
             return self.reply(status, Some(content_type), body);
         }
+        if head.method == Method::GET && [admin::HEAT, admin::HEAT_MAP].contains(&head.uri.path()) {
+            let (status, body) = admin::heat(&head, peer.local, &self.hosts, &self.service).await;
+            let content_type = HeaderValue::from_static("application/json");
+            return self.reply(status, Some(content_type), body);
+        }
         if head.method == Method::GET && head.uri.path() == admin::METRICS {
             let (status, body) = admin::metrics(&head, peer.local, &self.hosts, self.service.recorded());
             let content_type = HeaderValue::from_static("text/plain; version=0.0.4");
