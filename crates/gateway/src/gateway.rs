@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::future::{Either, select};
+use futures::future::{Either, join, select};
 use heatsink_control::{Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, RealEnv};
@@ -106,11 +106,13 @@ impl Gateway {
         shutdown: impl Future<Output = ()>,
     ) -> bool {
         let Gateway { service, control, env, limits } = self;
+        let heat = Arc::clone(&service);
         let serving = pin!(http::serve(listener, service, limits, hosts, env, shutdown));
-        let drained = match select(serving, pin!(control.keep())).await {
+        let keeping = pin!(join(control.keep(), heat.keep_heat()));
+        let drained = match select(serving, keeping).await {
             Either::Left((drained, _)) => drained,
             // It never ends.
-            Either::Right(((), serving)) => serving.await,
+            Either::Right((_, serving)) => serving.await,
         };
         control.leave().await;
         drained

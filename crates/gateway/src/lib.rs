@@ -6,6 +6,7 @@ mod blocking;
 mod budget;
 mod execute;
 mod gateway;
+mod heat;
 pub mod http;
 mod item_size_monitor;
 mod limits;

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use heatsink_control::{Control, Pass, Prepared};
 use heatsink_dynamo::{Code, Error, Operation, Origin, wire};
 use heatsink_env::Env;
+use heatsink_heat::KeyLoad;
 use heatsink_layout::LayoutSource;
 use heatsink_route::{Answer, Explanation, Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
@@ -17,6 +18,7 @@ use crate::Limits;
 use crate::blocking;
 use crate::budget::{Budget, Stage, UNCOUNTED};
 use crate::execute::{Executor, send};
+use crate::heat::Heat;
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
@@ -41,6 +43,7 @@ pub struct Service {
     budget: Arc<Budget>,
     metrics: Metrics,
     item_sizes: ItemSizeMonitor,
+    heat: Heat,
     region: String,
     partitions: Option<Partitions>,
     recorded: Option<Recorded>,
@@ -73,6 +76,7 @@ impl Service {
             control,
             router,
             budget: Budget::new(&limits, env.clone()),
+            heat: Heat::new(&*env),
             env,
             limits,
             metrics,
@@ -133,6 +137,11 @@ impl Service {
         }
     }
 
+    /// The keys of tables with the highest loads of the last full second, the highest first.
+    pub fn hottest_keys(&self) -> Vec<KeyLoad> {
+        self.heat.loads(self.env.now())
+    }
+
     /// What all requests may hold together.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget
@@ -146,6 +155,26 @@ impl Service {
     /// What tells the partitions, where there are any.
     pub(crate) fn partitions(&self) -> Option<&Partitions> {
         self.partitions.as_ref()
+    }
+
+    /// Which keys are hot.
+    pub(crate) fn heat(&self) -> &Heat {
+        &self.heat
+    }
+
+    pub(crate) fn env(&self) -> &dyn Env {
+        &*self.env
+    }
+
+    /// Keeps the heat accounting supplied with the keys of tables, and its history. It does not end; without it no heat is counted.
+    pub async fn keep_heat(&self) {
+        self.heat.keep(&*self.store, &*self.env).await;
+    }
+
+    /// The layouts of a table; `None` where they cannot be told now.
+    pub(crate) async fn layouts(&self, table: &str) -> Option<Arc<dyn LayoutSource>> {
+        let pass = self.control.resolve(&[table]).await.ok()?;
+        Some(self.control.view(&pass).handle())
     }
 
     /// The AWS region that the service stands for.
@@ -271,7 +300,9 @@ impl Service {
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
-        self.item_sizes.see(operation, &body, sharded, self.env.now());
+        let now = self.env.now();
+        self.item_sizes.see(operation, &body, sharded, now);
+        let drawn = self.heat.draw();
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
                 send(&*self.store, &pass, operation, body).await.map(Answer::from)
@@ -296,10 +327,14 @@ impl Service {
         };
         let answer = pass.deliver(answer);
         drop(pass);
+        if let Some(weight) = drawn {
+            self.heat.count(weight, operation, &body, &answer, now);
+        }
         let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
         if gone || !operation.touches_items() {
             let answer = answer.as_ref().map(|answer| &answer.body);
             Box::pin(self.control.after(operation, &names, prepared, answer)).await;
+            self.heat.forget(&names);
         }
         answer.map_err(|error| name_rules(error, &names, &self.control))
     }

@@ -1,5 +1,6 @@
-//! Endpoints for the operator's tools: `GET /_heatsink/partitions?table=T`, `GET /_heatsink/metrics`, `GET /_heatsink/reshards`,
-//! `GET /_heatsink/gateways`, and, where the store is the server's own, `POST /_heatsink/physical`: DynamoDB's protocol to the store itself.
+//! Endpoints for the operator's tools: `GET /_heatsink/partitions?table=T`, `GET /_heatsink/heat[?table=T]`,
+//! `GET /_heatsink/heat/map?span=10m|6h|4d|28d`, `GET /_heatsink/metrics`, `GET /_heatsink/reshards`, `GET /_heatsink/gateways`, and, where the store is
+//! the server's own, `POST /_heatsink/physical`: DynamoDB's protocol to the store itself.
 //!
 //! Not part of DynamoDB's protocol. On the endpoint of the clients only for loopback peers; on the admin address (`admin_address`) for those that it admits.
 
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error};
+use heatsink_heat::history::Span;
 use heatsink_store::{PHYSICAL_PATH, Store};
 use http::StatusCode;
 use http::header::ORIGIN;
@@ -14,10 +16,14 @@ use http::request::Parts;
 use serde_json::{Value as Json, json};
 
 use super::hosts::Hosts;
-use crate::{Partitions, Recorded};
+use crate::{Partitions, Recorded, Service, heat};
 
 /// The path of the partitions.
 pub(super) const PARTITIONS: &str = "/_heatsink/partitions";
+/// The path of the hot keys.
+pub(super) const HEAT: &str = "/_heatsink/heat";
+/// The path of their history.
+pub(super) const HEAT_MAP: &str = "/_heatsink/heat/map";
 /// The path of the metrics.
 pub(super) const METRICS: &str = "/_heatsink/metrics";
 /// The path of the reshards.
@@ -51,6 +57,21 @@ pub(super) fn metrics(may_ask: bool, recorded: Option<&Recorded>) -> (StatusCode
         None => refuse(StatusCode::NOT_FOUND, "this server records no metrics"),
         Some(recorded) => (StatusCode::OK, Bytes::from(recorded())),
     }
+}
+
+/// The hot keys, all or of the table in the query, or their history, as JSON; an error is JSON too, with one member `error`.
+pub(super) async fn heat(head: &Parts, may_ask: bool, service: &Service) -> (StatusCode, Bytes) {
+    let (status, answer) = if !may_ask {
+        (StatusCode::FORBIDDEN, json!({ "error": "only tools on this machine may ask" }))
+    } else if head.uri.path() == HEAT_MAP {
+        match value(head.uri.query().unwrap_or_default(), "span").and_then(Span::by_name) {
+            Some(span) => (StatusCode::OK, heat::map(service, span)),
+            None => (StatusCode::BAD_REQUEST, json!({ "error": "which span? 10m, 6h, 4d or 28d" })),
+        }
+    } else {
+        (StatusCode::OK, heat::shown(service, table(head.uri.query().unwrap_or_default())).await)
+    };
+    (status, Bytes::from(answer.to_string()))
 }
 
 /// The partitions of the table in the query, as JSON; an error is JSON too, with one member `error`.
@@ -95,8 +116,13 @@ pub(super) async fn read(
 
 /// The `table` of a query string. Table names are letters, digits, `_`, `-` and `.`, none of which is ever escaped.
 fn table(query: &str) -> Option<&str> {
+    value(query, "table")
+}
+
+/// The value of that name in a query string, as it was sent.
+fn value<'a>(query: &'a str, of: &str) -> Option<&'a str> {
     let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.find(|(name, value)| *name == "table" && !value.is_empty()).map(|(_, value)| value)
+    pairs.find(|(name, value)| *name == of && !value.is_empty()).map(|(_, value)| value)
 }
 
 /// Whether a tool asks. No web page of others may, not even through its own name that resolves to this machine.

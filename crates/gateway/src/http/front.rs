@@ -197,6 +197,7 @@ impl Front {
                 content_type = "text/plain; version=0.0.4";
                 admin::metrics(may_ask, service.recorded())
             }
+            admin::HEAT | admin::HEAT_MAP => admin::heat(head, may_ask, service).await,
             admin::RESHARDS => admin::read(may_ask, overview::reshards(service.control())).await,
             admin::GATEWAYS => admin::read(may_ask, overview::gateways(service.control())).await,
             _ => return None,

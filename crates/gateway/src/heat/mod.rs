@@ -1,0 +1,189 @@
+//! Heat accounting: counts what each answered request asked of which partition key, and tells the hottest keys.
+//!
+//! It changes no request, waits for nothing, and sends nothing but one DescribeTable for each table that it meets, from a task beside the requests
+//! ([`Heat::keep`]): the names of a table's keys are in no request. Requests for a table before that are not counted.
+//!
+//! Up to [`EXACT`] items a second all are counted; beyond that one request in [`DRAWN`] is drawn at random and counted so many times.
+//!
+//! Not here: counting itself (`heatsink_heat::detect`).
+
+mod accesses;
+mod condition;
+mod loads;
+mod show;
+mod statements;
+mod tables;
+mod units;
+
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join;
+use heatsink_dynamo::{Error, Operation};
+use heatsink_env::{Env, MonotonicInstant};
+use heatsink_heat::detect::{Access, Detector, Key, WINDOW};
+use heatsink_heat::history::History;
+use heatsink_route::Answer;
+use heatsink_store::Store;
+
+use accesses::Found;
+use tables::Tables;
+
+pub(crate) use show::{map, shown};
+
+/// So many items of a window are counted one by one. Below that the time that it takes is no matter; beyond it, one key of a percent still makes
+/// hundreds of drawn requests.
+const EXACT: u32 = 1_000;
+/// Of the others one request in so many is drawn.
+const DRAWN: u32 = 8;
+
+/// Counts the requests of one gateway.
+pub(crate) struct Heat {
+    tables: Tables,
+    counted: Mutex<Counted>,
+    history: Mutex<History>,
+    /// How many requests each counted one stands for: 1 or [`DRAWN`].
+    weight: AtomicU32,
+    /// How many requests are passed over before the next one is drawn.
+    skip: AtomicI32,
+}
+
+struct Counted {
+    detector: Detector,
+    /// The window in which `items` were counted.
+    window: u64,
+    items: u32,
+    /// Where the next draw comes from.
+    random: u64,
+}
+
+impl Heat {
+    pub(crate) fn new(env: &dyn Env) -> Self {
+        let detector = Detector::new(env.random(), millis(env.now()));
+        let window = detector.number();
+        Heat {
+            tables: Tables::default(),
+            counted: Mutex::new(Counted { detector, window, items: 0, random: env.random() }),
+            history: Mutex::default(),
+            weight: AtomicU32::new(1),
+            skip: AtomicI32::new(0),
+        }
+    }
+
+    /// Whether this request is counted, and for how many. Few instructions: most requests of a busy gateway do no more here.
+    #[inline]
+    pub(crate) fn draw(&self) -> Option<u32> {
+        if self.weight.load(Ordering::Relaxed) == 1 {
+            return Some(1);
+        }
+        // Below zero another thread has drawn, and is about to set the next draw.
+        (self.skip.fetch_sub(1, Ordering::Relaxed) == 0).then(|| {
+            let next = self.lock().next_skip();
+            self.skip.store(next, Ordering::Relaxed);
+            DRAWN
+        })
+    }
+
+    /// Counts a request that was drawn, once it is answered.
+    pub(crate) fn count(
+        &self,
+        weight: u32,
+        operation: Operation,
+        body: &[u8],
+        answer: &Result<Answer, Error>,
+        now: MonotonicInstant,
+    ) {
+        let answer = answer.as_ref().map(|answer| &*answer.body);
+        let found = accesses::find(operation, body, answer, &self.tables, now);
+        if found.is_empty() {
+            return;
+        }
+        let mut counted = self.lock();
+        let Counted { detector, window, items, random: _ } = &mut *counted;
+        for one in &found {
+            let page = one.page.map(|page| detector.hash(page));
+            let Found { part, units, outcome, .. } = *one;
+            let key = one.key.as_ref().map(|(kind, text)| Key { kind: *kind, text: text.as_bytes() });
+            if let Some(signs) = detector.count(millis(now), part, &Access { key, units, weight, outcome }) {
+                signs.item(one.item);
+                page.into_iter().for_each(|page| signs.reads(page));
+                if let Some(sort) = one.sort.and_then(accesses::ordered) {
+                    signs.writes(&sort);
+                }
+            }
+        }
+        if *window != detector.number() {
+            *window = detector.number();
+            *items = 0;
+        }
+        *items = items.saturating_add(u32::try_from(found.len()).unwrap_or(u32::MAX));
+        let next = if *items > EXACT { DRAWN } else { 1 };
+        if next != self.weight.load(Ordering::Relaxed) {
+            self.skip.store(counted.next_skip(), Ordering::Relaxed);
+            self.weight.store(next, Ordering::Relaxed);
+        }
+    }
+
+    /// A table was created, changed or deleted: its keys are asked for again.
+    pub(crate) fn forget<S: AsRef<str>>(&self, tables: &[S]) {
+        self.tables.forget(tables);
+    }
+
+    /// Asks the store for the keys of tables that requests name, and keeps the history. It does not end.
+    pub(crate) async fn keep(&self, store: &dyn Store, env: &dyn Env) {
+        join(self.keep_tables(store), self.keep_history(env)).await;
+    }
+
+    /// Takes each window as it ends.
+    async fn keep_history(&self, env: &dyn Env) {
+        let mut taken = self.lock().detector.number();
+        loop {
+            // Twice a window, so that none ends unseen.
+            env.sleep(Duration::from_millis(WINDOW / 2)).await;
+            let number = {
+                let detector = &mut self.lock().detector;
+                detector.advance(millis(env.now()));
+                detector.number()
+            };
+            if number != taken {
+                taken = number;
+                let (window, parts) = self.parts(env.now());
+                self.history().add(env.unix_millis(), window, &parts);
+            }
+        }
+    }
+
+    async fn keep_tables(&self, store: &dyn Store) {
+        loop {
+            self.tables.asked().await;
+            for name in self.tables.to_describe() {
+                let described = tables::describe(store, &name).await;
+                self.tables.learn(name, described, &mut self.lock().detector);
+            }
+        }
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counted {
+    /// From none to twice the mean, so that no pattern of requests keeps time with it (a linear congruential generator; Knuth's constants).
+    fn next_skip(&mut self) -> i32 {
+        self.random =
+            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let span = u64::from(2 * DRAWN - 1);
+        i32::try_from((self.random >> 33) % span).unwrap_or_default()
+    }
+}
+
+/// The clock of windows.
+fn millis(now: MonotonicInstant) -> u64 {
+    now.0 / 1_000_000
+}

@@ -1,0 +1,113 @@
+//! The heat as JSON.
+
+use heatsink_dynamo::KeyType;
+use heatsink_env::MonotonicInstant;
+use heatsink_heat::detect::{KeyHeat, Kind, PartHeat, PartName, ShownKey};
+use heatsink_heat::history::{MapRow, ROWS, Span};
+use heatsink_layout::LayoutSource;
+use serde_json::{Map, Value as Json, json};
+
+use super::{Heat, millis};
+use crate::Service;
+
+/// The most keys of a part that are shown.
+const KEYS: usize = 100;
+
+impl Heat {
+    /// The last window, and how many milliseconds it took.
+    pub(super) fn parts(&self, now: MonotonicInstant) -> (u64, Vec<PartHeat>) {
+        let mut counted = self.lock();
+        counted.detector.advance(millis(now));
+        (counted.detector.window(), counted.detector.heat(KEYS))
+    }
+}
+
+/// What `GET /_heatsink/heat` answers.
+pub(crate) async fn shown(service: &Service, table: Option<&str>) -> Json {
+    let (window, mut heat) = service.heat().parts(service.env().now());
+    heat.retain(|part| table.is_none() || part.name.table.as_deref() == table);
+    heat.sort_by(|a, b| b.units_per_s.total_cmp(&a.units_per_s));
+    let mut parts = Vec::with_capacity(heat.len());
+    for part in &heat {
+        let layouts = match &part.name.table {
+            // Of a table that cannot be looked at now no shards are shown.
+            Some(table) => service.layouts(table).await,
+            None => None,
+        };
+        parts.push(shown_part(part, layouts.as_deref()));
+    }
+    json!({ "now_ms": service.env().unix_millis(), "window_ms": window, "parts": parts })
+}
+
+/// What `GET /_heatsink/heat/map` answers.
+pub(crate) fn map(service: &Service, span: Span) -> Json {
+    let map = service.heat().history().map(span, service.env().unix_millis(), ROWS);
+    let row = |row: &MapRow| {
+        let mut shown = name(&row.name.part);
+        shown.insert("key".to_owned(), attribute_value(&row.name.key));
+        shown.insert("units".to_owned(), row.units.clone().into());
+        shown.insert("throttled".to_owned(), row.throttled.clone().into());
+        Json::Object(shown)
+    };
+    let rows: Vec<Json> = map.rows.iter().map(row).collect();
+    json!({ "from_ms": map.from, "step_ms": map.step, "columns": map.columns, "rows": rows })
+}
+
+fn shown_part(part: &PartHeat, layouts: Option<&dyn LayoutSource>) -> Json {
+    let keys: Vec<Json> = part.keys.iter().map(|key| shown_key(key, &part.name, layouts)).collect();
+    let mut shown = name(&part.name);
+    let rates = [
+        ("units_per_s", part.units_per_s),
+        ("requests_per_s", part.requests_per_s),
+        ("throttled_per_s", part.throttled_per_s),
+        ("floor_units_per_s", part.floor_units_per_s),
+    ];
+    shown.extend(rates.map(|(name, rate)| (name.to_owned(), rate.into())));
+    shown.insert("keys".to_owned(), keys.into());
+    Json::Object(shown)
+}
+
+/// What a part is of, as members of an object.
+fn name(part: &PartName) -> Map<String, Json> {
+    let kind = match part.kind {
+        Kind::Read => "read",
+        Kind::Write => "write",
+    };
+    let mut members = Map::new();
+    members.insert("table".to_owned(), part.table.as_deref().into());
+    members.insert("index".to_owned(), part.index.as_deref().into());
+    members.insert("kind".to_owned(), kind.into());
+    members
+}
+
+fn shown_key(key: &KeyHeat, part: &PartName, layouts: Option<&dyn LayoutSource>) -> Json {
+    json!({
+        "key": attribute_value(&key.key),
+        "shards": shards(&key.key, part, layouts),
+        "units_per_s": key.units_per_s,
+        "error_units_per_s": key.error_units_per_s,
+        "sampling_error_units_per_s": key.sampling_error_units_per_s,
+        "requests_per_s": key.requests_per_s,
+        "throttled_per_s": key.throttled_per_s,
+        "throttled_by_partition_per_s": key.throttled_by_partition_per_s,
+        "growing_sort_share": key.growing_sort_share,
+        "same_sort_share": key.same_sort_share,
+        "largest_item_bytes": (key.largest_item_bytes > 0).then_some(key.largest_item_bytes),
+        "same_page_share": key.same_page_share,
+    })
+}
+
+fn attribute_value(key: &ShownKey) -> Json {
+    let mut value = Map::new();
+    value.insert(key.kind.name().to_owned(), key.text.as_str().into());
+    Json::Object(value)
+}
+
+/// How many shards a key of a table has; `None` where the table is not sharded, or the key is an index's.
+fn shards(key: &ShownKey, part: &PartName, layouts: Option<&dyn LayoutSource>) -> Option<u16> {
+    let table = layouts?.table(part.table.as_deref()?)?;
+    if part.index.is_some() || key.kind == KeyType::B {
+        return None;
+    }
+    Some(layouts?.in_force(&table, key.text.as_bytes()).settled().shards)
+}

@@ -1,0 +1,282 @@
+//! `GET /_heatsink/heat` of a server in front of the embedded store: which keys it shows as hot, and with what rates.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::disallowed_methods, reason = "sockets keep real time")]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use heatsink_control::Rules;
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_gateway::http::Hosts;
+use heatsink_gateway::{Gateway, Service};
+use heatsink_store::Store;
+use heatsink_store::embedded::Embedded;
+use serde_json::{Value as Json, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// The embedded store, which throttles what is for the key `burning`, and leaves one member of each batch of writes unprocessed.
+struct Hot(Embedded);
+
+impl Store for Hot {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        let text = String::from_utf8_lossy(&body).into_owned();
+        if operation == Operation::PutItem && text.contains("burning") {
+            let body = json!({
+                "__type": "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",
+                "message": "slow down",
+                "ThrottlingReasons": [{ "reason": "TableWriteKeyRangeThroughputExceeded", "resource": "arn" }],
+            });
+            let error = Error::from_wire(400, Bytes::from(body.to_string()));
+            return async move { Err(error) }.boxed();
+        }
+        async move {
+            let answer = self.0.call(operation, body).await?;
+            if operation != Operation::BatchWriteItem {
+                return Ok(answer);
+            }
+            let request: Json = serde_json::from_str(&text).unwrap();
+            let left = &request["RequestItems"]["games"][0];
+            Ok(Bytes::from(json!({ "UnprocessedItems": { "games": [left] } }).to_string()))
+        }
+        .boxed()
+    }
+}
+
+struct Server {
+    address: SocketAddr,
+    service: Arc<Service>,
+}
+
+impl Server {
+    async fn start(rules: &str) -> Server {
+        let store = Arc::new(Hot(Embedded::memory().unwrap()));
+        let rules = Rules::read("rules", rules).unwrap();
+        let gateway = Gateway::builder(store).rules(rules).start().await.unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let service = Arc::clone(gateway.service());
+        tokio::spawn(gateway.serve(listener, Hosts::loopback(), std::future::pending()));
+        let server = Server { address, service };
+        let create = json!({
+            "TableName": "games", "BillingMode": "PAY_PER_REQUEST",
+            "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "N" },
+                { "AttributeName": "owner", "AttributeType": "S" }],
+            "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
+            "GlobalSecondaryIndexes": [{ "IndexName": "by-owner", "Projection": { "ProjectionType": "ALL" },
+                "KeySchema": [{ "AttributeName": "owner", "KeyType": "HASH" }] }],
+        });
+        server.call(Operation::CreateTable, &create).await.unwrap();
+        // The first request names the table; then its keys are asked for.
+        server.get("first").await;
+        let started = Instant::now();
+        loop {
+            server.get("first").await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            if server.heat("").await["parts"].as_array().is_some_and(|parts| !parts.is_empty()) {
+                return server;
+            }
+            assert!(started.elapsed() < Duration::from_secs(20), "no heat is counted");
+        }
+    }
+
+    async fn call(&self, operation: Operation, body: &Json) -> Result<Json, Error> {
+        let answer = self.service.call(operation, Bytes::from(body.to_string())).await?;
+        Ok(serde_json::from_slice(&answer).unwrap())
+    }
+
+    async fn get(&self, key: &str) {
+        let body = json!({ "TableName": "games", "Key": { "pk": { "S": key }, "sk": { "N": "1" } } });
+        self.call(Operation::GetItem, &body).await.unwrap();
+    }
+
+    async fn put(&self, key: &str, sort: u64) -> Result<Json, Error> {
+        let item = json!({ "pk": { "S": key }, "sk": { "N": sort.to_string() }, "owner": { "S": "o" } });
+        self.call(Operation::PutItem, &json!({ "TableName": "games", "Item": item })).await
+    }
+
+    async fn heat(&self, query: &str) -> Json {
+        self.ask(query, "HTTP/1.1 200").await
+    }
+
+    /// Asks over HTTP, behind `/_heatsink/heat`.
+    async fn ask(&self, query: &str, status: &str) -> Json {
+        let mut socket = TcpStream::connect(self.address).await.unwrap();
+        let request =
+            format!("GET /_heatsink/heat{query} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        socket.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = Vec::new();
+        socket.read_to_end(&mut answer).await.unwrap();
+        let body = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+        assert!(answer.starts_with(status.as_bytes()), "{}", String::from_utf8_lossy(&answer));
+        serde_json::from_slice(&answer[body..]).unwrap()
+    }
+
+    /// Runs this, and shows the window that holds all of its accesses: so many. Where a window ended in between, it runs again.
+    async fn window(&self, accesses: f64, traffic: impl AsyncFn()) -> Json {
+        for _ in 0..20 {
+            traffic().await;
+            let ran = Instant::now();
+            while ran.elapsed() < Duration::from_millis(1_800) {
+                let heat = self.heat("?table=games").await;
+                let parts = heat["parts"].as_array().unwrap().iter();
+                let counted: f64 = parts.map(|part| times(&heat, &part["requests_per_s"])).sum();
+                if (counted - accesses).abs() < 1e-6 {
+                    return heat;
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+        panic!("no window has {accesses} accesses: {}", self.heat("?table=games").await);
+    }
+}
+
+fn part<'a>(heat: &'a Json, index: Option<&str>, kind: &str) -> &'a Json {
+    let parts = heat["parts"].as_array().unwrap().iter();
+    let mut found = parts
+        .filter(|part| part["kind"] == kind && part["index"] == json!(index) && part["table"] == "games");
+    found.next().unwrap_or_else(|| panic!("no part {index:?} {kind} in {heat}"))
+}
+
+fn key<'a>(part: &'a Json, key: &str) -> &'a Json {
+    let keys = part["keys"].as_array().unwrap();
+    keys.iter().find(|one| one["key"] == json!({ "S": key })).unwrap_or_else(|| panic!("no {key} in {part}"))
+}
+
+/// What was counted in the window, of a rate.
+fn times(heat: &Json, rate: &Json) -> f64 {
+    rate.as_f64().unwrap() * heat["window_ms"].as_f64().unwrap() / 1_000.0
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hot_key_among_cold_ones_is_shown() {
+    let server = Server::start("").await;
+    let heat = server
+        .window(370.0, async || {
+            for at in 0..100 {
+                server.put("hot", at).await.unwrap();
+                if at % 2 == 0 {
+                    server.put(&format!("cold_{at}"), at).await.unwrap();
+                    server.get("cold").await;
+                }
+            }
+            for _ in 0..10 {
+                server.put("burning", 1).await.unwrap_err();
+            }
+        })
+        .await;
+    let writes = part(&heat, None, "write");
+    let hot = &writes["keys"][0];
+    assert_eq!(hot["key"], json!({ "S": "hot" }), "{heat}");
+    assert!((times(&heat, &hot["units_per_s"]) - 100.0).abs() < 1e-6, "{heat}");
+    assert_eq!((&hot["error_units_per_s"], &hot["shards"]), (&json!(0.0), &Json::Null));
+    assert_eq!(hot["growing_sort_share"], 1.0);
+    assert!((times(&heat, &writes["units_per_s"]) - 160.0).abs() < 1e-6);
+    let burning = key(writes, "burning");
+    assert!((times(&heat, &burning["throttled_per_s"]) - 10.0).abs() < 1e-6);
+    assert!((times(&heat, &burning["throttled_by_partition_per_s"]) - 10.0).abs() < 1e-6);
+    // All items have the same owner: the index's key is hotter than any of the table's.
+    let index = part(&heat, Some("by-owner"), "write");
+    assert!((times(&heat, &key(index, "o")["units_per_s"]) - 160.0).abs() < 1e-6);
+    let read = key(part(&heat, None, "read"), "cold");
+    assert!((times(&heat, &read["units_per_s"]) - 25.0).abs() < 1e-6);
+    assert_eq!(read["same_page_share"], 1.0);
+    // The history takes each window within a second.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let map = server.heat("/map?span=10m").await;
+    assert_eq!((&map["step_ms"], &map["columns"]), (&json!(1_000), &json!(600)));
+    let rows = map["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["key"] == json!({ "S": "hot" })).unwrap_or_else(|| panic!("{map}"));
+    assert_eq!((&row["table"], &row["index"], &row["kind"]), (&json!("games"), &Json::Null, &json!("write")));
+    let sum: f64 = row["units"].as_array().unwrap().iter().map(|cell| cell.as_f64().unwrap()).sum();
+    // Once for each run of the traffic.
+    let runs = (sum / 100.0).round();
+    assert!(runs > 0.0 && (sum - 100.0 * runs).abs() < 0.1, "{sum}: {row}");
+    assert_eq!(row["throttled"].as_array().unwrap().len(), 600);
+    server.ask("/map?span=1h", "HTTP/1.1 400").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn batches_transactions_queries_and_statements_are_counted() {
+    let server = Server::start("[[rule]]\ntable = \"games\"\nstrategy = \"calculated\"\nshards = 4\n").await;
+    let item = |key: &str, at: u64| json!({ "pk": { "S": key }, "sk": { "N": at.to_string() } });
+    let heat = server
+        .window(15.0, async || {
+            let put = |at| json!({ "PutRequest": { "Item": item("batch", at) } });
+            let batch = json!({ "RequestItems": { "games": (0..5).map(put).collect::<Vec<_>>() } });
+            server.call(Operation::BatchWriteItem, &batch).await.unwrap();
+            let keys: Vec<_> = (0..5).map(|at| item("batch", at)).collect();
+            let batch = json!({ "RequestItems": { "games": { "Keys": keys } } });
+            server.call(Operation::BatchGetItem, &batch).await.unwrap();
+            let put = json!({ "Put": { "TableName": "games", "Item": item("transaction", 1) } });
+            let delete = json!({ "Delete": { "TableName": "games", "Key": item("transaction", 2) } });
+            server.call(Operation::TransactWriteItems, &json!({ "TransactItems": [put, delete] })).await.unwrap();
+            let get = json!({ "Get": { "TableName": "games", "Key": item("transaction", 1) } });
+            server.call(Operation::TransactGetItems, &json!({ "TransactItems": [get] })).await.unwrap();
+            let query = json!({
+                "TableName": "games", "KeyConditionExpression": "#p = :p AND sk > :s", "ExpressionAttributeNames": { "#p": "pk" },
+                "ExpressionAttributeValues": { ":p": { "S": "queried" }, ":s": { "N": "1" } },
+            });
+            server.call(Operation::Query, &query).await.unwrap();
+            let statement = json!({
+                "Statement": "SELECT * FROM games WHERE pk = ?", "Parameters": [{ "S": "stated" }], "ConsistentRead": true,
+            });
+            server.call(Operation::ExecuteStatement, &statement).await.unwrap();
+        })
+        .await;
+    let (reads, writes) = (part(&heat, None, "read"), part(&heat, None, "write"));
+    for (part, name, units, throttled) in [
+        (writes, "batch", 5.0, 1.0),
+        (reads, "batch", 2.5, 0.0),
+        (writes, "transaction", 4.0, 0.0),
+        (reads, "transaction", 2.0, 0.0),
+        (reads, "queried", 0.5, 0.0),
+        (reads, "stated", 1.0, 0.0),
+    ] {
+        let shown = key(part, name);
+        assert!((times(&heat, &shown["units_per_s"]) - units).abs() < 1e-6, "{name}: {heat}");
+        assert!((times(&heat, &shown["throttled_per_s"]) - throttled).abs() < 1e-6, "{name}: {heat}");
+        assert_eq!(shown["shards"], 4);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_names_are_escaped_and_others_are_not_counted() {
+    let server = Server::start("").await;
+    let long = "x".repeat(2_048);
+    let hostile = [
+        "<script>alert(1)</script>",
+        "\u{1b}[31mred\u{7}",
+        "line\nbreak\r\n\r\n",
+        "\"}],\u{0}\u{2028}",
+        &long,
+    ];
+    let heat = server
+        .window(15.0, async || {
+            for name in hostile {
+                server.put(name, 1).await.unwrap();
+                // The same key in another spelling.
+                let escaped: String = name.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+                let body = format!(
+                    r#"{{ "TableName" : "games", "Item" : {{ "sk": {{"N":"1e0"}}, "pk" : {{ "S" : "{escaped}" }} }} }}"#
+                );
+                server.service.call(Operation::PutItem, Bytes::from(body)).await.unwrap();
+            }
+            let nowhere = json!({ "TableName": "nowhere", "Key": { "pk": { "S": "a" } } });
+            let error = server.call(Operation::GetItem, &nowhere).await.unwrap_err();
+            assert_eq!(error.code, Code::ResourceNotFoundException);
+        })
+        .await;
+    let writes = part(&heat, None, "write");
+    for name in hostile {
+        // Written twice; the long key takes three units each time.
+        let units = if name == long { 6.0 } else { 2.0 };
+        assert!((times(&heat, &key(writes, name)["units_per_s"]) - units).abs() < 1e-6, "{name}: {heat}");
+    }
+    assert!(server.heat("?table=nowhere").await["parts"].as_array().unwrap().is_empty());
+}

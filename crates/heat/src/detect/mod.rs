@@ -1,0 +1,182 @@
+//! Which keys are hot now: counts the capacity units of each partition key that requests ask for, and tells the hottest ones.
+//!
+//! Traffic is counted in parts: reads and writes of each table and index. A part has [`COUNTERS`] counters, however many keys there are
+//! ([`space_saving`]), in windows of a second: one is counted in, the one before it is told. Rates are by the measured length of a window.
+//!
+//! Sans-IO: accesses and the time in, rates out. Not here: which keys a request has and what it costs (`gateway`), rates over hours
+//! (`history`), what to do about a key.
+
+mod key;
+mod part;
+mod report;
+mod signs;
+mod space_saving;
+#[cfg(test)]
+mod tests;
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use serde::{Deserialize, Serialize};
+
+pub use key::{Key, ShownKey};
+pub use part::PartName;
+pub use report::{KeyHeat, PartHeat};
+pub use signs::Signs;
+
+use key::Room;
+use part::Part;
+
+/// Counters of a part in a window. A key is found if it has more than a thousandth of the part's units, ten times below the one percent from which a key
+/// matters: a partition takes 1,000 write units a second, and what is less than a hundredth of a part is hot only where the part takes 100,000.
+pub const COUNTERS: usize = 1_000;
+/// The least length of a window, in milliseconds: over a second DynamoDB's own limits hold.
+pub const WINDOW: u64 = 1_000;
+/// The most parts that are counted apart. What is beyond them is counted together.
+pub const PARTS: usize = 512;
+/// The most bytes that counters and keys take, beyond the first few counters of every part (3 MB if there are as many parts as there may be).
+pub const BYTES: usize = 12 << 20;
+
+/// Reads or writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs, reason = "says it all")]
+pub enum Kind {
+    Read,
+    Write,
+}
+
+/// What became of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was carried out, or refused by its own condition.
+    Done,
+    /// It was throttled, or left unprocessed in a batch.
+    Throttled,
+    /// It was throttled because of the limit of one partition, as the store says.
+    ThrottledByPartition,
+}
+
+/// One item, page or statement of a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Access<'a> {
+    /// The logical partition key; `None` for a Scan, or where the key is not known. It counts for the part's totals only.
+    pub key: Option<Key<'a>>,
+    /// Thousandths of the capacity units that it takes.
+    pub units: u64,
+    /// How many accesses it stands for: 1 if all are counted, n if one in n is drawn at random.
+    pub weight: u32,
+    /// What became of it.
+    pub outcome: Outcome,
+}
+
+/// A part of a [`Detector`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartId(usize);
+
+/// Counts accesses. The time that it is given is in milliseconds, of any clock that does not go back.
+#[derive(Debug)]
+pub struct Detector {
+    /// The first two take what is beyond [`PARTS`].
+    parts: Vec<Part>,
+    hash: FixedState,
+    room: Room,
+    /// The number of the window that is counted in, and when it began.
+    number: u64,
+    began: u64,
+    /// How long the window before it took, in milliseconds.
+    frozen: u64,
+    counters: usize,
+    bytes: usize,
+}
+
+impl Detector {
+    /// A detector that has counted nothing. `seed` decides the hashes of keys: clients must not know it.
+    pub fn new(seed: u64, now: u64) -> Self {
+        Detector::with(seed, now, COUNTERS, BYTES)
+    }
+
+    /// The same with other bounds.
+    pub fn with(seed: u64, now: u64, counters: usize, bytes: usize) -> Self {
+        let other = |kind| Part::new(PartName { table: None, index: None, kind }, counters);
+        Detector {
+            parts: vec![other(Kind::Read), other(Kind::Write)],
+            hash: FixedState::with_seed(seed),
+            room: Room(bytes),
+            number: 2,
+            began: now,
+            frozen: 0,
+            counters,
+            bytes,
+        }
+    }
+
+    /// The part of that name; from [`PARTS`] on one that is shared by all further ones. Parts are few, and looked for one after another: keep the id.
+    pub fn part(&mut self, table: &Arc<str>, index: Option<&Arc<str>>, kind: Kind) -> PartId {
+        let name = PartName { table: Some(Arc::clone(table)), index: index.cloned(), kind };
+        let known = self.parts.iter().position(|part| part.name == name);
+        PartId(known.unwrap_or_else(|| match self.parts.len() {
+            PARTS.. => usize::from(kind == Kind::Write),
+            next => {
+                self.parts.push(Part::new(name, self.counters));
+                next
+            }
+        }))
+    }
+
+    /// Counts one access. Gives the signs of the key where this access is to be examined: one of several.
+    #[inline]
+    pub fn count(&mut self, now: u64, part: PartId, access: &Access<'_>) -> Option<&mut Signs> {
+        self.advance(now);
+        let hash = access.key.map_or(0, |key| self.hash(key.text));
+        self.parts.get_mut(part.0)?.count(self.number, access, hash, &mut self.room)
+    }
+
+    /// The hash by which keys and pages are told apart.
+    #[inline]
+    pub fn hash(&self, bytes: &[u8]) -> u64 {
+        let mut hasher = self.hash.build_hasher();
+        hasher.write(bytes);
+        hasher.finish()
+    }
+
+    /// Ends the window if it is due. A window in which nobody called for long is as long as it took.
+    #[inline]
+    pub fn advance(&mut self, now: u64) {
+        if now.saturating_sub(self.began) >= WINDOW {
+            self.turn(now);
+        }
+    }
+
+    #[cold]
+    fn turn(&mut self, now: u64) {
+        self.frozen = now - self.began;
+        self.began = now;
+        self.number += 1;
+        if self.room.0 < self.bytes / 4 {
+            let frozen = self.number - 1;
+            self.parts.iter_mut().for_each(|part| part.drop_before(frozen, &mut self.room));
+        }
+    }
+
+    /// The length of the last window that ended, in milliseconds; 0 before one has.
+    pub fn window(&self) -> u64 {
+        self.frozen
+    }
+
+    /// The number of the window that is counted in: another one means that there is a new last window.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// The parts of the last window that ended, with at most `keys` keys each. Parts without traffic are left out.
+    pub fn heat(&self, keys: usize) -> Vec<PartHeat> {
+        let parts = self.parts.iter();
+        parts.filter_map(|part| PartHeat::of(part, self.number - 1, self.frozen, keys)).collect()
+    }
+
+    /// The bytes that counters and keys take, beyond the first few counters of every part.
+    pub fn bytes(&self) -> usize {
+        self.bytes - self.room.0
+    }
+}

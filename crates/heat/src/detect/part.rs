@@ -1,0 +1,117 @@
+//! One part of the traffic: reads or writes of one table or index, in two windows of time.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::key::Room;
+use super::signs::Signs;
+use super::space_saving::SpaceSaving;
+use super::{Access, Kind, Outcome};
+
+/// Where all requests are counted, one in so many of a key's is examined for signs, the first among them.
+const EXAMINED: u64 = 8;
+
+/// What a part is of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PartName {
+    /// The logical table; `None` for all parts beyond the most that are counted apart.
+    pub table: Option<Arc<str>>,
+    /// The index; `None` for the table itself.
+    pub index: Option<Arc<str>>,
+    /// Reads or writes.
+    pub kind: Kind,
+}
+
+/// What was counted of all keys of a part in one window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    /// Thousandths of capacity units.
+    pub(super) units: u64,
+    pub(super) requests: u64,
+    pub(super) throttled: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Window {
+    /// The number of the window that it holds.
+    pub(super) number: u64,
+    pub(super) totals: Totals,
+    pub(super) keys: SpaceSaving,
+}
+
+/// A window that is counted in, and the one before it.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub(super) name: PartName,
+    windows: [Window; 2],
+}
+
+impl Part {
+    pub(super) fn new(name: PartName, most: usize) -> Self {
+        let window = || Window { number: 0, totals: Totals::default(), keys: SpaceSaving::new(most) };
+        Part { name, windows: [window(), window()] }
+    }
+
+    /// Counts one access in window `number`; `hash`: of its key. Gives the signs of the key if this access is to be examined.
+    pub(super) fn count(
+        &mut self,
+        number: u64,
+        access: &Access<'_>,
+        hash: u64,
+        room: &mut Room,
+    ) -> Option<&mut Signs> {
+        let Access { key, units, weight, outcome } = *access;
+        let requests = u64::from(weight);
+        let units_of_all = units * requests;
+        let throttled = if matches!(outcome, Outcome::Done) { 0 } else { requests };
+        let window = self.live(number, room);
+        window.totals.units += units_of_all;
+        window.totals.requests += requests;
+        window.totals.throttled += throttled;
+        let counter = window.keys.add(key?, hash, units_of_all, room);
+        let examined = weight > 1 || counter.requests.is_multiple_of(EXAMINED);
+        counter.requests += requests;
+        counter.throttled += throttled;
+        if matches!(outcome, Outcome::ThrottledByPartition) {
+            counter.throttled_by_partition += requests;
+        }
+        if weight > 1 {
+            counter.variance += variance(units, weight);
+        }
+        examined.then_some(&mut counter.signs)
+    }
+
+    /// The window of that number, empty if nothing was counted in it yet.
+    fn live(&mut self, number: u64, room: &mut Room) -> &mut Window {
+        let [even, odd] = &mut self.windows;
+        let window = if number.is_multiple_of(2) { even } else { odd };
+        if window.number != number {
+            window.number = number;
+            window.totals = Totals::default();
+            window.keys.clear(room);
+        }
+        window
+    }
+
+    /// What was counted in the window of that number, if anything was.
+    pub(super) fn frozen(&self, number: u64) -> Option<&Window> {
+        self.windows.iter().find(|window| window.number == number && window.totals.requests > 0)
+    }
+
+    /// Gives back the room of windows before that number.
+    pub(super) fn drop_before(&mut self, number: u64, room: &mut Room) {
+        for window in self.windows.iter_mut().filter(|window| window.number < number) {
+            window.keys.clear(room);
+            window.totals = Totals::default();
+        }
+    }
+}
+
+/// What an access adds to the variance of its key's sum, in thousandths of units squared, if it was drawn with a chance of one in `weight` (Horvitz and
+/// Thompson's estimate).
+#[allow(clippy::cast_precision_loss, reason = "an estimate")]
+fn variance(units: u64, weight: u32) -> f64 {
+    let (units, weight) = (units as f64, f64::from(weight));
+    units * units * weight * (weight - 1.0)
+}

@@ -1,0 +1,107 @@
+//! What a closed window shows, as rates.
+
+use std::cmp::Reverse;
+
+use super::key::ShownKey;
+use super::part::{Part, PartName};
+use super::space_saving::Counter;
+
+/// A part of the traffic in one window. All rates are per second of the window as it was measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartHeat {
+    /// Of what.
+    pub name: PartName,
+    /// Capacity units of all its requests, those that were throttled included: what is asked for, not what is served.
+    pub units_per_s: f64,
+    /// Requests; each item of a batch or transaction is one.
+    pub requests_per_s: f64,
+    /// Those that were throttled.
+    pub throttled_per_s: f64,
+    /// A key that is not counted has fewer units than this.
+    pub floor_units_per_s: f64,
+    /// The hottest keys, hottest first.
+    pub keys: Vec<KeyHeat>,
+}
+
+/// A key in one window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KeyHeat {
+    /// The key.
+    pub key: ShownKey,
+    /// Whether that is all of it: where there is no room, keys are cut, and nothing may be done to a key that is cut.
+    pub is_whole: bool,
+    /// Capacity units, at most. The true rate is between this less the error and this, give or take the sampling error.
+    pub units_per_s: f64,
+    /// How much of that may be other keys'.
+    pub error_units_per_s: f64,
+    /// Three standard deviations of what drawing requests adds to it and takes from it; 0 where all were counted.
+    pub sampling_error_units_per_s: f64,
+    /// Requests, at least.
+    pub requests_per_s: f64,
+    /// Of these: throttled.
+    pub throttled_per_s: f64,
+    /// Of those throttled: by the limit of one partition, as the store says. Other reasons are limits of the table or the account.
+    pub throttled_by_partition_per_s: f64,
+    /// The share of writes whose sort key is above all before it in this window; `None` where too few were seen.
+    pub growing_sort_share: Option<f64>,
+    /// The share of writes whose sort key is that of the write before; `None` where too few were seen.
+    pub same_sort_share: Option<f64>,
+    /// The share of reads that ask for the same as the read before; `None` where too few were seen.
+    pub same_page_share: Option<f64>,
+    /// The largest item that was examined, in bytes; 0 where none was.
+    pub largest_item_bytes: u32,
+}
+
+impl PartHeat {
+    /// Of the window of that number, which took so many milliseconds; `None` where nothing was counted.
+    pub(super) fn of(part: &Part, number: u64, millis: u64, keys: usize) -> Option<Self> {
+        let window = part.frozen(number)?;
+        let rate = Rate(millis);
+        let mut hottest: Vec<&Counter> = window.keys.counters().iter().collect();
+        hottest.sort_unstable_by_key(|counter| Reverse(counter.units));
+        hottest.truncate(keys);
+        Some(PartHeat {
+            name: part.name.clone(),
+            units_per_s: rate.units(window.totals.units),
+            requests_per_s: rate.of(window.totals.requests),
+            throttled_per_s: rate.of(window.totals.throttled),
+            floor_units_per_s: rate.units(window.keys.floor()),
+            keys: hottest.into_iter().map(|counter| KeyHeat::of(counter, rate)).collect(),
+        })
+    }
+}
+
+impl KeyHeat {
+    #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
+    fn of(counter: &Counter, rate: Rate) -> Self {
+        KeyHeat {
+            key: counter.key.shown(),
+            is_whole: counter.key.is_whole(),
+            units_per_s: rate.units(counter.units),
+            error_units_per_s: rate.units(counter.error),
+            sampling_error_units_per_s: 3.0 * counter.variance.sqrt() / rate.0.max(1) as f64,
+            requests_per_s: rate.of(counter.requests),
+            throttled_per_s: rate.of(counter.throttled),
+            throttled_by_partition_per_s: rate.of(counter.throttled_by_partition),
+            growing_sort_share: counter.signs.growing_share(),
+            same_sort_share: counter.signs.same_sort_share(),
+            same_page_share: counter.signs.same_share(),
+            largest_item_bytes: counter.signs.largest_item(),
+        }
+    }
+}
+
+/// Per second of a window of so many milliseconds.
+#[derive(Clone, Copy)]
+struct Rate(u64);
+
+#[allow(clippy::cast_precision_loss, reason = "far below 2^53")]
+impl Rate {
+    fn of(self, count: u64) -> f64 {
+        count as f64 * 1_000.0 / self.0.max(1) as f64
+    }
+
+    fn units(self, thousandths: u64) -> f64 {
+        thousandths as f64 / self.0.max(1) as f64
+    }
+}
