@@ -17,7 +17,8 @@ mod term;
 mod tests;
 
 pub use ast::{
-    Action, Condition, Named, Operand, Order, Place, Put, Span, Statement, Term, TermKind, Test, TestKind,
+    Action, Condition, Named, Operand, Order, Place, Put, Returned, Span, Statement, Term, TermKind, Test,
+    TestKind,
 };
 pub use parse::parse;
 pub use tables::{tables, tables_at};

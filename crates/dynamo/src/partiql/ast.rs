@@ -21,10 +21,22 @@ pub struct Statement {
     pub action: Action,
     /// `WHERE`.
     pub condition: Option<Condition>,
-    /// `RETURNING ALL`: the whole item, and not only what changes of it.
-    pub returns_item: bool,
+    /// `RETURNING`.
+    pub returned: Returned,
     /// How many `?` there are. They take the request's parameters in the order of the text.
     pub parameters: usize,
+}
+
+/// What `RETURNING` shows of the item.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Returned {
+    /// Nothing: there is no such clause.
+    #[default]
+    Nothing,
+    /// `MODIFIED`: what changes.
+    Changes,
+    /// `ALL`: the whole item.
+    Item,
 }
 
 /// A name of a table or an index.

@@ -3,7 +3,7 @@
 //! Not here: `WHERE` (`condition`), values and paths (`term`).
 
 use super::lexer::{Token, lex};
-use super::{Action, Named, Order, Put, Span, Statement, Unread};
+use super::{Action, Named, Order, Put, Returned, Span, Statement, Unread};
 use crate::expression::Path;
 
 /// A parser at a word of a statement.
@@ -112,8 +112,8 @@ impl Parser {
             let (table, index) = self.target()?;
             let condition = self.condition_clause()?;
             let action = self.changes()?;
-            let returns_item = self.returning()?;
-            Ok(Statement { table, index, action, condition, returns_item, parameters: 0 })
+            let returned = self.returning()?;
+            Ok(Statement { table, index, action, condition, returned, parameters: 0 })
         } else if self.take_word("EXISTS") {
             self.expect("(")?;
             self.expect_word("SELECT")?;
@@ -128,28 +128,27 @@ impl Parser {
     /// The clauses behind what an UPDATE or DELETE does.
     fn finish(&mut self, table: Named, index: Option<Named>, action: Action) -> Result<Statement, Unread> {
         let condition = self.condition_clause()?;
-        let returns_item = self.returning()?;
-        Ok(Statement { table, index, action, condition, returns_item, parameters: 0 })
+        let returned = self.returning()?;
+        Ok(Statement { table, index, action, condition, returned, parameters: 0 })
     }
 
     fn condition_clause(&mut self) -> Result<Option<super::Condition>, Unread> {
         if self.take_word("WHERE") { self.any_of(0).map(Some) } else { Ok(None) }
     }
 
-    /// Whether the whole item is to be returned.
-    fn returning(&mut self) -> Result<bool, Unread> {
-        let mut all = false;
-        if self.take_word("RETURNING") {
-            all = self.take_word("ALL");
-            if !all && !self.take_word("MODIFIED") {
-                return Err(self.unread("no ALL or MODIFIED"));
-            }
-            if !(self.take_word("OLD") || self.take_word("NEW")) {
-                return Err(self.unread("no OLD or NEW"));
-            }
-            self.expect("*")?;
+    fn returning(&mut self) -> Result<Returned, Unread> {
+        if !self.take_word("RETURNING") {
+            return Ok(Returned::Nothing);
         }
-        Ok(all)
+        let returned = if self.take_word("ALL") { Returned::Item } else { Returned::Changes };
+        if returned == Returned::Changes && !self.take_word("MODIFIED") {
+            return Err(self.unread("no ALL or MODIFIED"));
+        }
+        if !(self.take_word("OLD") || self.take_word("NEW")) {
+            return Err(self.unread("no OLD or NEW"));
+        }
+        self.expect("*")?;
+        Ok(returned)
     }
 
     fn select(&mut self) -> Result<Statement, Unread> {
@@ -183,7 +182,7 @@ impl Parser {
             index,
             action: Action::Select { shown, order },
             condition,
-            returns_item: false,
+            returned: Returned::Nothing,
             parameters: 0,
         })
     }
@@ -202,7 +201,7 @@ impl Parser {
             index,
             action: Action::Insert { item },
             condition: None,
-            returns_item: false,
+            returned: Returned::Nothing,
             parameters: 0,
         })
     }

@@ -84,6 +84,24 @@ fn count_in(rng: &mut Rng, body: &mut Json) {
         body.remove("ReturnValuesOnConditionCheckFailure");
     }
     let Some(text) = body["Statement"].as_str().filter(|_| rng.bool()) else { return };
+    let changes = ["SET c = 12", "SET c = -7.5", "REMOVE c", "SET c = 1 SET v = 2", "SET c = c + 1"];
+    let changes = changes[rng.usize(..changes.len())];
+    if let (Some(rest), Some((before, condition))) =
+        (text.strip_prefix("UPDATE "), text.split_once(" WHERE "))
+    {
+        let name = rest.split(' ').next().unwrap_or_default();
+        let unused = if rng.bool() { " REMOVE unused" } else { "" };
+        let gone = before.matches('?').count();
+        let statement = format!("UPDATE {name} {changes}{unused} WHERE {condition}");
+        if let Some(parameters) = body.get_mut("Parameters").and_then(Json::as_array_mut) {
+            parameters.drain(..gone);
+            if parameters.is_empty() {
+                body.as_object_mut().and_then(|body| body.remove("Parameters"));
+            }
+        }
+        body["Statement"] = json!(statement);
+        return;
+    }
     let counting = text.replacen("VALUE {", "VALUE {'c': 12, ", 1).replace("absent", "c");
     body["Statement"] =
         json!(match counting.strip_prefix("SELECT ").filter(|shown| !shown.starts_with('*')) {

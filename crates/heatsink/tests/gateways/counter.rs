@@ -368,13 +368,27 @@ fn what_no_row_can_know_is_refused_with_the_reason() {
             "would show a part of the numbers",
         ),
         ("UPDATE Votes SET votes = 0 WHERE pk = 'c1'", "concerns all its fragments. Use UpdateItem"),
-        ("DELETE FROM Votes WHERE pk = 'c1'", "concerns all its fragments. Use DeleteItem"),
+        ("UPDATE Votes SET votes = 'none' REMOVE likes WHERE pk = 'c1'", "takes numbers only"),
+        (
+            "UPDATE Votes SET votes = title REMOVE likes WHERE pk = 'c1'",
+            "takes a number given in the request",
+        ),
+        (
+            "UPDATE Votes SET votes = 0 REMOVE likes WHERE pk = 'c1' RETURNING MODIFIED NEW *",
+            "would show a part",
+        ),
+        ("DELETE FROM Votes WHERE pk = 'c1' RETURNING ALL OLD *", "would show a part of the numbers"),
+        ("DELETE FROM Votes WHERE pk = 'c1' AND votes = 9", "a condition cannot read votes"),
         ("INSERT INTO Votes VALUE {'pk': 'c9', 'votes': 'many'}", "takes numbers only"),
     ];
     for (statement, words) in statements {
         let message = world.refused(Operation::ExecuteStatement, json!({ "Statement": statement }));
         assert!(message.contains(words), "{statement}\n{message}");
     }
+    let alone = json!({"Statements": [{"Statement": "DELETE FROM Votes WHERE pk = 'c1'"}]});
+    let answer = world.call(Operation::BatchExecuteStatement, alone).unwrap();
+    let message = answer["Responses"][0]["Error"]["Message"].as_str().unwrap();
+    assert!(message.contains("Use ExecuteStatement or ExecuteTransaction"), "{message}");
     let expires =
         json!({"TableName": "Votes", "TimeToLiveSpecification": {"AttributeName": "t", "Enabled": true}});
     assert!(world.refused(Operation::UpdateTimeToLive, expires).contains("time to live"));
@@ -409,6 +423,48 @@ fn statements_of_counters() {
         (&world.item("c1")["title"]["S"], &world.item("c2")["likes"]["N"]),
         (&json!("y"), &json!("1"))
     );
+}
+
+#[test]
+fn statements_that_set_or_delete_a_counter_concern_all_its_fragments() {
+    let world = World::new(1, 6);
+    let execute =
+        |statement: &str| world.call(Operation::ExecuteStatement, json!({ "Statement": statement }));
+    let fill = || {
+        for _ in 0..9 {
+            world.call(Operation::UpdateItem, add("c1", "votes", 1)).unwrap();
+            world.call(Operation::UpdateItem, add("c1", "likes", 2)).unwrap();
+        }
+    };
+    fill();
+    let set = "UPDATE Votes SET votes = 3 REMOVE likes WHERE pk = 'c1'";
+    assert_eq!(
+        execute(&format!("{set} AND attribute_exists(title)")).unwrap_err().code,
+        Code::ConditionalCheckFailedException
+    );
+    assert_eq!(world.item("c1")["votes"]["N"], "9");
+    assert_eq!(execute(set).unwrap(), json!({"Items": []}));
+    assert_eq!(world.item("c1"), json!({"pk": {"S": "c1"}, "votes": {"N": "3"}}));
+    fill();
+    assert_eq!(world.item("c1")["votes"]["N"], "12");
+    assert_eq!(execute("DELETE FROM Votes WHERE pk = 'c1'").unwrap(), json!({"Items": []}));
+    assert_eq!(world.item("c1"), Json::Null);
+    // Of an item that is not there, as on any table.
+    assert_eq!(execute(set).unwrap_err().code, Code::ConditionalCheckFailedException);
+    assert_eq!(execute("DELETE FROM Votes WHERE pk = 'c1'").unwrap(), json!({"Items": []}));
+    fill();
+    let transaction = |statements: [&str; 2]| {
+        let statements: Vec<Json> = statements.iter().map(|text| json!({ "Statement": text })).collect();
+        world.call(Operation::ExecuteTransaction, json!({ "TransactStatements": statements }))
+    };
+    let delete = "DELETE FROM Votes WHERE pk = 'c1'";
+    let cancelled = transaction([delete, "UPDATE Votes SET title = 'x' WHERE pk = 'absent'"]).unwrap_err();
+    let reasons = cancelled.members["CancellationReasons"].as_array().unwrap();
+    let codes: Vec<&str> = reasons.iter().map(|reason| reason["Code"].as_str().unwrap()).collect();
+    assert_eq!(codes, ["None", "ConditionalCheckFailed"]);
+    assert_eq!(world.item("c1")["likes"]["N"], "18");
+    transaction([delete, "INSERT INTO Votes VALUE {'pk': 'c2', 'votes': 1}"]).unwrap();
+    assert_eq!((world.item("c1"), &world.item("c2")["votes"]["N"]), (Json::Null, &json!("1")));
 }
 
 #[test]

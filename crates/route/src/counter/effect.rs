@@ -198,7 +198,7 @@ fn refused<T>(why: String) -> Result<T, Unsent> {
 }
 
 /// The error of what a counter does not support.
-pub(super) fn refusal(why: &str) -> Error {
+pub(crate) fn refusal(why: &str) -> Error {
     Error::gateway_rejection(format!(
         "Not supported on a counter, whose numbers are spread over fragments: {why}. Nothing was written"
     ))

@@ -11,14 +11,14 @@
 //! | a write that neither sets nor reads them | the same on the base fragment |
 //! | a write that sets, removes or replaces them | one transaction over all fragments (`transaction`); in a BatchWriteItem one for each counter (`batch`) |
 //! | a read that shows them | all fragments, folded into one item (`fold`; of pages `fragments`, of single items the module `items`) |
-//! | a PartiQL statement | a Query or a Scan, or a statement on the base fragment (`statement`) |
+//! | a PartiQL statement | a Query or a Scan; a statement on the base fragment, or a transaction over all (`statement`) |
 //!
 //! What no fragment can know is refused (`effect`): a write that reads or returns a declared number. Why so:
 //! docs/decisions/0008-counters.md.
 
 mod add;
 pub(crate) mod batch;
-mod effect;
+pub(crate) mod effect;
 pub(crate) mod fold;
 pub(crate) mod fragments;
 mod index;

@@ -86,7 +86,7 @@ pub(super) fn body(request: &Request<'_>, actions: &[Vec<u8>]) -> Bytes {
 }
 
 /// The answer of one write, from the transaction's.
-pub(super) fn answer(table: &Table, body: &Bytes) -> Result<Bytes, Error> {
+pub(crate) fn answer(table: &Table, body: &Bytes) -> Result<Bytes, Error> {
     let broken = |_| unreadable(Operation::TransactWriteItems);
     let [capacity, metrics] =
         json::attributes_of(body, ["ConsumedCapacity", "ItemCollectionMetrics"]).map_err(broken)?;
@@ -109,7 +109,7 @@ pub(super) fn answer(table: &Table, body: &Bytes) -> Result<Bytes, Error> {
 }
 
 /// The error of one write, from the transaction's.
-pub(super) fn error(error: Error) -> Error {
+pub(crate) fn error(error: Error) -> Error {
     if error.code != Code::TransactionCanceledException {
         return error;
     }

@@ -96,7 +96,8 @@ impl Added {
         Ok(body)
     }
 
-    fn add(&mut self, owner: usize, element: Vec<u8>) {
+    /// Appends an element for the client's action at `owner`.
+    pub(crate) fn add(&mut self, owner: usize, element: Vec<u8>) {
         self.added.push(element);
         self.owners.push(owner);
     }

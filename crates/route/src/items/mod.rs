@@ -17,7 +17,7 @@
 //!
 //! Not here: reads of many items by a condition (`query`, `scan`).
 
-mod added;
+pub(crate) mod added;
 pub(crate) mod batch;
 pub(crate) mod fetch;
 mod fold;

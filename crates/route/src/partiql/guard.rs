@@ -8,6 +8,7 @@ use heatsink_dynamo::{Code, Error, Operation, json, partiql};
 
 use super::not_understood;
 use crate::plan::{Plan, Single};
+use crate::preflight;
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
 
@@ -21,17 +22,29 @@ pub(super) fn one(request: &Request<'_>, why: String) -> Result<Plan, Error> {
 
 /// A statement that is refused with `error` unless the store refuses it for another reason.
 pub(super) fn plan(request: &Request<'_>, error: Error) -> Result<Plan, Error> {
-    let raw = request.get("Statement").ok_or_else(malformed)?;
-    let mut splice = Splice::new(request.body);
-    splice.replace(raw, json_text(&json::string(raw).map_err(|_| malformed())?));
     let finish = move |answer: Result<Bytes, Error>| match answer {
         Err(refused) if !of_the_name(&refused.code, refused.message.as_deref()) => Err(refused),
         _ => Err(error),
     };
     let why =
         "the statement cannot be carried out: the store is asked for its words, under the name of no table";
-    let body = splice.finish(request.body);
-    Ok(Single::new(Operation::ExecuteStatement, body, Some(Box::new(finish)), why).plan())
+    Ok(Single::new(Operation::ExecuteStatement, body(request)?, Some(Box::new(finish)), why).plan())
+}
+
+/// A plan that is carried out unless the store refuses the statement for another reason than the name.
+pub(super) fn first(request: &Request<'_>, then: Plan) -> Result<Plan, Error> {
+    let why =
+        "whether the statement is one that DynamoDB takes, the store says, asked under the name of no table";
+    let refuses = |error: &Error| !of_the_name(&error.code, error.message.as_deref());
+    Ok(preflight::unless(Operation::ExecuteStatement, body(request)?, then, why, refuses))
+}
+
+/// The request under the name of no table.
+fn body(request: &Request<'_>) -> Result<Bytes, Error> {
+    let raw = request.get("Statement").ok_or_else(malformed)?;
+    let mut splice = Splice::new(request.body);
+    splice.replace(raw, json_text(&json::string(raw).map_err(|_| malformed())?));
+    Ok(splice.finish(request.body))
 }
 
 /// The statement with every table's name spoilt, as a JSON string.

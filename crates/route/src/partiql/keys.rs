@@ -1,5 +1,6 @@
 //! Which primary key a statement names, and where its item lies.
 
+use bytes::Bytes;
 use heatsink_dynamo::expression::Comparator;
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::partiql::{Action, Condition, Operand, Term, TestKind};
@@ -9,7 +10,8 @@ use heatsink_layout::{Placement, Slot, Table};
 use super::statement::Written;
 use crate::collection::keys::{Key, key_value, physical, stable, with_sort};
 use crate::context::{ItemLocation, PlanContext};
-use crate::counter::statement;
+use crate::counter::statement::{self, Concerned};
+use crate::items::{fragments, identity};
 
 /// Where the item of a statement lies.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub(super) struct Place {
     pub(super) physical: Key,
     pub(super) slot: Slot,
     pub(super) sort: Option<Key>,
+    /// The raw physical keys of a counter's fragments that the statement deletes.
+    pub(super) deleted: Vec<Bytes>,
 }
 
 /// What is known of the item of a statement.
@@ -29,7 +33,7 @@ pub(super) enum Target {
     Invalid,
     /// The statement does not name one primary key, or one that cannot be sharded.
     Nowhere(Error),
-    /// It is a counter's, and not the base fragment's alone.
+    /// It is a counter's, and no fragment can carry it out.
     Counter(Error),
 }
 
@@ -52,11 +56,19 @@ pub(super) fn target(written: &Written<'_>, table: &Table, context: &PlanContext
     let layout = stable(context, table, &partition);
     let location =
         with_sort(sort.as_ref(), |sort| context.locate(table, &layout, &partition.canonical_bytes(), sort));
-    if let Ok(ItemLocation { placement: Placement::SumOf { attributes, .. }, .. }) = &location
-        && let Err(error) =
-            statement::of_base(&written.statement, &written.values, attributes, written.shows_old)
-    {
-        return Target::Counter(error);
+    let mut deleted = Vec::new();
+    if let Ok(ItemLocation { placement: placement @ Placement::SumOf { attributes, .. }, .. }) = &location {
+        let others = || {
+            let key =
+                with_sort(sort.as_ref(), |sort| identity::raw(table, &partition.canonical_bytes(), sort));
+            fragments::keys(table, &layout, placement, &key).map(|keys| keys.into_iter().skip(1).collect())
+        };
+        let Written { statement, values, shows_old, .. } = written;
+        let concerned = statement::concerned(statement, values, attributes, *shows_old);
+        match concerned.and_then(|all| if all == Concerned::All { others() } else { Ok(Vec::new()) }) {
+            Ok(others) => deleted = others,
+            Err(error) => return Target::Counter(error),
+        }
     }
     let placed = location
         .and_then(|location| Ok((physical(table, &layout, &partition, location.slot)?, location.slot)));
@@ -65,7 +77,7 @@ pub(super) fn target(written: &Written<'_>, table: &Table, context: &PlanContext
         context.learn_bucket(table, &partition.canonical_bytes(), *bucket);
     }
     match placed {
-        Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot, sort }),
+        Ok((physical, slot)) => Target::At(Place { logical: partition, physical, slot, sort, deleted }),
         Err(unplaced) => Target::Nowhere(Error::validation(unplaced.to_string())),
     }
 }

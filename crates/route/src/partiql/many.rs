@@ -8,11 +8,13 @@ use heatsink_dynamo::{Code, Error, Operation, json};
 use heatsink_layout::Table;
 use serde_json::{Value as Json, json};
 
-use super::keys::{Target, names_assigned, target};
+use super::keys::{Place, Target, names_assigned, target};
 use super::statement::Written;
-use super::{both, guard, not_understood, rewrite};
+use super::{both, guard, not_understood, over, rewrite};
 use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
 use crate::context::{PlanContext, Side};
+use crate::counter::effect;
+use crate::items::added::Added;
 use crate::plan::{Plan, Single};
 use crate::request::{Request, malformed};
 use crate::splice::Splice;
@@ -36,7 +38,7 @@ pub(super) fn plan(
     request: &Request<'_>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
-    let (body, kept) = physical(operation, request, &context.side(Side::To))?;
+    let (body, kept, added) = physical(operation, request, &context.side(Side::To))?;
     let moves = |one: &Kept| matches!(one, Kept::Physical(schema) if schema.key_layouts().any_moves());
     let old = match kept.iter().any(moves) {
         true => Some(physical(operation, request, &context.side(Side::From))?.0),
@@ -45,8 +47,10 @@ pub(super) fn plan(
     let why =
         "every statement names one primary key: one physical request, the keys rewritten where they stand";
     let finish = move |answer: Result<Bytes, Error>| match answer {
-        Ok(body) => answered(operation, &kept, &body),
-        Err(error) => Err(cancelled(&kept, error)),
+        Ok(body) if added.is_empty() => answered(operation, &kept, &body),
+        Ok(body) => answered(operation, &kept, &added.answer(kept.len(), &body)?),
+        Err(error) if added.is_empty() => Err(cancelled(&kept, error)),
+        Err(error) => Err(cancelled(&kept, added.error(kept.len(), error))),
     };
     if let Some(old) = old.filter(|old| *old != body) {
         return both::plan(operation, list(operation), body, &old, Box::new(finish));
@@ -54,19 +58,25 @@ pub(super) fn plan(
     Ok(Single::new(operation, body, Some(Box::new(finish)), why).plan())
 }
 
-/// The body with its statements made physical, and what is to be made of their answers.
+/// The body with its statements made physical, what is to be made of their answers, and what was added behind them for other fragments of counters.
 fn physical(
     operation: Operation,
     request: &Request<'_>,
     context: &PlanContext<'_>,
-) -> Result<(Bytes, Vec<Kept>), Error> {
-    let elements = json::elements(request.get(list(operation)).unwrap_or(b"[]")).map_err(|_| malformed())?;
+) -> Result<(Bytes, Vec<Kept>, Added), Error> {
+    let all = request.get(list(operation)).unwrap_or(b"[]");
+    let elements = json::elements(all).map_err(|_| malformed())?;
     let mut splice = Splice::new(request.body);
     let mut kept = Vec::with_capacity(elements.len());
+    let mut added = Added::default();
     for element in elements {
-        kept.push(one(element, context, &mut splice, operation == Operation::ExecuteTransaction)?);
+        let whole = (operation == Operation::ExecuteTransaction).then_some(&mut added);
+        kept.push(one(element, kept.len(), context, &mut splice, whole)?);
     }
-    Ok((splice.finish(request.body), kept))
+    if !added.is_empty() {
+        splice.insert(all, 1, added.tail(kept.len())?);
+    }
+    Ok((splice.finish(request.body), kept, added))
 }
 
 /// The member that holds the statements.
@@ -74,12 +84,13 @@ fn list(operation: Operation) -> &'static str {
     if operation == Operation::ExecuteTransaction { "TransactStatements" } else { "Statements" }
 }
 
-/// One of the statements. `whole` says that one which is refused refuses all.
+/// The statement at `place`. Of a transaction, of which a statement that is refused refuses all, `whole` takes what is added to it.
 fn one<'a>(
     element: &'a [u8],
+    place: usize,
     context: &PlanContext<'_>,
     splice: &mut Splice<'a>,
-    whole: bool,
+    mut whole: Option<&mut Added>,
 ) -> Result<Kept, Error> {
     let members = ["Statement", "Parameters", "ReturnValuesOnConditionCheckFailure"];
     let [text, parameters, on_failure] = json::attributes_of(element, members).map_err(|_| malformed())?;
@@ -100,21 +111,33 @@ fn one<'a>(
         return guarded(not_understood("it names several tables"));
     };
     let selects = matches!(written.statement.action, Action::Select { .. });
-    if whole && selects && names_assigned(&written, &schema, context) {
+    if whole.is_some() && selects && names_assigned(&written, &schema, context) {
         return Err(Error::gateway_rejection(
             "ExecuteTransaction does not read keys whose shard other writers assign (hash = \"random\"): the items would be located before \
              they are read, and not at the same moment. Use TransactGetItems. Nothing was read or written",
         ));
     }
     match target(&written, &schema, &context.selecting(selects), selects) {
-        Target::At(place) => match rewrite::into(splice, &written, &schema, &place) {
-            Ok(()) => Ok(Kept::Physical(schema)),
+        Target::At(Place { deleted, .. }) if !deleted.is_empty() && whole.is_none() => {
+            guarded(effect::refusal(
+                "a statement that concerns all its fragments is a transaction of its own. Use ExecuteStatement or ExecuteTransaction",
+            ))
+        }
+        Target::At(item) => match rewrite::into(splice, &written, &schema, &item) {
+            Ok(()) => {
+                if let Some(added) = &mut whole {
+                    over::deletions(&written, &item)?
+                        .into_iter()
+                        .for_each(|deletion| added.add(place, deletion));
+                }
+                Ok(Kept::Physical(schema))
+            }
             // A SELECT that says more than the key is refused by the store.
             Err(_) if selects => Ok(Kept::Unkeyed),
             Err(error) => Err(error),
         },
         Target::Invalid => Ok(Kept::Physical(schema)),
-        Target::Counter(error) if whole => Err(error),
+        Target::Counter(error) if whole.is_some() => Err(error),
         Target::Nowhere(_) if selects => Ok(Kept::Unkeyed),
         Target::Nowhere(error) | Target::Counter(error) => {
             splice.replace(raw, guard::json_text(&text));

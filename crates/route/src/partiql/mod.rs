@@ -1,7 +1,7 @@
 //! PartiQL on sharded tables: ExecuteStatement, BatchExecuteStatement, ExecuteTransaction.
 //!
 //! - A statement that names one primary key becomes one physical statement: the key made physical where it is written, in
-//!   the text or in a parameter (`rewrite`).
+//!   the text or in a parameter (`rewrite`). One that concerns all fragments of a counter becomes a transaction (`over`).
 //! - Any other SELECT is read by the plans of Query and Scan, with the `WHERE` clause evaluated here (`read`, `gather`).
 //! - While a key moves, a SELECT of one of its items by ExecuteStatement is a Query; in a batch or a transaction it is sent for both slots (`both`).
 //! - A write that does not name a primary key, or that cannot be read here, is asked for under a table name that no table can
@@ -15,6 +15,7 @@ mod gather;
 mod guard;
 mod keys;
 mod many;
+mod over;
 mod pages;
 mod read;
 mod rewrite;
@@ -97,7 +98,11 @@ fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Res
     match keys::target(&written, &table, context, false) {
         Target::At(place) => {
             let body = rewrite::body(request.body, &written, &table, &place)?;
-            Ok(pointed(body, &table, &place))
+            if place.deleted.is_empty() {
+                Ok(pointed(body, &table, &place))
+            } else {
+                over::plan(request, &body, &written, &table, &place)
+            }
         }
         Target::Invalid => Ok(preflight::pass_refusal(Operation::ExecuteStatement, request.body)),
         Target::Nowhere(error) | Target::Counter(error) => guard::plan(request, error),
