@@ -381,14 +381,48 @@ fn a_statement_that_leaves_the_numbers_of_others_alone_goes_to_the_base_fragment
         ("INSERT INTO Tab VALUE {'pk': 'a', 'n': 'many'}", "takes numbers only"),
         ("UPDATE Tab SET n = n + 1 WHERE pk = 'a'", "SET cannot read n"),
         ("UPDATE Tab SET v = n WHERE pk = 'a'", "SET cannot read n"),
-        ("UPDATE Tab SET n = 1 WHERE pk = 'a'", "concerns all its fragments"),
-        ("UPDATE Tab REMOVE n WHERE pk = 'a'", "concerns all its fragments"),
+        ("UPDATE Tab SET n = 'many' WHERE pk = 'a'", "takes numbers only"),
+        ("UPDATE Tab SET n = v WHERE pk = 'a'", "takes a number given in the request"),
+        ("UPDATE Tab SET n.k = 1 WHERE pk = 'a'", "holds nothing"),
         ("UPDATE Tab SET v = 1 WHERE pk = 'a' AND n > 1", "a condition cannot read n"),
         ("UPDATE Tab SET v = 1 WHERE pk = 'a' RETURNING ALL OLD *", "would show a part"),
-        ("DELETE FROM Tab WHERE pk = 'a'", "concerns all its fragments"),
+        ("UPDATE Tab SET n = 1 WHERE pk = 'a' RETURNING MODIFIED NEW *", "would show a part"),
+        ("DELETE FROM Tab WHERE pk = 'a' RETURNING ALL OLD *", "would show a part"),
     ] {
         let refused = execute(text).0.unwrap_err();
         assert!(refused.contains("Not supported on a counter") && refused.contains(why), "{text}: {refused}");
+    }
+}
+
+#[test]
+fn a_statement_that_sets_or_deletes_the_numbers_is_a_transaction_over_all_fragments() {
+    for text in [
+        "UPDATE Tab SET n = 1, v = 2 WHERE pk = 'a'",
+        "UPDATE Tab REMOVE n WHERE pk = 'a'",
+        "DELETE FROM Tab WHERE pk = 'a'",
+    ] {
+        let body = value!({ "Statement": text, "ReturnConsumedCapacity": "TOTAL" });
+        let delete = |key: &str| value!({ "Statement": "DELETE FROM Tab WHERE \"pk\" = ?", "Parameters": [{ "S": key }] });
+        let answer = votes().call(&counters(), Operation::ExecuteStatement, &body, |operation, body| {
+            assert_eq!(operation, Operation::ExecuteTransaction);
+            let statements = value!([{ "Statement": text }, delete("a#~1"), delete("a#~2")]);
+            assert_eq!(body, &value!({ "TransactStatements": statements, "ReturnConsumedCapacity": "TOTAL" }));
+            Ok(value!({ "Responses": [], "ConsumedCapacity": [{ "TableName": "Tab", "CapacityUnits": 6.0 }] }))
+        });
+        let consumed = value!({ "TableName": "Tab", "CapacityUnits": 6.0 });
+        assert_eq!(answer.unwrap(), value!({ "Items": [], "ConsumedCapacity": consumed }));
+        let refused = votes().call(&counters(), Operation::ExecuteStatement, &body, |_, _| {
+            Err(Error::validation("Validation failed in TransactStatements[0]: so it is"))
+        });
+        assert_eq!(refused.unwrap_err().message.unwrap(), "so it is");
+        let other = value!({ "Statement": "DELETE FROM Other WHERE id = 'o'" });
+        let both = value!({ "TransactStatements": [{ "Statement": text }, other] });
+        let answer = votes().call(&counters(), Operation::ExecuteTransaction, &both, |_, body| {
+            let statements = value!([{ "Statement": text }, other, delete("a#~1"), delete("a#~2")]);
+            assert_eq!(body["TransactStatements"], statements);
+            Ok(value!({ "Responses": [] }))
+        });
+        assert_eq!(answer.unwrap(), value!({ "Responses": [] }));
     }
 }
 

@@ -58,20 +58,17 @@ pub(super) fn target(written: &Written<'_>, table: &Table, context: &PlanContext
         with_sort(sort.as_ref(), |sort| context.locate(table, &layout, &partition.canonical_bytes(), sort));
     let mut deleted = Vec::new();
     if let Ok(ItemLocation { placement: placement @ Placement::SumOf { attributes, .. }, .. }) = &location {
-        let fragments = || {
+        let others = || {
             let key =
                 with_sort(sort.as_ref(), |sort| identity::raw(table, &partition.canonical_bytes(), sort));
-            fragments::keys(table, &layout, placement, &key)
+            fragments::keys(table, &layout, placement, &key).map(|keys| keys.into_iter().skip(1).collect())
         };
-        let concerned =
-            statement::concerned(&written.statement, &written.values, attributes, written.shows_old);
-        deleted = match concerned.and_then(|concerned| match concerned {
-            Concerned::Base => Ok(Vec::new()),
-            Concerned::All => fragments().map(|keys| keys.into_iter().skip(1).collect()),
-        }) {
-            Ok(deleted) => deleted,
+        let Written { statement, values, shows_old, .. } = written;
+        let concerned = statement::concerned(statement, values, attributes, *shows_old);
+        match concerned.and_then(|all| if all == Concerned::All { others() } else { Ok(Vec::new()) }) {
+            Ok(others) => deleted = others,
             Err(error) => return Target::Counter(error),
-        };
+        }
     }
     let placed = location
         .and_then(|location| Ok((physical(table, &layout, &partition, location.slot)?, location.slot)));

@@ -47,11 +47,8 @@ pub(super) fn plan(
     let why =
         "every statement names one primary key: one physical request, the keys rewritten where they stand";
     let finish = move |answer: Result<Bytes, Error>| match answer {
-        Ok(body) => answered(
-            operation,
-            &kept,
-            &if added.is_empty() { body } else { added.answer(kept.len(), &body)? },
-        ),
+        Ok(body) if added.is_empty() => answered(operation, &kept, &body),
+        Ok(body) => answered(operation, &kept, &added.answer(kept.len(), &body)?),
         Err(error) if added.is_empty() => Err(cancelled(&kept, error)),
         Err(error) => Err(cancelled(&kept, added.error(kept.len(), error))),
     };
