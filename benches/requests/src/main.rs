@@ -96,7 +96,7 @@ fn main() {
         ));
         service.call(Operation::PutItem, put.clone()).await.unwrap();
         // It does not end; by then it has the keys of the table, so that heat is counted.
-        let _ = tokio::time::timeout(Duration::from_millis(500), service.keep_heat()).await;
+        let _ = tokio::time::timeout(Duration::from_secs(3), service.keep_heat()).await;
         let get = Bytes::from(format!(r#"{{"TableName":"{table}","Key":{{{key}}}}}"#));
         let (operation, body) = match operation.as_str() {
             "PutItem" => (Operation::PutItem, put),

@@ -302,7 +302,7 @@ impl Service {
         let sharded = !matches!(plan, Plan::Forward { .. });
         let now = self.env.now();
         self.item_sizes.see(operation, &body, sharded, now);
-        let drawn = self.heat.draw();
+        let drawn = self.heat.draw(operation);
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
                 send(&*self.store, &pass, operation, body).await.map(Answer::from)

@@ -3,7 +3,8 @@
 //! It changes no request, waits for nothing, and sends nothing but one DescribeTable for each table that it meets, from a task beside the requests
 //! ([`Heat::keep`]): the names of a table's keys are in no request. Requests for a table before that are not counted.
 //!
-//! Up to [`EXACT`] items a second all are counted; beyond that one request in [`DRAWN`] is drawn at random and counted so many times.
+//! Up to [`EXACT`] items a second all are counted; beyond that one request in [`DRAWN`] is drawn at random and counted so many times, and of batches
+//! one in [`DRAWN_BATCHES`] of these.
 //!
 //! Not here: counting itself (`heatsink_heat::detect`).
 
@@ -36,7 +37,9 @@ pub(crate) use show::{map, shown};
 /// hundreds of drawn requests.
 const EXACT: u32 = 1_000;
 /// Of the others one request in so many is drawn.
-const DRAWN: u32 = 8;
+const DRAWN: u32 = 32;
+/// Of batches and transactions that are drawn one in so many is counted: each has many items, and is long to read.
+const DRAWN_BATCHES: u32 = 8;
 
 /// Counts the requests of one gateway.
 pub(crate) struct Heat {
@@ -73,19 +76,29 @@ impl Heat {
 
     /// Whether this request is counted, and for how many. Few instructions: most requests of a busy gateway do no more here.
     #[inline]
-    pub(crate) fn draw(&self) -> Option<u32> {
+    pub(crate) fn draw(&self, operation: Operation) -> Option<u32> {
         if self.weight.load(Ordering::Relaxed) == 1 {
             return Some(1);
         }
         // Below zero another thread has drawn, and is about to set the next draw.
-        (self.skip.fetch_sub(1, Ordering::Relaxed) == 0).then(|| {
-            let next = self.lock().next_skip();
-            self.skip.store(next, Ordering::Relaxed);
-            DRAWN
-        })
+        if self.skip.fetch_sub(1, Ordering::Relaxed) == 0 { self.drawn(operation) } else { None }
+    }
+
+    /// The rest of [`draw`](Self::draw), apart so that the future of a request stays small.
+    #[inline(never)]
+    #[cold]
+    fn drawn(&self, operation: Operation) -> Option<u32> {
+        let mut counted = self.lock();
+        self.skip.store(counted.next(2 * DRAWN - 1), Ordering::Relaxed);
+        if !is_batch(operation) {
+            return Some(DRAWN);
+        }
+        (counted.next(DRAWN_BATCHES) == 0).then_some(DRAWN * DRAWN_BATCHES)
     }
 
     /// Counts a request that was drawn, once it is answered.
+    #[inline(never)]
+    #[cold]
     pub(crate) fn count(
         &self,
         weight: u32,
@@ -96,9 +109,6 @@ impl Heat {
     ) {
         let answer = answer.as_ref().map(|answer| &*answer.body);
         let found = accesses::find(operation, body, answer, &self.tables, now);
-        if found.is_empty() {
-            return;
-        }
         let mut counted = self.lock();
         let Counted { detector, window, items, random: _ } = &mut *counted;
         for one in &found {
@@ -113,14 +123,16 @@ impl Heat {
                 }
             }
         }
+        detector.advance(millis(now));
         if *window != detector.number() {
             *window = detector.number();
             *items = 0;
         }
-        *items = items.saturating_add(u32::try_from(found.len()).unwrap_or(u32::MAX));
+        // A request of which nothing is counted was read as well.
+        *items = items.saturating_add(u32::try_from(found.len()).unwrap_or(u32::MAX).max(1));
         let next = if *items > EXACT { DRAWN } else { 1 };
         if next != self.weight.load(Ordering::Relaxed) {
-            self.skip.store(counted.next_skip(), Ordering::Relaxed);
+            self.skip.store(counted.next(2 * DRAWN - 1), Ordering::Relaxed);
             self.weight.store(next, Ordering::Relaxed);
         }
     }
@@ -174,13 +186,25 @@ impl Heat {
 }
 
 impl Counted {
-    /// From none to twice the mean, so that no pattern of requests keeps time with it (a linear congruential generator; Knuth's constants).
-    fn next_skip(&mut self) -> i32 {
+    /// A random number below that one, so that no pattern of requests keeps time with the draws (a linear congruential generator; Knuth's constants).
+    fn next(&mut self, below: u32) -> i32 {
         self.random =
             self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let span = u64::from(2 * DRAWN - 1);
-        i32::try_from((self.random >> 33) % span).unwrap_or_default()
+        i32::try_from((self.random >> 33) % u64::from(below)).unwrap_or_default()
     }
+}
+
+/// Whether a request is of many items.
+fn is_batch(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::BatchExecuteStatement
+            | Operation::BatchGetItem
+            | Operation::BatchWriteItem
+            | Operation::ExecuteTransaction
+            | Operation::TransactGetItems
+            | Operation::TransactWriteItems
+    )
 }
 
 /// The clock of windows.
