@@ -153,7 +153,10 @@ fn a_fault_names_the_line_the_field_and_what_was_expected() {
     let calculated = |fields: &str| rule(&format!("strategy = \"calculated\"\nshards = 4\n{fields}"));
     for (found, expected) in [
         (fault("[[rule]\n"), "heatsink.toml:1: unclosed array table, expected `]`"),
-        (fault("[[rules]]\n"), "heatsink.toml:1: rules: unknown field `rules`, expected `rule` or `fence`"),
+        (
+            fault("[[rules]]\n"),
+            "heatsink.toml:1: rules: unknown field `rules`, expected one of `rule`, `automatic`, `fence`",
+        ),
         (fault("\n[[rule]]\nstrategy = \"none\"\n"), "heatsink.toml:2: rule[1]: missing field `table`"),
         (fault("rule = 3"), "heatsink.toml:1: rule: invalid type: integer `3`, expected a sequence"),
         (

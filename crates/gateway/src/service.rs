@@ -300,9 +300,7 @@ impl Service {
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
-        let now = self.env.now();
-        self.item_sizes.see(operation, &body, sharded, now);
-        let drawn = self.heat.draw(operation);
+        self.item_sizes.see(operation, &body, sharded, self.env.now());
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
                 send(&*self.store, &pass, operation, body).await.map(Answer::from)
@@ -327,8 +325,9 @@ impl Service {
         };
         let answer = pass.deliver(answer);
         drop(pass);
-        if let Some(weight) = drawn {
-            self.heat.count(weight, operation, &body, &answer, now);
+        // Drawn now, so that nothing of it is kept while the store works.
+        if let Some(weight) = self.heat.draw(operation) {
+            self.heat.count(weight, operation, &body, &answer, &*self.env);
         }
         let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);
         if gone || !operation.touches_items() {

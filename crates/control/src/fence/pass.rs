@@ -20,8 +20,9 @@ pub struct Pass {
     rest: Vec<Admission>,
     /// The cached statuses when it was given.
     seen: Option<Arc<Snapshot>>,
-    /// The tables of the request that do not exist.
-    missing: Vec<String>,
+    /// The tables of the request that do not exist. Few requests name one, and passes are moved about for each.
+    #[allow(clippy::box_collection, reason = "one pointer instead of three words")]
+    missing: Option<Box<Vec<String>>>,
     /// Whether the lease is checked.
     leased: bool,
     /// Whether the request depends on a key about to move; `None` where no key of its tables is.
@@ -30,7 +31,7 @@ pub struct Pass {
 
 impl fmt::Debug for Pass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pass").field("holds", &self.holds()).field("missing", &self.missing).finish()
+        f.debug_struct("Pass").field("holds", &self.holds()).field("missing", &self.missing()).finish()
     }
 }
 
@@ -41,7 +42,7 @@ impl Pass {
             first: None,
             rest: Vec::new(),
             seen: None,
-            missing: Vec::new(),
+            missing: None,
             leased: true,
             depends_on_moving: None,
         }
@@ -96,18 +97,18 @@ impl Pass {
     }
 
     pub(crate) fn misses(&mut self, name: &str) {
-        self.missing.push(name.to_owned());
+        self.missing.get_or_insert_default().push(name.to_owned());
     }
 
     /// Whether a table that the request names does not exist. Such a request is answered here. If it were sent, the table could be created, and
     /// sharded, before it arrives.
     pub fn is_missing(&self) -> bool {
-        !self.missing.is_empty()
+        self.missing.is_some()
     }
 
     /// The tables that the request names and that do not exist.
     pub fn missing(&self) -> &[String] {
-        &self.missing
+        self.missing.as_deref().map_or(&[], Vec::as_slice)
     }
 
     /// Whether nothing has changed that the request was planned under.

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use heatsink_dynamo::capacity::Consistency;
-use heatsink_dynamo::{Code, Error, KeyType, Number, Operation, json};
+use heatsink_dynamo::{Code, Error, KeyType, Number, Operation, Origin, json};
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::detect::{Outcome, PartId};
 use heatsink_route::table_name;
@@ -54,6 +54,8 @@ impl<'a> Fate<'a> {
             Err(error) => error,
         };
         match error.code {
+            // Refused here, and never sent.
+            _ if error.origin != Origin::DynamoDb => None,
             Code::ProvisionedThroughputExceededException
             | Code::ThrottlingException
             | Code::RequestLimitExceeded => Some(Fate::Throttled(throttle(error))),

@@ -33,6 +33,7 @@ impl Heat {
             }
         }
         let mut loads: Vec<KeyLoad> = loads.into_values().collect();
+        loads.iter_mut().for_each(|load| load.page = items(load));
         loads.sort_by(|a, b| (b.writes + b.reads).total_cmp(&(a.writes + a.reads)));
         loads
     }
@@ -54,16 +55,15 @@ fn add(load: &mut KeyLoad, kind: Kind, heat: &KeyHeat) {
             load.reads = units;
             load.queries = heat.requests_per_s;
             load.same_page = heat.same_page_share.unwrap_or(0.0);
-            load.page = items(units, heat);
         }
     }
 }
 
 /// How many items a read has, by what it costs: half a unit for each 4 KB.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the range")]
-fn items(units: f64, heat: &KeyHeat) -> u32 {
-    let bytes = units / heat.requests_per_s.max(1e-9) * 2.0 * 4_096.0;
-    (bytes / f64::from(heat.largest_item_bytes.max(1))).clamp(1.0, MOST_ITEMS) as u32
+fn items(load: &KeyLoad) -> u32 {
+    let bytes = load.reads / load.queries.max(1e-9) * 2.0 * 4_096.0;
+    (bytes / f64::from(load.item_bytes.max(1))).clamp(1.0, MOST_ITEMS) as u32
 }
 
 /// The key's bytes; `None` where it cannot have shards, or is not known whole.

@@ -105,8 +105,9 @@ impl Heat {
         operation: Operation,
         body: &[u8],
         answer: &Result<Answer, Error>,
-        now: MonotonicInstant,
+        env: &dyn Env,
     ) {
+        let now = env.now();
         let answer = answer.as_ref().map(|answer| &*answer.body);
         let found = accesses::find(operation, body, answer, &self.tables, now);
         let mut counted = self.lock();

@@ -203,7 +203,9 @@ impl Story {
         let when = |what: &str| reached.iter().find(|one| one.what == what).map(|one| one.millis);
         let command = when("command").or(when(FIRST_THROTTLE)).unwrap_or(0);
         let cutover = when("MOVE").or(when("STABLE")).unwrap_or(command);
-        let moved_at = when("STABLE").unwrap_or(cutover);
+        let end = u32::try_from((settings.seconds[0] + settings.seconds[1]) * 1_000).unwrap_or(u32::MAX);
+        // Where the story ends before the move does, it moves until the end.
+        let moved_at = when("STABLE").unwrap_or(if when("MOVE").is_some() { end } else { cutover });
         let first = usize::try_from(command.div_ceil(STEP)).unwrap_or(0);
         // What comes in after the load is the rest of a last interval.
         let whole = usize::try_from((settings.seconds[0] + settings.seconds[1]) * 1_000 / u64::from(STEP))
@@ -221,7 +223,6 @@ impl Story {
         let before =
             before.unwrap_or(Part { accepted_per_second: 0.0, throttled_share: 0.0, p50_ms: 0, p99_ms: 0 });
         let relieved = command + relief.unwrap_or(0);
-        let end = u32::try_from((settings.seconds[0] + settings.seconds[1]) * 1_000).unwrap_or(u32::MAX);
         let by_second = |seconds: &[Interval]| seconds.chunks(10).map(share).collect::<Vec<_>>();
         let worst = by_second(rest).into_iter().fold(0.0, f64::max);
         let moving_seconds = f64::from(moved_at.saturating_sub(cutover).max(1)) / 1_000.0;
