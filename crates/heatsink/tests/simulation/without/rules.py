@@ -89,7 +89,7 @@ RULES = (
     Rule(
         "forgotten-closed",
         "the gates of what was replaced are closed with the others",
-        ((TABLE_CACHE, "std::mem::take(retired);", "if LEFT_OUT { Vec::new() } else { std::mem::take(retired) };"),),
+        ((TABLE_CACHE, "let mut gates = retired.clone();", "let mut gates = if LEFT_OUT { Vec::new() } else { retired.clone() };"),),
     ),
     Rule(
         "name-checked",
