@@ -9,6 +9,7 @@
 //! Not here: counting itself (`heatsink_heat::detect`).
 
 mod accesses;
+mod advise;
 mod condition;
 mod loads;
 mod show;

@@ -7,7 +7,7 @@ use heatsink_heat::history::{MapRow, ROWS, Span};
 use heatsink_layout::LayoutSource;
 use serde_json::{Map, Value as Json, json};
 
-use super::{Heat, millis};
+use super::{Heat, advise, millis};
 use crate::Service;
 
 /// The most keys of a part that are shown.
@@ -36,7 +36,9 @@ pub(crate) async fn shown(service: &Service, table: Option<&str>) -> Json {
         };
         parts.push(shown_part(part, layouts.as_deref()));
     }
-    json!({ "now_ms": service.env().unix_millis(), "window_ms": window, "parts": parts })
+    let mut advice = advise::advice(service).await;
+    advice.retain(|one| table.is_none_or(|table| one["table"] == table));
+    json!({ "now_ms": service.env().unix_millis(), "window_ms": window, "parts": parts, "advice": advice })
 }
 
 /// What `GET /_heatsink/heat/map` answers.

@@ -81,3 +81,21 @@ fn one_item_and_a_lukewarm_key_are_left_alone() {
     town.pause(Duration::from_secs(5));
     assert!(town.intent("game_x").is_none() && town.intent("game_y").is_none());
 }
+
+#[test]
+fn a_key_that_nobody_asks_for_any_more_is_whole_again() {
+    let town = Town::new(&rules("mode = \"auto\"\ncold = \"3s\""));
+    let _carried = town.carry();
+    town.fill("game_x", 20);
+    let told = Arc::new(Told(Mutex::new(vec![hot("game_x", 5_000.0, 5_000.0)])));
+    let automatic =
+        Automatic::new(town.raw.clone(), Arc::new(RealEnv), town.controls[0].clone(), told.clone());
+    let automatic = automatic.changing_each(Duration::from_secs(1));
+    town.runtime.spawn(async move { automatic.run(futures::future::pending()).await });
+    town.until("shards", || Some(()).filter(|()| town.shards("game_x") > 1));
+    town.ended("game_x");
+    told.0.lock().unwrap().clear();
+    town.until("the end of the shards", || Some(()).filter(|()| town.shards("game_x") == 1));
+    town.ended("game_x");
+    assert_eq!(town.old(), 20);
+}

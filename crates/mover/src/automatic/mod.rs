@@ -7,7 +7,7 @@
 
 mod reports;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +33,9 @@ const LOOK: Duration = Duration::from_secs(1);
 /// For so long what is known of a table is used again, also that its keys cannot be resharded.
 const KNOWN_FOR: Duration = Duration::from_secs(10);
 
+/// The most keys with shards that are kept in mind while nobody asks for them.
+const WATCHED: usize = 1_000;
+
 /// What tells which keys are hot at this gateway.
 pub trait HeatSource: Send + Sync {
     /// The keys with the highest loads of the last full second. Indexes' keys are not among them.
@@ -45,6 +48,7 @@ pub struct Automatic {
     control: Control,
     registry: Registry,
     source: Arc<dyn HeatSource>,
+    apart: Duration,
 }
 
 /// What is known of a table for a while.
@@ -58,8 +62,18 @@ struct Known {
 struct Memory {
     policy: Policy<Vec<u8>>,
     tables: HashMap<String, Known>,
+    /// Keys that had shards when they were last seen: a key that nobody asks for any more is judged too.
+    watched: BTreeSet<(String, Vec<u8>)>,
     reports: Reports,
     has_registry: bool,
+}
+
+impl Memory {
+    fn watch(&mut self, table: &str, key: &[u8]) {
+        if self.watched.len() < WATCHED {
+            self.watched.insert((table.to_owned(), key.to_vec()));
+        }
+    }
 }
 
 impl Automatic {
@@ -71,7 +85,13 @@ impl Automatic {
         source: Arc<dyn HeatSource>,
     ) -> Self {
         let registry = Registry::new(Arc::clone(&store), env, &control.rules().fence().registry);
-        Automatic { store, control, registry, source }
+        Automatic { store, control, registry, source, apart: Settings::DEFAULT.apart }
+    }
+
+    /// The same with another least time between two changes of one table. For tests.
+    #[must_use]
+    pub fn changing_each(self, apart: Duration) -> Self {
+        Automatic { apart, ..self }
     }
 
     /// Runs until `stop` resolves. Without an `[[automatic]]` section that acts or proposes it does nothing, and writes nothing.
@@ -82,7 +102,13 @@ impl Automatic {
         }
         let reports = Reports::of(self.control.identity().0);
         let has_registry = !self.control.rules().reshards_by_itself();
-        let mut memory = Memory { policy: Policy::default(), tables: HashMap::new(), reports, has_registry };
+        let mut memory = Memory {
+            policy: Policy::default(),
+            tables: HashMap::new(),
+            watched: BTreeSet::new(),
+            reports,
+            has_registry,
+        };
         loop {
             match select(&mut stop, pin!(self.registry.env().sleep(LOOK))).await {
                 Either::Left(_) => break,
@@ -106,7 +132,15 @@ impl Automatic {
         }
         let mut own = self.source.hottest();
         own.retain(|one| self.control.rules().automatic(&one.table, &one.key).is_some());
-        let Some(seen) = memory.reports.exchange(&self.registry, own).await else { return };
+        let Some(mut seen) = memory.reports.exchange(&self.registry, own).await else { return };
+        let cold = memory
+            .watched
+            .iter()
+            .filter(|(table, key)| !seen.iter().any(|one| one.table == *table && one.key == *key));
+        let cold: Vec<KeyLoad> = cold
+            .map(|(table, key)| KeyLoad { table: table.clone(), key: key.clone(), ..KeyLoad::default() })
+            .collect();
+        seen.extend(cold);
         for heat in seen {
             let Some(automatic) = self.control.rules().automatic(&heat.table, &heat.key) else { continue };
             if automatic.mode == Mode::Observe {
@@ -117,6 +151,7 @@ impl Automatic {
                 most: automatic.most,
                 patience: automatic.patience,
                 cold_for: automatic.cold,
+                apart: self.apart,
                 ..Settings::DEFAULT
             };
             let now = self.registry.env().now();
@@ -145,6 +180,9 @@ impl Automatic {
             None => context.without_record(&heat.key).shards,
         };
         let seen = heat.observed(shards, context.has_local_index());
+        if shards > 1 {
+            memory.watch(&heat.table, &heat.key);
+        }
         memory.policy.see(now, &heat.table, &heat.key, &seen, settings)
     }
 
@@ -178,7 +216,13 @@ impl Automatic {
             return;
         }
         match self.ask(&context, decision).await {
-            Ok(true) => tracing::info!(table, key, shards, evidence, "a key gets other shards: {sentence}"),
+            Ok(true) => {
+                match shards {
+                    1 => _ = memory.watched.remove(&(table.clone(), decision.key.clone())),
+                    _ => memory.watch(table, &decision.key),
+                }
+                tracing::info!(table, key, shards, evidence, "a key gets other shards: {sentence}");
+            }
             Ok(false) => tracing::debug!(table, key, "a reshard of this key is asked for already"),
             Err(error) => tracing::warn!(table, key, shards, "a hot key cannot be resharded: {error}"),
         }

@@ -1,0 +1,74 @@
+//! Advice on the hottest keys, for people: a sentence for each, and the command that helps.
+//!
+//! Not here: what would help (`heatsink_heat::advice`), acting on it (`heatsink-mover`).
+
+use heatsink_heat::KeyLoad;
+use heatsink_heat::advice::{Action, diagnose};
+use serde_json::{Value as Json, json};
+
+use crate::Service;
+
+/// The most keys that are looked at.
+const KEYS: usize = 20;
+
+/// Advice on each key that something can be done about, the highest load first.
+pub(super) async fn advice(service: &Service) -> Vec<Json> {
+    let heat = service.heat();
+    let mut told = Vec::new();
+    for load in heat.loads(service.env().now()).into_iter().take(KEYS) {
+        let Some(keys) = heat.tables.get(&load.table, service.env().now()) else { continue };
+        let local = keys.indexes.iter().any(|index| index.local);
+        let mut seen = load.observed(shards(service, &load).await, local);
+        seen.sort_key = keys.sort.is_some();
+        let diagnosis = diagnose(&seen);
+        if diagnosis.action == Action::Leave {
+            continue;
+        }
+        let key = String::from_utf8_lossy(&load.key);
+        told.push(json!({
+            "table": load.table, "key": key, "sentence": format!("Key {key:?} of table {}: {}.", load.table, diagnosis.sentence),
+            "diagnosis": diagnosis, "command": diagnosis.shards().and_then(|shards| command(&load, shards)),
+        }));
+    }
+    told
+}
+
+async fn shards(service: &Service, load: &KeyLoad) -> u16 {
+    let layouts = service.layouts(&load.table).await;
+    let in_force = layouts.and_then(|layouts| {
+        let table = layouts.table(&load.table)?;
+        Some(layouts.in_force(&table, &load.key).settled().shards)
+    });
+    in_force.unwrap_or(1)
+}
+
+/// The command for a shell; `None` for a key that is no text, or that a terminal would not show as it is.
+fn command(load: &KeyLoad, shards: u16) -> Option<String> {
+    let key = std::str::from_utf8(&load.key).ok()?;
+    let plain = |c: char| c.is_ascii_graphic() || c == ' ' || c.is_alphanumeric();
+    let quoted = key.replace('\'', r"'\''");
+    key.chars()
+        .all(plain)
+        .then(|| format!("heatsink reshard start {} '{quoted}' --shards {shards}", load.table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_pasted_or_is_not_given() {
+        let of = |key: &str| {
+            let load = KeyLoad { table: "T".to_owned(), key: key.as_bytes().to_vec(), ..KeyLoad::default() };
+            command(&load, 4)
+        };
+        assert_eq!(of("game_x").as_deref(), Some("heatsink reshard start T 'game_x' --shards 4"));
+        assert_eq!(
+            of("it's; $(x) `y`").as_deref(),
+            Some(r"heatsink reshard start T 'it'\''s; $(x) `y`' --shards 4")
+        );
+        for hostile in ["a\nb", "a\u{1b}[31m", "a\u{202e}b", "a\u{0}"] {
+            assert_eq!(of(hostile), None);
+        }
+    }
+}
