@@ -1,4 +1,9 @@
 //! The bounds that Space-Saving promises, on streams that are kind to it and on streams that are not.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of keys, below a million"
+)]
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
