@@ -81,7 +81,8 @@ pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Res
     let settings = Settings::of(&options, partitions)?;
     let seconds = options.before + options.after;
     let offered = u64::from(options.writes) * seconds;
-    let offered = usize::try_from(offered).unwrap_or(usize::MAX);
+    // Each client's share is rounded up.
+    let offered = usize::try_from(offered).unwrap_or(usize::MAX).saturating_add(options.gateways);
     let ledger = Arc::new(Ledger::new(env.clone(), KEY, offered, options.conditional));
     let bars = Bars::new("one key", seconds, PARTITION_WRITES, output);
     bars.says(format!("{} puts/s on {KEY}", options.writes));
