@@ -90,8 +90,9 @@ class Commands(unittest.TestCase):
         self.fails("no server", serve, "```sh\ncargo ok\n```", "```js\n```")
 
     def test_rules_that_are_refused(self):
+        for table in commands.TABLES_OF_RULES:
+            self.fails("config check.* exited with 65", f"```toml\n{table}\n```", kind="refuses")
         rules = "```toml\n[[rule]]\n```"
-        self.fails("config check.* exited with 65", rules, kind="refuses")
         self.assertEqual(self.prove(rules, "```ruby\n```", only="toml"), [commands.RULES.format("block.toml")])
         self.fails("simulate.* exited with 65", "```toml\nx = 1\n```", kind="refuses")
 

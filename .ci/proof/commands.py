@@ -28,6 +28,8 @@ from . import blocks
 
 SERVERS = (["cargo", "run", "--release"], ["cargo", "run", "--release", "--", "serve"])
 RULES = "cargo run --quiet --release -- config check --rules {}"
+# A TOML block with one of these tables is a rules file; any other is a scenario.
+TABLES_OF_RULES = ("[[rule]]", "[[automatic]]", "[fence]")
 SCENARIO = "cargo run --quiet --release -- simulate {}"
 
 
@@ -167,7 +169,7 @@ class Page:
     def toml(self, block):
         (self.folder / "block.toml").write_text(block.text)
         self.stop()
-        self.run((RULES if any(table in block.text for table in ("[[rule]]", "[fence]")) else SCENARIO).format("block.toml"))
+        self.run((RULES if any(table in block.text for table in TABLES_OF_RULES) else SCENARIO).format("block.toml"))
 
     def output(self, block):
         if self.printed is None or self.printed.strip() != block.text.strip():
