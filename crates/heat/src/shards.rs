@@ -133,7 +133,7 @@ pub fn units_per_write(item_bytes: u32) -> f64 {
 pub fn advise(asked: Asked) -> Advice {
     let units = units_per_write(asked.item_bytes);
     let peak = asked.peak * units;
-    let partitions = asked.partitions.unwrap_or_else(|| carrying(peak, &asked)).max(1);
+    let partitions = asked.partitions.unwrap_or_else(|| assumed_partitions(&asked)).max(1);
     let row = |shards: u16| row(&asked, units, partitions, shards.clamp(1, MOST_SHARDS));
     let simple = whole(peak / PARTITION_WRITES).max(1);
     let bound = |shards: &u16| {
@@ -170,7 +170,7 @@ pub fn advise(asked: Asked) -> Advice {
 /// What to expect of one shard count.
 pub fn assess(asked: &Asked, shards: u16) -> Row {
     let units = units_per_write(asked.item_bytes);
-    let partitions = asked.partitions.unwrap_or_else(|| carrying(asked.peak * units, asked)).max(1);
+    let partitions = asked.partitions.unwrap_or_else(|| assumed_partitions(asked)).max(1);
     row(asked, units, partitions, shards.clamp(1, MOST_SHARDS))
 }
 
@@ -186,7 +186,8 @@ fn why_none(asked: &Asked, peak: f64, partitions: u32) -> Cause {
 
 /// An unknown table is assumed to carry four times this key. It has the partitions of the formula that AWS used to publish
 /// (docs/partitions.md#how-much-a-table-may-take), at least those of a new on-demand table.
-fn carrying(peak: f64, asked: &Asked) -> u32 {
+pub(crate) fn assumed_partitions(asked: &Asked) -> u32 {
+    let peak = asked.peak * units_per_write(asked.item_bytes);
     let reads = asked.reads * page_units(f64::from(asked.page), asked);
     u32::from(whole(4.0 * (peak / PARTITION_WRITES + reads / PARTITION_READS))).max(FEWEST_PARTITIONS)
 }

@@ -20,6 +20,10 @@ impl HeatSource for Seen {
     fn hottest(&self) -> Vec<KeyLoad> {
         self.0.hottest_keys()
     }
+
+    fn partitions(&self, table: &str) -> Option<u32> {
+        self.0.partition_count(table)
+    }
 }
 
 /// Runs until `stop` resolves. Reshards under way are given back then, for other gateways to take at once.

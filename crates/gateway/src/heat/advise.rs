@@ -20,6 +20,7 @@ pub(super) async fn advice(service: &Service) -> Vec<Json> {
         let local = keys.indexes.iter().any(|index| index.local);
         let mut seen = load.observed(shards(service, &load).await, local);
         seen.sort_key = keys.sort.is_some();
+        seen.partitions = service.partition_count(&load.table);
         let diagnosis = diagnose(&seen);
         if diagnosis.action == Action::Leave {
             continue;

@@ -6,6 +6,7 @@ mod split;
 
 use serde::Serialize;
 
+use crate::shards::assumed_partitions;
 use crate::{Asked, Costs, DEFAULT_RISK, PARTITION_READS, PARTITION_WRITES, advise, assess, units_per_write};
 
 pub use split::Split;
@@ -123,15 +124,18 @@ impl Observed {
     fn asked(&self) -> Asked {
         let item_bytes = self.item_bytes.clamp(1, 409_600);
         let unit = units_per_write(item_bytes);
-        Asked {
+        let asked = Asked {
             writes: self.writes / unit,
             peak: self.peak_writes.max(self.writes) / unit,
             reads: self.queries,
             item_bytes,
             page: self.page.max(1),
-            partitions: self.partitions,
+            partitions: None,
             risk: DEFAULT_RISK,
-        }
+        };
+        // A table with too few splits them once the load is spread over them.
+        let partitions = self.partitions.map(|known| known.max(assumed_partitions(&asked)));
+        Asked { partitions, ..asked }
     }
 }
 

@@ -68,8 +68,15 @@ fn a_key_with_enough_shards_is_left_although_it_is_throttled() {
 }
 
 #[test]
-fn a_table_that_is_too_small_is_said() {
-    let seen = Observed { growing: 1.0, partitions: Some(4), ..viral() };
+fn a_table_with_too_few_partitions_is_taken_to_grow() {
+    let shards = |partitions| diagnose(&Observed { growing: 1.0, partitions, ..viral() }).shards().unwrap();
+    assert_eq!(shards(Some(4)), shards(None));
+    assert!(shards(Some(60)) < shards(None));
+}
+
+#[test]
+fn a_key_that_no_shard_count_carries_is_said() {
+    let seen = Observed { growing: 1.0, writes: 2_000_000.0, ..viral() };
     assert_eq!(diagnose(&seen).action, Action::SeveralKeys);
 }
 

@@ -2,6 +2,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use heatsink_control::Control;
 use heatsink_env::RealEnv;
 use heatsink_heat::KeyLoad;
 use heatsink_mover::{Automatic, HeatSource};
@@ -9,11 +10,25 @@ use heatsink_mover::{Automatic, HeatSource};
 use crate::town::{RULES, Town};
 
 /// What a gateway counts.
-struct Told(Mutex<Vec<KeyLoad>>);
+#[derive(Default)]
+struct Told {
+    loads: Mutex<Vec<KeyLoad>>,
+    partitions: Option<u32>,
+}
+
+impl Told {
+    fn of(loads: Vec<KeyLoad>) -> Self {
+        Told { loads: Mutex::new(loads), partitions: None }
+    }
+}
 
 impl HeatSource for Told {
     fn hottest(&self) -> Vec<KeyLoad> {
-        self.0.lock().unwrap().clone()
+        self.loads.lock().unwrap().clone()
+    }
+
+    fn partitions(&self, _: &str) -> Option<u32> {
+        self.partitions
     }
 }
 
@@ -36,10 +51,14 @@ fn hot(key: &str, writes: f64, all: f64) -> KeyLoad {
 /// Lets each gateway see that, and acts on it.
 fn sees(town: &Arc<Town>, seen: &[Vec<KeyLoad>]) {
     for (control, seen) in town.controls.iter().zip(seen) {
-        let source = Arc::new(Told(Mutex::new(seen.clone())));
-        let automatic = Automatic::new(town.raw.clone(), Arc::new(RealEnv), control.clone(), source);
-        town.runtime.spawn(async move { automatic.run(futures::future::pending()).await });
+        acts(town, control, Arc::new(Told::of(seen.clone())));
     }
+}
+
+fn acts(town: &Arc<Town>, control: &Control, told: Arc<Told>) {
+    let automatic = Automatic::new(town.raw.clone(), Arc::new(RealEnv), control.clone(), told);
+    let automatic = automatic.changing_each(Duration::from_secs(1));
+    town.runtime.spawn(async move { automatic.run(futures::future::pending()).await });
 }
 
 fn rules(section: &str) -> String {
@@ -61,6 +80,18 @@ fn a_key_that_is_warm_at_three_gateways_gets_the_shards_of_the_whole_load() {
     town.ended("game_x");
     assert_eq!(town.old(), 20);
     assert!(town.intent("user_x").is_none(), "no section is for it");
+}
+
+#[test]
+fn of_a_table_whose_partitions_are_known_a_key_gets_fewer_shards() {
+    let town = Town::new(&rules("mode = \"auto\""));
+    let _carried = town.carry();
+    let told = Told { partitions: Some(60), ..Told::of(vec![hot("game_x", 5_000.0, 5_000.0)]) };
+    acts(&town, &town.controls[0], Arc::new(told));
+    let shards = town.until("shards", || Some(town.shards("game_x")).filter(|shards| *shards > 1));
+    let unknown =
+        heatsink_heat::advice::diagnose(&hot("game_x", 5_000.0, 5_000.0).observed(1, false)).shards();
+    assert!((5..=20).contains(&shards) && Some(shards) < unknown, "{shards}, and {unknown:?}");
 }
 
 #[test]
@@ -87,14 +118,11 @@ fn a_key_that_nobody_asks_for_any_more_is_whole_again() {
     let town = Town::new(&rules("mode = \"auto\"\ncold = \"3s\""));
     let _carried = town.carry();
     town.fill("game_x", 20);
-    let told = Arc::new(Told(Mutex::new(vec![hot("game_x", 5_000.0, 5_000.0)])));
-    let automatic =
-        Automatic::new(town.raw.clone(), Arc::new(RealEnv), town.controls[0].clone(), told.clone());
-    let automatic = automatic.changing_each(Duration::from_secs(1));
-    town.runtime.spawn(async move { automatic.run(futures::future::pending()).await });
+    let told = Arc::new(Told::of(vec![hot("game_x", 5_000.0, 5_000.0)]));
+    acts(&town, &town.controls[0], told.clone());
     town.until("shards", || Some(()).filter(|()| town.shards("game_x") > 1));
     town.ended("game_x");
-    told.0.lock().unwrap().clear();
+    told.loads.lock().unwrap().clear();
     town.until("the end of the shards", || Some(()).filter(|()| town.shards("game_x") == 1));
     town.ended("game_x");
     assert_eq!(town.old(), 20);

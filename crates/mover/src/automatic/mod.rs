@@ -40,6 +40,11 @@ const WATCHED: usize = 1_000;
 pub trait HeatSource: Send + Sync {
     /// The keys with the highest loads of the last full second. Indexes' keys are not among them.
     fn hottest(&self) -> Vec<KeyLoad>;
+
+    /// How many partitions the table has, where the store tells.
+    fn partitions(&self, _table: &str) -> Option<u32> {
+        None
+    }
 }
 
 /// Gives hot keys shards, as one gateway.
@@ -56,6 +61,7 @@ struct Known {
     since: MonotonicInstant,
     /// `None`: its keys cannot be resharded.
     context: Option<TableContext>,
+    partitions: Option<u32>,
 }
 
 /// What it remembers from look to look.
@@ -173,13 +179,15 @@ impl Automatic {
             let known = self.learn(now, &heat.table).await;
             memory.tables.insert(heat.table.clone(), known);
         }
-        let context = memory.tables.get(&heat.table)?.context.as_ref()?;
+        let known = memory.tables.get(&heat.table)?;
+        let context = known.context.as_ref()?;
         let shards = match context.record(&heat.key) {
             Some(record) if record.moves.is_some() => return None,
             Some(record) => record.layout.shards,
             None => context.without_record(&heat.key).shards,
         };
-        let seen = heat.observed(shards, context.has_local_index());
+        let mut seen = heat.observed(shards, context.has_local_index());
+        seen.partitions = known.partitions;
         if shards > 1 {
             memory.watch(&heat.table, &heat.key);
         }
@@ -196,7 +204,7 @@ impl Automatic {
                 None
             }
         };
-        Known { since: now, context }
+        Known { since: now, context, partitions: self.source.partitions(table) }
     }
 
     async fn act(&self, memory: &mut Memory, decision: &Decision<Vec<u8>>, mode: Mode) {
