@@ -7,8 +7,13 @@
 pub mod embedded;
 #[cfg(feature = "embedded")]
 pub mod partitioned;
+#[cfg(feature = "embedded")]
+mod replace_file;
 #[cfg(feature = "upstream")]
 pub mod upstream;
+
+#[cfg(feature = "embedded")]
+pub use replace_file::replace_file;
 
 use std::sync::Arc;
 

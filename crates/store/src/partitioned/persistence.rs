@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -16,6 +16,7 @@ use heatsink_physics::SavedTable;
 use serde::{Deserialize, Serialize};
 
 use crate::embedded::file::open;
+use crate::replace_file;
 
 /// The version in the file's first member.
 const VERSION: u32 = 1;
@@ -131,21 +132,7 @@ fn read(path: &Path) -> std::io::Result<Vec<u8>> {
 }
 
 fn replace(path: &Path, kept: &StoredPartitions) -> std::io::Result<()> {
-    // Always the same name: what killed processes leave does not pile up.
-    let mut beside = path.file_name().unwrap_or_default().to_owned();
-    beside.push(".new");
-    let folder = path.parent().unwrap_or(Path::new(""));
-    // Made anew, it is neither somebody else's nor a link.
-    match std::fs::remove_file(folder.join(&beside)) {
-        Err(why) if why.kind() != ErrorKind::NotFound => return Err(why),
-        _ => {}
-    }
-    // The owner's alone. Where anything fails it is removed again.
-    let mut file = tempfile::Builder::new().prefix(&beside).rand_bytes(0).tempfile_in(folder)?;
-    file.write_all(&serde_json::to_vec(kept)?)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    replace_file(path, &serde_json::to_vec(kept)?)
 }
 
 #[cfg(test)]
@@ -155,15 +142,6 @@ mod tests {
     use heatsink_physics::{Mode, Tables};
 
     use super::*;
-
-    #[test]
-    fn what_cannot_be_replaced_leaves_nothing_beside_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("partitions");
-        std::fs::create_dir(&path).unwrap();
-        assert!(replace(&path, &StoredPartitions::new(std::iter::empty())).is_err());
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
-    }
 
     #[test]
     fn written_whole_and_read_back() {
