@@ -83,7 +83,8 @@ fn a_key_goes_to_four_shards_and_back() {
     };
     let (code, plan) = start("4", &["--dry-run"]);
     assert_eq!((code, &plan["items"], &plan["from"], &plan["to"]), (0, &json!(ITEMS), &json!(1), &json!(4)));
-    assert_eq!(plan["next_steps"], json!(["heatsink reshard start Scores game --shards 4"]));
+    let next = format!("heatsink reshard start Scores game --data {} --shards 4", data.display());
+    assert_eq!(plan["next_steps"], json!([next]));
     assert_eq!(heatsink(&data, &["status", "Scores"]).1["keys"], json!([]), "a dry run writes nothing");
 
     let (code, report) = start("4", &[]);
@@ -351,6 +352,11 @@ impl Town {
         (output.status.code().unwrap(), document)
     }
 
+    /// Where the store is, as a command that is run next has to say it.
+    fn words(&self) -> String {
+        format!(" --upstream {} --rules {}", self.store.endpoint, self.rules())
+    }
+
     fn reshard(&self, args: &[&str]) -> (i32, Json) {
         self.run(&[&["reshard"], args].concat())
     }
@@ -381,7 +387,7 @@ fn a_gateway_carries_out_what_the_command_asks_for() {
     let (code, asked) = start(&["game", "--shards", "4"]);
     assert_eq!((code, &asked["asked"], &asked["gateways"]), (0, &json!(["game"]), &json!(1)));
     let next = ["status Scores", "pause Scores game", "cancel Scores game"]
-        .map(|step| format!("heatsink reshard {step}"));
+        .map(|step| format!("heatsink reshard {step}{}", town.words()));
     assert_eq!(asked["next_steps"], json!(next));
     let (code, report) = start(&["game", "--shards", "4", "--wait"]);
     assert!(code == 0 && report["to"] == 4, "{code} {report}");
@@ -395,7 +401,8 @@ fn a_gateway_carries_out_what_the_command_asks_for() {
     let (code, error) = start(&["taken", "--shards", "4", "--wait"]);
     assert!(code == 1 && error.to_string().contains("taken#~2"), "{code} {error}");
     let status = town.until("that it stopped", |one| one["key"] == "game" || one["ended"]["as"] == "stopped");
-    assert!(status["next_steps"].to_string().contains("start Scores taken --shards 4"), "{status}");
+    let next = format!("start Scores taken{} --shards 4", town.words());
+    assert!(status["next_steps"].to_string().contains(&next), "{status}");
     assert_eq!(start(&["taken", "--shards", "2", "--wait"]).0, 0);
     let (code, report) = town.reshard(&["back", "Scores", "--all", "--wait"]);
     assert_eq!((code, report["moved"].as_array().unwrap().len()), (0, 2), "{report}");
@@ -433,11 +440,15 @@ fn what_is_asked_for_can_be_paused_resumed_and_taken_back() {
     let (code, error) = start("8");
     assert!(code == 64 && error.to_string().contains("asked for already"), "{code} {error}");
     let (code, error) = town.reshard(&["start", "Scores", "game", "--shards", "4", "--here"]);
-    assert!(code == 64 && error.to_string().contains("reshard cancel Scores game"), "{code} {error}");
+    assert!(
+        code == 64 && error.to_string().contains("reshard cancel Scores game --upstream"),
+        "{code} {error}"
+    );
     assert_eq!(change("pause").1["pause"], json!(["game"]));
     let status = town.reshard(&["status", "Scores"]).1;
     assert_eq!((&status["reshards"][0]["paused"], &status["keys"]), (&json!(true), &json!([])));
-    assert_eq!(status["next_steps"], json!(["heatsink reshard resume Scores game"]));
+    let next = format!("heatsink reshard resume Scores game{}", town.words());
+    assert_eq!(status["next_steps"], json!([next]));
     assert_eq!(change("resume").1["resume"], json!(["game"]));
     assert_eq!(change("cancel").1["removed"], json!(["game"]));
     assert_eq!(town.reshard(&["status"]).1["reshards"], json!([]));

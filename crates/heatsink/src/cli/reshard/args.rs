@@ -6,6 +6,7 @@ use clap::{ArgGroup, Subcommand};
 use heatsink_layout::By;
 use heatsink_mover::DEFAULT_RATE;
 
+use super::quoted;
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -54,6 +55,22 @@ pub(super) struct Place {
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
+}
+
+impl Place {
+    /// The arguments that say it, for a command that is run next.
+    pub fn words(&self) -> String {
+        let file = |file: &Option<PathBuf>| file.as_ref().map(|file| file.display().to_string());
+        let all = [
+            ("data", file(&self.data)),
+            ("upstream", self.upstream.clone()),
+            ("server", self.server.clone()),
+            ("rules", file(&self.rules)),
+        ];
+        let words =
+            all.into_iter().filter_map(|(name, value)| Some(format!(" --{name} {}", quoted(&value?))));
+        words.collect()
+    }
 }
 
 /// How a reshard is carried out.

@@ -8,7 +8,7 @@ use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
 
 use super::args::{How, Place};
-use super::{Access, Opened, command, exit, follow, here, quoted, say, software, unread};
+use super::{Access, Opened, command, exit, follow, here, say, software, status_command, unread};
 use crate::exit::Exit;
 
 /// How often the list of gateways is read while none has registered.
@@ -58,7 +58,7 @@ pub(super) async fn ask(
         ));
     }
     if opened.access == Access::Alone || how.here {
-        not_asked_for(opened, &context, &todo).await?;
+        not_asked_for(opened, &context, &todo, place).await?;
         let mut reports = Vec::new();
         for (wanted, _) in &todo {
             reports.extend(here::carry_out(opened, &table, wanted, how, place).await.map_err(exit)?);
@@ -72,16 +72,16 @@ pub(super) async fn ask(
     {
         note = " The key has no items yet: only its record is written.".to_owned();
     }
-    let intents = write(opened, &context, &todo, how).await?;
+    let intents = write(opened, &context, &todo, how, place).await?;
     if how.wait {
         let reports = follow::all(opened, &context, &intents, place).await?;
         return say_done(&table, &asked, &reports, &already, place);
     }
-    let follow = format!("heatsink reshard status {}", quoted(&table));
+    let follow = status_command(&table, place);
     let keys: Vec<String> = intents.iter().map(ReshardIntent::key_text).collect();
     let mut next_steps = vec![follow.clone()];
     if let [one] = &*keys {
-        next_steps.extend(["pause", "cancel"].map(|what| command(what, &table, one)));
+        next_steps.extend(["pause", "cancel"].map(|what| command(what, &table, one, place)));
     }
     let document = json!({
         "table": table, "asked": keys, "already": already, "gateways": gateways, "items_read": asked.read, "next_steps": next_steps,
@@ -201,6 +201,7 @@ async fn not_asked_for(
     opened: &Opened,
     context: &TableContext,
     todo: &[((Vec<u8>, WantedLayout), &Reshard)],
+    place: &Place,
 ) -> Result<(), Exit> {
     let intents = opened.registry.intents(true).await.map_err(unread)?.known;
     let open = |key: &[u8]| {
@@ -210,12 +211,12 @@ async fn not_asked_for(
     match todo.iter().find_map(|((key, _), _)| open(key)).filter(|_| opened.access != Access::Alone) {
         None => Ok(()),
         Some(one) => Err(Exit::usage(format!(
-            "A reshard of the key {:?} of table {} is asked for, and a gateway carries it out: follow it with `heatsink reshard status {}`, or take \
+            "A reshard of the key {:?} of table {} is asked for, and a gateway carries it out: follow it with `{}`, or take \
              it back first with `{}`",
             one.key_text(),
             one.table,
-            quoted(&one.table),
-            command("cancel", &one.table, &one.key_text())
+            status_command(&one.table, place),
+            command("cancel", &one.table, &one.key_text(), place)
         ))),
     }
 }
@@ -226,12 +227,13 @@ async fn write(
     context: &TableContext,
     todo: &[((Vec<u8>, WantedLayout), &Reshard)],
     how: &How,
+    place: &Place,
 ) -> Result<Vec<ReshardIntent>, Exit> {
     let registry = &opened.registry;
     let mut before = Vec::with_capacity(todo.len());
     for ((key, wanted), _) in todo {
         let found = registry.intent(context.id(), key, context.key_type()).await.map_err(unread)?;
-        before.push(found.map(|found| agrees(found, wanted)).transpose()?);
+        before.push(found.map(|found| agrees(found, wanted, place)).transpose()?);
     }
     let by = std::env::var("USER").unwrap_or_default();
     let asked = opened.env.unix_millis();
@@ -258,9 +260,10 @@ async fn write(
         let done = registry.write_intent(before.as_ref(), &intent).await;
         if !done.map_err(|error| super::not_answered("The intent could not be written", &error))? {
             return Err(Exit::failed(format!(
-                "Another command asked for something of the key {:?} at the same time: look at `heatsink reshard status`, and run this again. {} keys \
+                "Another command asked for something of the key {:?} at the same time: look at `heatsink reshard status{}`, and run this again. {} keys \
                  were asked for before it",
                 intent.key_text(),
+                place.words(),
                 written.len()
             ))
             .retryable());
@@ -271,21 +274,21 @@ async fn write(
 }
 
 /// An intent on record beside which this layout can be asked for.
-fn agrees(found: ReshardIntent, wanted: &WantedLayout) -> Result<ReshardIntent, Exit> {
+fn agrees(found: ReshardIntent, wanted: &WantedLayout, place: &Place) -> Result<ReshardIntent, Exit> {
     let (table, key) = (&found.table, found.key_text());
     match &found.ended {
         // What stopped in the middle goes on from there.
         Some(_) => Ok(found),
         None if found.cancelled => Err(Exit::failed(format!(
-            "The reshard of the key {key:?} of table {table} is being cancelled: run this again when `heatsink reshard status {}` no longer names it",
-            quoted(table)
+            "The reshard of the key {key:?} of table {table} is being cancelled: run this again when `{}` no longer names it",
+            status_command(table, place)
         ))
         .retryable()),
         None if found.request.layout == *wanted => Ok(found),
         None => Err(Exit::usage(format!(
             "{} shards are asked for already, for the key {key:?} of table {table}: let that end, or take it back with `{}`, and run this again",
             found.request.layout.shards,
-            command("cancel", table, &key)
+            command("cancel", table, &key, place)
         ))),
     }
 }
@@ -305,7 +308,7 @@ async fn plan(
             let key = key_text(key, context.key_type());
             plan.next_steps.push(format!(
                 "{} --shards {}",
-                command("start", &plan.table, &key),
+                command("start", &plan.table, &key, place),
                 wanted.shards
             ));
         }

@@ -7,8 +7,8 @@ use heatsink_layout::Phase;
 use heatsink_mover::DEFAULT_RATE;
 use serde_json::json;
 
-use super::args::One;
-use super::{Opened, command, quoted, say, unread};
+use super::args::{One, Place};
+use super::{Opened, command, say, status_command, unread};
 use crate::exit::Exit;
 
 /// What is to be changed.
@@ -54,7 +54,7 @@ pub(super) async fn change(one: One, change: Change) -> Result<(), Exit> {
         .filter(|found| found.is_open() || change == Change::Cancel)
         .collect();
     let meant = match (&one.key, meant.is_empty()) {
-        (Some(key), true) => match on_record(&opened, id.as_deref(), &one.table, key, change).await? {
+        (Some(key), true) => match on_record(&opened, id.as_deref(), &one, key, change).await? {
             Some(intent) => vec![intent],
             None => {
                 return Err(Exit::usage(format!(
@@ -70,17 +70,17 @@ pub(super) async fn change(one: One, change: Change) -> Result<(), Exit> {
     for intent in meant {
         let key = intent.key_text();
         let there = Some(&intent.table_id) == id.as_ref();
-        match apply(&opened, intent, there, change).await? {
+        match apply(&opened, intent, there, change, &one.place).await? {
             Ok(Done::Asked) => changed.push(key),
             Ok(Done::Removed) => removed.push(key),
             Err(why) if one.key.is_some() => return Err(Exit::failed(why)),
             Err(why) => late.push(why),
         }
     }
-    let status = format!("heatsink reshard status {}", quoted(&one.table));
+    let status = status_command(&one.table, &one.place);
     let mut next_steps = vec![status.clone()];
     if change == Change::Pause {
-        next_steps.extend(changed.iter().map(|key| command("resume", &one.table, key)));
+        next_steps.extend(changed.iter().map(|key| command("resume", &one.table, key, &one.place)));
     }
     let document = json!({
         "table": one.table, change.name(): changed, "removed": removed, "refused": late, "next_steps": next_steps,
@@ -107,13 +107,14 @@ async fn apply(
     mut intent: ReshardIntent,
     there: bool,
     change: Change,
+    place: &Place,
 ) -> Result<Result<Done, String>, Exit> {
     let registry = &opened.registry;
     for _ in 0..TRIES {
         let rests = !intent.begun && intent.carrier.is_none() || !intent.is_open();
         if change == Change::Cancel && there {
             let record = registry.key_record(&intent.table_id, &intent.key, intent.key_type).await;
-            if let Some(why) = too_late(&intent.table, record.map_err(unread)?.as_ref()) {
+            if let Some(why) = too_late(&intent.table, record.map_err(unread)?.as_ref(), place) {
                 return Ok(Err(why));
             }
         }
@@ -146,7 +147,7 @@ async fn apply(
 }
 
 /// Why a key cannot be kept as it was, if it cannot: what to do instead.
-fn too_late(table: &str, record: Option<&KeyRecord>) -> Option<String> {
+fn too_late(table: &str, record: Option<&KeyRecord>, place: &Place) -> Option<String> {
     let record = record?;
     let moves = record.moves.as_ref().filter(|moves| moves.phase >= Phase::Check)?;
     let key = heatsink_control::reshard_intent::key_text(&record.key, record.key_type);
@@ -154,9 +155,9 @@ fn too_late(table: &str, record: Option<&KeyRecord>) -> Option<String> {
         "The key {key:?} of table {table} has writes under its {} shards, so there is no way back but a second reshard. When this one has ended: `{} \
          --shards {}`. `{}` stops moving its items meanwhile",
         moves.to.shards,
-        command("start", table, &key),
+        command("start", table, &key, place),
         record.layout.shards,
-        command("pause", table, &key)
+        command("pause", table, &key, place)
     ))
 }
 
@@ -164,16 +165,17 @@ fn too_late(table: &str, record: Option<&KeyRecord>) -> Option<String> {
 async fn on_record(
     opened: &Opened,
     id: Option<&str>,
-    table: &str,
+    one: &One,
     key: &str,
     change: Change,
 ) -> Result<Option<ReshardIntent>, Exit> {
+    let table = one.table.as_str();
     let Some(id) = id.filter(|_| change == Change::Cancel) else { return Ok(None) };
     let records = opened.registry.key_records(id).await.map_err(unread)?;
-    let text = |one: &KeyRecord| heatsink_control::reshard_intent::key_text(&one.key, one.key_type);
-    let Some(record) = records.iter().find(|one| text(one) == key) else { return Ok(None) };
+    let text = |record: &KeyRecord| heatsink_control::reshard_intent::key_text(&record.key, record.key_type);
+    let Some(record) = records.iter().find(|record| text(record) == key) else { return Ok(None) };
     let Some(moves) = &record.moves else { return Ok(None) };
-    if let Some(why) = too_late(table, Some(record)) {
+    if let Some(why) = too_late(table, Some(record), &one.place) {
         return Err(Exit::failed(why));
     }
     let request = Request {

@@ -38,7 +38,7 @@ pub(super) async fn all(
         let from = context
             .record(&intent.key)
             .map_or_else(|| context.without_record(&intent.key).shards, |one| one.layout.shards);
-        match one(opened, intent, from, &shown).await? {
+        match one(opened, intent, from, place, &shown).await? {
             Ok(report) => reports.push(report),
             Err(text) => failed = failed.or(Some(text)),
         }
@@ -55,6 +55,7 @@ async fn one(
     opened: &Opened,
     intent: &ReshardIntent,
     from: u16,
+    place: &Place,
     shown: &ProgressBar,
 ) -> Result<Result<Report, String>, Exit> {
     let registry = &opened.registry;
@@ -96,7 +97,7 @@ async fn one(
                 tracing::warn!(
                     "no gateway has begun with it within {} s: see `heatsink gateways`. `{}` takes it back",
                     PATIENCE.as_secs(),
-                    command("cancel", &found.table, &found.key_text())
+                    command("cancel", &found.table, &found.key_text(), place)
                 );
             });
         }

@@ -136,8 +136,13 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn command(what: &str, table: &str, key: &str) -> String {
-    format!("heatsink reshard {what} {} {}", quoted(table), quoted(key))
+/// A command on a key, as it can be run.
+fn command(what: &str, table: &str, key: &str, place: &Place) -> String {
+    format!("heatsink reshard {what} {} {}{}", quoted(table), quoted(key), place.words())
+}
+
+fn status_command(table: &str, place: &Place) -> String {
+    format!("heatsink reshard status {}{}", quoted(table), place.words())
 }
 
 fn say(output: Output, document: &Json, text: &str) -> Result<(), Exit> {

@@ -4,7 +4,7 @@ use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{EndedAs, Intents, ReshardIntent, key_text};
 use serde_json::{Value as Json, json};
 
-use super::args::Status;
+use super::args::{Place, Status};
 use super::{Opened, command, say, unread};
 use crate::exit::Exit;
 
@@ -27,7 +27,7 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
     known.sort_by_key(|one| (one.table.clone(), one.request.asked));
     let now = opened.env.unix_millis();
     let unread_intents: Vec<String> = unknown.iter().map(ToString::to_string).collect();
-    let next_steps = next_steps(status.table.as_deref(), &known, &records);
+    let next_steps = next_steps(status.table.as_deref(), &known, &records, &status.place);
     let mut document = json!({
         "reshards": known.iter().map(asked).collect::<Vec<_>>(), "unreadable": unread_intents, "next_steps": next_steps,
     });
@@ -48,15 +48,21 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
 }
 
 /// What an operator may want to do about them.
-fn next_steps(table: Option<&str>, intents: &[ReshardIntent], records: &[KeyRecord]) -> Vec<String> {
-    let start =
-        |table: &str, key: &str, shards: u16| format!("{} --shards {shards}", command("start", table, key));
+fn next_steps(
+    table: Option<&str>,
+    intents: &[ReshardIntent],
+    records: &[KeyRecord],
+    place: &Place,
+) -> Vec<String> {
+    let start = |table: &str, key: &str, shards: u16| {
+        format!("{} --shards {shards}", command("start", table, key, place))
+    };
     let mut steps = Vec::new();
     for one in intents {
         let (key, shards) = (one.key_text(), one.request.layout.shards);
         match &one.ended {
             Some(ended) if ended.how == EndedAs::Stopped => steps.push(start(&one.table, &key, shards)),
-            None if one.paused => steps.push(command("resume", &one.table, &key)),
+            None if one.paused => steps.push(command("resume", &one.table, &key, place)),
             _ => {}
         }
     }
@@ -104,7 +110,9 @@ fn asked_line(one: &ReshardIntent, now: u64) -> String {
         text.push_str(&format!("; phase {}", format!("{phase:?}").to_uppercase()));
     }
     if progress.moved > 0 {
-        let of = progress.to_move.map(|all| format!(" of about {all}")).unwrap_or_default();
+        // Clients write new items meanwhile.
+        let all = progress.to_move.filter(|all| *all >= progress.moved);
+        let of = all.map(|all| format!(" of about {all}")).unwrap_or_default();
         text.push_str(&format!("; {}{of} items moved, {} a second", progress.moved, progress.per_second));
     }
     if let Some(why) = &progress.hindered {
