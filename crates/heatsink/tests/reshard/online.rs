@@ -358,6 +358,7 @@ fn a_gateway_that_stops_gives_its_reshard_back_between_two_calls() {
     assert_eq!(town.lies("game").values().sum::<usize>(), 200);
     let moved = town.intent("game").unwrap().progress.moved;
     assert!((100..200).contains(&moved), "{moved} items by both");
+    assert!(text.ends_with(&format!("{moved} items were moved")), "{text}");
 }
 
 #[test]

@@ -265,7 +265,9 @@ impl Runner {
         match came {
             Ok(None) => Came::Later(None),
             Ok(Some(report)) => {
-                let text = format!("the key has {} shards, and {} items were moved", report.to, report.moved);
+                // By gateways before this one, too.
+                let moved = intent.progress.moved + report.moved;
+                let text = format!("the key has {} shards, and {moved} items were moved", report.to);
                 Came::Ended(EndedAs::Moved, text)
             }
             Err(ReshardError::Cancelled(text)) => Came::Ended(EndedAs::Cancelled, text),
