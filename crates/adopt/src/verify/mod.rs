@@ -112,7 +112,13 @@ impl Verification {
 
     /// The layouts on record, in words.
     pub fn layouts(&self) -> String {
-        self.record.layouts.to_string()
+        let single = match self.context.table.key_layouts().len() {
+            0 => String::new(),
+            1 => "1 single key".to_owned(),
+            more => format!("{more} single keys"),
+        };
+        let known = [self.record.layouts.to_string(), single].into_iter().filter(|text| !text.is_empty());
+        known.collect::<Vec<_>>().join("; ")
     }
 
     /// Reads every item and checks its location. Changes nothing. `rate`: the maximum number of items per second.
