@@ -53,6 +53,10 @@ fence *arguments:
 without *arguments:
     crates/heatsink/tests/simulation/without/run {{ arguments }}
 
+# A key burns, and the gateways cool it by themselves: judged by the clock, on a quiet machine
+closed-loop:
+    cargo test --release --workspace --test closed_loop -- --ignored --test-threads 1 --nocapture
+
 # Run the public conformance suite from a checkout of it
 conformance checkout:
     benches/conformance {{ checkout }}

@@ -62,10 +62,9 @@ export function map(span = '10m', more = 14) {
   const noisy = (mean) => Math.round(10 * Math.max(0, mean * (0.85 + 0.3 * random()))) / 10;
   const wave = (mean, phase) => times.map((t) => noisy(mean * (1 + 0.6 * Math.sin((t / columns) * 9 + phase))));
   const load = times.map((t) => (t < begins ? noisy(120) : noisy(Math.min(4812, 400 + (t - begins) * (26_000 / columns)))));
-  const shards = [...Array(16).keys()].map((shard) => times.map((t) => (t < fixed ? (shard === 0 ? load[t] : 0) : noisy(load[t] / 16))));
-  const row = (name, kind, units, extra) => ({ table: 'Leaderboards', index: null, kind, key: { S: name }, units, throttled: times.map(() => 0), shards: null, ...extra });
+  const row = (name, kind, units, extra) => ({ table: 'Leaderboards', index: null, kind, key: { S: name }, units, throttled: times.map(() => 0), shards: [], ...extra });
   const rows = [
-    row('game_x', 'write', load, { throttled: times.map((t) => (t < fixed ? Math.max(0, load[t] - 1000) : 0)), shards }),
+    row('game_x', 'write', load, { throttled: times.map((t) => (t < fixed ? Math.max(0, load[t] - 1000) : 0)), shards: [[fixed, 16]] }),
     ...HOSTILE.map((name, i) => row(name, 'write', wave(300 - 20 * i, i))),
     row('game_x', 'read', wave(900, 2)),
     ...[...Array(Math.ceil(more / 2)).keys()].map((i) => row(`room#${i}`, 'write', wave(600 / (i + 1), i), { table: 'Chat', index: 'by_room' })),

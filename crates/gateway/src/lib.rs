@@ -2,6 +2,7 @@
 //!
 //! Not here: what a request means (`dynamo`), which shards it touches (`route`), where it is executed (`store`).
 
+mod access_log;
 mod blocking;
 mod budget;
 mod execute;
@@ -16,6 +17,7 @@ mod missing_table;
 mod missing_table_statements;
 mod service;
 
+pub use access_log::ACCESS_LOG;
 pub use gateway::{Builder, Gateway};
 pub use limits::{Cost, Limits};
 pub use service::{Partitions, Recorded, Service};

@@ -2,6 +2,9 @@
 //!
 //! Not here: where the figures go (the installer of a recorder of the `metrics` crate decides).
 
+use std::sync::OnceLock;
+use std::time::Duration;
+
 use heatsink_dynamo::{Error, Fault, Operation};
 use heatsink_route::Plan;
 use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
@@ -9,11 +12,18 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 /// Outcomes of a request, as the label `outcome` names them.
 const OUTCOMES: [&str; 4] = ["ok", "throttled", "client_error", "server_error"];
 
+/// Plans that are carried out, as the label `plan` names them.
+const PLANS: [&str; 3] = ["forward", "single", "scatter"];
+
+/// The kind of a plan, which outlives it: the place of its name in [`PLANS`].
+#[derive(Clone, Copy)]
+pub(crate) struct PlanKind(usize);
+
 pub(crate) struct Metrics {
     requests: Vec<[Counter; 4]>,
-    forward: Counter,
-    single: Counter,
-    scatter: Counter,
+    /// Made when they are first needed: most pairs of operation and plan never are.
+    durations: Vec<[OnceLock<Histogram>; 3]>,
+    plans: [Counter; 3],
     physical_calls: Histogram,
     retries: Counter,
     partial: Counter,
@@ -31,9 +41,8 @@ impl Metrics {
         let plan = |kind: &'static str| counter!("heatsink_plans_total", "plan" => kind);
         Metrics {
             requests: Operation::ALL.iter().map(of).collect(),
-            forward: plan("forward"),
-            single: plan("single"),
-            scatter: plan("scatter"),
+            durations: Operation::ALL.iter().map(|_| Default::default()).collect(),
+            plans: PLANS.map(plan),
             physical_calls: histogram!("heatsink_physical_calls_per_request"),
             retries: counter!("heatsink_throttled_shard_retries_total"),
             partial: counter!("heatsink_partial_answers_total"),
@@ -56,13 +65,25 @@ impl Metrics {
     }
 
     /// A request has its plan.
-    pub(crate) fn planned(&self, plan: &Plan) {
-        match plan {
-            Plan::Forward { .. } => &self.forward,
-            Plan::Single(_) => &self.single,
-            Plan::Scatter(_) => &self.scatter,
+    pub(crate) fn planned(&self, plan: &Plan) -> PlanKind {
+        let kind = match plan {
+            Plan::Forward { .. } => 0,
+            Plan::Single(_) => 1,
+            Plan::Scatter(_) => 2,
+        };
+        self.plans[kind].increment(1);
+        PlanKind(kind)
+    }
+
+    /// A plan was carried out, so long after its request came.
+    pub(crate) fn took(&self, operation: Operation, plan: PlanKind, time: Duration) {
+        if let Some(of_operation) = self.durations.get(operation as usize) {
+            let make = || {
+                let (operation, plan) = (operation.name(), PLANS[plan.0]);
+                histogram!("heatsink_request_duration_seconds", "operation" => operation, "plan" => plan)
+            };
+            of_operation[plan.0].get_or_init(make).record(time.as_secs_f64());
         }
-        .increment(1);
     }
 
     /// A request has no plan: it is refused before anything is sent to the store.

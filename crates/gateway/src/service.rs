@@ -8,8 +8,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use heatsink_control::{Control, Pass, Prepared};
 use heatsink_dynamo::{Code, Error, Operation, Origin, wire};
-use heatsink_env::Env;
+use heatsink_env::{Env, MonotonicInstant};
 use heatsink_heat::KeyLoad;
+use heatsink_heat::history::{Saved, Span};
 use heatsink_layout::LayoutSource;
 use heatsink_route::{Answer, Explanation, Plan, Router, name_rules, tables_of};
 use heatsink_store::Store;
@@ -18,11 +19,11 @@ use crate::Limits;
 use crate::blocking;
 use crate::budget::{Budget, Stage, UNCOUNTED};
 use crate::execute::{Executor, send};
-use crate::heat::Heat;
+use crate::heat::{self, Heat};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
-use crate::{missing_table, missing_table_statements};
+use crate::{access_log, missing_table, missing_table_statements};
 
 /// How often a request that waits for a layout to change looks whether one has.
 const HELD_LOOK: Duration = Duration::from_millis(5);
@@ -157,6 +158,13 @@ impl Service {
         self.partitions.as_ref()
     }
 
+    /// How many partitions a table has, its indexes not counted; `None` where the store does not tell.
+    pub fn partition_count(&self, table: &str) -> Option<u32> {
+        let told = self.partitions.as_ref()?(table)?;
+        let own = told.get("resources")?.as_array()?.iter().find(|resource| resource["index"].is_null())?;
+        u32::try_from(own.get("partitions")?.as_array()?.len()).ok()
+    }
+
     /// Which keys are hot.
     pub(crate) fn heat(&self) -> &Heat {
         &self.heat
@@ -168,7 +176,22 @@ impl Service {
 
     /// Keeps the heat accounting supplied with the keys of tables, and its history. It does not end; without it no heat is counted.
     pub async fn keep_heat(&self) {
-        self.heat.keep(&*self.store, &*self.env).await;
+        self.heat.keep(self, &*self.store).await;
+    }
+
+    /// The heat of keys over a span that ends now, as `GET /_heatsink/heat/map` tells it.
+    pub fn heat_map(&self, span: Span) -> serde_json::Value {
+        heat::map(self, span)
+    }
+
+    /// The history of the heat, to be kept across restarts.
+    pub fn heat_history(&self) -> Saved {
+        self.heat.saved()
+    }
+
+    /// Goes on from a history that [`heat_history`](Self::heat_history) gave.
+    pub fn resume_heat_history(&self, saved: Saved) {
+        self.heat.resume(saved);
     }
 
     /// The layouts of a table; `None` where they cannot be told now.
@@ -196,8 +219,12 @@ impl Service {
     /// # Errors
     /// As [`call`](Self::call).
     pub async fn call_marked(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
+        let logged = access_log::is_on().then(|| (body.clone(), self.env.now()));
         let answer = self.answer_whole(operation, body).await;
         self.metrics.answered(operation, answer.as_ref().err());
+        if let Some((body, begun)) = logged {
+            access_log::line(operation, &body, &answer, self.env.now().since(begun));
+        }
         answer
     }
 
@@ -256,8 +283,13 @@ impl Service {
     }
 
     /// The plan of a request. One that has to wait for a layout to change is planned again after each change.
-    async fn plan_when_due<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
-        let deadline = self.env.now() + self.limits.request;
+    async fn plan_when_due<'a>(
+        &self,
+        operation: Operation,
+        body: &'a Bytes,
+        begun: MonotonicInstant,
+    ) -> Result<Planned<'a>, Error> {
+        let deadline = begun + self.limits.request;
         loop {
             let seen = self.control.epoch();
             match self.plan(operation, body).await {
@@ -295,12 +327,13 @@ impl Service {
             ..=UNCOUNTED => None,
             _ => Some(share.enter(Stage::Begins, memory_estimate(&body)).await?),
         };
-        let planned = self.plan_when_due(operation, &body).await;
+        let begun = self.env.now();
+        let planned = self.plan_when_due(operation, &body, begun).await;
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
-        self.metrics.planned(&plan);
+        let kind = self.metrics.planned(&plan);
         let sharded = !matches!(plan, Plan::Forward { .. });
-        self.item_sizes.see(operation, &body, sharded, self.env.now());
+        self.item_sizes.see(operation, &body, sharded, begun);
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
                 send(&*self.store, &pass, operation, body).await.map(Answer::from)
@@ -325,6 +358,7 @@ impl Service {
         };
         let answer = pass.deliver(answer);
         drop(pass);
+        self.metrics.took(operation, kind, self.env.now().since(begun));
         // Drawn now, so that nothing of it is kept while the store works.
         if let Some(weight) = self.heat.draw(operation) {
             self.heat.count(weight, operation, &body, &answer, &*self.env);

@@ -14,22 +14,27 @@ mod condition;
 mod loads;
 mod show;
 mod statements;
+mod table_totals;
 mod tables;
 mod units;
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_heat::detect::{Access, Detector, Key, WINDOW};
-use heatsink_heat::history::History;
+use heatsink_heat::detect::{Access, Detector, Key, PartHeat, PartName, ShownKey, WINDOW};
+use heatsink_heat::history::{History, Saved};
+use heatsink_layout::LayoutSource;
 use heatsink_route::Answer;
 use heatsink_store::Store;
 
+use crate::Service;
 use accesses::Found;
+use table_totals::TableTotals;
 use tables::Tables;
 
 pub(crate) use show::{map, shown};
@@ -145,12 +150,14 @@ impl Heat {
     }
 
     /// Asks the store for the keys of tables that requests name, and keeps the history. It does not end.
-    pub(crate) async fn keep(&self, store: &dyn Store, env: &dyn Env) {
-        join(self.keep_tables(store), self.keep_history(env)).await;
+    pub(crate) async fn keep(&self, service: &Service, store: &dyn Store) {
+        join(self.keep_tables(store), self.keep_history(service)).await;
     }
 
     /// Takes each window as it ends.
-    async fn keep_history(&self, env: &dyn Env) {
+    async fn keep_history(&self, service: &Service) {
+        let env = service.env();
+        let mut totals = TableTotals::default();
         let mut taken = self.lock().detector.number();
         loop {
             // Twice a window, so that none ends unseen.
@@ -163,7 +170,13 @@ impl Heat {
             if number != taken {
                 taken = number;
                 let (window, parts) = self.parts(env.now());
-                self.history().add(env.unix_millis(), window, &parts);
+                totals.add(window, &parts);
+                let layouts = layouts_of(service, &parts).await;
+                let shards = |part: &PartName, key: &ShownKey| {
+                    let layouts = part.table.as_deref().and_then(|table| layouts.get(table));
+                    show::shards(key, part, layouts.map(|layouts| &**layouts)).unwrap_or(1)
+                };
+                self.history().add(env.unix_millis(), window, &parts, shards);
             }
         }
     }
@@ -178,6 +191,16 @@ impl Heat {
         }
     }
 
+    /// The history, for a file.
+    pub(crate) fn saved(&self) -> Saved {
+        self.history().save()
+    }
+
+    /// Goes on from a history that was saved.
+    pub(crate) fn resume(&self, saved: Saved) {
+        *self.history() = History::read(saved);
+    }
+
     fn history(&self) -> MutexGuard<'_, History> {
         self.history.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -185,6 +208,20 @@ impl Heat {
     fn lock(&self) -> MutexGuard<'_, Counted> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The layouts of the tables that parts are of; those that can be told now.
+async fn layouts_of(service: &Service, parts: &[PartHeat]) -> HashMap<String, Arc<dyn LayoutSource>> {
+    let mut layouts = HashMap::new();
+    for part in parts {
+        if let (Some(table), None) = (part.name.table.as_deref(), &part.name.index)
+            && !layouts.contains_key(table)
+            && let Some(told) = service.layouts(table).await
+        {
+            layouts.insert(table.to_owned(), told);
+        }
+    }
+    layouts
 }
 
 impl Counted {

@@ -47,12 +47,18 @@ pub(crate) fn map(service: &Service, span: Span) -> Json {
     let row = |row: &MapRow| {
         let mut shown = name(&row.name.part);
         shown.insert("key".to_owned(), attribute_value(&row.name.key));
-        shown.insert("units".to_owned(), row.units.clone().into());
-        shown.insert("throttled".to_owned(), row.throttled.clone().into());
+        shown.insert("units".to_owned(), rounded(&row.units, 10.0));
+        shown.insert("throttled".to_owned(), rounded(&row.throttled, 1_000.0));
+        shown.insert("shards".to_owned(), json!(row.shards));
         Json::Object(shown)
     };
     let rows: Vec<Json> = map.rows.iter().map(row).collect();
     json!({ "from_ms": map.from, "step_ms": map.step, "columns": map.columns, "rows": rows })
+}
+
+/// To so many parts of one: no picture shows more, and a map is several times shorter.
+fn rounded(rates: &[f64], parts: f64) -> Json {
+    rates.iter().map(|rate| (rate * parts).round() / parts).collect()
 }
 
 fn shown_part(part: &PartHeat, layouts: Option<&dyn LayoutSource>) -> Json {
@@ -106,7 +112,7 @@ fn attribute_value(key: &ShownKey) -> Json {
 }
 
 /// How many shards a key of a table has; `None` where the table is not sharded, or the key is an index's.
-fn shards(key: &ShownKey, part: &PartName, layouts: Option<&dyn LayoutSource>) -> Option<u16> {
+pub(super) fn shards(key: &ShownKey, part: &PartName, layouts: Option<&dyn LayoutSource>) -> Option<u16> {
     let table = layouts?.table(part.table.as_deref()?)?;
     if part.index.is_some() || key.kind == KeyType::B {
         return None;

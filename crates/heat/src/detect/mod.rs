@@ -36,7 +36,7 @@ pub const WINDOW: u64 = 1_000;
 /// The most parts that are counted apart. What is beyond them is counted together.
 pub const PARTS: usize = 512;
 /// The most bytes that counters and keys take, beyond the first few counters of every part (3 MB if there are as many parts as there may be).
-pub const BYTES: usize = 12 << 20;
+pub const BYTES: usize = 9 << 20;
 
 /// Reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

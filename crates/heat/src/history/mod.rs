@@ -9,7 +9,7 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,9 @@ use ring::Ring;
 
 /// The most rows. A row takes at most 18 KB.
 pub const ROWS: usize = 200;
+
+/// The newest changes of a key's shard count that are kept.
+const CHANGES: usize = 16;
 
 /// After this time a row counts half against a new key, in milliseconds.
 const HALF: f64 = 600_000.0;
@@ -87,6 +90,8 @@ struct Row {
     /// The fading sum of its units at `at`.
     sum: f64,
     at: u64,
+    /// Since when the key had how many shards, the newest last; one before the first.
+    shards: VecDeque<(u64, u16)>,
 }
 
 /// The rows of one gateway.
@@ -123,12 +128,20 @@ pub struct MapRow {
     pub units: Vec<f64>,
     /// Throttled requests a second, by column.
     pub throttled: Vec<f64>,
+    /// From which column on the key had how many shards; one before the first. In a column in which that changed, it is the later number.
+    pub shards: Vec<(usize, u16)>,
 }
 
 impl History {
-    /// Takes a window that ended at `now` (milliseconds since 1970) and took `window` milliseconds.
+    /// Takes a window that ended at `now` (milliseconds since 1970) and took `window` milliseconds. `shards` tells how many the key of a part has.
     #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
-    pub fn add(&mut self, now: u64, window: u64, parts: &[PartHeat]) {
+    pub fn add(
+        &mut self,
+        now: u64,
+        window: u64,
+        parts: &[PartHeat],
+        shards: impl Fn(&PartName, &ShownKey) -> u16,
+    ) {
         let seconds = window as f64 / 1_000.0;
         for part in parts {
             for key in &part.keys {
@@ -138,7 +151,9 @@ impl History {
                 if units <= 0.0 || !self.has_row(&name, now, units) {
                     continue;
                 }
+                let shards = shards(&name.part, &name.key);
                 let row = self.rows.entry(name).or_default();
+                row.has_shards(now.saturating_sub(window), shards);
                 row.sum = row.faded(now) + units;
                 row.at = now;
                 for (ring, span) in row.rings.iter_mut().zip(Span::ALL) {
@@ -178,7 +193,8 @@ impl History {
             let (units, throttled) = (of(0), of(1));
             let total: f64 = units.iter().sum();
             if total > 0.0 {
-                shown.push((total, MapRow { name: name.clone(), units, throttled }));
+                let shards = row.changes(first, step);
+                shown.push((total, MapRow { name: name.clone(), units, throttled, shards }));
             }
         }
         shown.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.name.key.text.cmp(&b.1.name.key.text)));
@@ -197,6 +213,7 @@ impl History {
         let sound = |row: &Row| {
             row.sum.is_finite()
                 && row.rings.iter().zip(Span::ALL).all(|(ring, span)| ring.fits(span.columns()))
+                && row.shards.len() <= CHANGES
         };
         History { rows: saved.rows.into_iter().filter(|(_, row)| sound(row)).take(ROWS).collect() }
     }
@@ -207,5 +224,29 @@ impl Row {
     #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
     fn faded(&self, now: u64) -> f64 {
         self.sum * (-(now.saturating_sub(self.at) as f64) / HALF).exp2()
+    }
+
+    /// The key has so many shards at a time.
+    fn has_shards(&mut self, at: u64, shards: u16) {
+        if self.shards.back().map_or(1, |(_, shards)| *shards) == shards {
+            return;
+        }
+        if self.shards.len() == CHANGES {
+            self.shards.pop_front();
+        }
+        self.shards.push_back((at, shards));
+    }
+
+    /// The changes of its shards, by columns of `step` from the number `first` on.
+    fn changes(&self, first: u64, step: u64) -> Vec<(usize, u16)> {
+        let mut changes: Vec<(usize, u16)> = Vec::new();
+        for (at, shards) in &self.shards {
+            let column = usize::try_from((at / step).saturating_sub(first)).unwrap_or(usize::MAX);
+            if changes.last().is_some_and(|(last, _)| *last == column) {
+                changes.pop();
+            }
+            changes.push((column, *shards));
+        }
+        changes
     }
 }

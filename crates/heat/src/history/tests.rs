@@ -19,7 +19,7 @@ fn second(history: &mut History, detector: &mut Detector, now: u64, keys: &[(&st
         );
     }
     detector.advance(now + 1_000);
-    history.add(now + 1_000, detector.window(), &detector.heat(100));
+    history.add(now + 1_000, detector.window(), &detector.heat(100), |_, _| 1);
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn a_window_that_stalled_is_spread_over_its_time() {
     let key = Some(Key { kind: KeyType::S, text: b"a" });
     detector.count(0, part, &Access { key, units: 30_000, weight: 1, outcome: Outcome::Done });
     detector.advance(3_500);
-    history.add(3_500, detector.window(), &detector.heat(100));
+    history.add(3_500, detector.window(), &detector.heat(100), |_, _| 1);
     let map = history.map(Span::TenMinutes, 3_500, 200);
     let units = &map.rows[0].units;
     let near = |at: usize, rate: f64| (units[at] - rate).abs() < 0.01;
@@ -75,6 +75,33 @@ fn a_hotter_key_takes_the_row_of_the_coldest() {
     second(&mut history, &mut detector, 1_000_000, &[("hot", 5_000), ("cold", 0)]);
     let map = history.map(Span::TenMinutes, 1_001_000, 200);
     assert_eq!((history.rows.len(), map.rows[0].name.key.text.as_str()), (ROWS, "hot"));
+}
+
+#[test]
+fn it_tells_since_when_a_key_has_how_many_shards() {
+    let (mut history, mut detector) = (History::default(), Detector::new(7, 0));
+    let part = detector.part(&Arc::from("games"), None, Kind::Write);
+    let counts = |at: u64| match at {
+        0..10 => 1,
+        10..62 => 4,
+        62..65 => 7,
+        _ => 2,
+    };
+    for at in 0..100 {
+        let key = Some(Key { kind: KeyType::S, text: b"a" });
+        detector.count(at * 1_000, part, &Access { key, units: 9_000, weight: 1, outcome: Outcome::Done });
+        detector.advance((at + 1) * 1_000);
+        history.add((at + 1) * 1_000, detector.window(), &detector.heat(100), |_, _| counts(at));
+    }
+    let shards = |span, now| history.map(span, now, 10).rows[0].shards.clone();
+    assert_eq!(shards(Span::TenMinutes, 599_999), [(10, 4), (62, 7), (65, 2)]);
+    // What changed before the first column holds from it on.
+    assert_eq!(shards(Span::TenMinutes, 599_999 + 63_000), [(0, 7), (2, 2)]);
+    // Of several in a column, the last.
+    assert_eq!(shards(Span::SixHours, 21_599_999), [(0, 4), (1, 2)]);
+    let mut row = Row::default();
+    (0..1_000).for_each(|at| row.has_shards(at, 1 + u16::try_from(at % 2).unwrap()));
+    assert_eq!(row.shards.len(), CHANGES);
 }
 
 #[test]

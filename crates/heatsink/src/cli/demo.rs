@@ -112,6 +112,10 @@ struct Viral {
     #[cfg(feature = "simulate")]
     #[arg(long, value_name = "FILE")]
     picture: Option<std::path::PathBuf>,
+    /// Draws the heat of keys over time, as the first gateway saw it, as SVG, or as PNG if the file is named so
+    #[cfg(feature = "simulate")]
+    #[arg(long, value_name = "FILE")]
+    heatmap: Option<std::path::PathBuf>,
 }
 
 /// Runs a story and prints what it shows; without one, lists them.
@@ -204,7 +208,13 @@ fn viral(args: &Viral, output: Output) -> Result<(), Exit> {
     };
     let story = runtime()?.block_on(demo::reshard::reshard(Arc::new(RealEnv), options, output))?;
     #[cfg(feature = "simulate")]
-    draw(&story, args.picture.as_deref())?;
+    {
+        draw(&story, args.picture.as_deref())?;
+        if let Some(file) = &args.heatmap {
+            let columns = usize::try_from(args.seconds).unwrap_or(usize::MAX).saturating_add(2);
+            super::draw::write(&super::heatmap::picture(story.heat.clone(), columns)?, file)?;
+        }
+    }
     tell(&story, output)
 }
 

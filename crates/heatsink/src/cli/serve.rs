@@ -3,6 +3,7 @@
 mod admin;
 mod banner;
 mod descriptors;
+mod heat_history;
 mod metric_help;
 mod recorder;
 mod signals;
@@ -31,6 +32,7 @@ use crate::output::Output;
 pub use admin::TOKEN_VARIABLE;
 
 use admin::Admin;
+use heat_history::HeatHistory;
 use signals::Signals;
 
 /// What `serve` takes.
@@ -77,9 +79,44 @@ pub struct Args {
     max_requests: usize,
     #[command(flatten)]
     admin: admin::Args,
+    /// Keep the history of the heat in this file [default: beside the data file, named FILE.heat]
+    #[arg(long, value_name = "FILE")]
+    heat_history: Option<PathBuf>,
+    /// Log each request: operation, tables, bytes, time, and what it failed with; no keys
+    #[arg(long)]
+    access_log: bool,
+    /// The form of log lines on stderr
+    #[arg(long, value_enum, default_value_t)]
+    log_format: LogFormat,
     /// How the endpoint is printed on stdout
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
+}
+
+impl Args {
+    /// What is logged.
+    pub const fn log(&self) -> Log {
+        Log { format: self.log_format, requests: self.access_log }
+    }
+}
+
+/// What is logged, and how.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Log {
+    /// The form of its lines.
+    pub format: LogFormat,
+    /// Whether each request has one.
+    pub requests: bool,
+}
+
+/// The form of log lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
 }
 
 /// Whether something is there.
@@ -169,6 +206,12 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     };
     banner::print(&at, &place, &in_force, args.output)?;
     let (control, service) = (gateway.control().clone(), Arc::clone(gateway.service()));
+    let history = HeatHistory::of(args.heat_history.as_deref(), args.data.as_deref());
+    if let Some(history) = &history {
+        history.resume(&service);
+        tokio::spawn(history.clone().keep(Arc::clone(&service), Arc::clone(&env)));
+    }
+    let seen = Arc::clone(&service);
     let (stop, stopped) = oneshot::channel();
     let (stop_runner, runner_stopped) = oneshot::channel();
     // The senders live as long as this. Reshards are given back while requests are drained.
@@ -197,6 +240,9 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     };
     let serving = async {
         let drained = join(serving, carrying).await.0;
+        if let Some(history) = &history {
+            history.save(&seen).await;
+        }
         drop(stop_admin);
         if let Some(operators) = operators {
             let _ = operators.await;

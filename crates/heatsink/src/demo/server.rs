@@ -11,6 +11,7 @@ use heatsink::{Builder, Embedded, Gateway, Store};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::Env;
 use heatsink_gateway::{Service, http};
+use heatsink_heat::history::Span;
 use heatsink_physics::PartitionSnapshot;
 use heatsink_store::partitioned::Partitioned;
 use serde_json::Value as Json;
@@ -84,6 +85,11 @@ impl Server {
         let answer = self.service.call(operation, Bytes::from(body.to_string())).await;
         let answer = answer.map_err(|error| failed(&error))?;
         serde_json::from_slice(&answer).map_err(|error| Exit::software(error.to_string()))
+    }
+
+    /// The heat of keys in the last ten minutes, as `GET /_heatsink/heat/map` tells it.
+    pub fn heat_map(&self) -> Json {
+        self.service.heat_map(Span::TenMinutes)
     }
 
     /// Stops the server and waits for it.

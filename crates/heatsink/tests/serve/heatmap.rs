@@ -36,8 +36,8 @@ fn map() -> Json {
     let refused: Vec<f64> = (0..360).map(|column| if column < 200 { 0.0 } else { 3_800.0 }).collect();
     json!({
         "from_ms": 1_700_000_000_000_u64, "step_ms": 60_000, "columns": 360, "rows": [
-            { "table": "Leaderboards", "index": null, "kind": "write", "key": { "S": "game_x" }, "units": hot, "throttled": refused, "shards": null },
-            { "table": "Leaderboards", "index": null, "kind": "write", "key": { "S": "</text><script>\u{1b}[31m\n" }, "units": [12.0], "throttled": [], "shards": null },
+            { "table": "Leaderboards", "index": null, "kind": "write", "key": { "S": "game_x" }, "units": hot, "throttled": refused, "shards": [] },
+            { "table": "Leaderboards", "index": null, "kind": "write", "key": { "S": "</text><script>\u{1b}[31m\n" }, "units": [12.0], "throttled": [], "shards": [] },
         ],
     })
 }

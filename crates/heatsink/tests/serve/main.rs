@@ -9,6 +9,7 @@ mod data;
 mod ending;
 mod front;
 mod heatmap;
+mod observed;
 mod process;
 mod refusals;
 mod upstream;

@@ -1,6 +1,13 @@
 // The heat map: a canvas that holds what is scrolled to, however many keys there are. Its labels are elements of their own.
 
 const KEY_HEIGHT = 20, SHARD_HEIGHT = 9, PART_HEIGHT = 26;
+/** How many shards a key had in each column; `changes` says from which column on how many. A hash spreads a key's items evenly, so each has its part. */
+function shardCounts(changes, columns) {
+  const counts = new Array(columns).fill(1);
+  for (const [from, count] of Array.isArray(changes) ? changes : []) counts.fill(Math.max(count, 1), from);
+  return counts;
+}
+
 /** A key with at most so many shards shows them at first. */
 const UNFOLDED_SHARDS = 20;
 /** Shard labels are shown on every fourth line: there is no room for more. */
@@ -47,14 +54,13 @@ class HeatMap {
   show(map) {
     const rows = (map.rows ?? []).map((row) => {
       const ceiling = ceilingOf(row.kind);
-      const shards = Array.isArray(row.shards) && row.shards.length > 1 ? row.shards : null;
-      // Of a key with shards, what burns is its hottest one.
-      const shares = shards
-        ? Array.from({ length: map.columns }, (_, column) => Math.max(...shards.map((shard) => shard[column] ?? 0)))
-        : row.units;
+      const counts = shardCounts(row.shards, map.columns);
+      const most = Math.max(1, ...counts);
+      // What burns of a key with shards is one of them.
+      const shares = most > 1 ? row.units.map((units, column) => (units == null ? null : units / counts[column])) : row.units;
       let peak = 0;
       for (const units of row.units) if (units > peak) peak = units;
-      return { ...row, shards, shares, ceiling, peak: peak / ceiling, id: JSON.stringify([row.table, row.index, row.kind, row.key]) };
+      return { ...row, shards: most > 1 ? most : null, counts, shares, ceiling, peak: peak / ceiling, id: JSON.stringify([row.table, row.index, row.kind, row.key]) };
     });
     const parts = new Map();
     for (const row of rows.sort((a, b) => b.peak - a.peak)) {
@@ -80,7 +86,10 @@ class HeatMap {
       for (const row of found) {
         add(KEY_HEIGHT, { row, values: row.shares, id: row.id });
         if (row.shards && !this.isFolded(row)) {
-          row.shards.forEach((values, shard) => add(SHARD_HEIGHT, { row, values, shard, id: `${row.id}#${shard}` }));
+          for (let shard = 0; shard < row.shards; shard++) {
+            const values = row.shares.map((units, column) => (units != null && shard >= row.counts[column] ? 0 : units));
+            add(SHARD_HEIGHT, { row, values, shard, id: `${row.id}#${shard}` });
+          }
         }
       }
     }
@@ -96,7 +105,7 @@ class HeatMap {
   }
 
   isFolded(row) {
-    return this.folded.get(row.id) ?? row.shards.length > UNFOLDED_SHARDS;
+    return this.folded.get(row.id) ?? row.shards > UNFOLDED_SHARDS;
   }
 
   fold(row) {
@@ -274,7 +283,7 @@ class HeatMap {
     const day = this.map.step_ms >= MINUTE ? `${clock(moment, DAY)} ` : "";
     const units = shard === undefined ? row.units[column] : values[column];
     let load = units == null ? "not measured" : `${rate(units)} ${row.kind} units/s`;
-    if (units != null && shard === undefined && row.shards) load += `, at most ${rate(values[column])} on one of ${row.shards.length} shards`;
+    if (units != null && shard === undefined && row.counts[column] > 1) load += `, about ${rate(values[column])} on each of ${row.counts[column]} shards`;
     const throttled = row.throttled?.[column] > 0 && shard === undefined ? `, ${rate(row.throttled[column])} refused/s` : "";
     return { time: day + clock(moment, this.map.step_ms), load: load + throttled };
   }

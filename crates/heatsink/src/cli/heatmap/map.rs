@@ -27,9 +27,13 @@ struct Row {
     units: Vec<Option<f64>>,
     #[serde(default)]
     throttled: Vec<Option<f64>>,
+    /// From which column on the key had how many shards; one before the first.
     #[serde(default)]
-    shards: Option<Vec<Vec<Option<f64>>>>,
+    shards: Vec<(usize, u16)>,
 }
+
+/// The most shards of a key that have lines of their own: beyond that they all look alike.
+const MOST_SHARDS: u16 = 64;
 
 /// A line of a picture.
 #[derive(Debug)]
@@ -53,6 +57,22 @@ pub struct Cells {
 }
 
 impl Map {
+    /// Its newest columns.
+    pub fn newest(mut self, columns: usize) -> Self {
+        let gone = self.columns.saturating_sub(columns);
+        self.columns -= gone;
+        self.from_ms = self.from_ms.saturating_add(self.step_ms.saturating_mul(gone as u64));
+        for row in &mut self.rows {
+            for values in [&mut row.units, &mut row.throttled] {
+                values.drain(..gone.min(values.len()));
+            }
+            for (from, _) in &mut row.shards {
+                *from = from.saturating_sub(gone);
+            }
+        }
+        self
+    }
+
     /// When it ends: milliseconds since 1970.
     pub fn end_ms(&self) -> u64 {
         self.from_ms.saturating_add(self.step_ms.saturating_mul(self.columns as u64))
@@ -105,37 +125,30 @@ impl Row {
     }
 
     fn lines(&self, columns: usize, cells: usize) -> Vec<Line> {
-        let shards: &[Vec<Option<f64>>] =
-            self.shards.as_deref().filter(|shards| shards.len() > 1).unwrap_or_default();
-        let shares = |units: &[Option<f64>]| -> Vec<f64> {
-            gathered(units, columns, cells).into_iter().map(|units| units / self.ceiling()).collect()
-        };
-        let of_shards: Vec<Vec<f64>> = shards.iter().map(|units| shares(units)).collect();
-        // Of a key with shards, what burns is its hottest one.
-        let own = if of_shards.is_empty() {
-            shares(&self.units)
-        } else {
-            let hottest = |at: usize| {
-                of_shards
-                    .iter()
-                    .filter_map(|shard| shard.get(at))
-                    .fold(0.0, |hottest: f64, share| hottest.max(*share))
+        // A hash spreads a key's items evenly, so each of its shards has its part.
+        let each = |shard: u16| -> Vec<f64> {
+            let of_column = |(column, units): (usize, &Option<f64>)| {
+                let shards = self.shards_in(column);
+                units.filter(|_| shard < shards).map(|units| units / f64::from(shards) / self.ceiling())
             };
-            (0..cells).map(hottest).collect()
+            let shares: Vec<_> = self.units.iter().enumerate().map(of_column).collect();
+            gathered(&shares, columns, cells)
         };
         let refused =
             gathered(&self.throttled, columns, cells).into_iter().map(|units| units > 0.0).collect();
-        let mut lines =
-            vec![Line::Cells(Cells { label: self.label(), is_shard: false, shares: own, refused })];
-        lines.extend(of_shards.into_iter().enumerate().map(|(shard, shares)| {
-            Line::Cells(Cells {
-                label: format!("#{shard}"),
-                is_shard: true,
-                refused: vec![false; shares.len()],
-                shares,
-            })
-        }));
-        lines
+        // What burns of a key with shards is one of them.
+        let own = Cells { label: self.label(), is_shard: false, shares: each(0), refused };
+        let most = self.shards.iter().map(|(_, shards)| *shards).max().filter(|most| *most > 1);
+        let of_shard = |shard: u16| {
+            let refused = vec![false; cells];
+            Line::Cells(Cells { label: format!("#{shard}"), is_shard: true, shares: each(shard), refused })
+        };
+        let shards = (0..most.unwrap_or(0).min(MOST_SHARDS)).map(of_shard);
+        std::iter::once(Line::Cells(own)).chain(shards).collect()
+    }
+
+    fn shards_in(&self, column: usize) -> u16 {
+        self.shards.iter().rev().find(|(from, _)| *from <= column).map_or(1, |(_, shards)| (*shards).max(1))
     }
 }
 
@@ -178,10 +191,10 @@ mod tests {
         let map: Map = serde_json::from_value(serde_json::json!({
             "from_ms": 0, "step_ms": 1000, "columns": 4, "rows": [
                 { "table": "t", "index": null, "kind": "write", "key": { "S": "a\n\u{1b}[31m\u{202e}\"b" }, "units": [10.0, 20.0, null, 5.0],
-                  "throttled": [0.0, 0.0, 0.0, 1.0], "shards": null },
+                  "throttled": [0.0, 0.0, 0.0, 1.0], "shards": [] },
                 { "table": "t", "index": null, "kind": "write", "key": { "S": "x" }, "units": [900.0, 900.0, 900.0, 900.0], "throttled": [],
-                  "shards": [[900.0, 900.0, 450.0, 450.0], [0.0, 0.0, 450.0, 450.0]] },
-                { "table": "t", "index": "i", "kind": "read", "key": { "N": "42" }, "units": [3.0], "throttled": [], "shards": null },
+                  "shards": [[2, 2]] },
+                { "table": "t", "index": "i", "kind": "read", "key": { "N": "42" }, "units": [3.0], "throttled": [] },
             ],
         }))
         .unwrap();
@@ -207,6 +220,10 @@ mod tests {
                 "N:42 [0.001, 0.0] [false, false]",
             ]
         );
+        let last = map.newest(1);
+        let Some(Line::Cells(own)) = last.lines(1, 9).into_iter().nth(1) else { panic!("no line") };
+        assert_eq!((own.shares, last.from_ms), (vec![0.45], 3_000));
+        let map = last;
         assert_eq!(map.lines(1, 2).len(), 4, "the hottest key and its shards");
         assert_eq!(map.end_ms(), 4_000);
         assert_eq!(visible("e\u{301} Z\u{341}\u{342}\u{343}"), "e\u{301} Z\u{341}\u{342}\\u{343}");

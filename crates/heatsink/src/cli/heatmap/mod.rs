@@ -20,6 +20,9 @@ use map::Map;
 /// Columns of text where nothing tells the width: stdout is a file or a pipe.
 const DEFAULT_COLUMNS: u16 = 120;
 
+/// Keys that are drawn.
+const DEFAULT_ROWS: usize = 30;
+
 /// What `heatmap` takes.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -30,7 +33,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value = "10m")]
     span: Span,
     /// So many keys, the hottest ones
-    #[arg(long, value_name = "N", default_value_t = 30)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROWS)]
     rows: usize,
     /// Draw it to this file as PNG
     #[arg(long, value_name = "FILE", conflicts_with_all = ["svg", "text"])]
@@ -57,6 +60,13 @@ enum Span {
     FourDays,
     #[value(name = "28d")]
     FourWeeks,
+}
+
+/// The picture of a map that a gateway told, of its newest columns.
+pub fn picture(told: serde_json::Value, columns: usize) -> Result<String, Exit> {
+    let map: Map = serde_json::from_value(told)
+        .map_err(|problem| Exit::software(format!("the map cannot be read: {problem}")))?;
+    Ok(svg::draw(&map.newest(columns), DEFAULT_ROWS))
 }
 
 /// Asks the server and draws what it says. Exit 69 when there is no server or it measures no heat.

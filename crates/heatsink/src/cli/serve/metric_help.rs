@@ -4,7 +4,7 @@
 
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 
-const COUNTERS: [(&str, &str); 16] = [
+const COUNTERS: [(&str, &str); 19] = [
     ("heatsink_requests_total", "Requests answered, by operation and outcome."),
     (
         "heatsink_plans_total",
@@ -28,6 +28,15 @@ const COUNTERS: [(&str, &str); 16] = [
     ("heatsink_large_items_total", "Items written that are large, by size."),
     ("heatsink_items_just_over_a_kb_total", "Items written that cost a unit more for their last few bytes."),
     ("heatsink_reshards_total", "Reshards that this gateway has ended, by outcome."),
+    (
+        "heatsink_table_units_total",
+        "Capacity units that clients asked for, by table, index and kind; estimated where requests are drawn.",
+    ),
+    (
+        "heatsink_table_requests_total",
+        "Requests for items and pages, by table, index and kind; estimated where requests are drawn.",
+    ),
+    ("heatsink_table_throttled_total", "Throttled ones of them."),
     ("heatsink_upstream_connection_waits_total", "Physical calls that waited for a connection to the store."),
     (
         "heatsink_upstream_connection_refusals_total",
@@ -46,6 +55,10 @@ const GAUGES: [(&str, &str); 4] = [
 pub(super) fn describe() {
     COUNTERS.iter().for_each(|(name, help)| describe_counter!(*name, *help));
     GAUGES.iter().for_each(|(name, help)| describe_gauge!(*name, *help));
+    describe_histogram!(
+        "heatsink_request_duration_seconds",
+        "Time from a request's arrival to its answer, by operation and plan. Refused requests are not among them."
+    );
     describe_histogram!(
         "heatsink_physical_calls_per_request",
         "Physical calls for one request, without retries."

@@ -74,6 +74,11 @@ impl Fleet {
         last.call(operation, body).await
     }
 
+    /// The heat of keys as the first gateway has seen it.
+    pub fn heat_map(&self) -> Json {
+        self.gateways.first().map(Server::heat_map).unwrap_or_default()
+    }
+
     /// The table's partitions at this moment.
     pub fn partitions(&self) -> Vec<PartitionSnapshot> {
         partitions(&self.store)

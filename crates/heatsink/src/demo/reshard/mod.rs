@@ -110,9 +110,10 @@ pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Res
     bars.says("counting".to_owned());
     let count = ledger.count(options.items, &everything(&fleet).await?);
     drop(bars);
+    let heat = fleet.heat_map();
     fleet.stop().await;
     let samples = samples.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Story::new(settings, &ledger, reached, ran, &reads, count, samples))
+    Ok(Story { heat, ..Story::new(settings, &ledger, reached, ran, &reads, count, samples) })
 }
 
 /// The load of the writers: a share of it through each gateway.

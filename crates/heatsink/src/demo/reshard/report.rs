@@ -3,6 +3,7 @@
 use heatsink_heat::Asked;
 use heatsink_load::Report;
 use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::ledger::{Count, Interval, Ledger, STEP};
 use super::{KEY, Options, Sample};
@@ -130,6 +131,9 @@ pub struct Story {
     /// The partitions over time.
     #[serde(skip)]
     pub samples: Vec<Sample>,
+    /// The heat of keys, as `GET /_heatsink/heat/map` tells it.
+    #[serde(skip)]
+    pub heat: Json,
     /// What was answered, by interval.
     #[serde(skip)]
     pub intervals: Vec<Interval>,
@@ -252,6 +256,7 @@ impl Story {
             settings,
             reached,
             samples,
+            heat: Json::Null,
             intervals,
         }
     }
