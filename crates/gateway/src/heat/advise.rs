@@ -6,6 +6,7 @@ use heatsink_heat::KeyLoad;
 use heatsink_heat::advice::{Action, diagnose};
 use serde_json::{Value as Json, json};
 
+use super::show::shards_now;
 use crate::Service;
 
 /// The most keys that are looked at.
@@ -38,7 +39,7 @@ async fn shards(service: &Service, load: &KeyLoad) -> u16 {
     let layouts = service.layouts(&load.table).await;
     let in_force = layouts.and_then(|layouts| {
         let table = layouts.table(&load.table)?;
-        Some(layouts.in_force(&table, &load.key).settled().shards)
+        Some(shards_now(&layouts.in_force(&table, &load.key)))
     });
     in_force.unwrap_or(1)
 }

@@ -4,7 +4,7 @@ use heatsink_dynamo::KeyType;
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::detect::{KeyHeat, Kind, PartHeat, PartName, ShownKey};
 use heatsink_heat::history::{MapRow, ROWS, Span};
-use heatsink_layout::LayoutSource;
+use heatsink_layout::{InForce, LayoutSource, Phase};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Heat, advise, millis};
@@ -111,11 +111,19 @@ fn attribute_value(key: &ShownKey) -> Json {
     Json::Object(value)
 }
 
+/// How many shards the writes of a key go to. Of a key that moves, the new ones from CHECK on.
+pub(super) fn shards_now(in_force: &InForce) -> u16 {
+    match in_force {
+        InForce::Moving(moving) if moving.phase >= Phase::Check => moving.to.shards,
+        other => other.settled().shards,
+    }
+}
+
 /// How many shards a key of a table has; `None` where the table is not sharded, or the key is an index's.
 pub(super) fn shards(key: &ShownKey, part: &PartName, layouts: Option<&dyn LayoutSource>) -> Option<u16> {
     let table = layouts?.table(part.table.as_deref()?)?;
     if part.index.is_some() || key.kind == KeyType::B {
         return None;
     }
-    Some(layouts?.in_force(&table, key.text.as_bytes()).settled().shards)
+    Some(shards_now(&layouts?.in_force(&table, key.text.as_bytes())))
 }

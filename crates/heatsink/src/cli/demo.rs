@@ -211,8 +211,7 @@ fn viral(args: &Viral, output: Output) -> Result<(), Exit> {
     {
         draw(&story, args.picture.as_deref())?;
         if let Some(file) = &args.heatmap {
-            let columns = usize::try_from(args.seconds).unwrap_or(usize::MAX).saturating_add(2);
-            super::draw::write(&super::heatmap::picture(story.heat.clone(), columns)?, file)?;
+            super::draw::write(&super::heatmap::picture(story.heat.clone())?, file)?;
         }
     }
     tell(&story, output)

@@ -57,17 +57,23 @@ pub struct Cells {
 }
 
 impl Map {
-    /// Its newest columns.
-    pub fn newest(mut self, columns: usize) -> Self {
-        let gone = self.columns.saturating_sub(columns);
-        self.columns -= gone;
-        self.from_ms = self.from_ms.saturating_add(self.step_ms.saturating_mul(gone as u64));
+    /// The same without the columns before the first load and after the last.
+    pub fn trimmed(mut self) -> Self {
+        let columns = self.columns;
+        let loaded = |column: &usize| {
+            self.rows.iter().any(|row| row.units.get(*column).is_some_and(|units| units.unwrap_or(0.0) > 0.0))
+        };
+        let first = (0..columns).find(loaded).unwrap_or(0);
+        let end = (0..columns).rev().find(loaded).map_or(columns, |last| last + 1);
+        self.columns = end - first;
+        self.from_ms = self.from_ms.saturating_add(self.step_ms.saturating_mul(first as u64));
         for row in &mut self.rows {
             for values in [&mut row.units, &mut row.throttled] {
-                values.drain(..gone.min(values.len()));
+                values.truncate(end);
+                values.drain(..first.min(values.len()));
             }
             for (from, _) in &mut row.shards {
-                *from = from.saturating_sub(gone);
+                *from = from.saturating_sub(first);
             }
         }
         self
@@ -220,13 +226,24 @@ mod tests {
                 "N:42 [0.001, 0.0] [false, false]",
             ]
         );
-        let last = map.newest(1);
-        let Some(Line::Cells(own)) = last.lines(1, 9).into_iter().nth(1) else { panic!("no line") };
-        assert_eq!((own.shares, last.from_ms), (vec![0.45], 3_000));
-        let map = last;
         assert_eq!(map.lines(1, 2).len(), 4, "the hottest key and its shards");
         assert_eq!(map.end_ms(), 4_000);
         assert_eq!(visible("e\u{301} Z\u{341}\u{342}\u{343}"), "e\u{301} Z\u{341}\u{342}\\u{343}");
         assert_eq!((visible(""), visible("\u{301}")), ("(empty)".to_owned(), "\\u{301}".to_owned()));
+    }
+
+    #[test]
+    fn idle_columns_at_both_ends_are_left_out() {
+        let map: Map = serde_json::from_value(serde_json::json!({
+            "from_ms": 0, "step_ms": 1000, "columns": 6, "rows": [
+                { "table": "t", "index": null, "kind": "write", "key": { "S": "x" }, "units": [0.0, 0.0, 900.0, 0.0, 450.0, 0.0],
+                  "throttled": [0.0, 0.0, 1.0, 0.0, 0.0, 0.0], "shards": [[4, 2]] },
+            ],
+        }))
+        .unwrap();
+        let map = map.trimmed();
+        assert_eq!((map.from_ms, map.end_ms()), (2_000, 5_000));
+        let Some(Line::Cells(own)) = map.lines(1, 9).into_iter().nth(1) else { panic!("no line") };
+        assert_eq!((own.shares, own.refused), (vec![0.9, 0.0, 0.225], vec![true, false, false]));
     }
 }

@@ -62,11 +62,11 @@ enum Span {
     FourWeeks,
 }
 
-/// The picture of a map that a gateway told, of its newest columns.
-pub fn picture(told: serde_json::Value, columns: usize) -> Result<String, Exit> {
+/// The picture of a map that a gateway told, from its first load to its last.
+pub fn picture(told: serde_json::Value) -> Result<String, Exit> {
     let map: Map = serde_json::from_value(told)
         .map_err(|problem| Exit::software(format!("the map cannot be read: {problem}")))?;
-    Ok(svg::draw(&map.newest(columns), DEFAULT_ROWS))
+    Ok(svg::draw(&map.trimmed(), DEFAULT_ROWS))
 }
 
 /// Asks the server and draws what it says. Exit 69 when there is no server or it measures no heat.

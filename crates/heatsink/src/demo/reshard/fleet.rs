@@ -53,7 +53,9 @@ impl Fleet {
             let fencing = Fencing::shared(rules.fence(), &format!("gateway {nth}"));
             let fencing = if rules.acts_on_heat() { fencing.carrying() } else { fencing };
             let gateway = Gateway::builder(fleet.store.clone()).env(env.clone());
+            let told = Arc::clone(&fleet.store);
             let gateway = gateway.rules(rules.clone()).fencing(fencing);
+            let gateway = gateway.partitions(Box::new(move |table| told.report(table)));
             let server = match rules.acts_on_heat() {
                 true => Server::start_carrying(gateway, fleet.store.clone(), env.clone()).await,
                 false => Server::start(gateway).await,
