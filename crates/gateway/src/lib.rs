@@ -17,5 +17,6 @@ mod missing_table_statements;
 mod service;
 
 pub use gateway::{Builder, Gateway};
+pub use heat::{Recording, RecordingOptions};
 pub use limits::{Cost, Limits};
 pub use service::{Partitions, Recorded, Service};

@@ -12,13 +12,14 @@ mod accesses;
 mod advise;
 mod condition;
 mod loads;
+mod recording;
 mod show;
 mod statements;
 mod tables;
 mod units;
 
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::future::join;
@@ -32,6 +33,7 @@ use heatsink_store::Store;
 use accesses::Found;
 use tables::Tables;
 
+pub use recording::{Recording, RecordingOptions};
 pub(crate) use show::{map, shown};
 
 /// So many items of a window are counted one by one. Below that the time that it takes is no matter; beyond it, one key of a percent still makes
@@ -51,6 +53,8 @@ pub(crate) struct Heat {
     weight: AtomicU32,
     /// How many requests are passed over before the next one is drawn.
     skip: AtomicI32,
+    /// What is counted is recorded there.
+    recording: Option<Arc<Recording>>,
 }
 
 struct Counted {
@@ -72,7 +76,13 @@ impl Heat {
             history: Mutex::default(),
             weight: AtomicU32::new(1),
             skip: AtomicI32::new(0),
+            recording: None,
         }
+    }
+
+    /// Records what is counted there, too.
+    pub(crate) fn record(&mut self, recording: Arc<Recording>) {
+        self.recording = Some(recording);
     }
 
     /// Whether this request is counted, and for how many. Few instructions: most requests of a busy gateway do no more here.
@@ -110,7 +120,8 @@ impl Heat {
     ) {
         let now = env.now();
         let answer = answer.as_ref().map(|answer| &*answer.body);
-        let found = accesses::find(operation, body, answer, &self.tables, now);
+        let recording = self.recording.as_deref().filter(|recording| recording.draws());
+        let found = accesses::find(operation, body, answer, &self.tables, now, recording.is_some());
         let mut counted = self.lock();
         let Counted { detector, window, items, random: _ } = &mut *counted;
         for one in &found {
@@ -136,6 +147,11 @@ impl Heat {
         if next != self.weight.load(Ordering::Relaxed) {
             self.skip.store(counted.next(2 * DRAWN - 1), Ordering::Relaxed);
             self.weight.store(next, Ordering::Relaxed);
+        }
+        if let Some(recording) = recording {
+            let parts: Vec<_> = found.iter().map(|one| counted.detector.name(one.part).cloned()).collect();
+            drop(counted);
+            recording.add(now, weight, &found, &parts, &self.tables);
         }
     }
 
