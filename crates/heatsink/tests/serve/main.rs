@@ -10,6 +10,7 @@ mod ending;
 mod front;
 mod heatmap;
 mod process;
+mod record;
 mod refusals;
 mod upstream;
 
