@@ -8,9 +8,11 @@ use heatsink_heat::advice::diagnose;
 use heatsink_heat::{Asked, DEFAULT_RISK, advise};
 
 use crate::numbers::percent;
-use crate::partitions::partitions;
+use crate::partitions::{of_an_index, partitions};
 use crate::recorded_load::hottest;
-use crate::scenario::{Keys, Kind, Load, Loaded, Operation, Rate, Remedy, Sort, Table, Whole, Workload};
+use crate::scenario::{
+    Index, Keys, Kind, Load, Loaded, Operation, Rate, Remedy, Sort, Table, Whole, Workload,
+};
 use crate::schedule::Schedule;
 use crate::sizes::item_bytes;
 
@@ -160,14 +162,14 @@ fn keys(loaded: &Loaded) -> Vec<Named<'_>> {
 
 /// Shards for the one key of an index of the table, if it has such an index and its writes need them.
 fn of_index(loaded: &Loaded, table: &Table) -> Option<u16> {
-    let one = |index: &&crate::scenario::Index| matches!(index.key, Some(Keys::Constant(_)));
-    table.index.iter().find(one)?;
+    let one = |index: &&Index| matches!(index.key, Some(Keys::Constant(_)));
+    let index = table.index.iter().find(one)?;
     let writes = |workload: &&Workload| {
         workload.table == table.name && workload.operation.is_some_and(Operation::writes)
     };
     let of_table = loaded.scenario.workload.iter().filter(writes);
     let peak = of_table.map(|workload| rates(workload, loaded.scenario.duration.0).1).sum();
-    let partitions = partitions(table);
+    let partitions = of_an_index(table, index);
     let asked =
         Asked { writes: peak, peak, reads: 0.0, item_bytes: 1, page: 1, partitions, risk: DEFAULT_RISK };
     advise(asked).recommended.map(|row| row.shards).filter(|shards| *shards > 1)

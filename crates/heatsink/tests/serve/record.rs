@@ -33,17 +33,14 @@ fn recording(file: &str, arguments: &[&str]) -> Server {
     let endpoint = server.endpoint();
     assert_eq!(call(&endpoint, "CreateTable", SORTED).0, 200);
     // Its keys are asked for when it is first named.
-    for _ in 0..200 {
+    let begun = (0..200).any(|_| {
         put(&endpoint, "warm", 0);
-        if ["heatsink_recorded_accesses_total", "heatsink_recording_failed"]
-            .iter()
-            .any(|name| metric(&endpoint, name) > 0.0)
-        {
-            return server;
-        }
         std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("nothing is recorded");
+        let names = ["heatsink_recorded_accesses_total", "heatsink_recording_failed"];
+        names.iter().any(|name| metric(&endpoint, name) > 0.0)
+    });
+    assert!(begun, "nothing is recorded");
+    server
 }
 
 fn metric(endpoint: &str, name: &str) -> f64 {
