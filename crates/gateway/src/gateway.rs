@@ -15,7 +15,7 @@ use heatsink_store::Store;
 use tokio::net::TcpListener;
 
 use crate::http::{self, Hosts};
-use crate::{Limits, Partitions, Recorded, Service};
+use crate::{Limits, Partitions, Recorded, Recording, Service};
 
 /// A gateway in this process.
 pub struct Gateway {
@@ -35,6 +35,7 @@ pub struct Builder {
     region: String,
     metrics: Option<Recorded>,
     partitions: Option<Partitions>,
+    recording: Option<Arc<Recording>>,
     shows_store: bool,
 }
 
@@ -51,6 +52,7 @@ impl Gateway {
             region: "us-east-1".to_owned(),
             metrics: None,
             partitions: None,
+            recording: None,
             shows_store: false,
         }
     }
@@ -162,6 +164,12 @@ impl Builder {
         Builder { partitions: Some(partitions), ..self }
     }
 
+    /// Where the traffic that it counts is recorded.
+    #[must_use]
+    pub fn recording(self, recording: Arc<Recording>) -> Self {
+        Builder { recording: Some(recording), ..self }
+    }
+
     /// Whether tools on this machine reach the store itself through it (`heatsink_store::PHYSICAL_PATH`): for a store that no other process can reach.
     #[must_use]
     pub fn showing_store(self, shows_store: bool) -> Self {
@@ -174,7 +182,18 @@ impl Builder {
     /// [`StartError::Rules`] when a rule contradicts the record of a table that is there, or names a table that it cannot hold for;
     /// [`StartError::Store`] when the store cannot be asked.
     pub async fn start(self) -> Result<Gateway, StartError> {
-        let Builder { store, env, rules, fencing, limits, region, metrics, partitions, shows_store } = self;
+        let Builder {
+            store,
+            env,
+            rules,
+            fencing,
+            limits,
+            region,
+            metrics,
+            partitions,
+            recording,
+            shows_store,
+        } = self;
         let fencing = fencing.unwrap_or_else(|| Fencing::exclusive(rules.fence()));
         let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
         let mut service = Service::new(store, control.clone(), Arc::clone(&env), limits, &region);
@@ -183,6 +202,9 @@ impl Builder {
         }
         if let Some(partitions) = partitions {
             service = service.with_partitions(partitions);
+        }
+        if let Some(recording) = recording {
+            service = service.with_recording(recording);
         }
         if shows_store {
             service = service.showing_store();

@@ -19,5 +19,6 @@ mod service;
 
 pub use access_log::ACCESS_LOG;
 pub use gateway::{Builder, Gateway};
+pub use heat::{Recording, RecordingOptions};
 pub use limits::{Cost, Limits};
 pub use service::{Partitions, Recorded, Service};

@@ -19,7 +19,7 @@ use crate::Limits;
 use crate::blocking;
 use crate::budget::{Budget, Stage, UNCOUNTED};
 use crate::execute::{Executor, send};
-use crate::heat::{self, Heat};
+use crate::heat::{self, Heat, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
@@ -100,6 +100,13 @@ impl Service {
     #[must_use]
     pub fn with_metrics(self, recorded: Recorded) -> Self {
         Service { recorded: Some(recorded), ..self }
+    }
+
+    /// The same service, which also records the traffic that it counts.
+    #[must_use]
+    pub fn with_recording(mut self, recording: Arc<Recording>) -> Self {
+        self.heat.record(recording);
+        self
     }
 
     /// The same service, which shows its store to tools on this machine (`heatsink_store::PHYSICAL_PATH`). For a store that no other process can reach.

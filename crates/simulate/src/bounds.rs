@@ -21,8 +21,8 @@ const MAX_DRAWN: f64 = 1e11;
 /// Bytes of a key's name: three words and some 20 letters with what the allocator adds; its weight and its slot of the alias table.
 const NAME_BYTES: f64 = 72.0 + 16.0;
 
-/// Bytes of a recorded request: two words, a list of one demand and what the allocator adds.
-const RECORDED_BYTES: f64 = 200.0;
+/// Bytes of a recorded request: as it was read, with its sort key, and as it is offered.
+const RECORDED_BYTES: f64 = 300.0;
 
 const DAY: u64 = 86_400_000_000_000;
 
@@ -46,7 +46,12 @@ fn memory(loaded: &Loaded) -> Found {
     // The pictures' figures of all runs are kept; the keys of one run at a time.
     let maps: f64 = remedies.iter().map(|(_, remedy)| map_bytes(loaded, *remedy)).sum();
     for (nth, remedy) in remedies {
-        let each: Vec<f64> = scenario.workload.iter().map(|load| key_bytes(loaded, load, remedy)).collect();
+        let each: Vec<f64> = scenario
+            .workload
+            .iter()
+            .enumerate()
+            .map(|(nth, load)| key_bytes(loaded, nth, load, remedy))
+            .collect();
         let total = maps + each.iter().sum::<f64>();
         if total <= MAX_BYTES {
             continue;
@@ -101,9 +106,9 @@ fn map_bytes(loaded: &Loaded, remedy: Option<&Remedy>) -> f64 {
 }
 
 /// Names, weights and positions of a workload's keys and of the index keys that its writes reach.
-fn key_bytes(loaded: &Loaded, load: &Workload, remedy: Option<&Remedy>) -> f64 {
-    if let Some(path) = &load.trace {
-        return RECORDED_BYTES * loaded.traces.get(path).map_or(0, Vec::len) as f64;
+fn key_bytes(loaded: &Loaded, nth: usize, load: &Workload, remedy: Option<&Remedy>) -> f64 {
+    if load.trace.is_some() {
+        return RECORDED_BYTES * loaded.taken.get(nth).copied().unwrap_or_default() as f64;
     }
     let keys = load.key.as_ref().map_or(1.0, |keys| count(loaded, keys));
     let parts = load.part.as_ref().map_or(0.0, |keys| count(loaded, keys));

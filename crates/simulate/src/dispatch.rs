@@ -62,8 +62,9 @@ impl Dispatcher {
                 let room = loader.map_or(due, |loader| due.min(loader.window.saturating_sub(waiting)));
                 (waiting + room, due - room)
             }
-            Source::Trace { requests, next } => {
-                (requests[*next..].iter().take_while(|(at, _)| *at < now + TICK).count() as u64, 0)
+            Source::Trace(replay) => {
+                let left = replay.requests.iter().skip(replay.next);
+                (left.take_while(|request| request.at < now + TICK).count() as u64, 0)
             }
         }
     }
@@ -136,13 +137,20 @@ impl Dispatcher {
                     }
                 }
             }
-            Source::Trace { requests, next } => {
+            Source::Trace(replay) => {
                 for _ in 0..due {
-                    let Some((at, asks)) = requests.get(*next) else { break };
-                    let at = if alone { *at } else { now };
-                    *next += 1;
-                    let accepted = admit(model, at, asks, false, 1, true);
-                    tally.count(at, asks, 1, accepted, 1, rng);
+                    let Some(request) = replay.requests.get(replay.next) else { break };
+                    replay.next += 1;
+                    let at = if alone { request.at } else { now };
+                    let mut count = request.count;
+                    if let (Some(cache), Some(entry)) = (cache.as_mut(), request.entry) {
+                        count = cache.missed(entry as usize, at, count);
+                        tally.cached(request.count - count);
+                    }
+                    for (asks, count) in replay.physical(request, count) {
+                        let accepted = admit(model, at, &asks, *scatter, count, true);
+                        tally.count(at, &asks, count, accepted, 1, rng);
+                    }
                 }
             }
         }
@@ -196,7 +204,7 @@ impl Dispatcher {
                 };
                 Box::new(draw)
             }
-            Source::Trace { .. } => return,
+            Source::Trace(_) => return,
         };
         for _ in again..due {
             if loader.items == 0 || waiting.len() as u64 >= loader.window {

@@ -23,6 +23,8 @@ pub(crate) fn name(remedy: Option<&Remedy>) -> String {
         Kind::Bucket if remedy.shards.is_some() => shards("daily bucket × calculated"),
         Kind::Bucket => "daily bucket".to_owned(),
         Kind::IndexSharding => shards("index sharding"),
+        Kind::Split => "waiting for DynamoDB's split".to_owned(),
+        Kind::Advised => "Heatsink, advised".to_owned(),
     }
 }
 
@@ -58,6 +60,8 @@ pub(crate) fn breaks(loaded: &Loaded, remedy: Option<&Remedy>, workloads: &[Load
         }
         Kind::Bucket => "reads over many days ask many keys",
         Kind::IndexSharding => "queries on the index ask every shard",
+        Kind::Split => "throttled until DynamoDB has split the partition; one item, and sort keys that only grow, are not split",
+        Kind::Advised => "",
     }
     .to_owned()
 }

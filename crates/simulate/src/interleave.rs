@@ -120,6 +120,8 @@ fn buckets(stream: &Stream) -> Buckets {
     match &stream.source {
         Source::Cells { cells, .. } => cells.iter().flatten().map(bucket).collect(),
         Source::Sampled { each, .. } => each.templates.iter().map(|(ask, _)| bucket(ask)).collect(),
-        Source::Trace { requests, .. } => requests.iter().flat_map(|(_, asks)| asks).map(bucket).collect(),
+        Source::Trace(replay) => {
+            replay.requests.iter().map(|request| (replay.on, request.access.writes())).collect()
+        }
     }
 }

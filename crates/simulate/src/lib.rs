@@ -5,6 +5,7 @@
 //!
 //! Sans-IO: text in, [`Report`] out. Not here: files, terminals, PNG (the command line has them); requests on the wire.
 
+mod advised;
 mod bounds;
 mod compile;
 mod cost;
@@ -19,9 +20,13 @@ mod key_sampler;
 mod latency;
 mod model;
 pub mod numbers;
+mod partitions;
 mod picture;
 mod read;
 mod record;
+mod recorded_load;
+mod recorded_scenario;
+mod replay;
 mod report;
 mod retries;
 mod sampled_requests;
@@ -36,5 +41,6 @@ mod summary;
 mod tests;
 
 pub use picture::Recording;
+pub use recorded_scenario::scenario_of_trace;
 pub use report::{Load, Point, Report, Run};
 pub use simulation::simulate;

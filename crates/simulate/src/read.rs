@@ -24,8 +24,15 @@ impl Loaded {
         check(&scenario, &|list, nth, name, problem| Fault::field(file, text, list, nth, name, problem))?;
         let stem = file.rsplit(['/', '\\']).next().unwrap_or(file);
         let name = stem.strip_suffix(".toml").unwrap_or(stem).to_owned();
-        let mut loaded =
-            Loaded { name, scenario, lists: HashMap::new(), traces: HashMap::new(), skipped: 0, late: 0 };
+        let mut loaded = Loaded {
+            name,
+            scenario,
+            lists: HashMap::new(),
+            traces: HashMap::new(),
+            skipped: 0,
+            late: 0,
+            taken: Vec::new(),
+        };
         for (nth, workload) in loaded.scenario.workload.iter().enumerate() {
             let fault =
                 |field: &str, problem: String| Fault::field(file, text, "workload", nth, field, problem);
@@ -36,7 +43,9 @@ impl Loaded {
                     loaded.lists.insert(list.path.clone(), read_list(&list.path, &text)?);
                 }
             }
-            if let Some(path) = &workload.trace {
+            if let Some(path) = &workload.trace
+                && !loaded.traces.contains_key(path)
+            {
                 let text =
                     open(path).map_err(|error| fault("trace", format!("cannot read {path}: {error}")))?;
                 let (trace, skipped) = trace::read(path, &text, skip_bad)?;
@@ -52,6 +61,13 @@ impl Loaded {
                 loaded.skipped += skipped;
                 loaded.traces.insert(path.clone(), trace);
             }
+            let trace = workload.trace.as_ref().and_then(|path| loaded.traces.get(path));
+            let taken =
+                trace.map_or(0, |trace| trace.iter().filter(|request| request.is_of(workload)).count());
+            if trace.is_some() && taken == 0 {
+                return Err(fault("trace", "no request of the trace is of this workload".to_owned()));
+            }
+            loaded.taken.push(taken);
         }
         bounds::check(&loaded, &|list, nth, name, problem| {
             Fault::field(file, text, list, nth, name, problem)

@@ -1,9 +1,10 @@
 //! Runs every remedy of a scenario.
 
+use crate::advised::Advised;
 use crate::compile::compile;
 use crate::engine::Engine;
 use crate::report::{Report, Run};
-use crate::scenario::{Loaded, Remedy};
+use crate::scenario::{Kind, Loaded, Remedy};
 use crate::summary::summary;
 
 /// Runs every remedy of a scenario. `progress` gets the share done, from 0 to 1.
@@ -34,7 +35,10 @@ pub(crate) fn run(
     batches: bool,
     progress: &mut dyn FnMut(f64),
 ) -> Run {
-    let compiled = compile(loaded, remedy);
+    let advised =
+        remedy.filter(|remedy| remedy.kind == Kind::Advised).map(|remedy| Advised::of(loaded, remedy));
+    let remedy = advised.as_ref().map(|advised| &advised.remedy).or(remedy);
+    let compiled = compile(loaded, remedy, advised.as_ref());
     let resources = compiled.resources.clone();
     let engine = Engine::new(compiled, loaded.scenario.seed, batches);
     let record = engine.run(loaded.scenario.duration.0, loaded.step(), resources.len(), progress);

@@ -2,6 +2,7 @@
 
 use heatsink_physics::Demand;
 
+use crate::replay::Replay;
 use crate::sampled_requests::{SameInstantBatch, SampledRequests};
 use crate::scenario::Operation;
 use crate::schedule::Schedule;
@@ -26,8 +27,8 @@ pub(crate) enum Source {
     Cells { schedule: Schedule, weights: Vec<f64>, cells: Vec<Vec<Demand>>, ascending: bool },
     /// Sampled one by one; offered one by one unless they are alike.
     Sampled { schedule: Schedule, each: Box<SampledRequests>, same_instant: Option<SameInstantBatch> },
-    /// Recorded: times in nanoseconds, and demands.
-    Trace { requests: Vec<(u64, Vec<Demand>)>, next: usize },
+    /// Recorded.
+    Trace(Replay),
 }
 
 /// A read cache in front of a stream.
@@ -54,6 +55,7 @@ impl Stream {
         match &self.source {
             Source::Cells { cells, .. } if self.scatter => cells.first().map_or(1, Vec::len),
             Source::Sampled { each, .. } if self.scatter => each.templates.len(),
+            Source::Trace(replay) => replay.at_once(),
             _ => 1,
         }
     }
@@ -70,9 +72,7 @@ impl Stream {
                 let asks: Vec<Demand> = each.templates.iter().map(|(ask, _)| *ask).collect();
                 first(&asks)
             }
-            Source::Trace { requests, .. } => {
-                requests.iter().map(|(_, asks)| first(asks)).sum::<f64>() / requests.len().max(1) as f64
-            }
+            Source::Trace(replay) => replay.units(),
         }
     }
 }

@@ -22,6 +22,8 @@ fn seven_remedies_side_by_side() {
         &text.replace("duration = \"15m\"", "duration = \"4m\"").replace("every = \"5m\"", "every = \"4m\""),
     );
     let names: Vec<&str> = report.runs.iter().map(|run| run.name.as_str()).collect();
+    let (advised, names) = names.split_last().unwrap();
+    assert!(advised.starts_with("Heatsink, advised N = "), "{advised}");
     assert_eq!(
         names,
         [
@@ -56,6 +58,8 @@ fn seven_remedies_side_by_side() {
     assert_eq!(sharded.workloads[1].requests_per_request, 10);
     assert!((sharded.usd_per_month - run("nothing").usd_per_month).abs() < 1.0, "cost stays");
     assert!(sharded.p99_ms < run("nothing").p99_ms);
+    let (w, r) = shares(run("Heatsink"));
+    assert!(w < 0.05 && r < reads / 2.0, "{w} {r}");
 }
 
 /// Throttled share of 5,000 writes/s over ten shards of one key, in its first five minutes and its last two.

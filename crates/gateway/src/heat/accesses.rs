@@ -9,6 +9,7 @@ use heatsink_dynamo::{Code, Error, KeyType, Number, Operation, Origin, json};
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::detect::{Outcome, PartId};
 use heatsink_route::table_name;
+use heatsink_trace as trace;
 
 use super::condition;
 use super::statements;
@@ -33,6 +34,12 @@ pub(super) struct Found<'a> {
     pub(super) page: Option<&'a [u8]>,
     /// The size of the item, in bytes; 0 where it is not known.
     pub(super) item: usize,
+    /// What it does.
+    pub(super) operation: trace::Operation,
+    /// Whether it is a strongly consistent read.
+    pub(super) strong: bool,
+    /// The items that a page is made of, and their bytes; 0 where that is not known, or not recorded.
+    pub(super) items: (u32, usize),
 }
 
 /// What became of a request.
@@ -96,17 +103,18 @@ fn throttle(error: &Error) -> Outcome {
     if by_partition { Outcome::ThrottledByPartition } else { Outcome::Throttled }
 }
 
-/// The accesses of a request that was answered so.
+/// The accesses of a request that was answered so. `recorded`: how large pages are is wanted too.
 pub(super) fn find<'a>(
     operation: Operation,
     body: &'a [u8],
     answer: Result<&'a [u8], &'a Error>,
     tables: &Tables,
     now: MonotonicInstant,
+    recorded: bool,
 ) -> Vec<Found<'a>> {
     let mut found = Vec::new();
     if let Some(fate) = Fate::of(answer) {
-        let mut finder = Finder { fate, tables, now, found: &mut found };
+        let mut finder = Finder { fate, tables, now, recorded, found: &mut found };
         // What is not well-formed was refused, and is not found here either.
         let _ = finder.find(operation, body);
     }
@@ -117,6 +125,7 @@ pub(super) struct Finder<'f, 'a> {
     pub(super) fate: Fate<'a>,
     tables: &'f Tables,
     now: MonotonicInstant,
+    recorded: bool,
     pub(super) found: &'f mut Vec<Found<'a>>,
 }
 
@@ -137,8 +146,10 @@ impl<'a> Finder<'_, 'a> {
                 let [table, key, consistent, capacity] = json::attributes_of(body, names).ok()?;
                 let table = self.table(table?)?;
                 let answer = self.fate.answer();
-                let (item, units) = table.ratio.read_item(answer, consistency(consistent));
-                self.read(&table, key?, 0, item, consumed(capacity, answer).unwrap_or(units))
+                let consistency = consistency(consistent);
+                let (item, units) = table.ratio.read_item(answer, consistency);
+                let units = consumed(capacity, answer).unwrap_or(units);
+                self.read(&table, key?, 0, (item, units), consistency)
             }
             Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
                 let names = ["TableName", "Item", "Key", "ReturnConsumedCapacity"];
@@ -160,8 +171,8 @@ impl<'a> Finder<'_, 'a> {
                     let get = json::member(element, "Get").ok()??;
                     let [table, key] = json::attributes_of(get, ["TableName", "Key"]).ok()?;
                     let Some(table) = self.table(table?) else { continue };
-                    let (item, units) = table.ratio.read(length, Consistency::Transactional);
-                    self.read(&table, key?, at, item, units);
+                    let read = table.ratio.read(length, Consistency::Transactional);
+                    self.read(&table, key?, at, read, Consistency::Transactional);
                 }
                 Some(())
             }
@@ -196,11 +207,29 @@ impl<'a> Finder<'_, 'a> {
     }
 
     /// A read of one item.
-    fn read(&mut self, table: &TableKeys, key: &'a [u8], at: usize, item: usize, units: u64) -> Option<()> {
+    fn read(
+        &mut self,
+        table: &TableKeys,
+        key: &'a [u8],
+        at: usize,
+        (item, units): (usize, u64),
+        consistency: Consistency,
+    ) -> Option<()> {
         let [partition] = json::attributes_of(key, [table.partition.as_str()]).ok()?;
         let outcome = self.fate.outcome(at);
         let (part, key_text) = (table.parts.read, key_text(doubted(table, partition)?));
-        self.found.push(Found { part, key: key_text, units, outcome, sort: None, page: Some(key), item });
+        self.found.push(Found {
+            part,
+            key: key_text,
+            units,
+            outcome,
+            sort: None,
+            page: Some(key),
+            item,
+            operation: trace::Operation::Get,
+            strong: consistency != Consistency::Eventual,
+            items: (1, 0),
+        });
         Some(())
     }
 
@@ -228,6 +257,9 @@ impl<'a> Finder<'_, 'a> {
             sort,
             page: None,
             item: size,
+            operation: if write == Write::Put { trace::Operation::Put } else { trace::Operation::Update },
+            strong: false,
+            items: (1, 0),
         };
         self.found.push(found);
         if write == Write::Put && table.indexes.iter().any(|index| !index.local) {
@@ -238,7 +270,18 @@ impl<'a> Finder<'_, 'a> {
                 if index.attributes.iter().all(|name| value(name).is_some()) {
                     let key = index.partition.as_deref().and_then(value).and_then(key_text);
                     let part = index.parts.write;
-                    self.found.push(Found { part, key, units, outcome, sort: None, page: None, item: size });
+                    self.found.push(Found {
+                        part,
+                        key,
+                        units,
+                        outcome,
+                        sort: None,
+                        page: None,
+                        item: size,
+                        operation: trace::Operation::Put,
+                        strong: false,
+                        items: (1, 0),
+                    });
                 }
             }
         }
@@ -278,7 +321,8 @@ impl<'a> Finder<'_, 'a> {
             _ => None,
         };
         let answer = self.fate.answer();
-        let (_, units) = table.ratio.read(evaluated(filter, answer), consistency(consistent));
+        let consistency = consistency(consistent);
+        let (bytes, units) = table.ratio.read(evaluated(filter, answer), consistency);
         let part = index.map_or(table.parts, |index| index.parts).read;
         self.found.push(Found {
             part,
@@ -288,6 +332,12 @@ impl<'a> Finder<'_, 'a> {
             sort: None,
             page: Some(body),
             item: 0,
+            operation: match operation {
+                Operation::Query => trace::Operation::Query,
+                _ => trace::Operation::Scan,
+            },
+            strong: consistency != Consistency::Eventual,
+            items: if self.recorded { (scanned(answer), bytes) } else { (0, 0) },
         });
         Some(())
     }
@@ -307,11 +357,11 @@ impl<'a> Finder<'_, 'a> {
         let length = answer.len() / count.max(1);
         for (name, keys, consistency) in wanted {
             let Some(table) = self.named(name) else { continue };
-            let (item, units) = table.ratio.read(length, consistency);
+            let read = table.ratio.read(length, consistency);
             let refused = refused_of(refused, name, "Keys");
             for key in keys {
                 let first = self.found.len();
-                self.read(&table, key, 0, item, units);
+                self.read(&table, key, 0, read, consistency);
                 self.refuse(first, &refused, key);
             }
         }
@@ -370,6 +420,12 @@ fn evaluated(filter: Option<&[u8]>, answer: &[u8]) -> usize {
         (Some(shown), Some(read)) if shown > 0 => answer.len() * read.max(shown) / shown,
         _ => answer.len(),
     }
+}
+
+/// Items that a page is made of; 0 where the answer does not say.
+fn scanned(answer: &[u8]) -> u32 {
+    let count = json::member(answer, "ScannedCount").ok().flatten();
+    count.and_then(|raw| std::str::from_utf8(raw).ok()?.parse().ok()).unwrap_or_default()
 }
 
 /// What a batch left unprocessed, by table. Most answers leave nothing, and need not be read to say so.

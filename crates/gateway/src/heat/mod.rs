@@ -12,6 +12,7 @@ mod accesses;
 mod advise;
 mod condition;
 mod loads;
+mod recording;
 mod show;
 mod statements;
 mod table_totals;
@@ -37,6 +38,7 @@ use accesses::Found;
 use table_totals::TableTotals;
 use tables::Tables;
 
+pub use recording::{Recording, RecordingOptions};
 pub(crate) use show::{map, shown};
 
 /// So many items of a window are counted one by one. Below that the time that it takes is no matter; beyond it, one key of a percent still makes
@@ -56,6 +58,8 @@ pub(crate) struct Heat {
     weight: AtomicU32,
     /// How many requests are passed over before the next one is drawn.
     skip: AtomicI32,
+    /// What is counted is recorded there.
+    recording: Option<Arc<Recording>>,
 }
 
 struct Counted {
@@ -77,7 +81,13 @@ impl Heat {
             history: Mutex::default(),
             weight: AtomicU32::new(1),
             skip: AtomicI32::new(0),
+            recording: None,
         }
+    }
+
+    /// Records what is counted there, too.
+    pub(crate) fn record(&mut self, recording: Arc<Recording>) {
+        self.recording = Some(recording);
     }
 
     /// Whether this request is counted, and for how many. Few instructions: most requests of a busy gateway do no more here.
@@ -115,7 +125,8 @@ impl Heat {
     ) {
         let now = env.now();
         let answer = answer.as_ref().map(|answer| &*answer.body);
-        let found = accesses::find(operation, body, answer, &self.tables, now);
+        let recording = self.recording.as_deref().filter(|recording| recording.draws());
+        let found = accesses::find(operation, body, answer, &self.tables, now, recording.is_some());
         let mut counted = self.lock();
         let Counted { detector, window, items, random: _ } = &mut *counted;
         for one in &found {
@@ -141,6 +152,11 @@ impl Heat {
         if next != self.weight.load(Ordering::Relaxed) {
             self.skip.store(counted.next(2 * DRAWN - 1), Ordering::Relaxed);
             self.weight.store(next, Ordering::Relaxed);
+        }
+        if let Some(recording) = recording {
+            let parts: Vec<_> = found.iter().map(|one| counted.detector.name(one.part).cloned()).collect();
+            drop(counted);
+            recording.add(now, weight, &found, &parts, &self.tables);
         }
     }
 

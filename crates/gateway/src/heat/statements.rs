@@ -6,6 +6,7 @@ use heatsink_dynamo::partiql::{self, Action, Condition, Operand, Statement, Test
 use heatsink_dynamo::value::Value;
 use heatsink_dynamo::{KeyType, KeyValue, Operation, json};
 use heatsink_heat::detect::Outcome;
+use heatsink_trace as trace;
 
 use super::accesses::{Finder, Found, KeyText};
 
@@ -52,6 +53,9 @@ fn add(finder: &mut Finder<'_, '_>, request: &[u8], at: usize, times: u64) -> Op
         sort: None,
         page: None,
         item: 0,
+        operation: if reads { trace::Operation::Get } else { trace::Operation::Update },
+        strong: consistent != Consistency::Eventual,
+        items: (0, 0),
     });
     Some(())
 }

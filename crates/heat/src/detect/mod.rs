@@ -124,6 +124,11 @@ impl Detector {
         }))
     }
 
+    /// What a part is of.
+    pub fn name(&self, part: PartId) -> Option<&PartName> {
+        self.parts.get(part.0).map(|part| &part.name)
+    }
+
     /// Counts one access. Gives the signs of the key where this access is to be examined: one of several.
     #[inline]
     pub fn count(&mut self, now: u64, part: PartId, access: &Access<'_>) -> Option<&mut Signs> {

@@ -14,6 +14,8 @@ mod gateways;
 mod heatmap;
 mod open;
 mod partitions;
+#[cfg(feature = "simulate")]
+mod plan;
 mod print;
 mod progress;
 mod reshard;
@@ -23,6 +25,8 @@ mod shards;
 #[cfg(feature = "simulate")]
 mod simulate;
 mod store;
+#[cfg(feature = "simulate")]
+mod trace_file;
 mod verify;
 
 use std::io::IsTerminal;
@@ -73,6 +77,9 @@ enum Command {
     Heatmap(heatmap::Args),
     /// Shows the partitions of a table in a running server
     Partitions(partitions::Args),
+    /// Simulates the remedies for a key's rates, and recommends one
+    #[cfg(feature = "simulate")]
+    Plan(plan::Args),
     /// Gives hot keys other shards while clients use them
     Reshard(reshard::Args),
     /// Computes how many shards a key needs, with the risk and the cost of reads
@@ -100,6 +107,8 @@ impl Command {
             Command::Gateways(args) => args.output,
             Command::Heatmap(args) => args.output,
             Command::Partitions(args) => args.output,
+            #[cfg(feature = "simulate")]
+            Command::Plan(args) => args.output,
             Command::Reshard(args) => args.output(),
             Command::Shards(args) => args.output,
             #[cfg(feature = "simulate")]
@@ -134,6 +143,8 @@ pub fn run() -> ExitCode {
         Some(Command::Gateways(args)) => gateways::run(args),
         Some(Command::Heatmap(args)) => heatmap::run(args),
         Some(Command::Partitions(args)) => partitions::run(args),
+        #[cfg(feature = "simulate")]
+        Some(Command::Plan(args)) => plan::run(args),
         Some(Command::Reshard(args)) => reshard::run(args),
         Some(Command::Shards(args)) => shards::run(args),
         #[cfg(feature = "simulate")]

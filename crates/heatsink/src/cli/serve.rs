@@ -5,6 +5,7 @@ mod banner;
 mod descriptors;
 mod heat_history;
 mod metric_help;
+mod record;
 mod recorder;
 mod signals;
 
@@ -88,6 +89,8 @@ pub struct Args {
     /// The form of log lines on stderr
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
+    #[command(flatten)]
+    record: record::Args,
     /// How the endpoint is printed on stdout
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
@@ -166,6 +169,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         ))
     })?;
     let admin = args.admin.listen(&hosts).await?;
+    let record = args.record.open()?;
     let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };
     let partitions = (args.partitions == Switch::On).then_some(quotas);
     let store::Opened { store, region, place, partitions } = match &args.upstream {
@@ -177,6 +181,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         }
     };
     let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
+    let record = record.map(|opened| opened.begin(&*env));
     let in_force = banner::Rules::of(&found);
     let fencing = if args.upstream.is_none() || args.only_gateway {
         Fencing::exclusive(found.rules.fence())
@@ -197,6 +202,9 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     if let Some(partitions) = partitions {
         gateway = gateway.partitions(partitions);
     }
+    if let Some(writer) = &record {
+        gateway = gateway.recording(writer.recording());
+    }
     let gateway = gateway.start().await.map_err(open::not_started)?;
     let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
     descriptors::provide(limits.connections + upwards);
@@ -214,6 +222,14 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let seen = Arc::clone(&service);
     let (stop, stopped) = oneshot::channel();
     let (stop_runner, runner_stopped) = oneshot::channel();
+    // The recording ends after the last request.
+    let (stop_recording, recording_stopped) = oneshot::channel::<()>();
+    let recording = record.map(|writer| {
+        let env = Arc::clone(&env);
+        tokio::spawn(writer.keep(env, async {
+            let _ = recording_stopped.await;
+        }))
+    });
     // The senders live as long as this. Reshards are given back while requests are drained.
     let carrying = tokio::spawn(async move {
         let stopped = async {
@@ -242,6 +258,10 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         let drained = join(serving, carrying).await.0;
         if let Some(history) = &history {
             history.save(&seen).await;
+        }
+        drop(stop_recording);
+        if let Some(recording) = recording {
+            let _ = recording.await;
         }
         drop(stop_admin);
         if let Some(operators) = operators {

@@ -49,17 +49,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 }
 
 fn asked(args: &Args) -> Result<Asked, Exit> {
-    let peak = args.peak.unwrap_or(args.writes);
-    for (name, value) in [("--writes", args.writes), ("--peak", peak), ("--reads", args.reads)] {
-        if !(0.0..=1e9).contains(&value) {
-            return Err(Exit::usage(format!(
-                "{name} is a rate from 0 to 1,000,000,000 a second, not {value}"
-            )));
-        }
-    }
-    if peak < args.writes {
-        return Err(Exit::usage(format!("--peak ({peak}) is below --writes ({})", args.writes)));
-    }
+    let peak = rates(args.writes, args.peak, args.reads)?;
     if !(args.risk > 0.0 && args.risk < 100.0) {
         return Err(Exit::usage(format!("--risk is a percentage between 0 and 100, not {}", args.risk)));
     }
@@ -72,6 +62,22 @@ fn asked(args: &Args) -> Result<Asked, Exit> {
         partitions: args.partitions,
         risk: args.risk / 100.0,
     })
+}
+
+/// Checks the rates of a key. The peak is the sustained rate where none is given.
+pub(super) fn rates(writes: f64, peak: Option<f64>, reads: f64) -> Result<f64, Exit> {
+    let peak = peak.unwrap_or(writes);
+    for (name, value) in [("--writes", writes), ("--peak", peak), ("--reads", reads)] {
+        if !(0.0..=1e9).contains(&value) {
+            return Err(Exit::usage(format!(
+                "{name} is a rate from 0 to 1,000,000,000 a second, not {value}"
+            )));
+        }
+    }
+    if peak < writes {
+        return Err(Exit::usage(format!("--peak ({peak}) is below --writes ({writes})")));
+    }
+    Ok(peak)
 }
 
 fn json(advice: &Advice) -> serde_json::Value {

@@ -1,12 +1,13 @@
 //! `heatsink simulate`: runs a scenario in virtual time, its remedies side by side.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use heatsink_simulate::numbers::{grouped, percent};
-use heatsink_simulate::scenario::Loaded;
-use heatsink_simulate::{Report, shipped, simulate};
+use heatsink_simulate::scenario::{Fault, Loaded};
+use heatsink_simulate::{Report, scenario_of_trace, shipped, simulate};
 
-use super::{draw, print, progress};
+use super::{draw, print, progress, trace_file};
 use crate::exit::{Exit, in_words};
 use crate::output::Output;
 use crate::screen;
@@ -17,6 +18,12 @@ pub struct Args {
     /// A scenario's file, or the name of a shipped one; without it, lists those
     #[arg(value_name = "SCENARIO.toml | NAME")]
     scenario: Option<String>,
+    /// Replay what `heatsink serve --record` recorded, under each remedy that acts on recorded requests
+    #[arg(long, value_name = "FILE", conflicts_with = "scenario")]
+    trace: Option<PathBuf>,
+    /// Print the scenario that is made of the trace, to be changed, and do not run it
+    #[arg(long, requires = "trace")]
+    print_scenario: bool,
     /// Leave out the lines of traces that cannot be read, and count them
     #[arg(long)]
     skip_bad: bool,
@@ -37,11 +44,23 @@ fn picture(file: &str) -> Result<PathBuf, String> {
 
 /// Runs a scenario and prints what it comes to.
 pub fn run(args: Args) -> Result<(), Exit> {
-    let Some(scenario) = &args.scenario else { return list(args.output) };
-    let loaded = load(scenario, args.skip_bad)?;
-    let bar = progress::bar(args.output, Some(thousandths(1.0)), "{bar:40} {percent:>3} %  {eta} left");
-    let report = simulate(&loaded, &mut |share| bar.set_position(thousandths(share)));
-    bar.finish_and_clear();
+    let loaded = match (&args.trace, &args.scenario) {
+        (Some(trace), _) => {
+            let file = trace.display().to_string();
+            let text = trace_file::text(trace, args.skip_bad)
+                .map_err(|error| Exit::usage(format!("{file}: {}", in_words(&error))))?;
+            let scenario = scenario_of_trace(&file, &text, args.skip_bad).map_err(at_fault)?;
+            if args.print_scenario {
+                return print::as_it_is(&scenario);
+            }
+            let mut text = Some(text);
+            let mut open = |_: &str| text.take().ok_or_else(|| std::io::ErrorKind::NotFound.into());
+            Loaded::read(&file, &scenario, &mut open, args.skip_bad).map_err(at_fault)?
+        }
+        (None, Some(scenario)) => load(scenario, args.skip_bad)?,
+        (None, None) => return list(args.output),
+    };
+    let report = simulated(&loaded, args.output);
     if let Some(file) = &args.picture {
         draw::write(&report.svg(), file)?;
     }
@@ -49,6 +68,22 @@ pub fn run(args: Args) -> Result<(), Exit> {
         Output::Json => print::pretty_json(&report),
         Output::Text => print::text(&words(&report)),
     }
+}
+
+/// Runs it, with a bar where that takes more than a second and stderr is a terminal.
+pub(super) fn simulated(loaded: &Loaded, output: Output) -> Report {
+    let bar = progress::bar(output, Some(thousandths(1.0)), "{bar:40} {percent:>3} %  {eta} left");
+    let report = simulate(loaded, &mut |share| {
+        if bar.elapsed() >= Duration::from_secs(1) {
+            bar.set_position(thousandths(share));
+        }
+    });
+    bar.finish_and_clear();
+    report
+}
+
+fn at_fault(fault: Fault) -> Exit {
+    Exit::usage(fault.to_string())
 }
 
 /// A file if there is one of that name or it says `.toml`; else a shipped scenario.
@@ -65,8 +100,8 @@ fn load(scenario: &str, skip_bad: bool) -> Result<Loaded, Exit> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Exit::usage(format!("cannot read {scenario}: {}", in_words(&error))))?;
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
-    let mut open = |name: &str| std::fs::read_to_string(folder.join(name));
-    Loaded::read(scenario, &text, &mut open, skip_bad).map_err(|fault| Exit::usage(fault.to_string()))
+    let mut open = |name: &str| trace_file::text(&folder.join(name), skip_bad);
+    Loaded::read(scenario, &text, &mut open, skip_bad).map_err(at_fault)
 }
 
 fn list(output: Output) -> Result<(), Exit> {
@@ -153,6 +188,6 @@ fn words(report: &Report) -> String {
     text
 }
 
-fn milliseconds(ms: f64) -> String {
+pub(super) fn milliseconds(ms: f64) -> String {
     if ms < 1_000.0 { format!("{ms:.1} ms") } else { format!("{:.1} s", ms / 1_000.0) }
 }

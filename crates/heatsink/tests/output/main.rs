@@ -8,5 +8,6 @@ mod advice;
 mod command;
 mod errors;
 mod pipes;
+mod plan;
 mod rules;
 mod widths;

@@ -11,6 +11,7 @@ mod front;
 mod heatmap;
 mod observed;
 mod process;
+mod record;
 mod refusals;
 mod upstream;
 

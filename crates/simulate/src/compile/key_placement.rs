@@ -9,7 +9,7 @@ use super::resources::{FindResource, REMEDY_INDEX};
 use crate::key_sampler::{KeySampler, KeySet};
 use crate::sampled_requests::{Batch, Fill, SampledRequests, spot};
 use crate::scenario::{Keys, Kind, Loaded, Operation, Remedy, Sort, Workload};
-use crate::sizes::{access, item_bytes, scan_bytes, units};
+use crate::sizes::{access, item_bytes, scan_bytes, share, units};
 
 /// A workload's physical requests.
 pub(super) struct Placement {
@@ -301,12 +301,4 @@ fn shard_of_part(part: &str, shards: u64) -> u16 {
 
 fn narrow(shards: u64) -> usize {
     usize::try_from(shards).unwrap_or(usize::MAX)
-}
-
-/// The items that a scatter first requests of each shard: mean and three standard deviations of Binomial(limit, 1/N).
-fn share(limit: u64, shards: u64) -> u64 {
-    let (limit_f, p) = (limit as f64, 1.0 / shards as f64);
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most the limit")]
-    let share = (limit_f * p + 3.0 * (limit_f * p * (1.0 - p)).sqrt()).ceil() as u64;
-    share.clamp(1, limit)
 }

@@ -6,6 +6,7 @@ mod key_placement;
 mod resources;
 mod trace;
 
+use crate::advised::Advised;
 use crate::model::{Model, Resource};
 use crate::scenario::{Client, Consistency, Kind, Length, Load, Loaded, Operation, Rate, Remedy, Size, Sort};
 use crate::schedule::Schedule;
@@ -27,11 +28,11 @@ pub(crate) struct Run {
     pub client: Client,
 }
 
-/// A run of `loaded` with `remedy`; without one, a run of the scenario unchanged.
-pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
+/// A run of `loaded` with `remedy`; without one, a run of the scenario unchanged. `advised`: shards for the keys of traces.
+pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>, advised: Option<&Advised>) -> Run {
     let scenario = &loaded.scenario;
     let resources = resources::resources(scenario, remedy);
-    let model = Model::new(&resources, scenario.strict_keys, scenario.seed);
+    let model = Model::new(&resources, is_strict(loaded, remedy), scenario.seed);
     let find = |table: &str, index: Option<&str>| {
         let found = |resource: &Resource| resource.table == table && resource.index.as_deref() == index;
         model.id(resources.iter().position(found).unwrap_or(0))
@@ -39,7 +40,7 @@ pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
     let mut streams = Vec::new();
     for (nth, workload) in scenario.workload.iter().enumerate() {
         if workload.trace.is_some() {
-            streams.push(trace::stream(loaded, nth, workload, &find));
+            streams.push(trace::stream(loaded, remedy, advised, nth, workload, &find));
             continue;
         }
         let days = if remedy.is_some_and(|remedy| remedy.kind == Kind::Bucket) {
@@ -61,6 +62,11 @@ pub(crate) fn compile(loaded: &Loaded, remedy: Option<&Remedy>) -> Run {
     Run { client: scenario.client.clone(), resources, model, streams }
 }
 
+/// Whether one key stays at one partition's ceiling in this run.
+fn is_strict(loaded: &Loaded, remedy: Option<&Remedy>) -> bool {
+    loaded.scenario.strict_keys && remedy.is_none_or(|remedy| remedy.kind != Kind::Split)
+}
+
 fn stream(
     loaded: &Loaded,
     remedy: Option<&Remedy>,
@@ -78,7 +84,8 @@ fn stream(
     };
     let load = workload.rate.clone().unwrap_or(Load::Constant(Rate(1.0)));
     let schedule = Schedule::new(load, workload.burst.clone(), Some(Length(start)), Some(Length(end)));
-    let free = workload.sort == Sort::Random && !loaded.scenario.strict_keys && operation != Operation::Scan;
+    let strict = is_strict(loaded, remedy);
+    let free = workload.sort == Sort::Random && !strict && operation != Operation::Scan;
     let cells = if sizes.is_some() || free { None } else { placed.cells(MAX_CELLS) };
     let cached = remedy.filter(|remedy| {
         remedy.kind == Kind::ReadCache
@@ -102,7 +109,7 @@ fn stream(
             Source::Cells { schedule, weights, cells, ascending: workload.sort == Sort::Ascending }
         }
         None => {
-            let flat = loaded.scenario.strict_keys || workload.sort == Sort::One;
+            let flat = strict || workload.sort == Sort::One;
             let each = placed.each(workload.sort, sizes);
             let same_instant = each
                 .same_instant(flat)

@@ -112,6 +112,9 @@ fn workload(load: &Workload, table: Option<&Table>, twice: bool, duration: u64) 
             None => Ok(()),
         };
     }
+    if load.only.is_some() {
+        return fault("only", "only a workload with a trace takes notice of it");
+    }
     let Some(operation) = load.operation else {
         return fault(
             "operation",
@@ -201,7 +204,7 @@ fn remedy(remedy: &Remedy, scenario: &Scenario) -> Found {
     use Kind as K;
     let kind = remedy.kind;
     let shards = matches!(kind, K::WriteSharding | K::CounterSharding | K::Bucket | K::IndexSharding);
-    let key = matches!(kind, K::WriteSharding | K::CounterSharding | K::Bucket);
+    let key = matches!(kind, K::WriteSharding | K::CounterSharding | K::Bucket | K::Advised);
     let fields = [
         ("read", remedy.read.is_some(), kind == K::RaiseCapacity, "raise-capacity"),
         ("write", remedy.write.is_some(), kind == K::RaiseCapacity, "raise-capacity"),
@@ -211,7 +214,7 @@ fn remedy(remedy: &Remedy, scenario: &Scenario) -> Found {
             shards,
             "write-sharding, counter-sharding, bucket and index-sharding",
         ),
-        ("key", remedy.key.is_some(), key, "write-sharding, counter-sharding and bucket"),
+        ("key", remedy.key.is_some(), key, "write-sharding, counter-sharding, bucket and advised"),
         ("ttl", remedy.ttl.is_some(), kind == K::ReadCache, "read-cache"),
         ("nodes", remedy.nodes.is_some(), kind == K::ReadCache, "read-cache"),
         ("node_usd_per_hour", remedy.node_usd_per_hour.is_some(), kind == K::ReadCache, "read-cache"),
@@ -237,6 +240,9 @@ fn remedy(remedy: &Remedy, scenario: &Scenario) -> Found {
         }
         K::IndexSharding if scenario.table.iter().all(|table| table.index.is_empty()) => {
             fault("kind", "no table has an index")
+        }
+        K::Split if !scenario.strict_keys => {
+            fault("kind", "every run has it already; only a scenario with strict_keys goes without")
         }
         _ if remedy.ttl.is_some_and(|ttl| ttl.0 == 0) => fault("ttl", "expected more than 0s"),
         _ => Ok(()),

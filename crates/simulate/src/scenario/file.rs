@@ -216,8 +216,10 @@ pub struct Workload {
     pub items: Option<Whole<10_000_000_000>>,
     /// How many throttled items a loader holds before it waits with new ones. Default: 100.
     pub window: Option<Whole<1_000_000>>,
-    /// Instead of `operation`, `rate` and `key`: a file of recorded requests.
+    /// Instead of `operation`, `rate` and `key`: a file of recorded requests. Of a gateway's recording those of the workload's table and index.
     pub trace: Option<String>,
+    /// Of the trace only requests of this operation. Default: all.
+    pub only: Option<Operation>,
 }
 
 /// Requests per second: a number, or how it changes.
@@ -320,7 +322,7 @@ pub struct Remedy {
     pub shards: Option<Whole<1_000>>,
     /// Spreads the keys of every global index over so many as well.
     pub index_shards: Option<Whole<1_000>>,
-    /// write-sharding, counter-sharding, bucket: only this logical key. Default: every key.
+    /// write-sharding, counter-sharding, bucket: only this logical key. Default: every key. advised: this one. Default: the hottest.
     pub key: Option<String>,
     /// read-cache: how long it answers without asking. Default: 1 s.
     pub ttl: Option<Length>,
@@ -356,4 +358,8 @@ pub enum Kind {
     Bucket,
     /// The keys of every global index over N.
     IndexSharding,
+    /// DynamoDB's own split inside an item collection, in a scenario that leaves it out (`strict_keys`).
+    Split,
+    /// What Heatsink advises: as many shards as `heatsink shards` recommends for the hottest key, or for each hot key of a trace.
+    Advised,
 }

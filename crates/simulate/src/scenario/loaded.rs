@@ -16,6 +16,8 @@ pub struct Loaded {
     pub(crate) lists: HashMap<String, Vec<(String, u32)>>,
     /// Traces, by path.
     pub(crate) traces: HashMap<String, Trace>,
+    /// By workload: how many requests of its trace it takes.
+    pub(crate) taken: Vec<usize>,
     /// Lines of traces that were left out because they cannot be read.
     pub skipped: usize,
     /// Lines of traces that come after the end of the run.

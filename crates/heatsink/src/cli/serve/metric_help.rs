@@ -4,7 +4,7 @@
 
 use metrics::{describe_counter, describe_gauge, describe_histogram};
 
-const COUNTERS: [(&str, &str); 19] = [
+const COUNTERS: [(&str, &str); 21] = [
     ("heatsink_requests_total", "Requests answered, by operation and outcome."),
     (
         "heatsink_plans_total",
@@ -42,13 +42,19 @@ const COUNTERS: [(&str, &str); 19] = [
         "heatsink_upstream_connection_refusals_total",
         "Physical calls that found no connection to the store in time.",
     ),
+    ("heatsink_recorded_accesses_total", "Accesses recorded for --record; each may stand for several."),
+    (
+        "heatsink_recording_dropped_accesses_total",
+        "Accesses left out of the recording because its file was written too slowly.",
+    ),
 ];
 
-const GAUGES: [(&str, &str); 4] = [
+const GAUGES: [(&str, &str); 5] = [
     ("heatsink_connections", "Open connections of clients."),
     ("heatsink_requests_in_flight", "Requests being answered."),
     ("heatsink_held_bytes", "Bytes that requests hold, by what for."),
     ("heatsink_reshards_running", "Reshards that this gateway carries out now."),
+    ("heatsink_recording_failed", "1 once the file of --record could not be written; else 0."),
 ];
 
 /// Describes all of them to the recorder that is installed.

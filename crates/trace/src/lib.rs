@@ -1,0 +1,17 @@
+//! Recorded traffic: which key each request asked for, when, and what it took. A gateway writes it, the simulator replays it.
+//!
+//! A trace is text, one JSON document a line: the header, then accesses and the tables that they name, in the order in which they are met, then an end.
+//! Its file is this text in gzip (docs/simulator.md#recorded-traffic).
+//!
+//! Sans-IO. Not here: files and compression (the command line), what a request accesses (`gateway`), what becomes of it (`simulate`).
+
+mod line;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub use line::{Access, End, Ended, Header, Line, Operation, Table};
+pub use read::{MOST_ACCESSES, Trace, is_trace, read};
+
+/// The version of the form that this build writes, and the newest that it reads.
+pub const VERSION: u32 = 1;
