@@ -215,11 +215,11 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     banner::print(&at, &place, &in_force, args.output)?;
     let (control, service) = (gateway.control().clone(), Arc::clone(gateway.service()));
     let history = HeatHistory::of(args.heat_history.as_deref(), args.data.as_deref());
-    if let Some(history) = &history {
+    let history = history.map(|history| {
         history.resume(&service);
-        tokio::spawn(history.clone().keep(Arc::clone(&service), Arc::clone(&env)));
-    }
-    let seen = Arc::clone(&service);
+        let keeping = tokio::spawn(history.clone().keep(Arc::clone(&service), Arc::clone(&env)));
+        (history, keeping, Arc::clone(&service))
+    });
     let (stop, stopped) = oneshot::channel();
     let (stop_runner, runner_stopped) = oneshot::channel();
     // The recording ends after the last request.
@@ -256,8 +256,11 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     };
     let serving = async {
         let drained = join(serving, carrying).await.0;
-        if let Some(history) = &history {
-            history.save(&seen).await;
+        if let Some((history, keeping, service)) = history {
+            // Nothing may hold the store when this ends.
+            keeping.abort();
+            let _ = keeping.await;
+            history.save(&service).await;
         }
         drop(stop_recording);
         if let Some(recording) = recording {

@@ -6,8 +6,8 @@ use serde_json::Value as Json;
 
 use crate::process::{Server, call, scratch, send};
 
-const TABLE: &str = r#"{"TableName":"T","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST"}"#;
-const ITEM: &str = r#"{"TableName":"T","Item":{"pk":{"S":"secret_key"}}}"#;
+const TABLE: &str = r#"{"TableName":"Tab","AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"}],"KeySchema":[{"AttributeName":"pk","KeyType":"HASH"}],"BillingMode":"PAY_PER_REQUEST"}"#;
+const ITEM: &str = r#"{"TableName":"Tab","Item":{"pk":{"S":"secret_key"}}}"#;
 
 fn told(server: &Server, path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
@@ -40,7 +40,7 @@ fn serving_a_table(args: &[&str]) -> Server {
 fn times_and_totals_are_metrics() {
     let server = serving_a_table(&[]);
     let counted = |metrics: &str| {
-        metrics.contains("heatsink_table_units_total{table=\"T\",index=\"\",kind=\"write\"} ")
+        metrics.contains("heatsink_table_units_total{table=\"Tab\",index=\"\",kind=\"write\"} ")
     };
     let metrics = writing_until(&server, "/_heatsink/metrics", counted);
     let took = "heatsink_request_duration_seconds_bucket{operation=\"PutItem\",plan=\"forward\",le=";
@@ -65,7 +65,7 @@ fn requests_are_logged_where_that_is_asked_for_and_without_keys() {
     let lines: Vec<Json> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let line = |operation: &str| lines.iter().find(|line| line["operation"] == operation).unwrap();
     let put = line("PutItem");
-    assert_eq!((&put["tables"], &put["bytes_in"]), (&"T".into(), &ITEM.len().into()), "{put}");
+    assert_eq!((&put["tables"], &put["bytes_in"]), (&"Tab".into(), &ITEM.len().into()), "{put}");
     assert!(put["milliseconds"].as_f64().unwrap() > 0.0 && put["failed"].is_null(), "{put}");
     assert_eq!(line("GetItem")["failed"], "ResourceNotFoundException");
 }
