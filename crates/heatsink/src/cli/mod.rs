@@ -12,6 +12,8 @@ mod explain;
 mod freeze;
 mod gateways;
 mod heatmap;
+mod hot_keys;
+mod inert;
 mod open;
 mod partitions;
 mod print;
@@ -24,6 +26,7 @@ mod shards;
 mod simulate;
 mod store;
 mod verify;
+mod watch;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -80,6 +83,8 @@ enum Command {
     Simulate(simulate::Args),
     /// Checks that every item of a recorded table is where the record puts it, and moves it there
     Verify(verify::Args),
+    /// Forwards every request as it is, shows which keys are hot, and ends with advice; changes nothing
+    Watch(watch::Args),
     /// Prints a completion script for a shell
     Completions(completions::Args),
 }
@@ -103,6 +108,7 @@ impl Command {
             #[cfg(feature = "simulate")]
             Command::Simulate(args) => args.output,
             Command::Verify(args) => args.output,
+            Command::Watch(args) => args.output,
             Command::Completions(_) => Output::Text,
         }
     }
@@ -133,6 +139,7 @@ pub fn run() -> ExitCode {
         #[cfg(feature = "simulate")]
         Some(Command::Simulate(args)) => simulate::run(args),
         Some(Command::Verify(args)) => verify::run(args),
+        Some(Command::Watch(args)) => watch::run(args),
         Some(Command::Completions(args)) => completions::run::<Cli>(args),
     };
     match outcome {

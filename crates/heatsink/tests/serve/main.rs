@@ -10,8 +10,10 @@ mod ending;
 mod front;
 mod heatmap;
 mod process;
+mod recorded;
 mod refusals;
 mod upstream;
+mod watch;
 
 use process::{Server, call};
 
