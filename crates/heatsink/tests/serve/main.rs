@@ -12,6 +12,8 @@ mod heatmap;
 mod process;
 mod recorded;
 mod refusals;
+#[cfg(feature = "top")]
+mod top;
 mod upstream;
 mod watch;
 
