@@ -108,6 +108,9 @@ impl Control {
         let Inner { registry, rules, fence, tables, changer, .. } = &*self.inner;
         let recorded = registry.exists().await.map_err(StartError::Store)?;
         let settings = &fence.settings;
+        if settings.forwards && recorded {
+            return Err(StartError::Rules(layouts_unknown(registry.name())));
+        }
         // A registry without a head was written by a build without the fence. Where there is no registry, one is created as early as possible: until
         // every gateway has noticed it, no table comes under its rules.
         if !settings.observes && (recorded || !rules.is_empty() && !settings.exclusive) {
@@ -229,6 +232,11 @@ impl Control {
         Ok(clean && (!fence.settings.exclusive || fence.late().await.is_zero()))
     }
 
+    /// Whether this gateway has seen a registry. One that only forwards ([`Fencing::forwarding`]) refuses every request from then on.
+    pub fn has_seen_registry(&self) -> bool {
+        !self.inner.fence.sees_no_registry()
+    }
+
     /// The registry, to read what operators look at.
     pub fn registry(&self) -> &Registry {
         &self.inner.registry
@@ -272,6 +280,7 @@ impl Control {
         }
         let Inner { tables, fence, rules, .. } = &*self.inner;
         loop {
+            self.may_forward()?;
             let now = fence.lease().now();
             if fence.lease().is_over(now) {
                 Box::pin(self.ensure()).await?;
@@ -465,7 +474,18 @@ impl Control {
 
     async fn ensure(&self) -> Result<(), Error> {
         let Inner { registry, tables, fence, .. } = &*self.inner;
-        fence.ensure(registry, tables).await
+        let ensured = fence.ensure(registry, tables).await;
+        self.may_forward()?;
+        ensured
+    }
+
+    /// An error where requests may be forwarded only as they are, and a registry says that some of them must not be.
+    fn may_forward(&self) -> Result<(), Error> {
+        let Inner { registry, fence, .. } = &*self.inner;
+        match fence.settings.forwards && !fence.sees_no_registry() {
+            true => Err(Error::unavailable(layouts_unknown(registry.name()), Outcome::NotDone)),
+            false => Ok(()),
+        }
     }
 
     /// Follows an operation that the store has answered: records a table that was created, and expires the cached status of one that was changed or
@@ -597,6 +617,14 @@ impl LayoutSource for Control {
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
+}
+
+/// The error of a gateway that only forwards, on a store where that would be wrong.
+fn layouts_unknown(registry: &str) -> String {
+    format!(
+        "The store has a registry of sharded tables, {registry}: items may lie under other keys than clients name, and requests that are forwarded as they are \
+         would miss them"
+    )
 }
 
 /// By its name or by an ARN.

@@ -3,11 +3,12 @@
 
 mod support;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use heatsink_control::{Changer, Control, Fencing, Pass, Rules};
+use futures::future::BoxFuture;
+use heatsink_control::{Changer, Control, Fencing, Pass, Rules, StartError};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, RealEnv};
 use heatsink_layout::LayoutSource;
@@ -226,4 +227,54 @@ async fn a_gateway_that_died_long_ago_is_not_waited_for() {
     make(&store).await;
     let took = touched(&one).await;
     assert!(took < LEASE, "{took:?}");
+}
+
+/// A store that keeps which operations reach it.
+struct Recorded(Arc<dyn Store>, Mutex<Vec<Operation>>);
+
+impl Store for Recorded {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        self.1.lock().unwrap().push(operation);
+        self.0.call(operation, body)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_gateway_that_only_forwards_refuses_from_a_registry_on_and_writes_nothing() {
+    let store = memory();
+    make(&store).await;
+    let recorded = Arc::new(Recorded(Arc::clone(&store), Mutex::default()));
+    let mut fencing = Fencing::forwarding(rules(false).fence());
+    fencing.bounds.poll = Duration::from_millis(50);
+    let start = || {
+        let (store, rules) = (Arc::clone(&recorded), rules(false));
+        Control::join(store, Arc::new(RealEnv), rules, fencing.clone())
+    };
+    let control = start().await.unwrap();
+    let keeping = control.clone();
+    let _keeping = tokio::spawn(async move { keeping.keep().await });
+    let held = pass(&control).await;
+    assert!(held.check().is_ok() && !control.has_seen_registry());
+    changer(&store).freeze(false).await.unwrap();
+    let error = loop {
+        match control.resolve(&["Tab"]).await {
+            Ok(_) => RealEnv.sleep(Duration::from_millis(10)).await,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!((error.code, error.outcome), (Code::ServiceUnavailable, Outcome::NotDone));
+    assert!(error.message.unwrap().contains("has a registry of sharded tables"));
+    let create = table("New", "S").to_string();
+    let refused = control.before(Operation::CreateTable, create.as_bytes(), &["New"]).await;
+    assert!(refused.unwrap_err().retryable() && control.has_seen_registry());
+    // What was planned before is not sent any more.
+    let begun = RealEnv.now();
+    while held.check().is_ok() {
+        assert!(RealEnv.now().since(begun) < Duration::from_secs(5));
+        RealEnv.sleep(Duration::from_millis(10)).await;
+    }
+    let reads = [Operation::GetItem, Operation::DescribeTable];
+    let calls = recorded.1.lock().unwrap().clone();
+    assert!(calls.iter().all(|operation| reads.contains(operation)), "{calls:?}");
+    assert!(matches!(start().await, Err(StartError::Rules(_))), "a store that has one from the start");
 }

@@ -150,6 +150,11 @@ impl Service {
         self.heat.loads(self.env.now())
     }
 
+    /// Which keys were hot in the last full second, and what would help: what `GET /_heatsink/heat` answers.
+    pub async fn heat_shown(&self) -> serde_json::Value {
+        crate::heat::shown(self, None).await
+    }
+
     /// What all requests may hold together.
     pub(crate) fn budget(&self) -> &Arc<Budget> {
         &self.budget

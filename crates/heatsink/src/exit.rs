@@ -87,6 +87,12 @@ impl Exit {
         Exit { retryable: true, ..self }
     }
 
+    /// Whether the same command may succeed later without a change.
+    #[cfg(feature = "top")]
+    pub const fn is_retryable(&self) -> bool {
+        self.retryable
+    }
+
     /// Tells the operator on stderr and gives the code: in words, or as one JSON document on one line.
     pub fn report(self, output: Output) -> ExitCode {
         let Exit { kind, reason, retryable } = self;
@@ -100,6 +106,12 @@ impl Exit {
         // A closed stderr is no reason for another exit code.
         let _ = writeln!(std::io::stderr().lock(), "{line}");
         ExitCode::from(kind.code())
+    }
+}
+
+impl std::fmt::Display for Exit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.reason)
     }
 }
 

@@ -184,6 +184,10 @@ impl Fence {
                 // Nothing was planned under a record yet, but requests that were planned without a registry must not be sent any more.
                 self.shut(looked, vec![Arc::clone(&self.unsharded)]).await;
             }
+            if self.settings.forwards {
+                // It writes nothing, and its lease runs out.
+                return Ok(());
+            }
             if self.member().is_unregistered() {
                 self.register(registry, looked).await?;
                 sent = self.lease.now();

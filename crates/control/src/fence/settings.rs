@@ -15,6 +15,8 @@ pub struct Fencing {
     pub exclusive: bool,
     /// Read-only: it is not registered, and records nothing. Its results may be out of date at once.
     pub observes: bool,
+    /// It forwards requests as they are, or not at all: from the first sight of a registry on every request is refused.
+    pub forwards: bool,
     /// This gateway's name for people, such as host and port.
     pub name: String,
     /// Whether this gateway carries out reshards that operators ask for.
@@ -32,6 +34,7 @@ impl Fencing {
             bounds,
             exclusive: true,
             observes: false,
+            forwards: false,
             name: String::new(),
             carries: false,
         }
@@ -48,6 +51,12 @@ impl Fencing {
         Fencing { observes: true, ..Fencing::exclusive(settings) }
     }
 
+    /// A gateway that knows no layouts, and is registered nowhere. Others may use the same store: nobody relies on a new registry before each gateway
+    /// that saw none has noticed it, or has let its lease run out ([`Bounds::UNREGISTERED`]).
+    pub fn forwarding(settings: &FenceSettings) -> Self {
+        Fencing { forwards: true, exclusive: false, ..Fencing::observing(settings) }
+    }
+
     /// One of several gateways.
     pub fn shared(settings: &FenceSettings, name: &str) -> Self {
         Fencing {
@@ -55,6 +64,7 @@ impl Fencing {
             bounds: settings.bounds,
             exclusive: false,
             observes: false,
+            forwards: false,
             name: name.to_owned(),
             carries: false,
         }

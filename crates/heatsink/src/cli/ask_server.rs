@@ -3,7 +3,7 @@
 //! Not here: what is done with the answer.
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -27,8 +27,38 @@ struct Refusal {
 /// # Errors
 /// Exit 64 for an address beyond loopback, 69 when nobody answers.
 pub fn get(server: &str, path: &str) -> Result<(u16, String), Exit> {
-    let stream = connect(server)?;
-    exchange(stream, server, path).map_err(|problem| unreachable(server, &problem))
+    let addresses = address::loopback("--server", server)?;
+    asked(&addresses, server, path, token_of_environment().as_deref())
+}
+
+/// The same with a token, of this machine or of another: the admin address beyond loopback asks for one.
+///
+/// # Errors
+/// Exit 64 for an address beyond loopback without a token, 69 when nobody answers.
+#[cfg(feature = "top")]
+pub fn get_with(server: &str, path: &str, token: Option<&str>) -> Result<(u16, String), Exit> {
+    let addresses = address::any("--server", server)?;
+    if token.is_none() && !addresses.iter().all(|address| address.ip().is_loopback()) {
+        return Err(Exit::usage(format!(
+            "--server {server}: beyond this machine only an admin address answers, to those that have its token: give --token-file FILE, or set {TOKEN_VARIABLE}"
+        )));
+    }
+    asked(&addresses, server, path, token)
+}
+
+/// The token of the environment, if it can be one.
+pub fn token_of_environment() -> Option<String> {
+    std::env::var(TOKEN_VARIABLE).ok().filter(|token| token.bytes().all(|byte| byte.is_ascii_graphic()))
+}
+
+fn asked(
+    addresses: &[SocketAddr],
+    server: &str,
+    path: &str,
+    token: Option<&str>,
+) -> Result<(u16, String), Exit> {
+    let stream = connect(addresses, server)?;
+    exchange(stream, server, path, token).map_err(|problem| unreachable(server, &problem))
 }
 
 /// A refusal in the server's words, without its JSON.
@@ -36,10 +66,10 @@ pub fn said(body: &str) -> String {
     serde_json::from_str(body).map_or_else(|_| body.trim().to_owned(), |refusal: Refusal| refusal.error)
 }
 
-fn connect(server: &str) -> Result<TcpStream, Exit> {
+fn connect(addresses: &[SocketAddr], server: &str) -> Result<TcpStream, Exit> {
     let mut last = None;
-    for address in address::loopback("--server", server)? {
-        match TcpStream::connect_timeout(&address, PATIENCE) {
+    for address in addresses {
+        match TcpStream::connect_timeout(address, PATIENCE) {
             Ok(stream) => return Ok(stream),
             Err(problem) => last = Some(problem),
         }
@@ -54,11 +84,14 @@ fn unreachable(server: &str, problem: &std::io::Error) -> Exit {
 }
 
 /// One GET, one answer, the connection closed after it: nothing here needs more of HTTP.
-fn exchange(mut stream: TcpStream, server: &str, path: &str) -> std::io::Result<(u16, String)> {
+fn exchange(
+    mut stream: TcpStream,
+    server: &str,
+    path: &str,
+    token: Option<&str>,
+) -> std::io::Result<(u16, String)> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
-    let token =
-        std::env::var(TOKEN_VARIABLE).ok().filter(|token| token.bytes().all(|byte| byte.is_ascii_graphic()));
     let token = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     write!(stream, "GET /_heatsink/{path} HTTP/1.1\r\nHost: {server}\r\n{token}Connection: close\r\n\r\n")?;
     let mut answer = String::new();

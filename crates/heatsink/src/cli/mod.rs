@@ -12,6 +12,8 @@ mod explain;
 mod freeze;
 mod gateways;
 mod heatmap;
+mod hot_keys;
+mod inert;
 mod open;
 mod partitions;
 #[cfg(feature = "simulate")]
@@ -25,9 +27,12 @@ mod shards;
 #[cfg(feature = "simulate")]
 mod simulate;
 mod store;
+#[cfg(feature = "top")]
+mod top;
 #[cfg(feature = "simulate")]
 mod trace_file;
 mod verify;
+mod watch;
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -87,8 +92,13 @@ enum Command {
     /// Runs a scenario in virtual time and compares remedies
     #[cfg(feature = "simulate")]
     Simulate(simulate::Args),
+    /// Shows the hot keys of a running server in the terminal, live
+    #[cfg(feature = "top")]
+    Top(top::Args),
     /// Checks that every item of a recorded table is where the record puts it, and moves it there
     Verify(verify::Args),
+    /// Forwards every request as it is, shows which keys are hot, and ends with advice; changes nothing
+    Watch(watch::Args),
     /// Prints a completion script for a shell
     Completions(completions::Args),
 }
@@ -113,7 +123,10 @@ impl Command {
             Command::Shards(args) => args.output,
             #[cfg(feature = "simulate")]
             Command::Simulate(args) => args.output,
+            #[cfg(feature = "top")]
+            Command::Top(args) => args.output,
             Command::Verify(args) => args.output,
+            Command::Watch(args) => args.output,
             Command::Completions(_) => Output::Text,
         }
     }
@@ -149,7 +162,10 @@ pub fn run() -> ExitCode {
         Some(Command::Shards(args)) => shards::run(args),
         #[cfg(feature = "simulate")]
         Some(Command::Simulate(args)) => simulate::run(args),
+        #[cfg(feature = "top")]
+        Some(Command::Top(args)) => top::run(args),
         Some(Command::Verify(args)) => verify::run(args),
+        Some(Command::Watch(args)) => watch::run(args),
         Some(Command::Completions(args)) => completions::run::<Cli>(args),
     };
     match outcome {

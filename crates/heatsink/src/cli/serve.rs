@@ -33,8 +33,9 @@ use crate::output::Output;
 pub use admin::TOKEN_VARIABLE;
 
 use admin::Admin;
+pub use descriptors::provide as provide_descriptors;
 use heat_history::HeatHistory;
-use signals::Signals;
+pub use signals::Signals;
 
 /// What `serve` takes.
 #[derive(Debug, clap::Args)]
@@ -207,7 +208,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     }
     let gateway = gateway.start().await.map_err(open::not_started)?;
     let upwards = if args.upstream.is_some() { store::upstream_connections() } else { 0 };
-    descriptors::provide(limits.connections + upwards);
+    provide_descriptors(limits.connections + upwards);
     let at = banner::Addresses {
         clients: listener.local_addr()?,
         admin: admin.as_ref().map(|admin| admin.listener.local_addr()).transpose()?,

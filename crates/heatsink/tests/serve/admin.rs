@@ -24,6 +24,8 @@ fn people_and_scrapers_have_an_address_of_their_own() {
     let local = "Host: localhost\r\n";
     assert_eq!(ask(&address, "/healthz", local), (200, "alive\n".to_owned()));
     assert_eq!(ask(&address, "/readyz", local), (200, "ready\n".to_owned()));
+    // The clients' side has begun.
+    assert_eq!(ask(&server.address(), "/", local).0, 200);
     assert!(ask(&address, "/_heatsink/metrics", local).1.contains("heatsink_connections "));
     assert_eq!(
         ask(&address, "/_heatsink/reshards", local),

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::process::{Server, run, scratch};
 
 /// Answers one request with this, and gives its first line.
-fn told(
+pub fn told(
     status: u16,
     body: &Json,
     ask: impl FnOnce(&str) -> std::process::Output,

@@ -12,8 +12,12 @@ mod heatmap;
 mod observed;
 mod process;
 mod record;
+mod recorded;
 mod refusals;
+#[cfg(feature = "top")]
+mod top;
 mod upstream;
+mod watch;
 
 use process::{Server, call};
 

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::cli::inert;
+
 /// The heat of keys over time.
 #[derive(Debug, Deserialize)]
 pub struct Map {
@@ -117,17 +119,15 @@ impl Row {
     }
 
     fn part(&self) -> String {
-        let index =
-            self.index.as_ref().map(|index| format!(" / {}", index.escape_debug())).unwrap_or_default();
-        format!("{}{index} · {}s", self.table.escape_debug(), self.kind.escape_debug())
+        format!(
+            "{} · {}s",
+            inert::place(Some(&self.table), self.index.as_deref()),
+            inert::visible(&self.kind)
+        )
     }
 
     fn label(&self) -> String {
-        match self.key.first_key_value() {
-            Some((kind, value)) if kind == "S" => visible(value),
-            Some((kind, value)) => format!("{}:{}", visible(kind), visible(value)),
-            None => "?".to_owned(),
-        }
+        inert::key(&self.key)
     }
 
     fn lines(&self, columns: usize, cells: usize) -> Vec<Line> {
@@ -167,25 +167,6 @@ fn gathered(values: &[Option<f64>], columns: usize, cells: usize) -> Vec<f64> {
         }
     }
     all
-}
-
-/// Marks on one letter that are shown; more of them grow over the lines around.
-const MARKS: usize = 2;
-
-/// Text in which nothing is unseen: controls, directions and piles of marks are escapes.
-fn visible(text: &str) -> String {
-    let (mut shown, mut marks) = (String::new(), 0);
-    for one in text.chars() {
-        // Of a letter and a mark both stay.
-        let is_mark = one.escape_debug().len() > 1 && format!("a{one}").escape_debug().count() == 2;
-        marks = if is_mark { marks + 1 } else { 0 };
-        match one {
-            '\'' | '"' => shown.push(one),
-            _ if is_mark && marks <= MARKS && !shown.is_empty() => shown.push(one),
-            _ => shown.extend(one.escape_debug()),
-        }
-    }
-    if shown.is_empty() { "(empty)".to_owned() } else { shown }
 }
 
 #[cfg(test)]
@@ -228,8 +209,6 @@ mod tests {
         );
         assert_eq!(map.lines(1, 2).len(), 4, "the hottest key and its shards");
         assert_eq!(map.end_ms(), 4_000);
-        assert_eq!(visible("e\u{301} Z\u{341}\u{342}\u{343}"), "e\u{301} Z\u{341}\u{342}\\u{343}");
-        assert_eq!((visible(""), visible("\u{301}")), ("(empty)".to_owned(), "\\u{301}".to_owned()));
     }
 
     #[test]

@@ -16,6 +16,8 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::screen;
 use map::Map;
+#[cfg(feature = "top")]
+pub use text::letter;
 
 /// Columns of text where nothing tells the width: stdout is a file or a pipe.
 const DEFAULT_COLUMNS: u16 = 120;

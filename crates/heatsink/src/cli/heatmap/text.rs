@@ -50,8 +50,9 @@ fn row(cells: &Cells) -> String {
     if cells.is_shard { format!("  {label:>LABEL$} {drawn}") } else { format!("  {label:<LABEL$} {drawn}") }
 }
 
+/// A cell, by its share of what one partition gives.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the levels")]
-fn letter(share: f64, is_refused: bool) -> char {
+pub fn letter(share: f64, is_refused: bool) -> char {
     if is_refused {
         return REFUSED;
     }

@@ -1,0 +1,68 @@
+//! The table once, for pipes and scripts.
+
+use serde_json::{Value as Json, json};
+
+use super::ask::Asked;
+use super::told::{Gateways, Reshards};
+use crate::cli::hot_keys::{Heat, percent, rate};
+use crate::cli::{inert, print};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::screen;
+
+/// Columns of a key's text.
+const KEY: usize = 30;
+/// Columns of a table's name.
+const PLACE: usize = 24;
+
+/// Prints what the server tells.
+///
+/// # Errors
+/// Exit 69 when there is no server or it measures no heat.
+pub fn run(asked: &Asked, output: Output) -> Result<(), Exit> {
+    if output == Output::Json {
+        let heat: Json = asked.read("heat")?;
+        let or_null = |path: &str| asked.read::<Json>(path).unwrap_or_default();
+        return print::json(
+            &json!({ "heat": heat, "reshards": or_null("reshards")["reshards"], "gateways": or_null("gateways")["gateways"] }),
+        );
+    }
+    let heat: Heat = asked.read("heat")?;
+    let mut text = table(&heat);
+    for advice in &heat.advice {
+        text += &format!("\n{}\n", advice.sentence());
+        text.extend(advice.command().into_iter().flat_map(|command| ["  ", command, "\n"]));
+    }
+    // What of the registry cannot be read is left out: the heat is there.
+    let reshards: Reshards = asked.read("reshards").unwrap_or_default();
+    for (at, line) in reshards.under_way().iter().enumerate() {
+        text += if at == 0 { "\nReshards under way:\n" } else { "" };
+        text += &format!("  {line}\n");
+    }
+    let gateways: Gateways = asked.read("gateways").unwrap_or_default();
+    if let Some(line) = gateways.line() {
+        text += &format!("\nGateways: {line}\n");
+    }
+    print::text(&text)
+}
+
+fn table(heat: &Heat) -> String {
+    let keys = heat.keys();
+    if keys.is_empty() {
+        return "No key was asked for in the last second.\n".to_owned();
+    }
+    let mut table = screen::table(["Key", "Table", "", "Units/s", "±", "Load", "Throttled", "Shards"]);
+    for key in &keys {
+        table.add_row([
+            inert::shortened(&key.key, KEY),
+            inert::shortened(&key.place, PLACE),
+            key.kind().to_owned(),
+            rate(key.units),
+            rate(key.error),
+            percent(key.filled()),
+            percent(key.throttled()),
+            key.shards.map_or_else(|| "–".to_owned(), |shards| shards.to_string()),
+        ]);
+    }
+    screen::drawn(table, &[3, 4, 5, 6, 7])
+}

@@ -1,0 +1,109 @@
+//! What a server tells, as it is shown: hot keys, reshards, gateways.
+//!
+//! Not here: when it is asked (`ask`), what is on the screen (`draw`).
+
+use serde::Deserialize;
+
+use crate::cli::hot_keys::{Heat, rate};
+use crate::cli::inert;
+
+/// One answer, or why there is none.
+#[derive(Debug)]
+pub enum Told {
+    Heat(Result<Heat, String>),
+    Reshards(Result<Reshards, String>),
+    Gateways(Result<Gateways, String>),
+}
+
+/// The reshards that were asked for, the newest first.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Reshards {
+    reshards: Vec<Reshard>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Reshard {
+    table: String,
+    key: String,
+    shards: u16,
+    phase: Option<String>,
+    #[serde(default)]
+    moved: u64,
+    to_move: Option<u64>,
+    #[serde(default)]
+    per_second: u64,
+    #[serde(default)]
+    paused: bool,
+    #[serde(default)]
+    cancelled: bool,
+    hindered: Option<String>,
+    ended: Option<serde_json::Value>,
+}
+
+/// The gateways that are registered.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Gateways {
+    gateways: Vec<Gateway>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Gateway {
+    name: String,
+    #[serde(default)]
+    behind: bool,
+}
+
+impl Reshards {
+    /// A line for each that has not ended.
+    pub fn under_way(&self) -> Vec<String> {
+        self.reshards.iter().filter(|one| one.ended.is_none()).map(Reshard::line).collect()
+    }
+}
+
+impl Reshard {
+    fn line(&self) -> String {
+        let mut line = format!(
+            "{} of {} to {} shards",
+            inert::shortened(&inert::visible(&self.key), 40),
+            inert::visible(&self.table),
+            self.shards
+        );
+        match &self.phase {
+            Some(phase) => line += &format!("; {}", inert::visible(phase)),
+            None => line += "; waits for a gateway",
+        }
+        match self.to_move {
+            Some(all) => {
+                line +=
+                    &format!(", {} of {} items, {}/s", count(self.moved), count(all), count(self.per_second))
+            }
+            None if self.moved > 0 => line += &format!(", {} items", count(self.moved)),
+            None => {}
+        }
+        for (said, holds) in [("paused", self.paused), ("being cancelled", self.cancelled)] {
+            if holds {
+                line += &format!("; {said}");
+            }
+        }
+        if let Some(why) = &self.hindered {
+            line += &format!("; {}", inert::visible(why));
+        }
+        line
+    }
+}
+
+fn count(items: u64) -> String {
+    rate(items as f64)
+}
+
+impl Gateways {
+    /// How many there are, and which; `None` where none is registered.
+    pub fn line(&self) -> Option<String> {
+        let name = |one: &Gateway| {
+            let behind = if one.behind { " (behind)" } else { "" };
+            format!("{}{behind}", inert::shortened(&inert::visible(&one.name), 60))
+        };
+        let names: Vec<String> = self.gateways.iter().map(name).collect();
+        (!names.is_empty()).then(|| format!("{} registered: {}", names.len(), names.join("; ")))
+    }
+}
