@@ -11,6 +11,7 @@
     reason = "a fuzz target reports by panicking"
 )]
 
+mod audit;
 mod cursors;
 mod expressions;
 mod keys;
@@ -18,6 +19,7 @@ mod layouts;
 mod partiql;
 mod wire;
 
+pub use audit::audit;
 pub use cursors::cursors;
 pub use expressions::expressions;
 pub use keys::keys;
@@ -28,10 +30,11 @@ pub use wire::wire;
 pub type Target = fn(&[u8]);
 
 /// Every target, by the name of its corpus folder.
-pub const TARGETS: [(&str, Target); 5] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("wire", wire),
     ("expressions", expressions),
     ("partiql", partiql),
     ("cursors", cursors),
     ("keys", keys),
+    ("audit", audit),
 ];

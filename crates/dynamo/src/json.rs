@@ -14,7 +14,7 @@ mod scan;
 
 pub use edit::{Object, splice_members, write_string};
 pub use scan::{MAX_DEPTH, Malformed};
-use scan::{Members, skip, space};
+pub(crate) use scan::{Members, skip, space};
 
 /// A member of an object: its name, and its value as it was written.
 pub type Member<'a> = (Cow<'a, str>, &'a [u8]);
@@ -31,6 +31,15 @@ pub fn members(object: &[u8]) -> Result<Vec<Member<'_>>, Malformed> {
     }
     walk.finish()?;
     Ok(found)
+}
+
+/// The first member of a JSON object, which is not read beyond it; `None` of an empty one.
+///
+/// # Errors
+/// The bytes do not begin a JSON object, as far as they are read.
+pub fn first_member(object: &[u8]) -> Result<Option<Member<'_>>, Malformed> {
+    let mut walk = Members::open(object, space(object, 0))?;
+    walk.next()?.map(|(name, value)| Ok((string(name)?, value))).transpose()
 }
 
 /// The elements of a JSON array as raw bytes.
@@ -218,7 +227,7 @@ fn each_element(
 }
 
 /// The same for the array that starts at `start`: where it ends.
-fn each_in(
+pub(crate) fn each_in(
     bytes: &[u8],
     start: usize,
     mut element: impl FnMut(usize) -> Result<usize, Malformed>,

@@ -6,6 +6,7 @@
 
 pub mod capacity;
 pub mod comparison;
+pub mod display;
 pub mod error;
 pub mod expression;
 pub mod json;

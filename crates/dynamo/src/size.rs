@@ -6,6 +6,10 @@
 
 use crate::{Item, Number, Value};
 
+mod scan;
+
+pub use scan::{ScannedItem, scan_item};
+
 /// The largest item, in bytes, names included (AWS, "Constraints").
 pub const MAX_ITEM: usize = 400 * 1024;
 

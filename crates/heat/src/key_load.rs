@@ -5,6 +5,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::advice::Observed;
+use crate::detect::{KeyHeat, Kind};
+
+/// The most items of a page that are reckoned with.
+const MOST_ITEMS: f64 = 1_000.0;
 
 /// The load of one logical key of a table, as a gateway saw it. Rates are per second; shares are from 0 to 1.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -51,6 +55,31 @@ impl KeyLoad {
         self.queries += other.queries;
         self.page = self.page.max(other.page);
         self.item_bytes = self.item_bytes.max(other.item_bytes);
+    }
+
+    /// Takes what a detector counted of the key's reads, or of its writes.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the range")]
+    pub fn take(&mut self, kind: Kind, heat: &KeyHeat) {
+        // What may be another key's is not this one's.
+        let units = (heat.units_per_s - heat.error_units_per_s).max(0.0);
+        self.requests += heat.requests_per_s;
+        self.throttled += heat.throttled_per_s;
+        self.item_bytes = self.item_bytes.max(heat.largest_item_bytes);
+        match kind {
+            Kind::Write => {
+                self.writes = units;
+                self.growing = heat.growing_sort_share.unwrap_or(0.0);
+                self.one_item = heat.same_sort_share.unwrap_or(0.0);
+            }
+            Kind::Read => {
+                self.reads = units;
+                self.queries = heat.requests_per_s;
+                self.same_page = heat.same_page_share.unwrap_or(0.0);
+            }
+        }
+        // A read has as many items as its cost says: half a unit for each 4 KB.
+        let bytes = self.reads / self.queries.max(1e-9) * 2.0 * 4_096.0;
+        self.page = (bytes / f64::from(self.item_bytes.max(1))).clamp(1.0, MOST_ITEMS) as u32;
     }
 
     /// The same for advice, of a key with so many shards in a table with or without a local index. The table has a sort key.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
+use crate::cli::inert_lines;
 use crate::output::Output;
 
 /// What kind of end it is.
@@ -97,7 +98,8 @@ impl Exit {
     pub fn report(self, output: Output) -> ExitCode {
         let Exit { kind, reason, retryable } = self;
         let line = match output {
-            Output::Text => format!("heatsink: {reason}"),
+            // A reason may quote a key.
+            Output::Text => format!("heatsink: {}", inert_lines(&reason)),
             Output::Json => {
                 let error = json!({ "kind": kind.name(), "message": reason, "exit_code": kind.code(), "retryable": retryable });
                 json!({ "error": error }).to_string()

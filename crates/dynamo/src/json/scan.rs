@@ -11,7 +11,7 @@ pub const MAX_DEPTH: u32 = 128;
 
 /// The first place at or after `at` that is not white space.
 #[inline]
-pub(super) fn space(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn space(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(at) {
         at += 1;
     }
@@ -19,7 +19,7 @@ pub(super) fn space(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// Where the value that starts at `at` ends.
-pub(super) fn skip(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
+pub(crate) fn skip(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
     match bytes.get(at) {
         Some(b'"') => skip_string(bytes, at),
         Some(b'{' | b'[') => skip_container(bytes, at),
@@ -151,7 +151,7 @@ fn name(bytes: &[u8], at: usize) -> Result<(usize, usize), Malformed> {
 type RawMember<'a> = (&'a [u8], &'a [u8]);
 
 /// The members of an object, one at a time.
-pub(super) struct Members<'a> {
+pub(crate) struct Members<'a> {
     bytes: &'a [u8],
     /// Where the next name or its value starts, or the place behind the closing brace.
     at: usize,
@@ -160,7 +160,7 @@ pub(super) struct Members<'a> {
 
 impl<'a> Members<'a> {
     /// The object whose brace is at `at`.
-    pub(super) fn open(bytes: &'a [u8], at: usize) -> Result<Self, Malformed> {
+    pub(crate) fn open(bytes: &'a [u8], at: usize) -> Result<Self, Malformed> {
         if bytes.get(at) != Some(&b'{') {
             return Err(Malformed);
         }
@@ -171,14 +171,14 @@ impl<'a> Members<'a> {
 
     /// The next member.
     #[inline]
-    pub(super) fn next(&mut self) -> Result<Option<RawMember<'a>>, Malformed> {
+    pub(crate) fn next(&mut self) -> Result<Option<RawMember<'a>>, Malformed> {
         let Some(name) = self.name()? else { return Ok(None) };
         Ok(Some((name, self.skip_value()?)))
     }
 
     /// The next name; then the value must be passed.
     #[inline]
-    pub(super) fn name(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+    pub(crate) fn name(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
         if self.closed {
             return Ok(None);
         }
@@ -189,13 +189,13 @@ impl<'a> Members<'a> {
     }
 
     /// Where the value starts whose name was just read.
-    pub(super) fn value(&self) -> usize {
+    pub(crate) fn value(&self) -> usize {
         self.at
     }
 
     /// Passes over that value.
     #[inline]
-    pub(super) fn skip_value(&mut self) -> Result<&'a [u8], Malformed> {
+    pub(crate) fn skip_value(&mut self) -> Result<&'a [u8], Malformed> {
         let (start, end) = (self.at, skip(self.bytes, self.at)?);
         self.value_ended(end)?;
         self.bytes.get(start..end).ok_or(Malformed)
@@ -203,7 +203,7 @@ impl<'a> Members<'a> {
 
     /// Goes on behind that value.
     #[inline]
-    pub(super) fn value_ended(&mut self, end: usize) -> Result<(), Malformed> {
+    pub(crate) fn value_ended(&mut self, end: usize) -> Result<(), Malformed> {
         let next = space(self.bytes, end);
         match self.bytes.get(next) {
             Some(b',') => self.at = space(self.bytes, next + 1),
@@ -214,12 +214,12 @@ impl<'a> Members<'a> {
     }
 
     /// The place behind the closing brace, once all members are read.
-    pub(super) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.at
     }
 
     /// Nothing but white space may follow.
-    pub(super) fn finish(&self) -> Result<(), Malformed> {
+    pub(crate) fn finish(&self) -> Result<(), Malformed> {
         if space(self.bytes, self.at) == self.bytes.len() { Ok(()) } else { Err(Malformed) }
     }
 }

@@ -1,53 +1,62 @@
-//! Analyses the items of a table by key: the patterns of keys, the number of keys of each, the largest key, the fastest write rate, and what to do.
+//! Analyses the items of a table by key, or its stream records: the patterns of keys, the number of keys of each, the largest key, the fastest write
+//! rate, and what to do.
 //!
-//! Rates come from times in sort keys, so they count what was written once and still exists: overwrites, updates, deletes and reads leave no trace in
-//! items. If sort keys hold no time, the report has no rate.
+//! Rates of items come from times in sort keys, so they count what was written once and still exists: overwrites, updates, deletes and reads leave no trace
+//! in items. If sort keys hold no time, the report has no rate. Rates of stream records are measured: every write that changed something has one, but for
+//! those that were throttled, and reads.
 //!
-//! Sans-IO: items in, a report out. Not here: reading the items.
+//! Sans-IO: items or records in, a report out. Not here: reading a table or files.
 
+mod collected;
+pub mod framing;
 mod pattern;
+pub mod records;
 mod stamp;
 mod verdict;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use heatsink_dynamo::capacity::write_units;
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::{Item, Value};
 use heatsink_layout::SortKey;
 use serde::Serialize;
 
+use collected::Collected;
 pub use verdict::{Action, Verdict};
 
-/// Analyses the items of one table. It remembers every key, so its memory grows by about 200 bytes for each item.
+/// Analyses the items of one table, or its writes; not both. It remembers every key and the seconds in which it was written, so its memory grows by up to
+/// 200 bytes for each item.
 #[derive(Debug, Default)]
 pub struct Audit {
     keys: HashMap<Vec<u8>, Collected>,
+    measured: bool,
 }
 
-/// The items of one partition key.
-#[derive(Debug, Default)]
-struct Collected {
-    items: u64,
-    bytes: u64,
-    /// Write units by first second and length of a window of time.
-    written: HashMap<(i64, i64), f64>,
-    /// Items whose sort key holds a time.
-    timed: u64,
-    /// The text before the time, if it is the same in all of them.
-    prefix: Option<String>,
-    prefixes_differ: bool,
-    /// Whether the times are numbers of milliseconds.
-    milliseconds: bool,
+/// A write that a stream record tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// When, in seconds since 1970.
+    pub second: i64,
+    /// Bytes of the item before; 0 if there was none.
+    pub before: usize,
+    /// Bytes of the item after; 0 if there is none.
+    pub after: usize,
+    /// Whether the record has an image. If not, the write counts as one unit.
+    pub sized: bool,
 }
 
 /// The report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Items taken.
+    /// Items taken; of stream records, writes.
     pub items: u64,
     /// Their bytes.
     pub bytes: u64,
+    /// Whether the rates are those of stream records, and not of times in sort keys.
+    pub measured: bool,
+    /// The seconds from the first to the last time. `None` without times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<i64>,
     /// Of a sample: the share of the table's items that was read, from 0 to 1, by the table's item count. Items of a key are stored
     /// together, so this is about the probability that a key was read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,26 +136,20 @@ impl Audit {
 
     /// Adds an item: its partition key (UTF-8 of a string or a number, raw binary), its sort key, its size in bytes.
     pub fn add(&mut self, partition: &[u8], sort: Option<SortKey<'_>>, bytes: usize) {
-        let key = match self.keys.get_mut(partition) {
-            Some(key) => key,
-            None => self.keys.entry(partition.to_vec()).or_default(),
-        };
-        key.items += 1;
-        key.bytes += u64::try_from(bytes).unwrap_or(u64::MAX);
-        let Some((sort, stamp)) = sort.and_then(|sort| Some((sort, stamp::of(sort)?))) else { return };
-        key.timed += 1;
-        *key.written.entry((stamp.second, stamp.window)).or_default() += write_units(0, bytes);
-        let before = match sort {
-            SortKey::S(text) => text.get(..stamp.from).unwrap_or_default(),
-            SortKey::N(number) => {
-                key.milliseconds = number.split('.').next().is_some_and(|whole| whole.len() > 11);
-                ""
-            }
-            SortKey::B(_) => "",
-        };
-        match &key.prefix {
-            None => key.prefix = Some(before.to_owned()),
-            Some(known) => key.prefixes_differ |= known != before,
+        self.collect(partition, |key| key.add(sort, bytes));
+    }
+
+    /// Adds a write that a stream record tells of.
+    pub fn add_write(&mut self, partition: &[u8], sort: Option<SortKey<'_>>, write: Write) {
+        self.measured = true;
+        self.collect(partition, |key| key.add_write(sort, write));
+    }
+
+    /// A key that is known is not copied.
+    fn collect(&mut self, partition: &[u8], add: impl FnOnce(&mut Collected)) {
+        match self.keys.get_mut(partition) {
+            Some(key) => add(key),
+            None => add(self.keys.entry(partition.to_vec()).or_default()),
         }
     }
 
@@ -171,45 +174,89 @@ impl Audit {
         for (pattern, key) in pattern::of(&texts).into_iter().zip(&keys) {
             groups.entry(pattern).or_default().push(key);
         }
-        let items = keys.iter().map(|(_, of)| of.items).sum();
+        let context = Context {
+            table,
+            sample,
+            measured: self.measured,
+            all: keys.iter().map(|(_, of)| of.items).sum(),
+        };
         let mut patterns: Vec<Pattern> = groups
             .into_iter()
-            .filter_map(|(name, keys)| of_pattern((table, sample), name, &keys, items))
+            .flat_map(|(name, keys)| apart(context, name, keys))
+            .filter_map(|(name, keys)| of_pattern(context, name, &keys))
             .collect();
         patterns.sort_by(|a, b| {
             let order = |one: &Pattern| (one.verdict.action, std::cmp::Reverse(one.items));
             order(a).cmp(&order(b)).then_with(|| a.pattern.cmp(&b.pattern))
         });
+        let spans: Vec<(i64, i64)> = keys.iter().filter_map(|(_, of)| of.span()).collect();
+        let first = spans.iter().map(|span| span.0).min();
+        let last = spans.iter().map(|span| span.1).max();
         Report {
-            items,
+            items: context.all,
             bytes: keys.iter().map(|(_, of)| of.bytes).sum(),
+            measured: self.measured,
+            seconds: first.zip(last).map(|(first, last)| last - first),
             patterns,
             share_read: sample.and_then(Sample::share),
         }
     }
 }
 
-fn of_pattern(
-    (table, sample): (&str, Option<Sample>),
-    name: String,
-    keys: &[&(String, &Collected)],
+/// What holds for all patterns of a report.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    table: &'a str,
+    sample: Option<Sample>,
+    measured: bool,
+    /// Items of the whole table, or of the sample.
     all: u64,
-) -> Option<Pattern> {
+}
+
+type Group<'a> = Vec<&'a (String, &'a Collected)>;
+
+/// Keys of a pattern that stand out are patterns of their own, so that advice on them is no advice on the others: those that are written nearly as fast as a partition
+/// accepts, or, where no rate is known, those with a large share of the items.
+fn apart<'a>(context: Context<'_>, name: String, keys: Group<'a>) -> Vec<(String, Group<'a>)> {
+    let mut sizes: Vec<u64> = keys.iter().map(|(_, of)| of.items).collect();
+    sizes.sort_unstable();
+    let median = sizes.get(sizes.len() / 2).copied().unwrap_or(0);
+    let stands_out = |of: &Collected| match of.peak() {
+        Some((units, _)) => units >= verdict::near(context.measured),
+        None => {
+            verdict::is_large(of.items, context.all)
+                && of.items >= median.saturating_mul(pattern::OUTSTANDING)
+        }
+    };
+    let names: HashSet<String> =
+        keys.iter().filter(|(_, of)| stands_out(of)).map(|(key, _)| pattern::exact(key)).collect();
+    if names.is_empty() || names.len() > pattern::WORDS || names.len() == keys.len() {
+        return vec![(name, keys)];
+    }
+    let mut groups: HashMap<String, Group<'a>> = HashMap::new();
+    for key in keys {
+        let exact = pattern::exact(&key.0);
+        let name = if names.contains(&exact) { exact } else { name.clone() };
+        groups.entry(name).or_default().push(key);
+    }
+    groups.into_iter().collect()
+}
+
+fn of_pattern(context: Context<'_>, name: String, keys: &Group<'_>) -> Option<Pattern> {
     let described: Vec<(Key, &Collected)> =
-        keys.iter().map(|(key, of)| (described(key.clone(), of), *of)).collect();
+        keys.iter().map(|(key, of)| (of.described(key.clone()), *of)).collect();
     let (largest, _) = described.iter().max_by_key(|(key, _)| key.bytes)?.clone();
     let busiest = described
         .iter()
         .filter(|(key, _)| key.peak_units.is_some())
         .max_by(|(a, _), (b, _)| a.peak_units.unwrap_or(0.0).total_cmp(&b.peak_units.unwrap_or(0.0)));
     let verdict = verdict::of(&verdict::Seen {
-        table,
+        context,
         pattern: &name,
         keys: described.len(),
         largest: &largest,
         busiest: busiest.map(|(key, of)| (key, *of)),
-        all,
-        sample,
+        most: described.iter().map(|(key, _)| key.items).max().unwrap_or(0),
     });
     Some(Pattern {
         keys: u64::try_from(described.len()).unwrap_or(u64::MAX),
@@ -220,22 +267,6 @@ fn of_pattern(
         verdict,
         pattern: name,
     })
-}
-
-#[allow(clippy::cast_precision_loss, reason = "spans of time, far below 2^52 seconds")]
-fn described(key: String, of: &Collected) -> Key {
-    let rate = |(window, units): (&(i64, i64), &f64)| (units / window.1 as f64, window.1);
-    let peak = of.written.iter().map(rate).max_by(|a, b| a.0.total_cmp(&b.0));
-    let first = of.written.keys().map(|(second, _)| *second).min();
-    let last = of.written.keys().map(|(second, window)| second + window).max();
-    Key {
-        key,
-        items: of.items,
-        bytes: of.bytes,
-        peak_units: peak.map(|(units, _)| units),
-        window: peak.map(|(_, window)| window),
-        days: first.zip(last).map(|(first, last)| ((last - first) as f64 / 86_400.0).max(1.0)),
-    }
 }
 
 #[cfg(test)]

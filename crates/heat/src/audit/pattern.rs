@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use super::stamp;
 
 /// More different words than this in one place are ids.
-const WORDS: usize = 12;
+pub(super) const WORDS: usize = 12;
 /// An id with this many times the items of the median id is a pattern of its own.
-const OUTSTANDING: u64 = 8;
+pub(super) const OUTSTANDING: u64 = 8;
 
 const SEPARATORS: [char; 4] = ['#', '|', '/', ':'];
 
@@ -61,16 +61,26 @@ fn parts(masked: &str) -> Parts {
     masked.split_inclusive(SEPARATORS).map(str::to_owned).collect()
 }
 
+/// A key with only its times masked: the pattern of one that is a pattern of its own.
+pub(super) fn exact(key: &str) -> String {
+    masked(key, str::to_owned)
+}
+
 /// A key with its times, UUIDs, hexadecimal numbers and digits masked.
 fn mask(key: &str) -> String {
+    masked(key, mask_words)
+}
+
+/// A key with its times masked, and what stands between them as `between` has it.
+fn masked(key: &str, between: impl Fn(&str) -> String) -> String {
     let mut masked = String::with_capacity(key.len());
     let mut rest = key;
     while let Some(stamp) = stamp::find(rest) {
-        masked.push_str(&mask_words(rest.get(..stamp.from).unwrap_or_default()));
+        masked.push_str(&between(rest.get(..stamp.from).unwrap_or_default()));
         masked.push_str("{time}");
         rest = rest.get(stamp.to..).unwrap_or_default();
     }
-    masked.push_str(&mask_words(rest));
+    masked.push_str(&between(rest));
     masked
 }
 

@@ -68,6 +68,10 @@ pub(super) fn find(text: &str) -> Option<Stamp> {
 
 /// The time at the start of a text: its first second, its precision in seconds, and its length.
 fn read(text: &[u8]) -> Option<(i64, i64, usize)> {
+    // The calendar is asked only for what looks like a date.
+    if !matches!(text, [_, _, _, _, b'-', _, _, b'-', ..]) {
+        return None;
+    }
     let bucket = |length: usize, granularity: Granularity| {
         Bucket::read(text.get(..length)?, granularity, granularity.format()).map(Bucket::start)
     };

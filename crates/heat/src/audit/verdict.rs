@@ -1,12 +1,17 @@
 //! What to do about a pattern of keys, and why.
 
+use heatsink_dynamo::display::{excerpt, is_inert};
 use serde::Serialize;
 
-use super::{Collected, Key, Sample, pattern};
+use super::{Collected, Context, Key, pattern};
 use crate::{Asked, DEFAULT_RISK, PARTITION_WRITES, advise};
 
 /// A key is near a partition's ceiling from half of it on, because the items that still exist understate what was written.
 const NEAR: f64 = PARTITION_WRITES / 2.0;
+/// Writes that were measured understate less: only what was throttled left no record.
+const NEAR_MEASURED: f64 = PARTITION_WRITES * 0.7;
+/// The longest key that a sentence shows, in characters.
+const SHOWN: usize = 60;
 /// A collection of this size should be bounded: DynamoDB's partitions hold 10 GB, and a read of old items pages through all of it.
 const LARGE: f64 = 1e9;
 /// The size to which a collection may grow in a year without buckets.
@@ -20,6 +25,8 @@ const SHARE: f64 = 0.1;
 pub enum Action {
     /// Spread the keys: one of them was written nearly as fast as a partition accepts, or faster.
     Shard,
+    /// Write one item less often, or make it a counter: most writes of a hot key go to it.
+    ChangeItem,
     /// Bound the size of the collections by buckets of time. This does not raise the rate.
     Bucket,
     /// The items do not show the rate: measure it.
@@ -33,6 +40,7 @@ impl Action {
     pub const fn words(self) -> &'static str {
         match self {
             Action::Shard => "shard",
+            Action::ChangeItem => "change the item",
             Action::Bucket => "bucket",
             Action::Measure => "measure",
             Action::Leave => "do not shard",
@@ -53,21 +61,30 @@ pub struct Verdict {
 
 /// What is known of a pattern.
 pub(super) struct Seen<'a> {
-    pub table: &'a str,
+    pub context: Context<'a>,
     pub pattern: &'a str,
     pub keys: usize,
     pub largest: &'a Key,
     pub busiest: Option<(&'a Key, &'a Collected)>,
-    /// Items of the whole table, or of the sample.
-    pub all: u64,
-    /// Where not all of the table was read.
-    pub sample: Option<Sample>,
+    /// The most items, or writes, that one of the keys has.
+    pub most: u64,
+}
+
+/// From so many write units a second on a key is near a partition's ceiling.
+pub(super) const fn near(measured: bool) -> f64 {
+    if measured { NEAR_MEASURED } else { NEAR }
+}
+
+/// Whether a key with so many items of all is worth measuring.
+#[allow(clippy::cast_precision_loss, reason = "items, far below 2^52")]
+pub(super) fn is_large(items: u64, all: u64) -> bool {
+    items as f64 >= all.max(1) as f64 * SHARE
 }
 
 #[allow(clippy::cast_precision_loss, reason = "items and bytes, far below 2^52")]
 pub(super) fn of(seen: &Seen<'_>) -> Verdict {
     let mut verdict = of_what_was_read(seen);
-    if let Some(sample) = seen.sample {
+    if let Some(sample) = seen.context.sample {
         verdict.reason += &match (sample.share(), verdict.action) {
             (_, Action::Shard) => ". That is a sample: it may need more".to_owned(),
             (Some(share), _) => format!(
@@ -95,16 +112,29 @@ fn of_what_was_read(seen: &Seen<'_>) -> Verdict {
     let subject = if seen.keys == 1 {
         "its one key".to_owned()
     } else {
-        format!("{}, of {} keys,", busiest.key, seen.keys)
+        format!("{}, of {} keys,", excerpt(&busiest.key, SHOWN), seen.keys)
     };
     let took = format!("{} {}", units(peak), within(busiest.window));
     // All that is there bounds what was written once; a sample bounds nothing from above.
-    let bound = if seen.sample.is_some() { "at least" } else { "at most" };
+    let bound = match (seen.context.measured, seen.context.sample) {
+        (true, _) => "",
+        (false, Some(_)) => "at least ",
+        (false, None) => "at most ",
+    };
     // Only keys whose items all have a time, in the same place, can be laid out by it.
     let by_time = of.timed == of.items && !of.prefixes_differ;
-    let a_day = busiest.bytes as f64 / busiest.days.unwrap_or(1.0);
-    let grows = a_day * 365.0 >= LARGE_IN_A_YEAR || seen.largest.bytes as f64 >= LARGE;
-    if peak >= NEAR {
+    let a_day = of.grown.max(0) as f64 / busiest.days.unwrap_or(1.0);
+    // Records show what is written, not how much is there.
+    let holds = if seen.context.measured { 0.0 } else { seen.largest.bytes as f64 };
+    let grows = a_day * 365.0 >= LARGE_IN_A_YEAR || holds >= LARGE;
+    if peak >= near(seen.context.measured) {
+        if of.is_one_item() {
+            let reason = format!(
+                "{subject} took {took}, and one partition takes 1,000 a second. Most of it goes to one item, and shards spread items, not one item. \
+                 If a number in it is only added to, `strategy = \"counter\"` spreads it; if not, write it less often"
+            );
+            return Verdict { action: Action::ChangeItem, reason, rule: None };
+        }
         let item = (busiest.bytes / busiest.items.max(1)).clamp(1, 409_600);
         let item = u32::try_from(item).unwrap_or(u32::MAX);
         // What is still there understates what was written, so a key that nears the ceiling is taken to reach it.
@@ -140,17 +170,21 @@ fn of_what_was_read(seen: &Seen<'_>) -> Verdict {
     }
     if grows && by_time {
         let reason = format!(
-            "{subject} took {bound} {took} of the 1,000 that a partition takes, and grows by {} a day. Buckets bound its size; \
+            "{subject} took {bound}{took} of the 1,000 that a partition takes, and grows by {} a day. Buckets bound its size; \
              they lift no rate, and none has to be",
             size(a_day)
         );
         return Verdict { action: Action::Bucket, reason, rule: Some(rule(seen, Some((of, a_day)), None)) };
     }
+    let holds = match (seen.context.measured, seen.context.sample) {
+        (true, _) => String::new(),
+        (false, Some(_)) => {
+            format!(", and the largest of those read holds {}", size(seen.largest.bytes as f64))
+        }
+        (false, None) => format!(", and the largest holds {}", size(seen.largest.bytes as f64)),
+    };
     let reason = format!(
-        "{subject} took {bound} {took} of the 1,000 that a partition takes, and the largest{} holds {}: shards would make every listing \
-         dearer and nothing faster",
-        if seen.sample.is_some() { " of those read" } else { "" },
-        size(seen.largest.bytes as f64)
+        "{subject} took {bound}{took} of the 1,000 that a partition takes{holds}: shards would make every listing dearer and nothing faster"
     );
     Verdict { action: Action::Leave, reason, rule: None }
 }
@@ -158,20 +192,34 @@ fn of_what_was_read(seen: &Seen<'_>) -> Verdict {
 /// Sort keys without a time say nothing of the rate.
 #[allow(clippy::cast_precision_loss, reason = "items, far below 2^52")]
 fn unknown(seen: &Seen<'_>) -> Verdict {
-    let share = seen.largest.items as f64 / seen.all.max(1) as f64;
-    if seen.keys > 1 && share < SHARE {
+    let share = seen.most as f64 / seen.context.all.max(1) as f64;
+    if seen.most <= 1 {
+        let subject = if seen.keys == 1 { "its one key" } else { "each of its keys" };
         let reason = format!(
-            "{} keys, the largest with {:.1} % of the items{}: spread already. Single items that are updated all the time leave no trace here",
-            seen.keys,
-            share * 100.0,
-            read(seen)
+            "{subject} is one item, and shards spread items, not one item. Whether one is updated all the time leaves no trace here: stream records \
+             show it, and `strategy = \"counter\"` spreads a number that is only added to"
         );
+        return Verdict { action: Action::Leave, reason, rule: None };
+    }
+    if !is_large(seen.most, seen.context.all) {
+        let (percent, read) = (share * 100.0, read(seen));
+        let reason = if seen.keys == 1 {
+            format!(
+                "its one key has {percent:.1} % of the items{read}. Single items that are updated all the time leave no trace here"
+            )
+        } else {
+            format!(
+                "{} keys, the largest with {percent:.1} % of the items{read}: spread already. Single items that are updated all the time leave no \
+                 trace here",
+                seen.keys
+            )
+        };
         return Verdict { action: Action::Leave, reason, rule: None };
     }
     let reason = format!(
         "{} holds {:.0} % of the items{}, and no sort key of it tells when it was written. What counts is its rate: if it nears 1,000 write \
          units a second, `heatsink shards --writes RATE` says over how many keys",
-        if seen.keys == 1 { "its one key".to_owned() } else { seen.largest.key.clone() },
+        if seen.keys == 1 { "its one key".to_owned() } else { excerpt(&seen.largest.key, SHOWN) },
         share * 100.0,
         read(seen)
     );
@@ -179,13 +227,13 @@ fn unknown(seen: &Seen<'_>) -> Verdict {
 }
 
 fn read(seen: &Seen<'_>) -> &'static str {
-    if seen.sample.is_some() { " read" } else { "" }
+    if seen.context.sample.is_some() { " read" } else { "" }
 }
 
 fn rule(seen: &Seen<'_>, buckets: Option<(&Collected, f64)>, shards: Option<u16>) -> String {
     let mut rule = format!(
         "[[rule]]\ntable    = {}\nkeys     = {}\n",
-        quoted(seen.table),
+        quoted(seen.context.table),
         quoted(&pattern::glob(seen.pattern))
     );
     match buckets {
@@ -206,15 +254,16 @@ fn rule(seen: &Seen<'_>, buckets: Option<(&Collected, f64)>, shards: Option<u16>
     rule
 }
 
-/// A text as TOML writes it.
+/// A text as TOML writes it, with escapes for all that is not shown as it is.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted += &format!("\\u{:04X}", u32::from(c)),
-            c => quoted.push(c),
+            c if is_inert(c) => quoted.push(c),
+            c if u32::from(c) < 0x1_0000 => quoted += &format!("\\u{:04X}", u32::from(c)),
+            c => quoted += &format!("\\U{:08X}", u32::from(c)),
         }
     }
     quoted.push('"');

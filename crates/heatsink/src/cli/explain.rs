@@ -8,6 +8,7 @@ use bytes::Bytes;
 use heatsink::Gateway;
 use heatsink_control::{Fencing, Rules};
 use heatsink_dynamo::Operation;
+use heatsink_dynamo::display::inert;
 use heatsink_env::{Env, RealEnv};
 use heatsink_route::{Explanation, Kind};
 use heatsink_store::Store;
@@ -115,7 +116,7 @@ fn words(explanation: &Explanation) -> String {
         Kind::Scatter => "Scatter",
         Kind::Refused => "Refused",
     };
-    let mut lines = vec![format!("{kind}: {}", explanation.why)];
+    let mut lines = vec![format!("{kind}: {}", inert(&explanation.why))];
     if !explanation.calls.is_empty() {
         lines.push(calls(explanation).trim_end().to_owned());
     }
@@ -137,7 +138,7 @@ fn calls(explanation: &Explanation) -> String {
         table.add_row([
             call.operation.clone(),
             call.shard.map(|shard| shard.to_string()).unwrap_or_default(),
-            call.key.clone().unwrap_or_default(),
+            call.key.as_deref().map(inert).unwrap_or_default().into_owned(),
             call.body.get("Limit").map(ToString::to_string).unwrap_or_default(),
             call.estimate.as_ref().map(|units| units.read_units.to_string()).unwrap_or_default(),
             call.estimate.as_ref().map(|units| units.write_units.to_string()).unwrap_or_default(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use heatsink_control::{Changer, Fencing, Gateway};
+use heatsink_dynamo::display::inert;
 use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
@@ -100,7 +101,8 @@ fn words(registry: &str, epoch: u64, list: &[Gateway], now: u64) -> String {
         let one = &gateway.registration;
         let behind = if one.epoch < epoch { format!("{}, behind", one.epoch) } else { one.epoch.to_string() };
         let up = Duration::from_millis(now.saturating_sub(gateway.since)).as_secs();
-        table.add_row([&one.gateway, &gateway.name, &gateway.build, &format!("{up} s"), &behind]);
+        let [id, name, build] = [&one.gateway, &gateway.name, &gateway.build].map(|text| inert(text));
+        table.add_row([&*id, &*name, &*build, &*format!("{up} s"), &*behind]);
     }
     let longest =
         list.iter().map(|one| one.registration.bounds).map(|bounds| bounds.lease + bounds.straggler).max();

@@ -49,6 +49,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::exit::{Exit, Kind};
 use crate::output::Output;
+pub use print::inert_lines;
 
 /// Makes hot DynamoDB partition keys disappear.
 #[derive(Debug, Parser)]

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use heatsink_dynamo::display::inert;
 use serde::Deserialize;
 
 use super::{ask_server, print};
@@ -107,7 +108,7 @@ fn picture(table: &str, resource: &Resource) -> String {
     for partition in &resource.partitions {
         let sort = match partition.first_sort_key.as_str() {
             "" => String::new(),
-            sort => format!(" from \"{sort}\""),
+            sort => format!(" from \"{}\"", inert(sort)),
         };
         let mut notes = Vec::new();
         if partition.throttled_per_s > 0 {

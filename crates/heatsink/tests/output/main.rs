@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
 mod advice;
+mod audit_files;
 mod command;
 mod errors;
 mod pipes;

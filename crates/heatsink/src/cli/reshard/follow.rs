@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use heatsink_control::reshard_intent::ReshardIntent;
+use heatsink_dynamo::display::excerpt;
 use heatsink_env::MonotonicInstant;
 use heatsink_mover::{Report, TableContext};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -115,7 +116,7 @@ fn show(shown: &ProgressBar, intent: &ReshardIntent) {
         (None, None, Some(_)) => "begins".to_owned(),
         (None, None, None) => "waits for a gateway".to_owned(),
     };
-    shown.set_message(format!("{} {phase}", intent.key_text()));
+    shown.set_message(format!("{} {phase}", excerpt(&intent.key_text(), 40)));
     if let Some(all) = progress.to_move {
         shown.set_length(all.max(progress.moved));
         if let Ok(style) = ProgressStyle::with_template(COUNTED) {

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Changer, Fencing, Rules};
+use heatsink_dynamo::display::is_inert;
 use heatsink_env::{Env, RealEnv};
 use heatsink_mover::{ReshardError, TableContext};
 use heatsink_store::Store;
@@ -127,8 +128,16 @@ async fn back(back: args::Back) -> Result<(), Exit> {
     ask::ask(&opened, context, ask::Asked { wanted, several, read: None }, &back.how, &back.place).await
 }
 
-/// A word as a shell takes it.
+/// A word as a shell takes it; one with characters that a terminal would act on as bash and zsh take it.
 fn quoted(word: &str) -> String {
+    if !word.chars().all(is_inert) {
+        let escaped = word.chars().map(|c| match c {
+            '\'' | '\\' => format!("\\{c}"),
+            c if is_inert(c) => c.to_string(),
+            c => c.to_string().bytes().map(|byte| format!("\\x{byte:02x}")).collect(),
+        });
+        return format!("$'{}'", escaped.collect::<String>());
+    }
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();
@@ -167,5 +176,17 @@ fn exit(error: ReshardError) -> Exit {
         ReshardError::Stopped(problem) | ReshardError::Cancelled(problem) => Exit::failed(problem),
         ReshardError::Busy(problem) => Exit::failed(problem).retryable(),
         ReshardError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_pasted_whatever_the_key_is() {
+        assert_eq!(command("resume", "T", "game_x"), "heatsink reshard resume T game_x");
+        assert_eq!(command("resume", "T", "it's $(x)"), r"heatsink reshard resume T 'it'\''s $(x)'");
+        assert_eq!(quoted("a\n'b\\\u{1b}[31m\u{202e}"), r"$'a\x0a\'b\\\x1b[31m\xe2\x80\xae'");
     }
 }

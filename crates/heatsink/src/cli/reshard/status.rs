@@ -2,6 +2,7 @@
 
 use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{EndedAs, Intents, ReshardIntent, key_text};
+use heatsink_dynamo::display::inert;
 use serde_json::{Value as Json, json};
 
 use super::args::{Place, Status};
@@ -94,7 +95,7 @@ fn asked_line(one: &ReshardIntent, now: u64) -> String {
     let ago = now.saturating_sub(one.request.asked) / 1000;
     let mut text = format!("{}, {key:?}: {shards} shards asked for {ago} s ago", one.table);
     if let Some(ended) = &one.ended {
-        return format!("{text}; {:?}: {}", ended.how, ended.text).replace("; Moved:", "; done:");
+        return format!("{text}; {:?}: {}", ended.how, inert(&ended.text)).replace("; Moved:", "; done:");
     }
     if one.paused {
         text.push_str("; paused");
@@ -103,7 +104,7 @@ fn asked_line(one: &ReshardIntent, now: u64) -> String {
         text.push_str("; being cancelled");
     }
     match &one.carrier {
-        Some(carrier) => text.push_str(&format!("; carried out by {}", carrier.name)),
+        Some(carrier) => text.push_str(&format!("; carried out by {}", inert(&carrier.name))),
         None => text.push_str("; waits for a gateway"),
     }
     if let Some(phase) = progress.phase {
@@ -116,7 +117,7 @@ fn asked_line(one: &ReshardIntent, now: u64) -> String {
         text.push_str(&format!("; {}{of} items moved, {} a second", progress.moved, progress.per_second));
     }
     if let Some(why) = &progress.hindered {
-        text.push_str(&format!("; {why}"));
+        text.push_str(&format!("; {}", inert(why)));
     }
     text
 }

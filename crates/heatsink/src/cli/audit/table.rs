@@ -1,6 +1,5 @@
-//! `heatsink audit TABLE`: which keys of a table need a rule, by its items, and what to do about them.
+//! Audits a table by its items, read through a gateway without rules, so that keys are logical ones.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,48 +10,23 @@ use heatsink_control::Fencing;
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema};
 use heatsink_env::{Env, RealEnv};
-use heatsink_heat::audit::{Audit, Report};
+use heatsink_heat::audit::Audit;
 use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 
-use super::open::{not_answered, not_started, open_existing};
-use super::{print, progress, rules};
+use super::said::Said;
+use super::{Args, ITEMS};
+use crate::cli::open::{not_answered, not_started, open_existing};
+use crate::cli::{progress, rules};
 use crate::exit::Exit;
-use crate::output::Output;
-use crate::screen;
 
 /// Parts of the table that are read in turn, so that a table that is not read whole is read in several places.
 const SEGMENTS: u64 = 8;
 /// Longest pause after a throttled page.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// What `audit` takes.
-#[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
-pub struct Args {
-    /// The table
-    table: String,
-    /// The table is in this file
-    #[arg(long, value_name = "FILE")]
-    data: Option<PathBuf>,
-    /// The table is at the DynamoDB endpoint with this URL; reading it costs half a unit for each 4 KB
-    #[arg(long, value_name = "URL")]
-    upstream: Option<String>,
-    /// Stop when this many items are read, evenly in eight parts of the table
-    #[arg(long, value_name = "COUNT", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=50_000_000))]
-    items: u64,
-    /// How the result is printed on stdout
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-}
-
 /// Runs it. Changes nothing in the store.
-pub fn run(args: Args) -> Result<(), Exit> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(audit(args))
-}
-
-async fn audit(args: Args) -> Result<(), Exit> {
+pub async fn run(args: &Args, table: &str) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let opened = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?;
     // A gateway without rules of its own: what is on record as sharded is seen by its logical keys. Behind another gateway there is
@@ -68,22 +42,24 @@ async fn audit(args: Args) -> Result<(), Exit> {
         .start()
         .await
         .map_err(not_started)?;
-    let reader = Reader { gateway, env, table: &args.table };
+    let most = args.items.unwrap_or(ITEMS);
+    let reader = Reader { gateway, env, table };
 
-    let described = reader.call(Operation::DescribeTable, &json!({ "TableName": args.table })).await?;
+    let described = reader.call(Operation::DescribeTable, &json!({ "TableName": table })).await?;
     let schema = TableSchema::from_description(&described).map_err(unreadable)?;
     let there = read(&described)?["Table"]["ItemCount"].as_u64().unwrap_or(0);
     // A table that is refused is refused to its reader as well, who is told why.
-    let _ = store.observe(reader.gateway.control(), &args.table).await;
+    let _ = store.observe(reader.gateway.control(), table).await;
     let bar = progress::bar(
         args.output,
-        Some(there.min(args.items)),
+        Some(there.min(most)),
         "reading {bar:30} {human_pos}/{human_len} items, {per_sec}, {eta} left",
     );
-    let (found, whole) = reader.read(&schema, args.items, &bar).await?;
+    let (found, whole) = reader.read(&schema, most, &bar).await?;
     bar.finish_and_clear();
-    let report = if whole { found.report(&args.table) } else { found.report_sample(&args.table, there) };
-    shown(&args, &report, (!whole).then_some(there), store.advice().as_deref())
+    let report = if whole { found.report(table) } else { found.report_sample(table, there) };
+    let of = (!whole).then_some(there);
+    Said { table, report: &report, of, recipe: store.advice().as_deref(), files: None }.print(args.output)
 }
 
 /// Reads a table by its logical keys.
@@ -157,50 +133,4 @@ fn read(answer: &[u8]) -> Result<Json, Exit> {
 
 fn unreadable(error: Error) -> Exit {
     Exit::failed(format!("the store's answer cannot be read: {error}"))
-}
-
-/// `of` is how many items the table has, where not all were read; `recipe` warns of a rule that looks for what could be computed.
-fn shown(args: &Args, report: &Report, of: Option<u64>, recipe: Option<&str>) -> Result<(), Exit> {
-    if args.output == Output::Json {
-        let mut document = json!(report);
-        document["table"] = json!(args.table);
-        document["whole"] = json!(of.is_none());
-        if let Some(recipe) = recipe {
-            document["recipe"] = json!(recipe);
-        }
-        return print::json(&document);
-    }
-    let warning = recipe.map_or_else(String::new, |recipe| format!("\nwarning: {recipe}\n"));
-    print::text(&(text(args, report, of) + &warning))
-}
-
-fn text(args: &Args, report: &Report, of: Option<u64>) -> String {
-    let part = of
-        .map_or_else(String::new, |of| {
-            format!(" of about {of}: rates and sizes are at least what is shown, and keys that were not read are not in it")
-        });
-    let mut text = format!("table {}: {} items read{part}\n\n", args.table, report.items);
-    let mut table =
-        screen::table(["keys like", "keys", "items", "largest, bytes", "busiest, units/s", "what to do"]);
-    for pattern in &report.patterns {
-        let peak = pattern.busiest.as_ref().and_then(|key| key.peak_units);
-        table.add_row([
-            pattern.pattern.clone(),
-            pattern.keys.to_string(),
-            pattern.items.to_string(),
-            pattern.largest.bytes.to_string(),
-            peak.map_or_else(|| "unknown".to_owned(), |peak| format!("{peak:.1}")),
-            pattern.verdict.action.words().to_owned(),
-        ]);
-    }
-    text += &screen::drawn(table, &[1, 2, 3, 4]);
-    text += "\n";
-    for pattern in &report.patterns {
-        let verdict = &pattern.verdict;
-        text += &format!("{}: {}, because {}.\n", pattern.pattern, verdict.action.words(), verdict.reason);
-        for line in verdict.rule.iter().flat_map(|rule| rule.lines()) {
-            text += &format!("    {line}\n");
-        }
-    }
-    text + "\nRates are those of items that are still there, by the times in their sort keys. Overwrites, updates, deletes and reads leave no trace.\n"
 }

@@ -1,0 +1,186 @@
+//! Prints what an audit found.
+
+use heatsink_dynamo::display::{excerpt, inert};
+use heatsink_heat::audit::Report;
+use heatsink_heat::audit::records::Kind;
+use serde_json::json;
+
+use crate::cli::print;
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::screen;
+
+/// The longest pattern that a cell of the table shows, and a sentence, in characters.
+const CELL: usize = 40;
+const SENTENCE: usize = 60;
+
+/// What is printed.
+pub struct Said<'a> {
+    pub table: &'a str,
+    pub report: &'a Report,
+    /// About how many items there are, where not all were read; 0 where that is not known.
+    pub of: Option<u64>,
+    /// Warns of a rule that looks for what could be computed.
+    pub recipe: Option<&'a str>,
+    pub files: Option<Files>,
+}
+
+/// What was read from files.
+pub struct Files {
+    pub files: usize,
+    pub kind: Kind,
+    /// Lines, or files, that could not be read.
+    pub skipped: u64,
+    /// The first of them, each with its place and the reason.
+    pub faults: Vec<String>,
+    /// Records of items whose time to live was over.
+    pub expired: u64,
+    /// Records without an image.
+    pub without_images: u64,
+}
+
+impl Said<'_> {
+    /// Prints it.
+    pub fn print(&self, output: Output) -> Result<(), Exit> {
+        match output {
+            Output::Json => print::json(&self.document()),
+            Output::Text => print::text(&self.text()),
+        }
+    }
+
+    fn document(&self) -> serde_json::Value {
+        let mut document = json!(self.report);
+        document["table"] = json!(self.table);
+        document["whole"] = json!(self.of.is_none());
+        if let Some(unseen) = self.unseen() {
+            document["may_be_unseen"] = json!(unseen);
+        }
+        if let Some(recipe) = self.recipe {
+            document["recipe"] = json!(recipe);
+        }
+        if let Some(files) = &self.files {
+            document["source"] = json!({
+                "files": files.files, "kind": files.kind.words(), "skipped": files.skipped, "faults": files.faults, "expired": files.expired,
+                "without_images": files.without_images,
+            });
+        }
+        document
+    }
+
+    /// Of a sample: a pattern with at most this share of the items may not be in it, whatever the order of the items. Not known where the number of all is not.
+    fn unseen(&self) -> Option<f64> {
+        self.of?;
+        Some(1.0 - self.report.share_read?)
+    }
+
+    fn text(&self) -> String {
+        let Said { table, report, .. } = self;
+        let mut text = format!("table {}: {}{}\n", inert(table), self.read(), self.part());
+        if let Some(files) = &self.files {
+            text += &files.text();
+        }
+        text += "\n";
+        let mut cells = screen::table([
+            "keys like",
+            "keys",
+            self.things(),
+            "largest, bytes",
+            "busiest, units/s",
+            "what to do",
+        ]);
+        for pattern in &report.patterns {
+            let peak = pattern.busiest.as_ref().and_then(|key| key.peak_units);
+            cells.add_row([
+                excerpt(&pattern.pattern, CELL),
+                pattern.keys.to_string(),
+                pattern.items.to_string(),
+                pattern.largest.bytes.to_string(),
+                peak.map_or_else(|| "unknown".to_owned(), |peak| format!("{peak:.1}")),
+                pattern.verdict.action.words().to_owned(),
+            ]);
+        }
+        text += &screen::drawn(cells, &[1, 2, 3, 4]);
+        text += "\n";
+        for pattern in &report.patterns {
+            let verdict = &pattern.verdict;
+            let name = excerpt(&pattern.pattern, SENTENCE);
+            text += &format!("{name}: {}, because {}.\n", verdict.action.words(), inert(&verdict.reason));
+            for line in verdict.rule.iter().flat_map(|rule| rule.lines()) {
+                text += &format!("    {line}\n");
+            }
+        }
+        text += if report.measured { MEASURED } else { STAMPED };
+        match self.recipe {
+            Some(recipe) => text + &format!("\nwarning: {recipe}\n"),
+            None => text,
+        }
+    }
+
+    fn things(&self) -> &'static str {
+        if self.report.measured { "writes" } else { "items" }
+    }
+
+    fn read(&self) -> String {
+        let mut read = format!("{} {} read", self.report.items, self.things());
+        if let Some(files) = &self.files {
+            let count = if files.files == 1 { "1 file".to_owned() } else { format!("{} files", files.files) };
+            read += &format!(" from {count} ({})", files.kind.words());
+        }
+        if let (true, Some(seconds)) = (self.report.measured, self.report.seconds) {
+            read += &format!(", written within {seconds} s");
+        }
+        read
+    }
+
+    fn part(&self) -> String {
+        let Some(of) = self.of else { return String::new() };
+        let about = if of > 0 { format!(" of about {of}") } else { String::new() };
+        let unseen = match self.unseen() {
+            Some(unseen) => {
+                format!("a pattern with up to {:.1} % of the items may not be in it", unseen * 100.0)
+            }
+            None => "keys that were not read are not in it".to_owned(),
+        };
+        format!("{about}: rates and sizes are at least what is shown, and {unseen}")
+    }
+}
+
+/// Ends a report on items.
+const STAMPED: &str = "\nRates are those of items that are still there, by the times in their sort keys. Overwrites, updates, deletes and reads leave no trace.\n";
+/// Ends a report on stream records.
+const MEASURED: &str = "\nRates are measured, by the times of stream records. Writes that were throttled or changed nothing have none, nor have reads; keys that were not written \
+                        in this time are not in it.\n";
+
+impl Files {
+    fn text(&self) -> String {
+        let mut text = String::new();
+        if self.skipped > 0 {
+            let what = if self.skipped == 1 {
+                "1 line or file was".to_owned()
+            } else {
+                format!("{} lines or files were", self.skipped)
+            };
+            text += &format!("{what} skipped, because they could not be read:\n");
+            for fault in &self.faults {
+                text += &format!("    {}\n", inert(fault));
+            }
+            let more = self.skipped.saturating_sub(u64::try_from(self.faults.len()).unwrap_or(u64::MAX));
+            if more > 0 {
+                text += &format!("    and {more} more\n");
+            }
+        }
+        if self.expired > 0 {
+            text += &format!(
+                "{} records of items whose time to live was over are left out: they take no write units\n",
+                self.expired
+            );
+        }
+        if self.without_images > 0 {
+            text += &format!(
+                "{} records have no image: each counts as one unit, and may have taken more\n",
+                self.without_images
+            );
+        }
+        text
+    }
+}
