@@ -121,7 +121,7 @@ impl Records {
     }
 
     /// What the first value was.
-    pub fn kind(&self) -> Option<Kind> {
+    pub fn first(&self) -> Option<Kind> {
         self.first
     }
 
@@ -148,6 +148,14 @@ impl Records {
         // Strings that are passed over are not checked one by one.
         if std::str::from_utf8(value).is_err() {
             return Err(Unreadable::NotJson);
+        }
+        // What an export has, line after line, is passed over once. What is not quite so is looked at below.
+        let exported = value.strip_prefix(br#"{"Item":"#).and_then(|rest| rest.strip_suffix(b"}"));
+        if let Some(item) = exported.filter(|item| is_item(item))
+            && let Ok(read) = self.item(item)
+        {
+            self.is(Kind::Export)?;
+            return Ok(self.add(&read, audit));
         }
         let [item, items, records, event, stream, metadata, keys] = json::attributes_of(
             value,

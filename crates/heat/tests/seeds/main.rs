@@ -30,7 +30,7 @@ fn audit(account: &Account, file: &str) -> (Report, Kind) {
     let mut framing = Framing::default();
     assert!(framing.push(file.as_bytes(), &mut take).is_continue());
     assert!(framing.end(&mut take).is_continue());
-    let kind = records.kind().unwrap();
+    let kind = records.first().unwrap();
     (audit.report(account.table), kind)
 }
 

@@ -108,7 +108,7 @@ fn keys(args: &Args) -> Result<(Option<String>, Option<KeyNames>), Exit> {
 /// The bytes of a file; `None` of what is not one.
 fn size(path: &Path) -> Option<u64> {
     let found = std::fs::metadata(path).ok()?;
-    found.is_file().then(|| found.len())
+    found.is_file().then_some(found.len())
 }
 
 /// A file that is asked for.
@@ -303,7 +303,7 @@ impl Reading {
         };
         let files = Files {
             files,
-            kind: self.records.kind().unwrap_or(Kind::Items),
+            kind: self.records.first().unwrap_or(Kind::Items),
             skipped: self.skipped,
             faults: self.faults,
             expired: self.records.expired(),
