@@ -152,7 +152,7 @@ impl Service {
 
     /// Which keys were hot in the last full second, and what would help: what `GET /_heatsink/heat` answers.
     pub async fn heat_shown(&self) -> serde_json::Value {
-        crate::heat::shown(self, None).await
+        heat::shown(self, None).await
     }
 
     /// What all requests may hold together.
