@@ -18,6 +18,7 @@ const THROTTLED: f64 = 0.01;
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Heat {
     /// When it was told, by the server's clock: milliseconds since 1970.
+    #[cfg(feature = "top")]
     #[serde(default)]
     pub now_ms: u64,
     /// Reads and writes of each table and index.
