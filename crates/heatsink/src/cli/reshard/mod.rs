@@ -185,8 +185,11 @@ mod tests {
 
     #[test]
     fn a_command_can_be_pasted_whatever_the_key_is() {
-        assert_eq!(command("resume", "T", "game_x"), "heatsink reshard resume T game_x");
-        assert_eq!(command("resume", "T", "it's $(x)"), r"heatsink reshard resume T 'it'\''s $(x)'");
+        let server = Some("127.0.0.1:8000".to_owned());
+        let place = Place { rules: None, data: None, upstream: None, server, output: Output::Text };
+        let of = |key: &str| command("resume", "T", key, &place);
+        assert_eq!(of("game_x"), "heatsink reshard resume T game_x --server 127.0.0.1:8000");
+        assert_eq!(of("it's $(x)"), r"heatsink reshard resume T 'it'\''s $(x)' --server 127.0.0.1:8000");
         assert_eq!(quoted("a\n'b\\\u{1b}[31m\u{202e}"), r"$'a\x0a\'b\\\x1b[31m\xe2\x80\xae'");
     }
 }
