@@ -130,12 +130,15 @@ pub struct Story {
     pub throttled_by_second: Vec<f64>,
     /// The partitions over time.
     #[serde(skip)]
+    #[cfg_attr(not(feature = "simulate"), allow(dead_code, reason = "for pictures"))]
     pub samples: Vec<Sample>,
     /// The heat of keys, as `GET /_heatsink/heat/map` tells it.
     #[serde(skip)]
+    #[cfg_attr(not(feature = "simulate"), allow(dead_code, reason = "for pictures"))]
     pub heat: Json,
     /// What was answered, by interval.
     #[serde(skip)]
+    #[cfg_attr(not(feature = "simulate"), allow(dead_code, reason = "for pictures"))]
     pub intervals: Vec<Interval>,
 }
 
