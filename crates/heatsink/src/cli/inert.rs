@@ -5,24 +5,20 @@
 use std::collections::BTreeMap;
 
 use console::measure_text_width;
+use heatsink_dynamo::display::inert;
 
-/// Marks on one letter that are shown; more of them grow over the lines around.
-const MARKS: usize = 2;
-
-/// Text in which nothing is unseen: controls, line ends, directions, zero-width characters and piles of marks are escapes.
+/// Text in which nothing is unseen: controls, line ends, directions, zero-width characters, piles of marks and backslashes are escapes.
 pub fn visible(text: &str) -> String {
-    let (mut shown, mut marks) = (String::new(), 0);
-    for one in text.chars() {
-        // Of a letter and a mark both stay.
-        let is_mark = one.escape_debug().len() > 1 && format!("a{one}").escape_debug().count() == 2;
-        marks = if is_mark { marks + 1 } else { 0 };
-        match one {
-            '\'' | '"' => shown.push(one),
-            _ if is_mark && marks <= MARKS && !shown.is_empty() => shown.push(one),
-            _ => shown.extend(one.escape_debug()),
-        }
+    if text.is_empty() {
+        return "(empty)".to_owned();
     }
-    if shown.is_empty() { "(empty)".to_owned() } else { shown }
+    let escaped = text.replace('\\', r"\\");
+    let shown = inert(&escaped);
+    // A mark at the beginning would stand on what is written before.
+    match shown.chars().next().filter(|one| !one.is_ascii() && one.escape_debug().len() > 1) {
+        Some(mark) => mark.escape_debug().chain(shown.chars().skip(1)).collect(),
+        None => shown.into_owned(),
+    }
 }
 
 /// A key in DynamoDB's form, `{ "S": "game_x" }`, as people read it: text as it is, others with their type.
