@@ -2,6 +2,8 @@
 
 use std::net::{SocketAddr, ToSocketAddrs};
 
+use tokio::net::TcpListener;
+
 use crate::exit::{Exit, in_words};
 
 /// The addresses that `HOST:PORT` means, IPv4 first: that is what most clients try first under `localhost`. `flag` is named in errors.
@@ -14,6 +16,19 @@ pub fn loopback(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {
 /// The same, of this machine or of others.
 pub fn any(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {
     in_order(flag, written, resolved(flag, written)?)
+}
+
+/// Listens on the first of them that it can. `flag` and `written` say which, in the error.
+///
+/// # Errors
+/// Exit 69 where none is free.
+pub async fn listen(flag: &str, written: &str, addresses: &[SocketAddr]) -> Result<TcpListener, Exit> {
+    TcpListener::bind(addresses).await.map_err(|error| {
+        Exit::unavailable(format!(
+            "cannot listen on {written}: {}; choose another address with {flag}",
+            in_words(&error)
+        ))
+    })
 }
 
 fn resolved(flag: &str, written: &str) -> Result<Vec<SocketAddr>, Exit> {

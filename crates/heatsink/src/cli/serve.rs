@@ -22,13 +22,12 @@ use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
 use heatsink_physics::Quotas;
 use heatsink_store::embedded::Synchronous;
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::rules::Found;
 use super::{address, open, rules, store};
 use crate::carrying::carry;
-use crate::exit::{Exit, in_words};
+use crate::exit::Exit;
 use crate::output::Output;
 pub use admin::TOKEN_VARIABLE;
 
@@ -162,13 +161,7 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let mut signals = Signals::catch()?;
     let hosts = http::Hosts::and(&args.allow_host)
         .map_err(|problem| Exit::usage(format!("--allow-host: {problem}")))?;
-    let listener = TcpListener::bind(addresses).await.map_err(|error| {
-        Exit::unavailable(format!(
-            "cannot listen on {}: {}; choose another address with --listen",
-            args.listen,
-            in_words(&error)
-        ))
-    })?;
+    let listener = address::listen("--listen", &args.listen, addresses).await?;
     let admin = args.admin.listen(&hosts).await?;
     let record = args.record.open()?;
     let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };

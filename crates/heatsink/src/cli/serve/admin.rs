@@ -44,12 +44,7 @@ impl Args {
                 Access::Hosts(hosts.clone())
             }
         };
-        let listener = TcpListener::bind(&*addresses).await.map_err(|error| {
-            Exit::unavailable(format!(
-                "cannot listen on {written}: {}; choose another address with --admin",
-                in_words(&error)
-            ))
-        })?;
+        let listener = address::listen("--admin", written, &addresses).await?;
         Ok(Some(Admin { listener, access }))
     }
 }

@@ -19,14 +19,13 @@ use heatsink::{Fencing, Gateway, Limits};
 use heatsink_control::Control;
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::{Service, http};
-use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 use super::hot_keys::Heat;
 use super::serve::{Signals, provide_descriptors};
 use super::store::{DataLocation, Opened};
 use super::{address, open, print, rules, store};
-use crate::exit::{Exit, in_words};
+use crate::exit::Exit;
 use crate::output::Output;
 use live::Live;
 use report::Report;
@@ -68,13 +67,7 @@ async fn watch(args: Args, addresses: &[SocketAddr]) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let found = rules::find(args.rules.as_deref())?;
     let mut signals = Signals::catch()?;
-    let listener = TcpListener::bind(addresses).await.map_err(|error| {
-        Exit::unavailable(format!(
-            "cannot listen on {}: {}; choose another address with --listen",
-            args.listen,
-            in_words(&error)
-        ))
-    })?;
+    let listener = address::listen("--listen", &args.listen, addresses).await?;
     let Opened { store, region, place, .. } = store::upstream(&args.upstream, false, &env).await?;
     let limits = Limits::default();
     let gateway = Gateway::builder(store)
