@@ -2,26 +2,33 @@
 //!
 //! Not here: what would help (`heatsink_heat::advice`), acting on it (`heatsink-mover`).
 
+use std::collections::HashMap;
+
 use heatsink_heat::KeyLoad;
 use heatsink_heat::advice::{Action, diagnose};
+use heatsink_heat::detect::PartHeat;
 use serde_json::{Value as Json, json};
 
-use super::show::shards_now;
+use super::loads;
+use super::show::{Layouts, shards_of};
 use crate::Service;
 
 /// The most keys that are looked at.
 const KEYS: usize = 20;
 
-/// Advice on each key that something can be done about, the highest load first.
-pub(super) async fn advice(service: &Service) -> Vec<Json> {
-    let heat = service.heat();
+/// Advice on each key of these parts that something can be done about, the highest load first.
+pub(super) fn advice(service: &Service, parts: &[PartHeat], layouts: &Layouts) -> Vec<Json> {
     let mut told = Vec::new();
-    for load in heat.loads(service.env().now()).into_iter().take(KEYS) {
-        let Some(keys) = heat.tables.get(&load.table, service.env().now()) else { continue };
+    let mut partitions: HashMap<String, Option<u32>> = HashMap::new();
+    for load in loads::of(parts).into_iter().take(KEYS) {
+        let Some(keys) = service.heat().tables.get(&load.table, service.env().now()) else { continue };
         let local = keys.indexes.iter().any(|index| index.local);
-        let mut seen = load.observed(shards(service, &load).await, local);
+        let shards = shards_of(&load.table, &load.key, layouts).unwrap_or(1);
+        let mut seen = load.observed(shards, local);
         seen.sort_key = keys.sort.is_some();
-        seen.partitions = service.partition_count(&load.table);
+        // To tell them is work: once for a table.
+        let count = || service.partition_count(&load.table);
+        seen.partitions = *partitions.entry(load.table.clone()).or_insert_with(count);
         let diagnosis = diagnose(&seen);
         if diagnosis.action == Action::Leave {
             continue;
@@ -33,15 +40,6 @@ pub(super) async fn advice(service: &Service) -> Vec<Json> {
         }));
     }
     told
-}
-
-async fn shards(service: &Service, load: &KeyLoad) -> u16 {
-    let layouts = service.layouts(&load.table).await;
-    let in_force = layouts.and_then(|layouts| {
-        let table = layouts.table(&load.table)?;
-        Some(shards_now(&layouts.in_force(&table, &load.key)))
-    });
-    in_force.unwrap_or(1)
 }
 
 /// The command for a shell; `None` for a key that is no text, or that a terminal would not show as it is.

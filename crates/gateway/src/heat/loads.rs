@@ -9,30 +9,35 @@ use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::KeyType;
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::KeyLoad;
-use heatsink_heat::detect::{KeyHeat, ShownKey};
+use heatsink_heat::detect::{KeyHeat, PartHeat, ShownKey};
 
 use super::Heat;
 
 impl Heat {
     /// The keys of the last window, the highest loads first.
     pub(crate) fn loads(&self, now: MonotonicInstant) -> Vec<KeyLoad> {
-        let mut loads: HashMap<(String, ShownKey), KeyLoad> = HashMap::new();
-        for part in self.parts(now).1 {
-            let (Some(table), None) = (&part.name.table, &part.name.index) else { continue };
-            for heat in part.keys {
-                let Some(bytes) = bytes(&heat) else { continue };
-                let load = loads.entry((table.to_string(), heat.key.clone())).or_insert_with(|| KeyLoad {
-                    table: table.to_string(),
-                    key: bytes,
-                    ..KeyLoad::default()
-                });
-                load.take(part.name.kind, &heat);
-            }
-        }
-        let mut loads: Vec<KeyLoad> = loads.into_values().collect();
-        loads.sort_by(|a, b| (b.writes + b.reads).total_cmp(&(a.writes + a.reads)));
-        loads
+        of(&self.parts(now).1)
     }
+}
+
+/// The keys of these parts, the highest loads first.
+pub(super) fn of(parts: &[PartHeat]) -> Vec<KeyLoad> {
+    let mut loads: HashMap<(&str, &ShownKey), KeyLoad> = HashMap::new();
+    for part in parts {
+        let (Some(table), None) = (part.name.table.as_deref(), &part.name.index) else { continue };
+        for heat in &part.keys {
+            let Some(bytes) = bytes(heat) else { continue };
+            let load = loads.entry((table, &heat.key)).or_insert_with(|| KeyLoad {
+                table: table.to_owned(),
+                key: bytes,
+                ..KeyLoad::default()
+            });
+            load.take(part.name.kind, heat);
+        }
+    }
+    let mut loads: Vec<KeyLoad> = loads.into_values().collect();
+    loads.sort_by(|a, b| (b.writes + b.reads).total_cmp(&(a.writes + a.reads)));
+    loads
 }
 
 /// The key's bytes; `None` where it cannot have shards, or is not known whole.

@@ -11,6 +11,7 @@
 mod accesses;
 mod advise;
 mod condition;
+mod draws;
 mod loads;
 mod recording;
 mod show;
@@ -19,7 +20,6 @@ mod table_totals;
 mod tables;
 mod units;
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,14 +27,14 @@ use std::time::Duration;
 use futures::future::join;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_heat::detect::{Access, Detector, Key, PartHeat, PartName, ShownKey, WINDOW};
+use heatsink_heat::detect::{Access, Detector, Key, PartName, ShownKey, WINDOW};
 use heatsink_heat::history::{History, Saved};
-use heatsink_layout::LayoutSource;
 use heatsink_route::Answer;
 use heatsink_store::Store;
 
 use crate::Service;
 use accesses::Found;
+use draws::Draws;
 use table_totals::TableTotals;
 use tables::Tables;
 
@@ -67,8 +67,7 @@ struct Counted {
     /// The window in which `items` were counted.
     window: u64,
     items: u32,
-    /// Where the next draw comes from.
-    random: u64,
+    draws: Draws,
 }
 
 impl Heat {
@@ -77,7 +76,7 @@ impl Heat {
         let window = detector.number();
         Heat {
             tables: Tables::default(),
-            counted: Mutex::new(Counted { detector, window, items: 0, random: env.random() }),
+            counted: Mutex::new(Counted { detector, window, items: 0, draws: Draws::new(env.random()) }),
             history: Mutex::default(),
             weight: AtomicU32::new(1),
             skip: AtomicI32::new(0),
@@ -105,11 +104,11 @@ impl Heat {
     #[cold]
     fn drawn(&self, operation: Operation) -> Option<u32> {
         let mut counted = self.lock();
-        self.skip.store(counted.next(2 * DRAWN - 1), Ordering::Relaxed);
+        self.skip.store(skipped(&mut counted.draws), Ordering::Relaxed);
         if !is_batch(operation) {
             return Some(DRAWN);
         }
-        (counted.next(DRAWN_BATCHES) == 0).then_some(DRAWN * DRAWN_BATCHES)
+        (counted.draws.below(DRAWN_BATCHES) == 0).then_some(DRAWN * DRAWN_BATCHES)
     }
 
     /// Counts a request that was drawn, once it is answered.
@@ -128,7 +127,7 @@ impl Heat {
         let recording = self.recording.as_deref().filter(|recording| recording.draws());
         let found = accesses::find(operation, body, answer, &self.tables, now, recording.is_some());
         let mut counted = self.lock();
-        let Counted { detector, window, items, random: _ } = &mut *counted;
+        let Counted { detector, window, items, draws: _ } = &mut *counted;
         for one in &found {
             let page = one.page.map(|page| detector.hash(page));
             let Found { part, units, outcome, .. } = *one;
@@ -150,7 +149,7 @@ impl Heat {
         *items = items.saturating_add(u32::try_from(found.len()).unwrap_or(u32::MAX).max(1));
         let next = if *items > EXACT { DRAWN } else { 1 };
         if next != self.weight.load(Ordering::Relaxed) {
-            self.skip.store(counted.next(2 * DRAWN - 1), Ordering::Relaxed);
+            self.skip.store(skipped(&mut counted.draws), Ordering::Relaxed);
             self.weight.store(next, Ordering::Relaxed);
         }
         if let Some(recording) = recording {
@@ -187,11 +186,8 @@ impl Heat {
                 taken = number;
                 let (window, parts) = self.parts(env.now());
                 totals.add(window, &parts);
-                let layouts = layouts_of(service, &parts).await;
-                let shards = |part: &PartName, key: &ShownKey| {
-                    let layouts = part.table.as_deref().and_then(|table| layouts.get(table));
-                    show::shards(key, part, layouts.map(|layouts| &**layouts)).unwrap_or(1)
-                };
+                let layouts = show::layouts_of(service, &parts).await;
+                let shards = |part: &PartName, key: &ShownKey| show::shards(key, part, &layouts).unwrap_or(1);
                 self.history().add(env.unix_millis(), window, &parts, shards);
             }
         }
@@ -226,27 +222,9 @@ impl Heat {
     }
 }
 
-/// The layouts of the tables that parts are of; those that can be told now.
-async fn layouts_of(service: &Service, parts: &[PartHeat]) -> HashMap<String, Arc<dyn LayoutSource>> {
-    let mut layouts = HashMap::new();
-    for part in parts {
-        if let (Some(table), None) = (part.name.table.as_deref(), &part.name.index)
-            && !layouts.contains_key(table)
-            && let Some(told) = service.layouts(table).await
-        {
-            layouts.insert(table.to_owned(), told);
-        }
-    }
-    layouts
-}
-
-impl Counted {
-    /// A random number below that one, so that no pattern of requests keeps time with the draws (a linear congruential generator; Knuth's constants).
-    fn next(&mut self, below: u32) -> i32 {
-        self.random =
-            self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        i32::try_from((self.random >> 33) % u64::from(below)).unwrap_or_default()
-    }
+/// How many requests are passed over before the next one, so that one in [`DRAWN`] is drawn.
+fn skipped(draws: &mut Draws) -> i32 {
+    i32::try_from(draws.below(2 * DRAWN - 1)).unwrap_or_default()
 }
 
 /// Whether a request is of many items.

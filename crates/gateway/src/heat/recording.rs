@@ -18,6 +18,7 @@ use metrics::{Counter, counter};
 use sha2::{Digest, Sha256};
 
 use super::accesses::{self, Found};
+use super::draws::Draws;
 use super::tables::Tables;
 
 /// The most bytes that wait to be written.
@@ -51,8 +52,7 @@ struct State {
     tables: HashSet<String>,
     recorded: u64,
     dropped: u64,
-    /// Where the next draw comes from.
-    random: u64,
+    draws: Draws,
     /// By the hash of a partition key: its largest sort key.
     largest: HashMap<u64, Vec<u8>>,
 }
@@ -68,7 +68,7 @@ impl Recording {
             tables: HashSet::new(),
             recorded: 0,
             dropped: 0,
-            random: env.random(),
+            draws: Draws::new(env.random()),
             largest: HashMap::new(),
         };
         Recording {
@@ -115,11 +115,7 @@ impl Recording {
         if self.options.one_in <= 1 {
             return true;
         }
-        let mut state = self.lock();
-        // A linear congruential generator; Knuth's constants.
-        state.random =
-            state.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state.random >> 33).is_multiple_of(u64::from(self.options.one_in))
+        self.lock().draws.below(self.options.one_in) == 0
     }
 
     /// Records the accesses of a request that stands for `weight` of those that are counted. `parts`: what each is of.

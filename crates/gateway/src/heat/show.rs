@@ -1,5 +1,8 @@
 //! The heat as JSON.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use heatsink_dynamo::KeyType;
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::detect::{KeyHeat, Kind, PartHeat, PartName, ShownKey};
@@ -25,19 +28,12 @@ impl Heat {
 /// What `GET /_heatsink/heat` answers.
 pub(crate) async fn shown(service: &Service, table: Option<&str>) -> Json {
     let (window, mut heat) = service.heat().parts(service.env().now());
+    let layouts = layouts_of(service, &heat).await;
+    let mut advice = advise::advice(service, &heat, &layouts);
+    advice.retain(|one| table.is_none_or(|table| one["table"] == table));
     heat.retain(|part| table.is_none() || part.name.table.as_deref() == table);
     heat.sort_by(|a, b| b.units_per_s.total_cmp(&a.units_per_s));
-    let mut parts = Vec::with_capacity(heat.len());
-    for part in &heat {
-        let layouts = match &part.name.table {
-            // Of a table that cannot be looked at now no shards are shown.
-            Some(table) => service.layouts(table).await,
-            None => None,
-        };
-        parts.push(shown_part(part, layouts.as_deref()));
-    }
-    let mut advice = advise::advice(service).await;
-    advice.retain(|one| table.is_none_or(|table| one["table"] == table));
+    let parts: Vec<Json> = heat.iter().map(|part| shown_part(part, &layouts)).collect();
     json!({ "now_ms": service.env().unix_millis(), "window_ms": window, "parts": parts, "advice": advice })
 }
 
@@ -61,7 +57,7 @@ fn rounded(rates: &[f64], parts: f64) -> Json {
     rates.iter().map(|rate| (rate * parts).round() / parts).collect()
 }
 
-fn shown_part(part: &PartHeat, layouts: Option<&dyn LayoutSource>) -> Json {
+fn shown_part(part: &PartHeat, layouts: &Layouts) -> Json {
     let keys: Vec<Json> = part.keys.iter().map(|key| shown_key(key, &part.name, layouts)).collect();
     let mut shown = name(&part.name);
     let rates = [
@@ -88,7 +84,7 @@ fn name(part: &PartName) -> Map<String, Json> {
     members
 }
 
-fn shown_key(key: &KeyHeat, part: &PartName, layouts: Option<&dyn LayoutSource>) -> Json {
+fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts) -> Json {
     json!({
         "key": attribute_value(&key.key),
         "shards": shards(&key.key, part, layouts),
@@ -111,19 +107,37 @@ fn attribute_value(key: &ShownKey) -> Json {
     Json::Object(value)
 }
 
-/// How many shards the writes of a key go to. Of a key that moves, the new ones from CHECK on.
-pub(super) fn shards_now(in_force: &InForce) -> u16 {
-    match in_force {
-        InForce::Moving(moving) if moving.phase >= Phase::Check => moving.to.shards,
-        other => other.settled().shards,
+/// The layouts of tables by name; those that could be told.
+pub(super) type Layouts = HashMap<String, Arc<dyn LayoutSource>>;
+
+/// The layouts of the tables that parts are of. Of a table that cannot be looked at now no shards are shown.
+pub(super) async fn layouts_of(service: &Service, parts: &[PartHeat]) -> Layouts {
+    let mut layouts = Layouts::new();
+    for part in parts {
+        if let (Some(table), None) = (part.name.table.as_deref(), &part.name.index)
+            && !layouts.contains_key(table)
+            && let Some(told) = service.layouts(table).await
+        {
+            layouts.insert(table.to_owned(), told);
+        }
     }
+    layouts
 }
 
-/// How many shards a key of a table has; `None` where the table is not sharded, or the key is an index's.
-pub(super) fn shards(key: &ShownKey, part: &PartName, layouts: Option<&dyn LayoutSource>) -> Option<u16> {
-    let table = layouts?.table(part.table.as_deref()?)?;
+/// How many shards the writes of a key go to; `None` where the table is not sharded. Of a key that moves, the new ones from CHECK on.
+pub(super) fn shards_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<u16> {
+    let layouts = layouts.get(table)?;
+    let table = layouts.table(table)?;
+    Some(match layouts.in_force(&table, key) {
+        InForce::Moving(moving) if moving.phase >= Phase::Check => moving.to.shards,
+        other => other.settled().shards,
+    })
+}
+
+/// The same of a key of a part; `None` too where it is an index's.
+pub(super) fn shards(key: &ShownKey, part: &PartName, layouts: &Layouts) -> Option<u16> {
     if part.index.is_some() || key.kind == KeyType::B {
         return None;
     }
-    Some(shards_now(&layouts?.in_force(&table, key.text.as_bytes())))
+    shards_of(part.table.as_deref()?, key.text.as_bytes(), layouts)
 }
