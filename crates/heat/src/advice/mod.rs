@@ -12,9 +12,9 @@ use crate::{Asked, Costs, DEFAULT_RISK, PARTITION_READS, PARTITION_WRITES, advis
 pub use split::Split;
 
 /// A key is near a ceiling from this share of it on.
-const NEAR: f64 = 0.7;
+pub const NEAR: f64 = 0.7;
 /// A key whose requests are throttled more often than this is over a ceiling, whatever was counted.
-const THROTTLED: f64 = 0.01;
+pub const THROTTLED: f64 = 0.01;
 /// From this share on the load is one item's, or one page's.
 const MOST: f64 = 0.5;
 /// Read units on demand in us-east-1: $0.125 a million (AWS, "Pricing for On-Demand Capacity").

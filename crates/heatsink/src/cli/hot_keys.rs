@@ -4,15 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use heatsink_heat::advice::{NEAR, THROTTLED};
 use heatsink_physics::{PARTITION_READS, PARTITION_WRITES};
 use serde::{Deserialize, Serialize};
 
 use super::inert;
-
-/// A key that takes this share of what its partitions give is hot: the advice begins there too.
-const NEAR: f64 = 0.7;
-/// So is one of whose requests this share is throttled.
-const THROTTLED: f64 = 0.01;
 
 /// The heat of the last full second.
 #[derive(Clone, Debug, Default, Deserialize)]
