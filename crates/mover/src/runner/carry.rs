@@ -352,7 +352,9 @@ fn report(next: &mut ReshardIntent, shown: &Shown, before: u64) {
     progress.phase = *shown.phase.lock().unwrap_or_else(PoisonError::into_inner);
     progress.moved = before + shown.moved.load(Ordering::Relaxed);
     let counted = *shown.to_move.lock().unwrap_or_else(PoisonError::into_inner);
-    progress.to_move = progress.to_move.or(counted.map(|counted| before + counted));
+    // Clients write new items meanwhile, which move too.
+    let to_move = progress.to_move.or(counted.map(|counted| before + counted));
+    progress.to_move = to_move.map(|all| all.max(progress.moved));
     if next.cancelled && shown.steering.is_too_late() {
         next.cancelled = false;
         progress.hindered = Some(

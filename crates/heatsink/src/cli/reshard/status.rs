@@ -111,9 +111,7 @@ fn asked_line(one: &ReshardIntent, now: u64) -> String {
         text.push_str(&format!("; phase {}", format!("{phase:?}").to_uppercase()));
     }
     if progress.moved > 0 {
-        // Clients write new items meanwhile.
-        let all = progress.to_move.filter(|all| *all >= progress.moved);
-        let of = all.map(|all| format!(" of about {all}")).unwrap_or_default();
+        let of = progress.to_move.map(|all| format!(" of about {all}")).unwrap_or_default();
         text.push_str(&format!("; {}{of} items moved, {} a second", progress.moved, progress.per_second));
     }
     if let Some(why) = &progress.hindered {
