@@ -1,3 +1,5 @@
+//! What is advised for keys that burn, that DynamoDB heals, and that no shards help; and the bounds of it for any key.
+
 use proptest::prelude::*;
 
 use super::*;

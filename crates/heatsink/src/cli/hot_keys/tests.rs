@@ -1,3 +1,5 @@
+//! What a server tells of hot keys: its order, its words, and that hostile names stay inert.
+
 use serde_json::json;
 
 use super::*;
