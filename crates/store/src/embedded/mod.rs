@@ -6,6 +6,7 @@
 //!
 //! Not here: partitions, capacity limits and throttling (`physics`), shards (`route`).
 
+mod act;
 mod answer;
 mod costly;
 mod describe;
@@ -28,10 +29,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, wire};
 use heatsink_env::{Env, RealEnv};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 
 use crate::Store;
+use act::{Act, Answer, Asked};
 use costly::evaluator::Evaluator;
 use costly::filter::Filtered;
 use costly::write::{Costly, Look, Seen};
@@ -109,16 +109,7 @@ impl Embedded {
         .boxed()
     }
 
-    fn run<Q, A>(
-        &self,
-        operation: Operation,
-        body: Bytes,
-        act: Act<Q, A>,
-    ) -> BoxFuture<'_, Result<Bytes, Error>>
-    where
-        Q: DeserializeOwned + Send + 'static,
-        A: Serialize + Send + 'static,
-    {
+    fn run(&self, operation: Operation, body: Bytes, act: Act) -> BoxFuture<'_, Result<Bytes, Error>> {
         async move {
             wire::check(operation, &body)?;
             costly::legacy::check(operation, &body)?;
@@ -135,43 +126,34 @@ impl Embedded {
     }
 
     /// Executes the request in the engine unchanged.
-    async fn engine<Q, A>(&self, operation: Operation, body: &[u8], act: Act<Q, A>) -> Result<Bytes, Error>
-    where
-        Q: DeserializeOwned + Send + 'static,
-        A: Serialize + Send + 'static,
-    {
-        let request = read(operation, body)?;
-        let job = move |engine: &Engine| act(engine, request);
+    async fn engine(&self, operation: Operation, body: &[u8], act: Act) -> Result<Bytes, Error> {
+        let asked = read(operation, body, act)?;
         let done = if operation.only_reads() {
-            self.worker.run_if_awaited(body.len(), job).await?
+            self.worker.run_if_awaited(body.len(), asked).await?
         } else {
-            self.worker.run(body.len(), job).await?
+            self.worker.run(body.len(), asked).await?
         };
         finish(operation, done)
     }
 
     /// Reads a page whose filter may be evaluated afterwards, on the evaluator's thread.
-    async fn filtered<Q, A>(
+    async fn filtered(
         &self,
         operation: Operation,
         filtered: Filtered,
         body: &[u8],
-        act: Act<Q, A>,
-    ) -> Result<Bytes, Error>
-    where
-        Q: DeserializeOwned + Send + 'static,
-        A: Serialize + Send + 'static,
-    {
-        let (request, probe) = (read(operation, body)?, read(operation, &filtered.probe)?);
+        act: Act,
+    ) -> Result<Bytes, Error> {
+        let (asked, probe) = (read(operation, body, act)?, read(operation, &filtered.probe, act)?);
         let filtered = Arc::new(filtered);
         let weigh = Arc::clone(&filtered);
         let weighed = self.worker.run_if_awaited(body.len(), move |engine| {
-            let cheap = match act(engine, probe) {
-                Ok(told) => answer::write(&told).is_ok_and(|told| weigh.is_cheap(&told)),
+            let cheap = match probe(engine) {
+                Ok(told) => told.json().is_ok_and(|told| weigh.is_cheap(&told)),
                 // The engine refuses the request as well, before it reads any row.
                 Err(_) => true,
             };
-            cheap.then(|| act(engine, request))
+            cheap.then(|| asked(engine))
         });
         if let Some(done) = weighed.await? {
             return finish(operation, done);
@@ -182,26 +164,22 @@ impl Embedded {
     }
 
     /// Executes a write whose expressions may be evaluated beforehand, on the evaluator's thread.
-    async fn careful<Q, A>(
+    async fn careful(
         &self,
         operation: Operation,
         costly: Costly,
         body: &[u8],
-        act: Act<Q, A>,
-    ) -> Result<Bytes, Error>
-    where
-        Q: DeserializeOwned + Send + 'static,
-        A: Serialize + Send + 'static,
-    {
+        act: Act,
+    ) -> Result<Bytes, Error> {
         let costly = Arc::new(costly);
         for _ in 0..ATTEMPTS {
-            let (request, look) = (read(operation, body)?, Arc::clone(&costly));
+            let (asked, look) = (read(operation, body, act)?, Arc::clone(&costly));
             let looked = self.worker.run(body.len(), move |engine| {
                 if look.repeated(engine) {
-                    return Ok(Looked::Done(act(engine, request)));
+                    return Ok(Looked::Done(asked(engine)));
                 }
                 Ok(match look.look(engine)? {
-                    Look::Cheap => Looked::Done(act(engine, request)),
+                    Look::Cheap => Looked::Done(asked(engine)),
                     Look::Costly(seen) => Looked::Seen(seen),
                 })
             });
@@ -212,11 +190,11 @@ impl Embedded {
             let evaluated = Arc::clone(&costly);
             let evaluate = move || Ok::<_, Error>((evaluated.rewritten(&seen)?, seen));
             let (rewritten, seen) = self.evaluator.run(evaluate).await??;
-            let (request, again) = (read(operation, &rewritten)?, Arc::clone(&costly));
+            let (asked, again) = (read(operation, &rewritten, act)?, Arc::clone(&costly));
             let done = self
                 .worker
                 .run(rewritten.len(), move |engine| {
-                    let act = || again.act(engine, || act(engine, request));
+                    let act = || again.act(engine, || asked(engine));
                     again.unchanged(engine, &seen).then(act)
                 })
                 .await?;
@@ -230,8 +208,8 @@ impl Embedded {
                 Look::Cheap => costly.body().clone(),
                 Look::Costly(seen) => costly.rewritten(&seen)?,
             };
-            let request = read(operation, &body)?;
-            Ok::<_, Error>(costly.act(engine, || act(engine, request)))
+            let asked = read(operation, &body, act)?;
+            Ok::<_, Error>(costly.act(engine, || asked(engine)))
         });
         finish(operation, done.await??)
     }
@@ -240,20 +218,19 @@ impl Embedded {
 /// How often a write is evaluated again because its items changed meanwhile, before other requests have to wait for it.
 const ATTEMPTS: usize = 4;
 
-/// A function that executes a request on the engine.
-type Act<Q, A> = fn(&Engine, Q) -> dynoxide::Result<A>;
+type Done = dynoxide::Result<Box<dyn Answer>>;
 
-enum Looked<A> {
-    Done(dynoxide::Result<A>),
+enum Looked {
+    Done(Done),
     Seen(Seen),
 }
 
-fn read<Q: DeserializeOwned>(operation: Operation, body: &[u8]) -> Result<Q, Error> {
-    serde_json::from_slice(body).map_err(|why| refusal::unreadable(operation, &why))
+fn read(operation: Operation, body: &[u8], act: Act) -> Result<Asked, Error> {
+    act(body).map_err(|why| refusal::unreadable(operation, &why))
 }
 
-fn finish(operation: Operation, done: dynoxide::Result<impl Serialize>) -> Result<Bytes, Error> {
-    answer::write(&done.map_err(|why| refusal::refused(operation, why))?)
+fn finish(operation: Operation, done: Done) -> Result<Bytes, Error> {
+    done.map_err(|why| refusal::refused(operation, why))?.json()
 }
 
 impl Store for Embedded {
@@ -264,8 +241,8 @@ impl Store for Embedded {
         macro_rules! dispatch {
             ($($name:ident => $act:expr),* $(,)?) => {
                 match operation {
-                    Operation::Query => query_end::hold(body.clone(), self.run(operation, body, pages::query)),
-                    $(Operation::$name => self.run(operation, body, $act),)*
+                    Operation::Query => query_end::hold(body.clone(), self.run(operation, body, |body| act::read(body, pages::query))),
+                    $(Operation::$name => self.run(operation, body, |body| act::read(body, $act)),)*
                     // The engine has no such operation; it is answered as DynamoDB answers a name it does not know.
                     _ => futures::future::ready(Err(Error::bare(Code::UnknownOperationException))).boxed(),
                 }

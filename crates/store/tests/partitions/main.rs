@@ -8,8 +8,8 @@
 )]
 
 mod batches;
-
 mod capacity;
+mod full;
 mod indexes;
 mod quotas;
 mod single;
