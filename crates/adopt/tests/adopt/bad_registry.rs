@@ -1,12 +1,10 @@
 //! A registry that denies access, throttles, is gone, is damaged or was written by another version; gateways whose rules contradict each other. Each is told by
 //! name, is never taken for a store without a registry, and changes nothing.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::{call, items, memory, table};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -17,7 +15,6 @@ use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};
 use heatsink_layout::LayoutSource;
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
-use support::{call, items, memory, table};
 
 const REGISTRY: &str = "heatsink.registry";
 const FENCE: &str =

@@ -1,13 +1,11 @@
 //! A look-up that everyone who waited for it has left comes to its end all the same.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "the store's thread keeps real time")]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crate::support::{calculated, call, memory, table};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -16,7 +14,6 @@ use heatsink_dynamo::{Error, Operation};
 use heatsink_env::ManualEnv;
 use heatsink_layout::LayoutSource;
 use heatsink_store::Store;
-use support::{calculated, call, memory, table};
 use tokio::sync::Semaphore;
 
 /// Lets through as many calls as it has been told to.

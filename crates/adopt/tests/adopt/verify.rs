@@ -1,12 +1,10 @@
 //! Verification: every kind of fault is found by its name, nothing else is, and a repair brings back what it can without a loss.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::support::{Mortal, calculated, call, items, memory, table};
 use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
 use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress};
 use heatsink_control::registry::Registry;
@@ -16,7 +14,6 @@ use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};
 use heatsink_layout::{By, DIRECTORY, Hash, Layout, Phase as Travelled, SortKey, Strategy};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
-use support::{Mortal, calculated, call, items, memory, table};
 
 const OPTIONS: Options = Options { concurrency: 4, exclusive: true };
 const TABLE: &str = "Board";

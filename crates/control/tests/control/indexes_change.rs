@@ -1,10 +1,8 @@
 //! Indexes that come and go under rules: what is on record goes on to hold, with a warning, whoever changed them.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::Arc;
 
+use crate::support::{call, memory};
 use bytes::Bytes;
 use heatsink_control::{Control, MAX_AGE, Rules, Verdict, check};
 use heatsink_dynamo::{Code, Operation};
@@ -12,7 +10,6 @@ use heatsink_env::ManualEnv;
 use heatsink_layout::LayoutSource;
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
-use support::{call, memory};
 
 const TABLE: &str = "Tasks";
 

@@ -1,5 +1,4 @@
 //! A request that names many tables looks them up a few at a time.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::{Arc, Mutex};
 use std::task::Poll;

@@ -1,12 +1,10 @@
 //! Nothing of a killed worker lands after another one has taken over: a write is held back on its way to the store, its run gets no answer, another
 //! run finishes, and then the write arrives.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
+use crate::support::{calculated, call, items, memory, table};
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -17,7 +15,6 @@ use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::RealEnv;
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
-use support::{calculated, call, items, memory, table};
 
 const OPTIONS: Options = Options { concurrency: 1, exclusive: true };
 

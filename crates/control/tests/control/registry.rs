@@ -1,12 +1,10 @@
 //! First use, records, contradictions, races and age, over the embedded store.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::support::{Mortal, calculated, call, memory, table};
 use bytes::Bytes;
 use futures::executor::block_on;
 use heatsink_control::{Control, MAX_AGE, Prepared, REGISTRY, Rules, StartError};
@@ -15,7 +13,6 @@ use heatsink_env::ManualEnv;
 use heatsink_layout::LayoutSource;
 use heatsink_store::Store;
 use serde_json::json;
-use support::{Mortal, calculated, call, memory, table};
 
 async fn control(store: &Arc<dyn Store>, env: &ManualEnv, rules: Rules) -> Control {
     Control::start(Arc::clone(store), Arc::new(env.clone()), rules).await.unwrap()

@@ -1,5 +1,4 @@
 //! Rules files, good and bad: what they mean, and the exact words of what is wrong with them.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use heatsink_control::rules::{Glob, Rules, json_schema};
 use heatsink_control::{DesiredLayout, TableLayouts};

@@ -1,11 +1,9 @@
 //! Several gateways agree on changes of layouts, in real time with short bounds.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::support::{call, memory, table};
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_control::{Changer, Control, Fencing, Pass, Rules, StartError};
@@ -14,7 +12,6 @@ use heatsink_env::{Env, RealEnv};
 use heatsink_layout::LayoutSource;
 use heatsink_store::{Permit, Store};
 use serde_json::json;
-use support::{call, memory, table};
 use tokio::task::JoinHandle;
 
 /// Of all gateways here.

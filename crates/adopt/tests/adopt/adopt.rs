@@ -1,10 +1,8 @@
 //! Adoption: every item at home, killed at every call and run again, and back to what it was.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::{Arc, Mutex};
 
+use crate::support::{Adopting, Mortal, calculated, call, items, killed_everywhere, memory, table};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
@@ -14,7 +12,6 @@ use heatsink_env::{ManualEnv, RealEnv};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
-use support::{Adopting, Mortal, calculated, call, items, killed_everywhere, memory, table};
 
 #[derive(Default)]
 struct Phases(Mutex<Vec<Phase>>);

@@ -1,10 +1,8 @@
 //! Adoption of index keys: every value in its form, killed at every call and run again, and back to what it was.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::Arc;
 
+use crate::support::{Adopting, Mortal, call, items, killed_everywhere, memory};
 use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{Control, MAX_AGE, Rules};
 use heatsink_control::{Verdict, check};
@@ -13,7 +11,6 @@ use heatsink_env::{ManualEnv, RealEnv};
 use heatsink_layout::{LayoutSource, MigrationPhase, PrimaryKey, SortKey, codec, hash};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
-use support::{Adopting, Mortal, call, items, killed_everywhere, memory};
 
 struct Quiet;
 

@@ -1,7 +1,7 @@
 //! The stores and tables of control's tests, and runs that are killed.
 #![allow(dead_code, unused_imports, reason = "each test file uses a part")]
 
-#[path = "../../../control/tests/support/mod.rs"]
+#[path = "../../../../control/tests/control/support/mod.rs"]
 mod stores;
 
 use std::sync::Arc;

@@ -1,11 +1,9 @@
 //! Adoption of tables under templates: in, back to logical keys, in again with another shard count, off the record with every item
 //! where it lies; killed at every call.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
-
-mod support;
 
 use std::sync::Arc;
 
+use crate::support::{Adopting, calculated, call, items, killed_everywhere, memory, table};
 use heatsink_adopt::RecipeObserver;
 use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
 use heatsink_control::{Control, Rules};
@@ -13,7 +11,6 @@ use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
-use support::{Adopting, call, items, killed_everywhere, memory, table};
 
 struct Quiet;
 
@@ -110,7 +107,7 @@ async fn released_it_stays_as_its_own_code_wrote_it() {
 #[tokio::test]
 async fn only_templates_can_be_released() {
     let store = filled().await;
-    adopt(&store, &support::calculated(TABLE, "user*", 3), Direction::Adopt).await.unwrap();
+    adopt(&store, &calculated(TABLE, "user*", 3), Direction::Adopt).await.unwrap();
     let Err(AdoptError::Usage(said)) = adopt(&store, &Rules::default(), Direction::Release).await else {
         panic!("released")
     };

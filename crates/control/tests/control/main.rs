@@ -1,0 +1,10 @@
+//! Rules, the registry and what is in force, before the embedded store. One binary: each would compile that store anew.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod fence;
+mod indexes_change;
+mod look;
+mod many;
+mod registry;
+mod rules;
+mod support;
