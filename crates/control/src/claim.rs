@@ -13,7 +13,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use futures::lock::Mutex;
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use futures::lock::{Mutex, MutexGuard};
 use heatsink_dynamo::{Code, Error, Operation};
 use serde_json::{Value as Json, json};
 
@@ -95,16 +97,23 @@ impl Claim {
     ///
     /// # Errors
     /// [`ClaimError::TakenOver`] where the record has changed, or another worker claims the table at the same time.
-    pub async fn take(registry: &Registry, record: &Record, writes: usize) -> Result<Self, ClaimError> {
-        let permits = writes.clamp(1, MOST_PERMITS);
-        match Self::take_with(registry, record, permits).await {
-            Err(ClaimError::Store(error))
-                if error.code == Code::ValidationException && permits > FEW_PERMITS =>
-            {
-                Self::take_with(registry, record, FEW_PERMITS).await
+    pub fn take<'a>(
+        registry: &'a Registry,
+        record: &'a Record,
+        writes: usize,
+    ) -> BoxFuture<'a, Result<Self, ClaimError>> {
+        async move {
+            let permits = writes.clamp(1, MOST_PERMITS);
+            match Self::take_with(registry, record, permits).await {
+                Err(ClaimError::Store(error))
+                    if error.code == Code::ValidationException && permits > FEW_PERMITS =>
+                {
+                    Self::take_with(registry, record, FEW_PERMITS).await
+                }
+                taken => taken,
             }
-            taken => taken,
         }
+        .boxed()
     }
 
     async fn take_with(registry: &Registry, record: &Record, permits: usize) -> Result<Self, ClaimError> {
@@ -163,12 +172,9 @@ impl Claim {
     /// # Errors
     /// [`ClaimError::TakenOver`] where the claim does not hold any more: nothing was written. `ValidationException` for actions that the store
     /// refuses.
-    pub async fn write(&self, actions: Vec<Json>) -> Result<Written, ClaimError> {
-        let at = self.next.fetch_add(1, Ordering::Relaxed) % self.permits.len().max(1);
-        let _alone = match self.permits.get(at) {
-            Some(permit) => Some(permit.lock().await),
-            None => None,
-        };
+    pub fn write(&self, actions: Vec<Json>) -> BoxFuture<'_, Result<Written, ClaimError>> {
+        async move {
+        let (at, _alone) = self.free_permit().await;
         let check = json!({
             "TableName": self.registry.name(), "Key": permit(&self.run, at), "ConditionExpression": "attribute_exists(pk)",
         });
@@ -179,13 +185,35 @@ impl Claim {
             Written::Refused(failed) if failed.contains(&0) => Err(self.lost()),
             Written::Refused(failed) => Ok(Written::Refused(failed.into_iter().map(|at| at - 1).collect())),
         }
+    }.boxed()
+    }
+
+    /// How many writes can be sent at once.
+    pub fn writes(&self) -> usize {
+        self.permits.len()
+    }
+
+    /// A permit that no other write of this claim checks now, and its number; each in turn.
+    async fn free_permit(&self) -> (usize, Option<MutexGuard<'_, ()>>) {
+        let permits = self.permits.len().max(1);
+        let first = self.next.fetch_add(1, Ordering::Relaxed);
+        let in_turn = (first..first.saturating_add(permits)).map(|at| at % permits);
+        let free = in_turn.clone().find_map(|at| Some((at, self.permits.get(at)?.try_lock()?)));
+        match free {
+            Some((at, permit)) => (at, Some(permit)),
+            None => match self.permits.get(first % permits) {
+                Some(permit) => (first % permits, Some(permit.lock().await)),
+                None => (0, None),
+            },
+        }
     }
 
     /// Ends the claim: no write that was sent under it succeeds from now on.
     ///
     /// # Errors
     /// [`ClaimError::TakenOver`] where another worker has the table already.
-    pub async fn end(self) -> Result<(), ClaimError> {
+    pub fn end(self) -> BoxFuture<'static, Result<(), ClaimError>> {
+        async move {
         let delete = json!({
             "TableName": self.registry.name(), "Key": holder(&self.id), "ConditionExpression": "#r = :r",
             "ExpressionAttributeNames": { "#r": "run" }, "ExpressionAttributeValues": { ":r": { "S": self.run } },
@@ -198,6 +226,7 @@ impl Claim {
             Written::Done => Ok(()),
             Written::Refused(_) => Err(self.lost()),
         }
+    }.boxed()
     }
 
     fn lost(&self) -> ClaimError {

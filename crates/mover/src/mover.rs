@@ -21,9 +21,9 @@ use crate::run::Progress;
 use crate::spare::Spare;
 use crate::steering::Steering;
 
-/// How many items are moved at once, each with a permit of its own. A takeover deletes as many permits and writes as many, within the ten actions that
-/// older stores take in a transaction.
-pub(crate) const PARALLEL: usize = 4;
+/// How many items are moved at once, each with a permit of its own; fewer where the store's transactions have no room for so many. A pull is two
+/// transactions, one after the other: at 20 ms each, that is 250 pulls a second, which take all 1,000 write units of a partition.
+pub(crate) const PARALLEL: usize = 10;
 
 /// How often a mover looks whether the table is still the one that it began with.
 const SAME_TABLE: Duration = Duration::from_secs(1);
@@ -60,7 +60,7 @@ impl Work<'_> {
     /// The store's; another worker that has taken over.
     pub(crate) async fn run(&self) -> Result<Moved<Place>, ReshardError> {
         let env = self.registry.env();
-        let mut mover: Mover<Place, Old> = Mover::new(None, PARALLEL, Rules::ALL);
+        let mut mover: Mover<Place, Old> = Mover::new(None, self.claim.writes(), Rules::ALL);
         let mut pulls = FuturesUnordered::new();
         let mut spare = Spare::new(env.now(), self.rate, self.registry.throttles());
         let mut looked = Some(env.now());
