@@ -16,6 +16,8 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use heatsink_control::claim::Claim;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
@@ -95,17 +97,20 @@ impl Adoption {
 
     /// Reads every item, and reports what would be moved and what cannot be. Changes nothing. Not for a resumed adoption, which finds moved and
     /// unmoved items together.
-    pub async fn survey(&self, progress: &dyn Progress) -> Result<Survey, AdoptError> {
-        if !self.indexes.is_empty() {
-            return self.index_migration().survey(progress).await;
+    pub fn survey<'a>(&'a self, progress: &'a dyn Progress) -> BoxFuture<'a, Result<Survey, AdoptError>> {
+        async move {
+            if !self.indexes.is_empty() {
+                return self.index_migration().survey(progress).await;
+            }
+            progress.phase(Phase::Looking, None);
+            let mut found =
+                survey::survey(&self.registry, &self.context, &self.rules, self.direction, progress).await?;
+            if self.keys_are_logical {
+                found.sharded_already = None;
+            }
+            Ok(found)
         }
-        progress.phase(Phase::Looking, None);
-        let mut found =
-            survey::survey(&self.registry, &self.context, &self.rules, self.direction, progress).await?;
-        if self.keys_are_logical {
-            found.sharded_already = None;
-        }
-        Ok(found)
+        .boxed()
     }
 
     fn index_migration(&self) -> IndexMigrationRun<'_> {
@@ -124,27 +129,30 @@ impl Adoption {
     ///
     /// # Errors
     /// [`AdoptError::Failed`] before anything is changed when items cannot be moved, or when the items found at the end are not those of the start.
-    pub async fn run(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {
-        if self.is_done() {
-            let table = self.context.table.name.clone();
-            return Ok(Report {
-                table,
-                direction: self.direction,
-                indexes: Vec::new(),
-                already: true,
-                items: 0,
-                moved: 0,
-                tied: 0,
-                recipe: None,
-                checksum: String::new(),
-            });
+    pub fn run(self, options: Options, progress: &dyn Progress) -> BoxFuture<'_, Result<Report, AdoptError>> {
+        async move {
+            if self.is_done() {
+                let table = self.context.table.name.clone();
+                return Ok(Report {
+                    table,
+                    direction: self.direction,
+                    indexes: Vec::new(),
+                    already: true,
+                    items: 0,
+                    moved: 0,
+                    tied: 0,
+                    recipe: None,
+                    checksum: String::new(),
+                });
+            }
+            let this = Adoption { changer: self.changer.exclusively(options.exclusive), ..self };
+            if this.changer.begin().await.is_err() {
+                progress.phase(Phase::Settling, None);
+                this.changer.begin_patiently().await?;
+            }
+            this.run_begun(options, progress).await
         }
-        let this = Adoption { changer: self.changer.exclusively(options.exclusive), ..self };
-        if this.changer.begin().await.is_err() {
-            progress.phase(Phase::Settling, None);
-            this.changer.begin_patiently().await?;
-        }
-        this.run_begun(options, progress).await
+        .boxed()
     }
 
     async fn run_begun(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {

@@ -12,6 +12,8 @@
 //!
 //! Not here: a table's own keys, whose items have to move (`adoption`); how a gateway reads two forms (`route`).
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use heatsink_control::claim::{Claim, ClaimError, Written};
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
@@ -43,7 +45,7 @@ pub(crate) struct IndexMigrationRun<'a> {
     pub attributes: &'a [String],
 }
 
-impl IndexMigrationRun<'_> {
+impl<'a> IndexMigrationRun<'a> {
     fn spreads(&self) -> bool {
         self.direction == Direction::Adopt
     }
@@ -60,42 +62,53 @@ impl IndexMigrationRun<'_> {
     }
 
     /// Carries out the migration.
-    pub async fn run(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {
-        let spreads = self.spreads();
-        let (mut record, mut migration) = self.begin(progress).await?;
-        let claim = Claim::take(self.registry, &record, options.concurrency).await?;
-        let mut rewritten = 0;
-        if migration.touched || spreads {
-            if !migration.writes_new {
-                self.settle(&record, progress).await?;
-                if !migration.touched {
-                    let survey = self.survey(progress).await?;
-                    if survey.refused > 0 {
-                        let refusal = survey.refusal(self.table());
-                        let way = format!("`heatsink adopt {} --back` removes its record", self.table());
-                        return Err(AdoptError::Failed(format!("{refusal}\n{way}")));
+    pub fn run<'p>(
+        self,
+        options: Options,
+        progress: &'p dyn Progress,
+    ) -> BoxFuture<'p, Result<Report, AdoptError>>
+    where
+        'a: 'p,
+    {
+        async move {
+            let spreads = self.spreads();
+            let (mut record, mut migration) = self.begin(progress).await?;
+            let claim = Claim::take(self.registry, &record, options.concurrency).await?;
+            let mut rewritten = 0;
+            if migration.touched || spreads {
+                if !migration.writes_new {
+                    self.settle(&record, progress).await?;
+                    if !migration.touched {
+                        let survey = self.survey(progress).await?;
+                        if survey.refused > 0 {
+                            let refusal = survey.refusal(self.table());
+                            let way = format!("`heatsink adopt {} --back` removes its record", self.table());
+                            return Err(AdoptError::Failed(format!("{refusal}\n{way}")));
+                        }
                     }
+                    migration = IndexKeyMigration { writes_new: true, touched: true, ..migration };
+                    record =
+                        write(self.registry, &record, State::MigratingIndexKeys(migration.clone())).await?;
                 }
-                migration = IndexKeyMigration { writes_new: true, touched: true, ..migration };
-                record = write(self.registry, &record, State::MigratingIndexKeys(migration.clone())).await?;
+                self.settle(&record, progress).await?;
+                rewritten = self.pass(&claim, &record, &migration, options.concurrency, progress).await?;
+                self.verify(&migration, progress).await?;
             }
-            self.settle(&record, progress).await?;
-            rewritten = self.pass(&claim, &record, &migration, options.concurrency, progress).await?;
-            self.verify(&migration, progress).await?;
+            claim.end().await?;
+            self.finish(&record).await?;
+            Ok(Report {
+                table: self.table().to_owned(),
+                direction: self.direction,
+                indexes: self.attributes.to_vec(),
+                already: false,
+                items: migration.items,
+                moved: rewritten,
+                tied: 0,
+                recipe: None,
+                checksum: String::new(),
+            })
         }
-        claim.end().await?;
-        self.finish(&record).await?;
-        Ok(Report {
-            table: self.table().to_owned(),
-            direction: self.direction,
-            indexes: self.attributes.to_vec(),
-            already: false,
-            items: migration.items,
-            moved: rewritten,
-            tied: 0,
-            recipe: None,
-            checksum: String::new(),
-        })
+        .boxed()
     }
 
     /// Waits until every gateway follows the record, and no request planned before is in flight.
@@ -225,25 +238,28 @@ impl IndexMigrationRun<'_> {
     }
 
     /// Reads every item of a table before its migration.
-    pub async fn survey(&self, progress: &dyn Progress) -> Result<Survey, AdoptError> {
-        progress.phase(Phase::Looking, None);
-        let mut found = Survey::default();
-        let mut walk = Walk::new(self.registry, self.table());
-        while let Some(page) = walk.page().await? {
-            for item in &page {
-                found.items += 1;
-                let mut moves = false;
-                for index_value in self.index_values(item)? {
-                    moves |= index_value.new.as_ref() != Ok(&index_value.stored);
-                    if let Some(reason) = self.in_the_way(item, &index_value)? {
-                        found.refuse(self.context, item, &reason);
+    pub fn survey<'s>(&'s self, progress: &'s dyn Progress) -> BoxFuture<'s, Result<Survey, AdoptError>> {
+        async move {
+            progress.phase(Phase::Looking, None);
+            let mut found = Survey::default();
+            let mut walk = Walk::new(self.registry, self.table());
+            while let Some(page) = walk.page().await? {
+                for item in &page {
+                    found.items += 1;
+                    let mut moves = false;
+                    for index_value in self.index_values(item)? {
+                        moves |= index_value.new.as_ref() != Ok(&index_value.stored);
+                        if let Some(reason) = self.in_the_way(item, &index_value)? {
+                            found.refuse(self.context, item, &reason);
+                        }
                     }
+                    found.to_move += u64::from(moves);
+                    progress.passed(1);
                 }
-                found.to_move += u64::from(moves);
-                progress.passed(1);
             }
+            Ok(found)
         }
-        Ok(found)
+        .boxed()
     }
 
     /// The reason why a value cannot be migrated.

@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use heatsink_control::registry::Registry;
 use heatsink_control::{Changer, DesiredLayout, Fencing, Record, Rules, State, agree, claim};
 use heatsink_env::Env;
@@ -21,14 +23,14 @@ impl Adoption {
     ///
     /// # Errors
     /// [`AdoptError::Usage`] with the reason why not.
-    pub async fn prepare(
+    pub fn prepare<'a>(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
-        rules: &Rules,
-        table: &str,
+        rules: &'a Rules,
+        table: &'a str,
         direction: Direction,
-    ) -> Result<Self, AdoptError> {
-        Self::prepare_with(store, env, rules, table, direction, false).await
+    ) -> BoxFuture<'a, Result<Self, AdoptError>> {
+        async move { Self::prepare_with(store, env, rules, table, direction, false).await }.boxed()
     }
 
     /// The same for a table whose name is recorded under another id, where that record does not apply: the table is another one, and its items are
@@ -36,13 +38,13 @@ impl Adoption {
     ///
     /// # Errors
     /// As [`prepare`](Self::prepare).
-    pub async fn prepare_anew(
+    pub fn prepare_anew<'a>(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
-        rules: &Rules,
-        table: &str,
-    ) -> Result<Self, AdoptError> {
-        Self::prepare_with(store, env, rules, table, Direction::Adopt, true).await
+        rules: &'a Rules,
+        table: &'a str,
+    ) -> BoxFuture<'a, Result<Self, AdoptError>> {
+        async move { Self::prepare_with(store, env, rules, table, Direction::Adopt, true).await }.boxed()
     }
 
     async fn prepare_with(

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 use heatsink_env::Env;
@@ -78,29 +79,32 @@ impl Control {
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub async fn join(
+    pub fn join(
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
         rules: Rules,
         fencing: Fencing,
-    ) -> Result<Self, StartError> {
-        let registry = Registry::new(store, Arc::clone(&env), &fencing.registry);
-        let control = Control {
-            inner: Arc::new(Inner {
-                changer: Changer::new(registry.clone(), fencing.clone()),
-                fence: Fence::new(&env, fencing),
-                registry,
-                rules,
-                tables: TableCache::new(),
-                in_progress: InProgress::default(),
-                untagged: Untagged::default(),
-                looking: Mutex::new(HashMap::new()),
-                whole: Arc::new(Layout::none()),
-                reserved_keys: ReservedKeyMonitor::new(),
-            }),
-        };
-        control.check().await?;
-        Ok(control)
+    ) -> BoxFuture<'static, Result<Self, StartError>> {
+        async move {
+            let registry = Registry::new(store, Arc::clone(&env), &fencing.registry);
+            let control = Control {
+                inner: Arc::new(Inner {
+                    changer: Changer::new(registry.clone(), fencing.clone()),
+                    fence: Fence::new(&env, fencing),
+                    registry,
+                    rules,
+                    tables: TableCache::new(),
+                    in_progress: InProgress::default(),
+                    untagged: Untagged::default(),
+                    looking: Mutex::new(HashMap::new()),
+                    whole: Arc::new(Layout::none()),
+                    reserved_keys: ReservedKeyMonitor::new(),
+                }),
+            };
+            control.check().await?;
+            Ok(control)
+        }
+        .boxed()
     }
 
     /// Looks up every table that the rules or the registry name.
@@ -164,32 +168,38 @@ impl Control {
     }
 
     /// Renews this gateway's lease and acknowledges changes while it serves. Never returns.
-    pub async fn keep(&self) {
-        let Inner { registry, tables, fence, .. } = &*self.inner;
-        let mut failing = false;
-        loop {
-            registry.env().sleep(fence.pause().await).await;
-            let looked = match fence.look(registry, tables).await {
-                Ok(()) => fence.sweep(registry).await,
-                failed => failed,
-            };
-            match looked {
-                Ok(()) => failing = false,
-                Err(error) if !failing => {
-                    failing = true;
-                    tracing::warn!(
-                        "the registry cannot be reached; what is known of it holds for a while: {error}"
-                    );
+    pub fn keep(&self) -> BoxFuture<'_, ()> {
+        async move {
+            let Inner { registry, tables, fence, .. } = &*self.inner;
+            let mut failing = false;
+            loop {
+                registry.env().sleep(fence.pause().await).await;
+                let looked = match fence.look(registry, tables).await {
+                    Ok(()) => fence.sweep(registry).await,
+                    failed => failed,
+                };
+                match looked {
+                    Ok(()) => failing = false,
+                    Err(error) if !failing => {
+                        failing = true;
+                        tracing::warn!(
+                            "the registry cannot be reached; what is known of it holds for a while: {error}"
+                        );
+                    }
+                    Err(_) => {}
                 }
-                Err(_) => {}
             }
         }
+        .boxed()
     }
 
     /// Removes this gateway's registration after it has stopped serving.
-    pub async fn leave(&self) {
-        let Inner { registry, tables, fence, .. } = &*self.inner;
-        fence.leave(registry, tables).await;
+    pub fn leave(&self) -> BoxFuture<'_, ()> {
+        async move {
+            let Inner { registry, tables, fence, .. } = &*self.inner;
+            fence.leave(registry, tables).await;
+        }
+        .boxed()
     }
 
     /// The id under which this gateway is registered, and its name for people.
@@ -213,23 +223,32 @@ impl Control {
     ///
     /// # Errors
     /// Those of the store; frozen layouts.
-    pub async fn announce(&self, awaits: Awaits, table: &str, version: u64) -> Result<bool, Error> {
-        let Inner { changer, fence, .. } = &*self.inner;
-        let (inner, name) = (Arc::clone(&self.inner), table.to_owned());
-        let publish = async move { inner.publish(&name, version).await };
-        // A caller that is dropped must not leave a change half applied here: requests under the old record would go on unnoticed.
-        let step = match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => {
-                let published = runtime.spawn(publish).await;
-                published.map_err(|_| Error::unavailable("The gateway is stopping", Outcome::NotDone))??
-            }
-            Err(_) if fence.settings.exclusive => publish.await?,
-            // `keep` applies it.
-            Err(_) => changer.publish(table, version).await?.step,
-        };
-        let clean = changer.wait(step.awaiting(awaits)).await?.is_clean();
-        // Nobody waits for the late calls of an exclusive gateway but itself.
-        Ok(clean && (!fence.settings.exclusive || fence.late().await.is_zero()))
+    pub fn announce<'a>(
+        &'a self,
+        awaits: Awaits,
+        table: &'a str,
+        version: u64,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        async move {
+            let Inner { changer, fence, .. } = &*self.inner;
+            let (inner, name) = (Arc::clone(&self.inner), table.to_owned());
+            let publish = async move { inner.publish(&name, version).await };
+            // A caller that is dropped must not leave a change half applied here: requests under the old record would go on unnoticed.
+            let step = match tokio::runtime::Handle::try_current() {
+                Ok(runtime) => {
+                    let published = runtime.spawn(publish).await;
+                    published
+                        .map_err(|_| Error::unavailable("The gateway is stopping", Outcome::NotDone))??
+                }
+                Err(_) if fence.settings.exclusive => publish.await?,
+                // `keep` applies it.
+                Err(_) => changer.publish(table, version).await?.step,
+            };
+            let clean = changer.wait(step.awaiting(awaits)).await?.is_clean();
+            // Nobody waits for the late calls of an exclusive gateway but itself.
+            Ok(clean && (!fence.settings.exclusive || fence.late().await.is_zero()))
+        }
+        .boxed()
     }
 
     /// Whether this gateway has seen a registry. One that only forwards ([`Fencing::forwarding`]) refuses every request from then on.
@@ -356,9 +375,12 @@ impl Control {
     ///
     /// # Errors
     /// Retryable, when the registry cannot be reached.
-    pub async fn renew(&self) -> Result<(), Error> {
-        let Inner { registry, tables, fence, .. } = &*self.inner;
-        fence.renew_short(registry, tables).await.map_err(not_sent)
+    pub fn renew(&self) -> BoxFuture<'_, Result<(), Error>> {
+        async move {
+            let Inner { registry, tables, fence, .. } = &*self.inner;
+            fence.renew_short(registry, tables).await.map_err(not_sent)
+        }
+        .boxed()
     }
 
     async fn resolve_one(&self, name: &str) -> Result<(), Error> {

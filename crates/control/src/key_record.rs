@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, KeyType, Operation, Outcome};
 use heatsink_layout::{InForce, KeyLayouts, Layout, Moving, Phase, RecordedKey};
 use serde::{Deserialize, Serialize};
@@ -190,7 +192,8 @@ impl Registry {
     ///
     /// # Errors
     /// The store's; a record that cannot be read.
-    pub async fn key_records(&self, id: &str) -> Result<Vec<KeyRecord>, Error> {
+    pub fn key_records<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<KeyRecord>, Error>> {
+        async move {
         let mut found = Vec::new();
         let mut start = Json::Null;
         loop {
@@ -211,6 +214,7 @@ impl Registry {
                 return Ok(found);
             }
         }
+    }.boxed()
     }
 
     /// The layouts of a table's recorded keys: `known`, where the table's record says that they have not changed since.
@@ -238,12 +242,13 @@ impl Registry {
     ///
     /// # Errors
     /// The store's; `ValidationException` for a key that cannot be on record.
-    pub async fn replace_key(
-        &self,
-        table: &Record,
-        from: Option<&KeyRecord>,
-        to: &KeyRecord,
-    ) -> Result<Option<(Record, KeyRecord)>, Error> {
+    pub fn replace_key<'a>(
+        &'a self,
+        table: &'a Record,
+        from: Option<&'a KeyRecord>,
+        to: &'a KeyRecord,
+    ) -> BoxFuture<'a, Result<Option<(Record, KeyRecord)>, Error>> {
+        async move {
         let version = table.version + 1;
         let next = Record { version, keys: version, ..table.clone() };
         let since = match from {
@@ -283,5 +288,6 @@ impl Registry {
             }
             Err(error) => Err(self.failed(error)),
         }
+    }.boxed()
     }
 }

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::Env;
 use heatsink_layout::{Bucket, DIRECTORY, Table, TableLayouts, directory_key};
@@ -137,27 +139,30 @@ impl Registry {
     }
 
     /// One request to the store, retried with jittered backoff while the store throttles it.
-    pub async fn call_patiently(&self, operation: Operation, body: Json) -> Result<Json, Error> {
-        let mut pause = Duration::from_millis(50);
-        for _ in 0..THROTTLES {
-            match self.call(operation, body.clone()).await {
-                Err(Error {
-                    code:
-                        Code::ProvisionedThroughputExceededException
-                        | Code::ThrottlingException
-                        | Code::RequestLimitExceeded,
-                    outcome: Outcome::NotDone,
-                    ..
-                }) => {
-                    self.was_throttled();
-                    let jitter = self.env.random() % 1_000;
-                    self.env.sleep(pause / 2 + pause * u32::try_from(jitter).unwrap_or(0) / 2_000).await;
-                    pause = (pause * 2).min(Duration::from_secs(2));
+    pub fn call_patiently(&self, operation: Operation, body: Json) -> BoxFuture<'_, Result<Json, Error>> {
+        async move {
+            let mut pause = Duration::from_millis(50);
+            for _ in 0..THROTTLES {
+                match self.call(operation, body.clone()).await {
+                    Err(Error {
+                        code:
+                            Code::ProvisionedThroughputExceededException
+                            | Code::ThrottlingException
+                            | Code::RequestLimitExceeded,
+                        outcome: Outcome::NotDone,
+                        ..
+                    }) => {
+                        self.was_throttled();
+                        let jitter = self.env.random() % 1_000;
+                        self.env.sleep(pause / 2 + pause * u32::try_from(jitter).unwrap_or(0) / 2_000).await;
+                        pause = (pause * 2).min(Duration::from_secs(2));
+                    }
+                    answer => return answer,
                 }
-                answer => return answer,
             }
+            self.call(operation, body).await
         }
-        self.call(operation, body).await
+        .boxed()
     }
 
     /// How many of the requests that are sent again when they are throttled have been, since this registry and its clones were made.
@@ -170,20 +175,23 @@ impl Registry {
     }
 
     /// Describes a table; `None` if none of that name exists, or can exist.
-    pub async fn describe(&self, table: &str) -> Result<Option<Described>, Error> {
-        match self
-            .store
-            .call(Operation::DescribeTable, Bytes::from(json!({ "TableName": table }).to_string()))
-            .await
-        {
-            Ok(answer) => describe::answer(&answer).map(Some),
-            Err(error)
-                if matches!(error.code, Code::ResourceNotFoundException | Code::ValidationException) =>
+    pub fn describe<'a>(&'a self, table: &'a str) -> BoxFuture<'a, Result<Option<Described>, Error>> {
+        async move {
+            match self
+                .store
+                .call(Operation::DescribeTable, Bytes::from(json!({ "TableName": table }).to_string()))
+                .await
             {
-                Ok(None)
+                Ok(answer) => describe::answer(&answer).map(Some),
+                Err(error)
+                    if matches!(error.code, Code::ResourceNotFoundException | Code::ValidationException) =>
+                {
+                    Ok(None)
+                }
+                Err(error) => Err(error),
             }
-            Err(error) => Err(error),
         }
+        .boxed()
     }
 
     /// Whether the registry's table is there.
@@ -192,13 +200,16 @@ impl Registry {
     }
 
     /// The record of a table; `None` if it has none, or if there is no registry yet.
-    pub async fn read(&self, id: &str) -> Result<Option<Record>, Error> {
-        let body = json!({ "TableName": &*self.name, "Key": key(id), "ConsistentRead": true });
-        match self.call(Operation::GetItem, body).await {
-            Ok(answer) => answer.get("Item").map(Record::read).transpose(),
-            Err(error) if error.code == Code::ResourceNotFoundException => self.absent(None),
-            Err(error) => Err(self.failed(error)),
+    pub fn read<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Option<Record>, Error>> {
+        async move {
+            let body = json!({ "TableName": &*self.name, "Key": key(id), "ConsistentRead": true });
+            match self.call(Operation::GetItem, body).await {
+                Ok(answer) => answer.get("Item").map(Record::read).transpose(),
+                Err(error) if error.code == Code::ResourceNotFoundException => self.absent(None),
+                Err(error) => Err(self.failed(error)),
+            }
         }
+        .boxed()
     }
 
     /// The names of all tables of the store.
@@ -284,7 +295,12 @@ impl Registry {
 
     /// Writes a table's first record and binds its name to it, if the name's entry still equals `entry`; creates the registry's table if necessary.
     /// Returns the record in force: this one, or the one that another process wrote first.
-    pub async fn create(&self, entry: Option<&NameEntry>, record: &Record) -> Result<Record, Error> {
+    pub fn create<'a>(
+        &'a self,
+        entry: Option<&'a NameEntry>,
+        record: &'a Record,
+    ) -> BoxFuture<'a, Result<Record, Error>> {
+        async move {
         let holder = Holder::Bound { id: record.id.clone() };
         let next = self.entry_after(entry, &record.name, holder);
         let mut named = json!({ "TableName": &*self.name, "Item": next.item() });
@@ -318,6 +334,7 @@ impl Registry {
             }
             Err(error) => Err(self.failed(error)),
         }
+    }.boxed()
     }
 
     /// The entry of a name; `None` if it has none, or if there is no registry yet.
@@ -364,7 +381,8 @@ impl Registry {
     }
 
     /// Replaces a record, if it still equals `from`. `false` when it does not.
-    pub async fn replace(&self, from: &Record, to: &Record) -> Result<bool, Error> {
+    pub fn replace<'a>(&'a self, from: &'a Record, to: &'a Record) -> BoxFuture<'a, Result<bool, Error>> {
+        async move {
         let body = json!({
             "TableName": &*self.name, "Item": to.item(), "ConditionExpression": "#v = :v",
             "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": from.version.to_string() } },
@@ -382,10 +400,12 @@ impl Registry {
             }
             Err(error) => Err(self.failed(error)),
         }
+    }.boxed()
     }
 
     /// Removes a record, if it still equals `record`. `false` when it changed meanwhile; a missing record counts as removed.
-    pub async fn remove(&self, record: &Record) -> Result<bool, Error> {
+    pub fn remove<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, Result<bool, Error>> {
+        async move {
         let body = json!({
             "TableName": &*self.name, "Key": key(&record.id), "ConditionExpression": "attribute_not_exists(pk) OR #v = :v",
             "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": record.version.to_string() } },
@@ -395,6 +415,7 @@ impl Registry {
             Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
             Err(error) => Err(self.failed(error)),
         }
+    }.boxed()
     }
 
     /// Removes a record, if it still equals `record`, and writes the entry of its name, if that still equals `from`, in one transaction. `false`

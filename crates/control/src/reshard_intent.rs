@@ -7,6 +7,8 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, KeyType, Operation, Outcome};
 use heatsink_layout::{By, Phase};
 use serde::{Deserialize, Serialize};
@@ -282,33 +284,36 @@ impl Registry {
     ///
     /// # Errors
     /// The store's. No registry is no intent.
-    pub async fn intents(&self, strongly: bool) -> Result<Intents, Error> {
-        let mut found = Intents::default();
-        let mut start = Json::Null;
-        loop {
-            let mut body = json!({
-                "TableName": self.name(), "ConsistentRead": strongly, "KeyConditionExpression": "pk = :p",
-                "ExpressionAttributeValues": { ":p": { "S": PARTITION } },
-            });
-            if !start.is_null() {
-                body["ExclusiveStartKey"] = start;
-            }
-            let mut page = match self.call(Operation::Query, body).await {
-                Ok(page) => page,
-                Err(error) if error.code == Code::ResourceNotFoundException => return self.absent(found),
-                Err(error) => return Err(self.failed(error)),
-            };
-            for item in page["Items"].as_array().into_iter().flatten() {
-                match ReshardIntent::read(item) {
-                    Ok(intent) => found.known.push(intent),
-                    Err(error) => found.unknown.push(error),
+    pub fn intents(&self, strongly: bool) -> BoxFuture<'_, Result<Intents, Error>> {
+        async move {
+            let mut found = Intents::default();
+            let mut start = Json::Null;
+            loop {
+                let mut body = json!({
+                    "TableName": self.name(), "ConsistentRead": strongly, "KeyConditionExpression": "pk = :p",
+                    "ExpressionAttributeValues": { ":p": { "S": PARTITION } },
+                });
+                if !start.is_null() {
+                    body["ExclusiveStartKey"] = start;
+                }
+                let mut page = match self.call(Operation::Query, body).await {
+                    Ok(page) => page,
+                    Err(error) if error.code == Code::ResourceNotFoundException => return self.absent(found),
+                    Err(error) => return Err(self.failed(error)),
+                };
+                for item in page["Items"].as_array().into_iter().flatten() {
+                    match ReshardIntent::read(item) {
+                        Ok(intent) => found.known.push(intent),
+                        Err(error) => found.unknown.push(error),
+                    }
+                }
+                start = page["LastEvaluatedKey"].take();
+                if start.is_null() {
+                    return Ok(found);
                 }
             }
-            start = page["LastEvaluatedKey"].take();
-            if start.is_null() {
-                return Ok(found);
-            }
         }
+        .boxed()
     }
 
     /// The intent of one key; `None` if there is none. Strongly consistent.
@@ -357,11 +362,12 @@ impl Registry {
     ///
     /// # Errors
     /// The store's; `ValidationException` for a key that is too long.
-    pub async fn write_intent(
-        &self,
-        from: Option<&ReshardIntent>,
-        to: &ReshardIntent,
-    ) -> Result<bool, Error> {
+    pub fn write_intent<'a>(
+        &'a self,
+        from: Option<&'a ReshardIntent>,
+        to: &'a ReshardIntent,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        async move {
         let mut body = json!({ "TableName": self.name(), "Item": to.item()?, "ConditionExpression": "attribute_not_exists(pk)" });
         if let Some(from) = from {
             condition(&mut body, from);
@@ -377,6 +383,7 @@ impl Registry {
             }
             Err(error) => Err(self.failed(error)),
         }
+    }.boxed()
     }
 
     /// Removes an intent, if it still has that version. `false` when it does not.

@@ -6,7 +6,8 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures::future::{Either, join, select};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Either, join, select};
 use heatsink_control::{Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, RealEnv};
@@ -90,7 +91,7 @@ impl Gateway {
 
     /// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves. It may outlive [`serve`](Self::serve), and
     /// then says that the gateway is not ready.
-    pub fn serve_admin<F: Future<Output = ()>>(
+    pub fn serve_admin<F: Future<Output = ()> + Send>(
         &self,
         listener: TcpListener,
         access: http::Access,
@@ -105,19 +106,31 @@ impl Gateway {
         self,
         listener: TcpListener,
         hosts: Hosts,
-        shutdown: impl Future<Output = ()>,
+        shutdown: impl Future<Output = ()> + Send,
     ) -> bool {
-        let Gateway { service, control, env, limits } = self;
-        let heat = Arc::clone(&service);
-        let serving = pin!(http::serve(listener, service, limits, hosts, env, shutdown));
-        let keeping = pin!(join(control.keep(), heat.keep_heat()));
-        let drained = match select(serving, keeping).await {
-            Either::Left((drained, _)) => drained,
-            // It never ends.
-            Either::Right((_, serving)) => serving.await,
-        };
-        control.leave().await;
-        drained
+        self.serve_until(listener, hosts, shutdown.boxed()).await
+    }
+
+    fn serve_until(
+        self,
+        listener: TcpListener,
+        hosts: Hosts,
+        shutdown: BoxFuture<'_, ()>,
+    ) -> BoxFuture<'_, bool> {
+        async move {
+            let Gateway { service, control, env, limits } = self;
+            let heat = Arc::clone(&service);
+            let serving = pin!(http::serve(listener, service, limits, hosts, env, shutdown));
+            let keeping = pin!(join(control.keep(), heat.keep_heat()));
+            let drained = match select(serving, keeping).await {
+                Either::Left((drained, _)) => drained,
+                // It never ends.
+                Either::Right((_, serving)) => serving.await,
+            };
+            control.leave().await;
+            drained
+        }
+        .boxed()
     }
 }
 
@@ -181,34 +194,37 @@ impl Builder {
     /// # Errors
     /// [`StartError::Rules`] when a rule contradicts the record of a table that is there, or names a table that it cannot hold for;
     /// [`StartError::Store`] when the store cannot be asked.
-    pub async fn start(self) -> Result<Gateway, StartError> {
-        let Builder {
-            store,
-            env,
-            rules,
-            fencing,
-            limits,
-            region,
-            metrics,
-            partitions,
-            recording,
-            shows_store,
-        } = self;
-        let fencing = fencing.unwrap_or_else(|| Fencing::exclusive(rules.fence()));
-        let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
-        let mut service = Service::new(store, control.clone(), Arc::clone(&env), limits, &region);
-        if let Some(metrics) = metrics {
-            service = service.with_metrics(metrics);
+    pub fn start(self) -> BoxFuture<'static, Result<Gateway, StartError>> {
+        async move {
+            let Builder {
+                store,
+                env,
+                rules,
+                fencing,
+                limits,
+                region,
+                metrics,
+                partitions,
+                recording,
+                shows_store,
+            } = self;
+            let fencing = fencing.unwrap_or_else(|| Fencing::exclusive(rules.fence()));
+            let control = Control::join(Arc::clone(&store), Arc::clone(&env), rules, fencing).await?;
+            let mut service = Service::new(store, control.clone(), Arc::clone(&env), limits, &region);
+            if let Some(metrics) = metrics {
+                service = service.with_metrics(metrics);
+            }
+            if let Some(partitions) = partitions {
+                service = service.with_partitions(partitions);
+            }
+            if let Some(recording) = recording {
+                service = service.with_recording(recording);
+            }
+            if shows_store {
+                service = service.showing_store();
+            }
+            Ok(Gateway { service: Arc::new(service), control, env, limits })
         }
-        if let Some(partitions) = partitions {
-            service = service.with_partitions(partitions);
-        }
-        if let Some(recording) = recording {
-            service = service.with_recording(recording);
-        }
-        if shows_store {
-            service = service.showing_store();
-        }
-        Ok(Gateway { service: Arc::new(service), control, env, limits })
+        .boxed()
     }
 }

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use heatsink_control::{Control, Pass, Prepared};
 use heatsink_dynamo::{Code, Error, Operation, Origin, wire};
 use heatsink_env::{Env, MonotonicInstant};
@@ -151,8 +153,8 @@ impl Service {
     }
 
     /// Which keys were hot in the last full second, and what would help: what `GET /_heatsink/heat` answers.
-    pub async fn heat_shown(&self) -> serde_json::Value {
-        heat::shown(self, None).await
+    pub fn heat_shown(&self) -> BoxFuture<'_, serde_json::Value> {
+        async move { heat::shown(self, None).await }.boxed()
     }
 
     /// What all requests may hold together.
@@ -221,8 +223,8 @@ impl Service {
     ///
     /// # Errors
     /// DynamoDB's own error for the request, or the store's, unchanged.
-    pub async fn call(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
-        self.call_marked(operation, body).await.map(|answer| answer.body)
+    pub fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        async move { self.call_marked(operation, body).await.map(|answer| answer.body) }.boxed()
     }
 
     /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with `on_shard_error = "partial"` leave
@@ -249,11 +251,14 @@ impl Service {
     }
 
     /// What [`Service::call`] would do with a request, without doing it. It resolves the tables as a call does.
-    pub async fn explain(&self, operation: Operation, body: &Bytes) -> Explanation {
-        match self.plan(operation, body).await {
-            Ok(planned) => planned.plan.explain(),
-            Err(error) => Explanation::refused(&error),
+    pub fn explain<'a>(&'a self, operation: Operation, body: &'a Bytes) -> BoxFuture<'a, Explanation> {
+        async move {
+            match self.plan(operation, body).await {
+                Ok(planned) => planned.plan.explain(),
+                Err(error) => Explanation::refused(&error),
+            }
         }
+        .boxed()
     }
 
     /// The plan of a request. One that depends on a key about to move has the lease that it needs.

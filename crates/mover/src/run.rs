@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use heatsink_control::claim::Claim;
 use heatsink_control::{Awaits, KeyRecord, Record};
 use heatsink_layout::Layout;
@@ -73,31 +75,34 @@ impl Reshard {
     ///
     /// # Errors
     /// As [`run`](Self::run); [`ReshardError::Cancelled`] where the key is as it was.
-    pub async fn run_steered(
+    pub fn run_steered<'a>(
         mut self,
         options: Options,
-        steering: &Steering,
-        progress: &dyn Progress,
-    ) -> Result<Report, ReshardError> {
-        if let Announcer::Beside(changer) = &self.announcer {
-            self.announcer = Announcer::Beside(changer.exclusively(options.exclusive));
+        steering: &'a Steering,
+        progress: &'a dyn Progress,
+    ) -> BoxFuture<'a, Result<Report, ReshardError>> {
+        async move {
+            if let Announcer::Beside(changer) = &self.announcer {
+                self.announcer = Announcer::Beside(changer.exclusively(options.exclusive));
+            }
+            self.announcer.begin().await?;
+            let table = self.on_record().await?;
+            let run = Run {
+                reshard: &self,
+                options,
+                steering,
+                progress,
+                table,
+                record: self.record.clone(),
+                found: Found::default(),
+                moved: 0,
+                claim: None,
+                cancelling: false,
+                named: Vec::new(),
+            };
+            run.go().await
         }
-        self.announcer.begin().await?;
-        let table = self.on_record().await?;
-        let run = Run {
-            reshard: &self,
-            options,
-            steering,
-            progress,
-            table,
-            record: self.record.clone(),
-            found: Found::default(),
-            moved: 0,
-            claim: None,
-            cancelling: false,
-            named: Vec::new(),
-        };
-        run.go().await
+        .boxed()
     }
 
     /// The record of the table; written, and known to every gateway, if there was none.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use futures::lock::Mutex;
 use heatsink_dynamo::{Error, Outcome};
 use heatsink_env::{Env, MonotonicInstant};
@@ -95,7 +97,8 @@ impl Changer {
     ///
     /// # Errors
     /// Retryable while gateways that were started without rules may not have noticed the registry, and while changes are frozen; the store's errors.
-    pub async fn begin(&self) -> Result<(), Error> {
+    pub fn begin(&self) -> BoxFuture<'_, Result<(), Error>> {
+        async move {
         match self.unsettled().await? {
             None => Ok(()),
             Some(left) => Err(Error::unavailable(
@@ -107,6 +110,7 @@ impl Changer {
                 Outcome::NotDone,
             )),
         }
+    }.boxed()
     }
 
     /// [`begin`](Self::begin), but waits if only time is needed.
@@ -157,8 +161,8 @@ impl Changer {
     ///
     /// # Errors
     /// The store's.
-    pub async fn make_registry(&self) -> Result<(), Error> {
-        self.found().await.map(drop)
+    pub fn make_registry(&self) -> BoxFuture<'_, Result<(), Error>> {
+        async move { self.found().await.map(drop) }.boxed()
     }
 
     /// Reads the head, or creates it.
@@ -256,9 +260,17 @@ impl Changer {
     ///
     /// # Errors
     /// Those of the store; frozen layouts.
-    pub async fn announce_awaiting(&self, awaits: Awaits, table: &str, version: u64) -> Result<Step, Error> {
-        let published = self.publish(table, version).await?;
-        self.wait(published.step.awaiting(awaits)).await
+    pub fn announce_awaiting<'a>(
+        &'a self,
+        awaits: Awaits,
+        table: &'a str,
+        version: u64,
+    ) -> BoxFuture<'a, Result<Step, Error>> {
+        async move {
+            let published = self.publish(table, version).await?;
+            self.wait(published.step.awaiting(awaits)).await
+        }
+        .boxed()
     }
 
     /// Forbids layout changes for all processes, or allows them again. A change in progress stops at its next step.

@@ -25,7 +25,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{Either, select};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Either, select};
 use heatsink_env::Env;
 use hyper::server::conn::http1;
 use hyper_util::rt::TokioTimer;
@@ -58,10 +59,10 @@ pub async fn serve(
     limits: Limits,
     hosts: Hosts,
     env: Arc<dyn Env>,
-    shutdown: impl Future<Output = ()>,
+    shutdown: impl Future<Output = ()> + Send,
 ) -> bool {
     let front = Arc::new(Front::new(Arc::clone(&service), limits, hosts, env));
-    accept(listener, front, limits, || service.set_draining(), shutdown).await
+    accept(listener, front, limits, Some(service), shutdown.boxed()).await
 }
 
 /// Serves the admin address on `listener` to those whom `access` admits, until `shutdown` resolves: the page, health, and everything below
@@ -71,70 +72,74 @@ pub async fn serve_admin(
     service: Arc<Service>,
     access: Access,
     env: Arc<dyn Env>,
-    shutdown: impl Future<Output = ()>,
+    shutdown: impl Future<Output = ()> + Send,
 ) -> bool {
     let limits = Limits { connections: ADMIN_CONNECTIONS, drain: ADMIN_DRAIN, ..Limits::default() };
     let front = Arc::new(Front::of_operators(service, limits, access, env));
-    accept(listener, front, limits, || {}, shutdown).await
+    accept(listener, front, limits, None, shutdown.boxed()).await
 }
 
-/// Accepts connections until `shutdown` resolves; then calls `say_draining`, and lets requests in flight finish.
-async fn accept(
+/// Accepts connections until `shutdown` resolves; then lets requests in flight finish, and `draining` answer so.
+fn accept(
     listener: TcpListener,
     front: Arc<Front>,
     limits: Limits,
-    say_draining: impl FnOnce(),
-    shutdown: impl Future<Output = ()>,
-) -> bool {
-    let env = Arc::clone(&front.env);
-    let mut http = http1::Builder::new();
-    // Answers are flushed one by one: from a client that pipelines requests and reads no answer nothing more is read.
-    http.timer(TokioTimer::new())
-        .header_read_timeout(limits.head_read)
-        .max_buf_size(limits.head)
-        .half_close(true);
-    let http = Arc::new(http);
-    let connections = Slots::new(limits.connections, front.counts.connections.clone());
-    let surplus = Slots::new(REFUSED, metrics::Gauge::noop());
-    let (drain, draining) = watch::channel(());
-    let mut shutdown = pin!(shutdown);
-    loop {
-        let stream = match select(pin!(listener.accept()), &mut shutdown).await {
-            Either::Left((Ok((stream, _)), _)) => stream,
-            Either::Left((Err(error), _)) => {
-                tracing::warn!(%error, "cannot accept a connection");
-                env.sleep(ACCEPT_PAUSE).await;
-                continue;
+    draining: Option<Arc<Service>>,
+    mut shutdown: BoxFuture<'_, ()>,
+) -> BoxFuture<'_, bool> {
+    async move {
+        let env = Arc::clone(&front.env);
+        let mut http = http1::Builder::new();
+        // Answers are flushed one by one: from a client that pipelines requests and reads no answer nothing more is read.
+        http.timer(TokioTimer::new())
+            .header_read_timeout(limits.head_read)
+            .max_buf_size(limits.head)
+            .half_close(true);
+        let http = Arc::new(http);
+        let connections = Slots::new(limits.connections, front.counts.connections.clone());
+        let surplus = Slots::new(REFUSED, metrics::Gauge::noop());
+        let (drain, drained) = watch::channel(());
+        loop {
+            let stream = match select(pin!(listener.accept()), &mut shutdown).await {
+                Either::Left((Ok((stream, _)), _)) => stream,
+                Either::Left((Err(error), _)) => {
+                    tracing::warn!(%error, "cannot accept a connection");
+                    env.sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+                Either::Right(_) => break,
+            };
+            let (http, front, drained) = (Arc::clone(&http), Arc::clone(&front), drained.clone());
+            if let Some(slot) = connections.take() {
+                tokio::spawn(async move {
+                    connection::attend(stream, &http, &front, false, drained).await;
+                    drop(slot);
+                });
+            } else if let Some(slot) = surplus.take() {
+                tokio::spawn(async move {
+                    let refusal = connection::attend(stream, &http, &front, true, drained);
+                    // Not through Env: a bound on an I/O wait. Who gets no answer tries again all the same.
+                    let _ = tokio::time::timeout(REFUSAL, refusal).await;
+                    drop(slot);
+                });
+            } else {
+                front.counts.over_connections.increment(1);
             }
-            Either::Right(_) => break,
-        };
-        let (http, front, draining) = (Arc::clone(&http), Arc::clone(&front), draining.clone());
-        if let Some(slot) = connections.take() {
-            tokio::spawn(async move {
-                connection::attend(stream, &http, &front, false, draining).await;
-                drop(slot);
-            });
-        } else if let Some(slot) = surplus.take() {
-            tokio::spawn(async move {
-                let refusal = connection::attend(stream, &http, &front, true, draining);
-                // Not through Env: a bound on an I/O wait. Who gets no answer tries again all the same.
-                let _ = tokio::time::timeout(REFUSAL, refusal).await;
-                drop(slot);
-            });
-        } else {
-            front.counts.over_connections.increment(1);
         }
+        drop(listener);
+        if let Some(service) = draining {
+            service.set_draining();
+        }
+        tracing::info!(connections = connections.taken(), "draining");
+        // If no receiver is left, nobody needs to be told.
+        let _ = drain.send(());
+        drop(drain);
+        let finished = async {
+            connections.all_free().await;
+            // Writes whose clients have gone.
+            front.in_flight.all_free().await;
+        };
+        matches!(select(pin!(finished), env.sleep(limits.drain)).await, Either::Left(_))
     }
-    drop(listener);
-    say_draining();
-    tracing::info!(connections = connections.taken(), "draining");
-    // If no receiver is left, nobody needs to be told.
-    let _ = drain.send(());
-    drop(drain);
-    let finished = async {
-        connections.all_free().await;
-        // Writes whose clients have gone.
-        front.in_flight.all_free().await;
-    };
-    matches!(select(pin!(finished), env.sleep(limits.drain)).await, Either::Left(_))
+    .boxed()
 }

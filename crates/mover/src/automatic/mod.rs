@@ -12,7 +12,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{Either, select};
+use futures::FutureExt;
+use futures::future::{BoxFuture, Either, select};
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{Request, key_text};
 use heatsink_control::{Control, Mode};
@@ -101,31 +102,37 @@ impl Automatic {
     }
 
     /// Runs until `stop` resolves. Without an `[[automatic]]` section that acts or proposes it does nothing, and writes nothing.
-    pub async fn run(&self, stop: impl Future<Output = ()>) {
-        let mut stop = pin!(stop);
-        if !self.control.rules().acts_on_heat() {
-            return stop.await;
-        }
-        let reports = Reports::of(self.control.identity().0);
-        let has_registry = !self.control.rules().reshards_by_itself();
-        let mut memory = Memory {
-            policy: Policy::default(),
-            tables: HashMap::new(),
-            watched: BTreeSet::new(),
-            reports,
-            has_registry,
-        };
-        loop {
-            match select(&mut stop, pin!(self.registry.env().sleep(LOOK))).await {
-                Either::Left(_) => break,
-                Either::Right(_) if !self.control.has_lease() => {}
-                Either::Right(_) => match select(&mut stop, pin!(self.look(&mut memory))).await {
-                    Either::Left(_) => break,
-                    Either::Right(_) => {}
-                },
+    pub async fn run(&self, stop: impl Future<Output = ()> + Send) {
+        self.run_until(stop.boxed()).await;
+    }
+
+    fn run_until<'a>(&'a self, mut stop: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+        async move {
+            if !self.control.rules().acts_on_heat() {
+                return stop.await;
             }
+            let reports = Reports::of(self.control.identity().0);
+            let has_registry = !self.control.rules().reshards_by_itself();
+            let mut memory = Memory {
+                policy: Policy::default(),
+                tables: HashMap::new(),
+                watched: BTreeSet::new(),
+                reports,
+                has_registry,
+            };
+            loop {
+                match select(&mut stop, pin!(self.registry.env().sleep(LOOK))).await {
+                    Either::Left(_) => break,
+                    Either::Right(_) if !self.control.has_lease() => {}
+                    Either::Right(_) => match select(&mut stop, pin!(self.look(&mut memory))).await {
+                        Either::Left(_) => break,
+                        Either::Right(_) => {}
+                    },
+                }
+            }
+            memory.reports.leave(&self.registry).await;
         }
-        memory.reports.leave(&self.registry).await;
+        .boxed()
     }
 
     async fn look(&self, memory: &mut Memory) {

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::{BoxFuture, Either, select};
 use futures::stream::{FuturesUnordered, StreamExt};
 use heatsink_control::Control;
@@ -92,44 +93,50 @@ impl Runner {
 
     /// Runs until `stop` resolves. Then it stops between two calls, and gives what it carried out back, for other gateways to take at once. It may be
     /// dropped instead: they take it over after some seconds.
-    pub async fn run(&self, stop: impl Future<Output = ()>) {
-        let mut stop = pin!(stop);
-        let mut runs: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
-        let mut carried: Vec<Arc<Shown>> = Vec::new();
-        let mut watch = Watch::default();
-        let mut warned = HashSet::new();
-        let mut looking = Box::pin(self.look());
-        loop {
-            // Nothing of an empty set of runs is waited for.
-            let ended = async {
-                match runs.next().await {
-                    Some(()) => {}
-                    None => futures::future::pending().await,
-                }
-            };
-            match select(&mut stop, select(&mut looking, pin!(ended))).await {
-                Either::Left(_) => break,
-                Either::Right((Either::Right(_), _)) => carried.retain(|one| !one.is_over()),
-                Either::Right((Either::Left((listed, _)), _)) => {
-                    looking = Box::pin(self.look());
-                    let Some(intents) = self.readable(listed, &mut warned) else { continue };
-                    let running: Running =
-                        carried.iter().map(|one| (one.place.clone(), one.is_paused())).collect();
-                    let now = self.registry.env().now();
-                    let chosen = watch.listed(now, &intents, &running, &self.pace);
-                    for intent in chosen.take {
-                        let shown = Arc::new(Shown::new(place(&intent)));
-                        carried.push(Arc::clone(&shown));
-                        runs.push(Box::pin(self.carry(intent, shown)));
+    pub async fn run(&self, stop: impl Future<Output = ()> + Send) {
+        self.run_until(stop.boxed()).await;
+    }
+
+    fn run_until<'a>(&'a self, mut stop: BoxFuture<'a, ()>) -> BoxFuture<'a, ()> {
+        async move {
+            let mut runs: FuturesUnordered<BoxFuture<'_, ()>> = FuturesUnordered::new();
+            let mut carried: Vec<Arc<Shown>> = Vec::new();
+            let mut watch = Watch::default();
+            let mut warned = HashSet::new();
+            let mut looking = Box::pin(self.look());
+            loop {
+                // Nothing of an empty set of runs is waited for.
+                let ended = async {
+                    match runs.next().await {
+                        Some(()) => {}
+                        None => futures::future::pending().await,
                     }
-                    for intent in chosen.remove {
-                        runs.push(Box::pin(self.remove(intent)));
+                };
+                match select(&mut stop, select(&mut looking, pin!(ended))).await {
+                    Either::Left(_) => break,
+                    Either::Right((Either::Right(_), _)) => carried.retain(|one| !one.is_over()),
+                    Either::Right((Either::Left((listed, _)), _)) => {
+                        looking = Box::pin(self.look());
+                        let Some(intents) = self.readable(listed, &mut warned) else { continue };
+                        let running: Running =
+                            carried.iter().map(|one| (one.place.clone(), one.is_paused())).collect();
+                        let now = self.registry.env().now();
+                        let chosen = watch.listed(now, &intents, &running, &self.pace);
+                        for intent in chosen.take {
+                            let shown = Arc::new(Shown::new(place(&intent)));
+                            carried.push(Arc::clone(&shown));
+                            runs.push(Box::pin(self.carry(intent, shown)));
+                        }
+                        for intent in chosen.remove {
+                            runs.push(Box::pin(self.remove(intent)));
+                        }
                     }
                 }
             }
+            self.stopping.store(true, Ordering::Relaxed);
+            while runs.next().await.is_some() {}
         }
-        self.stopping.store(true, Ordering::Relaxed);
-        while runs.next().await.is_some() {}
+        .boxed()
     }
 
     /// What is on record a little later; nothing while this gateway may not send anything.
