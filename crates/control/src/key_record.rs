@@ -61,6 +61,10 @@ pub struct Move {
     pub reserved_before: u16,
     /// Whether the workers of this phase are done, and none may claim the table any more. Gateways take no notice of it.
     pub closing: bool,
+    /// The attribute that says when an item expires, if the table has time to live: as it was read once no gateway would change that any more, so
+    /// from PREPARE on. Older builds do not know it and refuse the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
 }
 
 impl KeyRecord {
@@ -151,8 +155,9 @@ impl KeyRecord {
         let from = Arc::new(self.layout);
         let in_force = match self.moves {
             None => InForce::Stable(from),
-            Some(Move { to, phase, .. }) => {
-                InForce::Moving(Arc::new(Moving { from, to: Arc::new(to), phase }))
+            Some(Move { to, phase, expires, .. }) => {
+                let (to, expires) = (Arc::new(to), expires.map(Arc::from));
+                InForce::Moving(Arc::new(Moving { from, to, phase, expires }))
             }
         };
         let (reserved, since, settled) = (self.reserved, self.since, self.settled);

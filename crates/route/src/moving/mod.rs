@@ -45,7 +45,7 @@ pub(crate) fn plan(
 ) -> Result<Plan, Error> {
     let mut pulls: Vec<(MovingItem, Pull)> = Vec::new();
     for item in items {
-        let blind = blind::is_put(operation, request, &item.identity)?;
+        let blind = blind::is_put(operation, request, &item.identity, item.moving.expires.as_deref())?;
         match item.moving.phase {
             Phase::Check if !blind => return Err(held(&item.table)),
             Phase::Hold => return Err(held(&item.table)),
