@@ -290,3 +290,57 @@ impl Registry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use heatsink_layout::TableLayouts;
+
+    use super::*;
+    use crate::record::State;
+
+    #[test]
+    fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused() {
+        let table = Record {
+            id: "id".to_owned(),
+            name: "Tab".to_owned(),
+            layouts: TableLayouts::default(),
+            state: State::Active,
+            version: 3,
+            created: 0,
+            made: None,
+            adopted: true,
+            keys: 3,
+        };
+        let of = |expires: Option<&str>| {
+            let expires = expires.map(str::to_owned);
+            let moves =
+                Move { to: Layout::none(), phase: Phase::Move, reserved_before: 1, closing: false, expires };
+            KeyRecord {
+                key: b"game".to_vec(),
+                key_type: KeyType::S,
+                layout: Layout::none(),
+                moves: Some(moves),
+                settled: false,
+                reserved: 1,
+                version: 5,
+                changed: 0,
+                since: 2,
+            }
+        };
+        for expires in [None, Some("gone")] {
+            let record = of(expires);
+            let item = record.item(&table).unwrap_or_default();
+            assert_eq!(KeyRecord::read(&item).ok(), Some(record.clone()));
+            let (_, recorded) = record.recorded();
+            let InForce::Moving(moving) = recorded.in_force else { panic!("it moves") };
+            assert_eq!(moving.expires.as_deref(), expires);
+        }
+        // Without time to live it is the record that every build knows; what a build does not know it refuses.
+        let mut item = of(None).item(&table).unwrap_or_default();
+        let text = item["moves"]["S"].as_str().unwrap_or_default().to_owned();
+        assert!(!text.contains("expires"), "{text}");
+        item["moves"]["S"] = json!(text.replacen('{', "{\"later\":1,", 1));
+        let refused = KeyRecord::read(&item).map_err(|error| error.to_string());
+        assert!(refused.is_err_and(|why| why.contains("written by another version")));
+    }
+}

@@ -33,13 +33,14 @@ pub(super) fn is_put(
     }
 }
 
-/// Whether an item that is put has the attribute by which items expire. What it holds is not looked at: no value is safe to keep apart from DynamoDB.
+/// Whether an item that is put has the attribute by which items expire. What it holds is not looked at: which values DynamoDB takes for a time is its
+/// affair.
 fn may_expire(put: &[u8], expires: Option<&str>) -> Result<bool, Malformed> {
     expires.map_or(Ok(false), |attribute| Ok(json::member(put, attribute)?.is_some()))
 }
 
-/// Whether a batch deletes an item with these key values, or puts any that may expire, in whatever table: both are rare in batches that put others
-/// blindly, and a pull too many does no harm.
+/// Whether a batch deletes an item with these key values, or puts any item that may expire, in whatever table: a batch mostly holds one kind of
+/// write, and a pull too many does no harm.
 fn deletes_or_expires(
     request: &Request<'_>,
     item: &Identity,
