@@ -80,7 +80,7 @@ fn does(phase: Phase, expires: Option<&'static str>, operation: Operation, body:
             _ => "{}".to_owned(),
         }))
     });
-    answer.unwrap_or_else(|error: Error| panic!("{error}"));
+    answer.map_err(|error: Error| error.to_string()).unwrap();
     let (_, last) = calls.pop().unwrap();
     assert!(last.contains("game#~1"), "{last}");
     if calls.is_empty() {

@@ -321,7 +321,8 @@ impl Stage {
         let (world, mut rng) = (&self.world, self.rng(4));
         let Some(expires) = self.expires else { return };
         while self.busy.get() > 0 || self.moving.get() {
-            world.clock.sleep(up_to(&mut rng, self.pace.max(Duration::from_millis(500)) * 2)).await;
+            // Often: two copies of an item are seldom there for long.
+            world.clock.sleep(up_to(&mut rng, Duration::from_millis(400))).await;
             if world.expires().await {
                 world.delete_expired(|| rng.bool()).await;
             } else if let Expires::Later = expires {
