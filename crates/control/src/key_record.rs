@@ -63,6 +63,10 @@ pub struct Move {
     pub reserved_before: u16,
     /// Whether the workers of this phase are done, and none may claim the table any more. Gateways take no notice of it.
     pub closing: bool,
+    /// The attribute that says when an item expires, if the table has time to live: as it was read once no gateway would change that any more, so
+    /// from PREPARE on. Older builds do not know it and refuse the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
 }
 
 impl KeyRecord {
@@ -153,8 +157,9 @@ impl KeyRecord {
         let from = Arc::new(self.layout);
         let in_force = match self.moves {
             None => InForce::Stable(from),
-            Some(Move { to, phase, .. }) => {
-                InForce::Moving(Arc::new(Moving { from, to: Arc::new(to), phase }))
+            Some(Move { to, phase, expires, .. }) => {
+                let (to, expires) = (Arc::new(to), expires.map(Arc::from));
+                InForce::Moving(Arc::new(Moving { from, to, phase, expires }))
             }
         };
         let (reserved, since, settled) = (self.reserved, self.since, self.settled);
@@ -289,5 +294,59 @@ impl Registry {
             Err(error) => Err(self.failed(error)),
         }
     }.boxed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heatsink_layout::TableLayouts;
+
+    use super::*;
+    use crate::record::State;
+
+    #[test]
+    fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused() {
+        let table = Record {
+            id: "id".to_owned(),
+            name: "Tab".to_owned(),
+            layouts: TableLayouts::default(),
+            state: State::Active,
+            version: 3,
+            created: 0,
+            made: None,
+            adopted: true,
+            keys: 3,
+        };
+        let of = |expires: Option<&str>| {
+            let expires = expires.map(str::to_owned);
+            let moves =
+                Move { to: Layout::none(), phase: Phase::Move, reserved_before: 1, closing: false, expires };
+            KeyRecord {
+                key: b"game".to_vec(),
+                key_type: KeyType::S,
+                layout: Layout::none(),
+                moves: Some(moves),
+                settled: false,
+                reserved: 1,
+                version: 5,
+                changed: 0,
+                since: 2,
+            }
+        };
+        for expires in [None, Some("gone")] {
+            let record = of(expires);
+            let item = record.item(&table).unwrap_or_default();
+            assert_eq!(KeyRecord::read(&item).ok(), Some(record.clone()));
+            let (_, recorded) = record.recorded();
+            let InForce::Moving(moving) = recorded.in_force else { panic!("it moves") };
+            assert_eq!(moving.expires.as_deref(), expires);
+        }
+        // Without time to live it is the record that every build knows; what a build does not know it refuses.
+        let mut item = of(None).item(&table).unwrap_or_default();
+        let text = item["moves"]["S"].as_str().unwrap_or_default().to_owned();
+        assert!(!text.contains("expires"), "{text}");
+        item["moves"]["S"] = json!(text.replacen('{', "{\"later\":1,", 1));
+        let refused = KeyRecord::read(&item).map_err(|error| error.to_string());
+        assert!(refused.is_err_and(|why| why.contains("written by another version")));
     }
 }

@@ -466,14 +466,32 @@ impl Registry {
         }
     }
 
-    /// Whether the store deletes items of a table by time to live. A store without that operation does not.
+    /// Whether the store deletes items of a table by time to live.
+    ///
+    /// # Errors
+    /// As [`time_to_live`](Self::time_to_live).
     pub async fn expires(&self, table: &str) -> Result<bool, Error> {
-        match self.call(Operation::DescribeTimeToLive, json!({ "TableName": table })).await {
-            Ok(answer) => Ok(answer["TimeToLiveDescription"]["TimeToLiveStatus"]
-                .as_str()
-                .is_some_and(|status| status.starts_with("ENABL"))),
-            Err(error) if error.code == Code::UnknownOperationException => Ok(false),
-            Err(error) => Err(error),
+        Ok(self.time_to_live(table).await?.is_some())
+    }
+
+    /// The attribute by which the store deletes items of a table; `None` if it deletes none. While time to live is turned off it still may. A store
+    /// without that operation deletes none.
+    ///
+    /// # Errors
+    /// The store's; an answer that does not name the attribute.
+    pub async fn time_to_live(&self, table: &str) -> Result<Option<String>, Error> {
+        let answer = match self.call(Operation::DescribeTimeToLive, json!({ "TableName": table })).await {
+            Ok(answer) => answer,
+            Err(error) if error.code == Code::UnknownOperationException => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let described = &answer["TimeToLiveDescription"];
+        match (described["TimeToLiveStatus"].as_str(), described["AttributeName"].as_str()) {
+            (None | Some("DISABLED"), _) => Ok(None),
+            (Some(_), Some(attribute)) => Ok(Some(attribute.to_owned())),
+            (Some(status), None) => Err(Error::internal(format!(
+                "The store says that time to live of table {table} is {status}, and not by which attribute"
+            ))),
         }
     }
 

@@ -31,6 +31,8 @@ pub enum Operation {
     Get,
     /// Reads the item if it has that label: its row in a Query of an index.
     Find(u8),
+    /// Removes the item if it holds that: the store does so with what has expired, and tells nobody.
+    Expire(Value),
 }
 
 /// What was answered.
@@ -73,6 +75,7 @@ impl Operation {
             }
             Operation::Get => (state, Answer::Saw(state)),
             Operation::Find(label) => (state, Answer::Saw(state.filter(|value| value.label == label))),
+            Operation::Expire(value) => (state.filter(|held| *held != value), Answer::Done),
         }
     }
 }
@@ -96,6 +99,7 @@ impl fmt::Display for Operation {
             Operation::Add(amount) => write!(f, "add {amount}"),
             Operation::Get => f.write_str("get"),
             Operation::Find(label) => write!(f, "find by label {label}"),
+            Operation::Expire(value) => write!(f, "expiry of {value}"),
         }
     }
 }

@@ -188,7 +188,8 @@ mod tests {
     fn a_scan_reads_apart_what_moves_and_what_has_changed_since() {
         let stable = |since| RecordedKey { since, ..recorded(4) };
         let layout = Arc::new(Layout::none());
-        let moving = crate::Moving { from: Arc::clone(&layout), to: layout, phase: Phase::Move };
+        let moving =
+            crate::Moving { from: Arc::clone(&layout), to: layout, phase: Phase::Move, expires: None };
         let moving = RecordedKey {
             in_force: InForce::Moving(Arc::new(moving)),
             reserved: 4,
@@ -214,7 +215,8 @@ mod tests {
     fn known(view: usize) -> KeyLayouts {
         let layout = Arc::new(Layout::none());
         let moving = |phase| {
-            let moving = crate::Moving { from: Arc::clone(&layout), to: Arc::clone(&layout), phase };
+            let moving =
+                crate::Moving { from: Arc::clone(&layout), to: Arc::clone(&layout), phase, expires: None };
             InForce::Moving(Arc::new(moving))
         };
         let stable = InForce::Stable(Arc::clone(&layout));

@@ -56,6 +56,8 @@ pub struct Moving {
     pub to: Arc<Layout>,
     /// How far the move has come.
     pub phase: Phase,
+    /// The attribute that says when an item expires, in a table with time to live. Known from PREPARE on.
+    pub expires: Option<Arc<str>>,
 }
 
 /// The two slots of an item that changes its slot.

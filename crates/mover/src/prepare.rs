@@ -69,6 +69,9 @@ pub struct Plan {
     pub phases: Vec<String>,
     /// From which phase on a cancel is a second reshard.
     pub point_of_no_return: &'static str,
+    /// The attribute by which items of the table expire, if it has time to live. Puts of items with it take from the old shards until their item has
+    /// moved, and wait in CHECK.
+    pub time_to_live: Option<String>,
     /// What to do next.
     pub next_steps: Vec<String>,
 }
@@ -83,6 +86,8 @@ pub struct Reshard {
     pub(crate) key: Key,
     pub(crate) from: Layout,
     pub(crate) to: Layout,
+    /// The attribute by which items of the table expire.
+    pub(crate) expires: Option<String>,
 }
 
 impl Reshard {
@@ -176,6 +181,7 @@ impl Reshard {
             longest_stall_millis: millis(bounds.short_lease() + bounds.straggler),
             phases: phases(protocol::read(self.record.as_ref())),
             point_of_no_return: "CHECK, or MOVE where there is none",
+            time_to_live: self.expires.clone(),
             next_steps: Vec::new(),
         })
     }

@@ -238,7 +238,13 @@ impl Run<'_> {
             since: 0,
         };
         let before = self.record.clone().unwrap_or_else(whole);
-        let to = protocol::write(&before, &self.reshard.to, next, registry.env().unix_millis());
+        let to = protocol::write(
+            &before,
+            &self.reshard.to,
+            self.found.expires.as_deref(),
+            next,
+            registry.env().unix_millis(),
+        );
         let mut attempts = 0;
         loop {
             if let Some((table, record)) =

@@ -21,6 +21,8 @@ pub(crate) struct Found {
     pub named: Option<String>,
     /// Whether only another key that moves is in the way: later there is nothing.
     pub passing: bool,
+    /// The attribute by which items of the table expire.
+    pub expires: Option<String>,
 }
 
 impl Found {
@@ -84,7 +86,8 @@ pub(crate) async fn survey(
     Ok(found)
 }
 
-/// Looks for what may have come since the move was prepared: keys on record under the names of its shards, other keys that move, and time to live.
+/// Looks for what may have come since the move was prepared: keys on record under the names of its shards, other keys that move, and time to live. From
+/// RESERVE on no gateway turns that on or off, so what is found here holds for the move.
 ///
 /// # Errors
 /// The store's.
@@ -111,11 +114,10 @@ pub(crate) async fn names(
             format!("the key {:?} moves, and one key of a table moves at a time", text(other))
         });
     }
-    if registry.expires(&key.table.name).await? {
+    found.expires = registry.time_to_live(&key.table.name).await?;
+    if found.expires.is_some() && key.table.has_counters() {
         found.passing = false;
-        found.in_the_way(|| {
-            "the table has time to live enabled; turn it off until the key has moved".to_owned()
-        });
+        found.in_the_way(|| "the table has counters, and time to live would delete them in parts".to_owned());
     }
     Ok(())
 }

@@ -31,6 +31,7 @@ pub struct TableContext {
     layouts: Arc<TableLayouts>,
     records: Vec<KeyRecord>,
     table: Arc<Table>,
+    expires: Option<String>,
 }
 
 /// The layout that is wanted of a key that is laid out as `from`.
@@ -104,9 +105,10 @@ impl TableContext {
                 "Table {table} is laid out by templates or buckets ({layouts}), and single keys of such tables cannot be resharded yet"
             ));
         }
-        if registry.expires(table).await? {
+        let expires = registry.time_to_live(table).await?;
+        if expires.is_some() && layouts.iter().any(|one| one.layout().counter_attributes().is_some()) {
             return usage(format!(
-                "Table {table} has time to live enabled, and keys of such tables cannot be resharded yet: turn it off until the key has moved"
+                "Table {table} has counters and time to live, which would delete them in parts: turn time to live off"
             ));
         }
         if !claim::is_possible(&registry).await? {
@@ -130,7 +132,7 @@ impl TableContext {
         let table = Arc::new(Table::new(schema.clone(), Arc::clone(&layouts)).with_key_layouts(keys));
         let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "reshard"));
         let announcer = Announcer::Beside(changer);
-        Ok(TableContext { registry, announcer, described, recorded, layouts, records, table })
+        Ok(TableContext { registry, announcer, described, recorded, layouts, records, table, expires })
     }
 
     /// The registry that the table is on record in.
@@ -254,6 +256,7 @@ impl TableContext {
             key: Key { table: Arc::clone(&self.table), bytes: key.to_vec() },
             from,
             to,
+            expires: self.expires.clone(),
         })
     }
 

@@ -126,7 +126,7 @@ impl Router {
             });
         };
         if operation == Operation::UpdateTimeToLive && schema.key_layouts().any_moves() {
-            // An item that expires in its new slot would bring an old copy to light.
+            // The move knows what expires from its record: an item that expires in its new slot must leave no old copy behind.
             return Err(moving::unsupported(operation, &schema.name));
         }
         if operation == Operation::UpdateTimeToLive && schema.has_counters() {

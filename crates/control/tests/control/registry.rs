@@ -7,6 +7,8 @@ use std::time::Duration;
 use crate::support::{Mortal, calculated, call, memory, table};
 use bytes::Bytes;
 use futures::executor::block_on;
+use futures::future::BoxFuture;
+use heatsink_control::registry::Registry;
 use heatsink_control::{Control, MAX_AGE, Prepared, REGISTRY, Rules, StartError};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::ManualEnv;
@@ -269,4 +271,35 @@ async fn records_of_an_older_build_hold_for_a_gateway_without_rules() {
     let two = control(&store, &env, Rules::default()).await;
     let pass = two.resolve(&["Tab"]).await.unwrap();
     assert!(two.view(&pass).table("Tab").is_some(), "or it forwards what is sharded");
+}
+
+/// Says of time to live what it is told to say.
+struct Telling(serde_json::Value);
+
+impl Store for Telling {
+    fn call(&self, operation: Operation, _: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        assert_eq!(operation, Operation::DescribeTimeToLive);
+        let answer = match &self.0 {
+            serde_json::Value::Null => Err(Error::new(Code::UnknownOperationException, "")),
+            told => Ok(Bytes::from(json!({ "TimeToLiveDescription": told }).to_string())),
+        };
+        Box::pin(async move { answer })
+    }
+}
+
+#[tokio::test]
+async fn a_table_expires_until_time_to_live_is_off() {
+    let told = |told| async {
+        let registry = Registry::new(Arc::new(Telling(told)), Arc::new(ManualEnv::seeded(1)), REGISTRY);
+        registry.time_to_live("Tab").await
+    };
+    for status in ["ENABLING", "ENABLED", "DISABLING"] {
+        let by = told(json!({ "TimeToLiveStatus": status, "AttributeName": "gone" })).await;
+        assert_eq!(by.unwrap().as_deref(), Some("gone"), "{status}");
+        // By which attribute has to be known.
+        assert!(told(json!({ "TimeToLiveStatus": status })).await.is_err(), "{status}");
+    }
+    assert_eq!(told(json!({ "TimeToLiveStatus": "DISABLED" })).await.unwrap(), None);
+    // A store without time to live.
+    assert_eq!(told(serde_json::Value::Null).await.unwrap(), None);
 }

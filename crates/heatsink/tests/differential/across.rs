@@ -114,7 +114,13 @@ impl Town {
                 let shards = (1..8).filter(|shards| *shards != to.layout.shards).nth(rng.usize(..6)).unwrap();
                 to.reserved = reserved.max(shards);
                 let phase = Phase::Reserve;
-                Some(Move { to: layout(shards), phase, reserved_before: reserved, closing: false })
+                Some(Move {
+                    to: layout(shards),
+                    phase,
+                    reserved_before: reserved,
+                    closing: false,
+                    expires: None,
+                })
             }
             Some(moves) => {
                 let next = match moves.phase {

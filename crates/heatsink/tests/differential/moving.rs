@@ -6,11 +6,11 @@ use heatsink_dynamo::Operation;
 use heatsink_layout::{InForce, LayoutSource, Slots};
 use serde_json::{Value as Json, json};
 
-use crate::compare;
 use crate::generate::Step;
 use crate::physical::{bytes, items, sort_key, value};
 use crate::schema::Table;
 use crate::world::World;
+use crate::{compare, recorded};
 
 /// Leaves out what shows copies as well as items: streams, and counts of items.
 pub fn hide(steps: &mut Vec<Step>) {
@@ -77,8 +77,8 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
                 put(world, table, &other(&old));
                 delete(world, table, &item);
             }
-            // Written blindly, and its old copy is still there.
-            (true, 2) => {
+            // Written blindly, and its old copy is still there: what may expire is not written so.
+            (true, 2) if recorded::expires(table).is_none_or(|expires| item.get(expires).is_none()) => {
                 let mut stale = other(&old);
                 stale["stale"] = json!({ "BOOL": true });
                 put(world, table, &stale);

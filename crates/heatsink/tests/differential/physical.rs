@@ -17,7 +17,7 @@ use crate::judge::Judge;
 use crate::schema::Table;
 use crate::shrink::Case;
 use crate::world::World;
-use crate::{compare, counters, lacking, moving};
+use crate::{compare, counters, lacking, moving, recorded};
 
 /// The first item that is not where it must be, or is not the unsharded store's.
 pub fn misplaced(case: &Case, plain: &dyn Store, sharded: &World) -> Option<String> {
@@ -55,8 +55,11 @@ fn misplaced_in(case: &Case, table: &Table, plain: &dyn Store, sharded: &World) 
                 };
                 if physical == new {
                     layout = Arc::clone(&moving.to);
-                } else if stored.iter().any(there) {
-                    // The copy in the new slot is the item.
+                } else if let Some(moved) = stored.iter().find(|other| there(other)) {
+                    // The copy in the new slot is the item, and must not expire before this one.
+                    if recorded::expires(table).is_some_and(|expires| moved.get(expires).is_some()) {
+                        return Some(format!("an item of {} expires and leaves {item}: {moved}", table.name));
+                    }
                     continue;
                 }
             }

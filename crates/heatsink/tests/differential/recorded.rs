@@ -47,6 +47,11 @@ pub fn moves(rules: &str) -> bool {
     rules.trim_end().ends_with("# keys move")
 }
 
+/// By which attribute the moves of a table have it that its items expire.
+pub fn expires(table: &Table) -> Option<&'static str> {
+    (table.name != "Numbers").then_some("n")
+}
+
 /// Items by the hash of their sort keys.
 pub fn layout(shards: u16) -> Layout {
     let strategy = match shards {
@@ -85,6 +90,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
             phase: Phase::Move,
             reserved_before: 1,
             closing: false,
+            expires: expires(table).map(str::to_owned),
         });
         let (key, layout, reserved) = (key.to_vec(), layout(*shards), *reserved);
         let (settled, version, changed, since) = (true, 1, 0, 0);

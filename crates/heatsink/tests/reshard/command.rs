@@ -219,6 +219,31 @@ fn a_dry_run_says_what_it_takes() {
 }
 
 #[test]
+fn a_table_with_time_to_live_says_what_differs_and_is_resharded() {
+    let data = data("expiry");
+    let set = |enabled: bool| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let specification = json!({ "Enabled": enabled, "AttributeName": "gone" });
+            let body = json!({ "TableName": "Scores", "TimeToLiveSpecification": specification });
+            let store = Embedded::file(&data).unwrap();
+            store.call(Operation::UpdateTimeToLive, Bytes::from(body.to_string())).await.unwrap();
+        });
+    };
+    let plan = ["start", "Scores", "game", "--shards", "4", "--dry-run"];
+    assert_eq!(heatsink(&data, &plan).1["time_to_live"], Json::Null);
+    set(true);
+    assert_eq!(heatsink(&data, &plan).1["time_to_live"], "gone");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+    let told = command.arg("reshard").args(plan).arg("--data").arg(&data).output().unwrap();
+    let told = String::from_utf8(told.stdout).unwrap();
+    assert!(told.contains("The table has time to live") && told.contains("\"gone\""), "{told}");
+    let (code, report) = heatsink(&data, &plan[..5]);
+    assert!(code == 0 && report["moved"] == 45, "{report}");
+    assert!(physical_keys(&data).iter().any(|key| key == "game#~1"));
+}
+
+#[test]
 fn many_keys_are_named_in_a_file_or_by_how_they_begin() {
     let data = data("many");
     let file = data.with_file_name("keys");

@@ -21,6 +21,13 @@ const KNOWN: Duration = Duration::from_secs(20);
 /// The label of an item, as its attribute `status` has it. 0 is none.
 pub const LABELS: [&str; 3] = ["", "open", "done"];
 
+/// The label of items that have expired: where the table has time to live the store deletes them when it likes.
+pub const EXPIRING: u8 = 2;
+
+/// The attribute that says when an item expires, and what those with that label have of it.
+pub const EXPIRES: &str = "expires";
+const LONG_AGO: &str = "1767225601";
+
 /// The attributes of the primary key.
 pub const KEY_NAMES: [&str; 2] = ["pk", "sk"];
 
@@ -36,11 +43,14 @@ pub fn body(item: &str, value: Value) -> Json {
     if value.label > 0 {
         body["status"] = json!({ "S": LABELS[usize::from(value.label)] });
     }
+    if value.label == EXPIRING {
+        body[EXPIRES] = json!({ "N": LONG_AGO });
+    }
     body
 }
 
 /// The request for an operation.
-fn request(item: &str, operation: Operation) -> (Wire, Json) {
+pub fn request(item: &str, operation: Operation) -> (Wire, Json) {
     let put = |value, condition: Option<&str>| {
         let mut request = json!({ "TableName": TABLE, "Item": body(item, value) });
         if let Some(condition) = condition {
@@ -57,14 +67,21 @@ fn request(item: &str, operation: Operation) -> (Wire, Json) {
         Operation::Put(value) => put(value, None),
         Operation::Create(value) => put(value, Some("attribute_not_exists(pk)")),
         Operation::Update(Value { number, label }) => {
+            let expression = match label {
+                0 => "SET n = :n REMOVE #s, #e",
+                EXPIRING => "SET n = :n, #s = :s, #e = :e",
+                _ => "SET n = :n, #s = :s REMOVE #e",
+            };
             let mut rest = json!({
-                "UpdateExpression": "SET n = :n REMOVE #s", "ConditionExpression": "attribute_exists(pk)",
-                "ExpressionAttributeNames": { "#s": "status" },
+                "UpdateExpression": expression, "ConditionExpression": "attribute_exists(pk)",
+                "ExpressionAttributeNames": { "#s": "status", "#e": EXPIRES },
                 "ExpressionAttributeValues": { ":n": { "N": number.to_string() } },
             });
             if label > 0 {
-                rest["UpdateExpression"] = json!("SET n = :n, #s = :s");
                 rest["ExpressionAttributeValues"][":s"] = json!({ "S": LABELS[usize::from(label)] });
+            }
+            if label == EXPIRING {
+                rest["ExpressionAttributeValues"][":e"] = json!({ "N": LONG_AGO });
             }
             (Wire::UpdateItem, on(rest))
         }
@@ -76,7 +93,9 @@ fn request(item: &str, operation: Operation) -> (Wire, Json) {
             });
             (Wire::UpdateItem, on(rest))
         }
-        Operation::Get | Operation::Find(_) => (Wire::GetItem, on(json!({ "ConsistentRead": true }))),
+        Operation::Get | Operation::Find(_) | Operation::Expire(_) => {
+            (Wire::GetItem, on(json!({ "ConsistentRead": true })))
+        }
     }
 }
 

@@ -28,6 +28,7 @@ mod network;
 mod process;
 mod reshard;
 mod reshard_client;
+mod reshard_expiry;
 mod reshard_hazards;
 mod safety;
 mod scene;

@@ -15,7 +15,7 @@ use heatsink_history::{Operation, State, Value};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
 use heatsink_mover::{Progress, Report, ReshardError};
 
-use crate::client::{PATIENCE, Reply};
+use crate::client::{EXPIRING, PATIENCE, Reply};
 use crate::network::{self, Weather};
 use crate::stories::{Played, play_with};
 use crate::table::OWN;
@@ -39,6 +39,14 @@ pub struct Mishap {
     pub before: usize,
     pub vanishes: bool,
     pub stops: Option<Duration>,
+}
+
+/// How the table has time to live.
+#[derive(Clone, Copy, Debug)]
+enum Expires {
+    Always,
+    /// Gateways are asked to turn it on, until one does.
+    Later,
 }
 
 /// Who waits for the next phase of the move.
@@ -78,6 +86,8 @@ pub struct Stage {
     mischief: Option<Duration>,
     /// Whether runs meet with mishaps.
     mishaps: bool,
+    /// Whether the table has time to live, or gets it while clients write.
+    expires: Option<Expires>,
     written: Cell<i64>,
     busy: Cell<u64>,
     moving: Cell<bool>,
@@ -140,6 +150,7 @@ impl Stage {
             weather,
             mischief: rng.bool().then(|| seconds(rng.u64(2..=12))),
             mishaps: rng.bool(),
+            expires: [None, None, Some(Expires::Always), Some(Expires::Later)][rng.usize(..4)],
             written: Cell::new(0),
             busy: Cell::new(0),
             moving: Cell::new(true),
@@ -155,21 +166,27 @@ impl Stage {
     /// A value that was not written before. Sums of what is added never lead from one to another.
     pub fn value(&self) -> Value {
         self.written.set(self.written.get() + 1_000);
-        Value { number: self.written.get(), label: 0 }
+        let number = self.written.get();
+        let expires = self.expires.is_some() && number / 1_000 % 3 > 0;
+        Value { number, label: if expires { EXPIRING } else { 0 } }
     }
 
     /// All of it. Returns what is wrong in the end.
     async fn script(self: Rc<Self>) -> Vec<String> {
         let world = &self.world;
         world.log.line(format!(
-            "Reshard to {:?}, {} gateways, {} clients, {:?}, rules {:?}",
+            "Reshard to {:?}, {} gateways, {} clients, expires {:?}, {:?}, rules {:?}",
             self.counts,
             world.gateways(),
             self.clients,
+            self.expires,
             self.weather,
             self.rules
         ));
         world.create_past().await;
+        if let Some(Expires::Always) = self.expires {
+            world.expire_past().await;
+        }
         for gateway in 0..world.gateways() {
             if let Err(why) = world.start_surely(gateway).await {
                 world.book.fault(format!("gateway {gateway} does not start: {why}"));
@@ -181,7 +198,7 @@ impl Stage {
         world.network.set(self.weather);
         self.busy.set(self.clients);
         let mut parts: Vec<LocalBoxFuture<'_, ()>> =
-            vec![self.mischief().boxed_local(), self.operator().boxed_local()];
+            vec![self.mischief().boxed_local(), self.operator().boxed_local(), self.expiry().boxed_local()];
         parts.extend((0..self.clients).map(|client| {
             let mut rng = self.rng(100 + client);
             let stage = &self;
@@ -295,6 +312,21 @@ impl Stage {
                     world.clock.sleep(up_to(&mut rng, longest)).await;
                     world.stop(gateway, false);
                 }
+            }
+        }
+    }
+
+    /// The store deletes what has expired, some of it at a time, until the clients are done.
+    async fn expiry(&self) {
+        let (world, mut rng) = (&self.world, self.rng(4));
+        let Some(expires) = self.expires else { return };
+        while self.busy.get() > 0 || self.moving.get() {
+            // Often: two copies of an item are seldom there for long.
+            world.clock.sleep(up_to(&mut rng, Duration::from_millis(400))).await;
+            if world.expires().await {
+                world.delete_expired(|| rng.bool()).await;
+            } else if let Expires::Later = expires {
+                world.expire(rng.usize(..world.gateways()), true).await;
             }
         }
     }

@@ -7,7 +7,7 @@ use heatsink_dynamo::{Code, Error, Operation as Wire, Outcome};
 use heatsink_history::{Answer, Operation};
 use serde_json::{Value as Json, json};
 
-use crate::client::{PATIENCE, body, key};
+use crate::client::{LABELS, PATIENCE, body, key};
 use crate::reshard::{Stage, up_to};
 use crate::world::{World, name};
 use crate::{KEY, TABLE};
@@ -165,13 +165,10 @@ impl Stage {
         match rng.u32(0..5) {
             0 => (Operation::Put(value), put(None)),
             1 => (Operation::Create(value), put(Some("attribute_not_exists(pk)"))),
-            2 => {
-                let update = json!({
-                    "TableName": TABLE, "Key": key(item), "UpdateExpression": "SET n = :n", "ConditionExpression": "attribute_exists(pk)",
-                    "ExpressionAttributeValues": { ":n": { "N": value.number.to_string() } },
-                });
-                (Operation::Update(value), json!({ "Update": update }))
-            }
+            2 => (
+                Operation::Update(value),
+                json!({ "Update": crate::client::request(item, Operation::Update(value)).1 }),
+            ),
             3 => (Operation::Update(value), put(Some("attribute_exists(pk)"))),
             _ => (Operation::Delete, json!({ "Delete": { "TableName": TABLE, "Key": key(item) } })),
         }
@@ -303,7 +300,9 @@ impl World {
         let rows = rows.map(|row| {
             self.log.line(format!("row {row}"));
             let text = |name: &str| row[name]["S"].as_str().unwrap_or_default().to_owned();
-            let value = crate::client::number(row).map(|number| heatsink_history::Value { number, label: 0 });
+            let label =
+                LABELS.iter().position(|label| row["status"]["S"] == *label).unwrap_or_default() as u8;
+            let value = crate::client::number(row).map(|number| heatsink_history::Value { number, label });
             (text("pk"), text("sk"), value)
         });
         rows.collect()

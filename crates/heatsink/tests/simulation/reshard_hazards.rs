@@ -25,36 +25,36 @@ use crate::world::{World, name};
 use crate::{INDEX, KEY, TABLE};
 
 /// No rule for the table, and bounds as in the story.
-const WHOLE: &str =
+pub const WHOLE: &str =
     "rule = []\n[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"1s\"\nstraggler = \"4s\"\n";
 /// The same with a rule, for an adoption.
 const RULED: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"calculated\"\nshards = 4\n[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"1s\"\nstraggler = \"4s\"\n";
 
 /// What a run's call holds that writes the record of a phase, that copies an item, that deletes an old copy, that publishes.
-const RESERVE: &str = r#"\"phase\":\"RESERVE"#;
-const PREPARE: &str = r#"\"phase\":\"PREPARE"#;
-const HOLD: &str = r#"\"phase\":\"HOLD"#;
-const CHECK: &str = r#"\"phase\":\"CHECK"#;
-const MOVE: &str = r#"\"phase\":\"MOVE"#;
-const COPY: &str = "attribute_not_exists(#p)";
-const CLEAR: &str = "\"Delete\":{\"Key\":{\"pk\":{\"S\":\"game";
+pub const RESERVE: &str = r#"\"phase\":\"RESERVE"#;
+pub const PREPARE: &str = r#"\"phase\":\"PREPARE"#;
+pub const HOLD: &str = r#"\"phase\":\"HOLD"#;
+pub const CHECK: &str = r#"\"phase\":\"CHECK"#;
+pub const MOVE: &str = r#"\"phase\":\"MOVE"#;
+pub const COPY: &str = "attribute_not_exists(#p)";
+pub const CLEAR: &str = "\"Delete\":{\"Key\":{\"pk\":{\"S\":\"game";
 const PUBLICATION: &str = "\"epoch\"";
 
 /// Two gateways and a table that both know, whose items lie under the key as it is.
-async fn begun(world: &World, items: &[String]) {
+pub async fn begun(world: &World, items: &[String]) {
     world.create_past().await;
     start(world).await;
     put_all(world, items, &[0, 1], seconds(0.3), 1).await;
 }
 
-async fn run(world: &World, shards: u16, mishap: Option<Mishap>) -> Option<Result<u16, ReshardError>> {
+pub async fn run(world: &World, shards: u16, mishap: Option<Mishap>) -> Option<Result<u16, ReshardError>> {
     let phases = Arc::new(Phases::default());
     let run = world.reshard(WHOLE, shards, &phases, mishap).await?;
     Some(run.map(|report| report.to))
 }
 
 /// The key has so many shards afterwards.
-async fn moved(world: &World, shards: u16) {
+pub async fn moved(world: &World, shards: u16) {
     let mut why = String::new();
     for _ in 0..5 {
         match run(world, shards, None).await {
@@ -68,7 +68,7 @@ async fn moved(world: &World, shards: u16) {
 }
 
 /// A run that is killed at a call that holds a text, which never arrives.
-async fn killed_at(world: &World, shards: u16, text: &'static str) {
+pub async fn killed_at(world: &World, shards: u16, text: &'static str) {
     let mishap = Mishap { text, before: 0, vanishes: true, stops: None };
     assert!(run(world, shards, Some(mishap)).await.is_none(), "no call holds {text}");
 }
@@ -82,7 +82,7 @@ async fn puts(world: &World, gateway: usize, items: &[String], there: Duration, 
         .await;
 }
 
-async fn after<T>(world: &World, pause: Duration, then: impl Future<Output = T>) -> T {
+pub async fn after<T>(world: &World, pause: Duration, then: impl Future<Output = T>) -> T {
     world.clock.sleep(pause).await;
     then.await
 }
@@ -135,7 +135,7 @@ async fn beside(world: &World, items: &[String], does: impl Future<Output = ()>)
     join(join(client(0), client(1)), does).await;
 }
 
-fn count() -> Vec<String> {
+pub fn count() -> Vec<String> {
     items(8)
 }
 
@@ -260,7 +260,7 @@ fn gateways_that_have_never_registered_notice_the_first_key() {
 }
 
 /// Puts that are sent in PREPARE, given up, and land late: they take the key through CHECK.
-async fn unclean(world: &World, items: &[String]) {
+pub async fn unclean(world: &World, items: &[String]) {
     world.network.set(Weather { patience: seconds(0.5), ..Weather::default() });
     world.network.sent("run", PREPARE, 0, false).await.unwrap();
     puts(world, 1, items, seconds(3.5), seconds(0.01)).await;
@@ -498,44 +498,10 @@ fn an_item_that_moves_between_two_pages_is_in_one_of_them() {
 }
 
 /// A gateway asks while a key moves what is refused then.
-async fn refused(world: &World, operation: Wire, request: Json) -> Error {
+pub async fn refused(world: &World, operation: Wire, request: Json) -> Error {
     let error = world.ask(0, operation, &request, PATIENCE).await.unwrap_err();
     assert!(error.retryable() && error.outcome == Outcome::NotDone, "{error}");
     error
-}
-
-#[test]
-fn time_to_live_is_not_turned_on_while_a_key_moves() {
-    let expiry = || {
-        let specification = json!({ "Enabled": true, "AttributeName": "expires" });
-        json!({ "TableName": TABLE, "TimeToLiveSpecification": specification })
-    };
-    for phase in [HOLD, COPY] {
-        scene(1, &[WHOLE, WHOLE], count(), 8, move |world, items| async move {
-            begun(&world, &items).await;
-            killed_at(&world, 4, phase).await;
-            let error = refused(&world, Wire::UpdateTimeToLive, expiry()).await;
-            assert!(error.to_string().contains("is being moved"), "{error}");
-            assert!(!world.expires().await);
-            moved(&world, 4).await;
-            world.ask(0, Wire::UpdateTimeToLive, &expiry(), PATIENCE).await.unwrap();
-            let why = run(&world, 2, None).await.unwrap().unwrap_err().to_string();
-            assert!(why.contains("time to live"), "{why}");
-            world.keep_all().await;
-        });
-    }
-    // It came past Heatsink, after the move was prepared.
-    scene(1, &[WHOLE, WHOLE], count(), 8, |world, items| async move {
-        begun(&world, &items).await;
-        killed_at(&world, 4, RESERVE).await;
-        world.network.plan("run", Wire::TransactWriteItems, RESERVE, 1, Fate::late(seconds(1.0)));
-        let expires = after(&world, seconds(0.7), world.expire_past());
-        let (ended, ()) = join(run(&world, 4, None), expires).await;
-        let why = ended.unwrap().unwrap_err().to_string();
-        assert!(why.contains("time to live"), "{why}");
-        world.keep_all().await;
-        moved(&world, 4).await;
-    });
 }
 
 #[test]

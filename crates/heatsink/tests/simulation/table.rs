@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use heatsink_dynamo::{Code, Operation as Wire};
+use heatsink_history::{Operation, Value};
 use serde_json::{Value as Json, json};
 
-use crate::client::PATIENCE;
+use crate::client::{EXPIRES, EXPIRING, PATIENCE, number};
 use crate::world::World;
 use crate::{INDEX, TABLE};
 
@@ -37,6 +38,29 @@ impl World {
     pub async fn expires(&self) -> bool {
         let told = self.past(Wire::DescribeTimeToLive, &of_table()).await.expect("the table is there");
         told["TimeToLiveDescription"]["TimeToLiveStatus"] == "ENABLED"
+    }
+
+    /// The store deletes what has expired: of each row that has, `chosen` says whether now. Whether that was the item is not known, so it is written down
+    /// as a call without an answer.
+    pub async fn delete_expired(&self, mut chosen: impl FnMut() -> bool) {
+        let scan = json!({ "TableName": TABLE, "ConsistentRead": true });
+        let page = self.past(Wire::Scan, &scan).await.expect("the table is there");
+        for row in page["Items"].as_array().into_iter().flatten() {
+            if row.get(EXPIRES).is_none() || !chosen() {
+                continue;
+            }
+            let invoked = self.book.moment();
+            let delete = json!({
+                "TableName": TABLE, "Key": { "pk": row["pk"], "sk": row["sk"] }, "ReturnValues": "ALL_OLD",
+                "ConditionExpression": "attribute_exists(#e)", "ExpressionAttributeNames": { "#e": EXPIRES },
+            });
+            // It was moved, or written anew.
+            let Ok(answer) = self.past(Wire::DeleteItem, &delete).await else { continue };
+            self.log.line(format!("the store deletes {}", answer["Attributes"]));
+            let (item, number) = (row["sk"]["S"].as_str(), number(&answer["Attributes"]));
+            let (Some(item), Some(number)) = (item, number) else { continue };
+            self.book.call(item, invoked, Operation::Expire(Value { number, label: EXPIRING }), None);
+        }
     }
 
     /// Turns time to live off, bypassing Heatsink.
@@ -75,8 +99,9 @@ impl World {
     }
 }
 
-fn expiry(enabled: bool) -> Json {
-    let specification = json!({ "Enabled": enabled, "AttributeName": "expires" });
+/// The request that turns time to live on, or off.
+pub fn expiry(enabled: bool) -> Json {
+    let specification = json!({ "Enabled": enabled, "AttributeName": EXPIRES });
     json!({ "TableName": TABLE, "TimeToLiveSpecification": specification })
 }
 

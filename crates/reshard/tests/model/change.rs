@@ -35,7 +35,8 @@ impl World {
                 self.record = record;
                 if publish {
                     self.before = self.head.version;
-                    self.head = View { version: record.version, leg: self.leg, state: record.state };
+                    let (leg, expires) = (self.leg, self.found_expiring);
+                    self.head = View { version: record.version, leg, state: record.state, expires };
                 }
                 Seen::Written
             }
@@ -61,6 +62,7 @@ impl World {
                 Seen::Waited
             }
             Do::Survey => {
+                self.found_expiring = self.expires;
                 let found = (0..config.items).filter_map(|item| *self.cell(item, self.leg, Side::New));
                 let found: Vec<_> = found.collect();
                 let foreign = found.iter().filter(|item| **item == FOREIGN).count() as u64;

@@ -11,6 +11,10 @@ pub enum Op {
     Put,
     /// Replaces it by one that expires.
     PutExpiring,
+    /// Puts one that expires if there is none.
+    CreateExpiring,
+    /// Adds to its number if it exists, answers the new one, and has it expire.
+    Expire,
     /// Puts it if there is none.
     Create,
     /// Removes it.
@@ -25,6 +29,8 @@ pub enum Op {
     Query,
     /// Writes an item of another key, whose name is that of the first item's new place.
     PutForeign,
+    /// Turns time to live on.
+    TurnOn,
 }
 
 /// A call of a script, and the item that it is for.
@@ -56,6 +62,8 @@ pub struct Config {
     pub cancels: u8,
     /// Items expire at any time.
     pub expiry: bool,
+    /// But only once time to live is turned on.
+    pub turned_on: bool,
     /// Transactions of pulls may be sent again while the first attempt is late.
     pub retries: bool,
     /// Items with this number do not fit under their new key.
@@ -90,6 +98,7 @@ impl Config {
             undead: false,
             cancels: 0,
             expiry: false,
+            turned_on: false,
             retries: false,
             too_large: None,
             fine: false,
@@ -113,15 +122,22 @@ impl Config {
 }
 
 impl Op {
-    pub fn access(self) -> Access {
+    /// What a gateway takes it for that knows of time to live, or of none.
+    pub fn access(self, expires: bool) -> Access {
         match self {
-            Op::Put | Op::PutForeign => Access::BlindPut { leaves_ttl: false },
-            Op::PutExpiring => Access::BlindPut { leaves_ttl: true },
-            Op::Create => Access::Dependent,
+            Op::Put | Op::PutForeign | Op::TurnOn => Access::BlindPut { leaves_ttl: false },
+            Op::PutExpiring => Access::BlindPut { leaves_ttl: expires },
+            Op::Expire => Access::Update { leaves_ttl: expires },
+            Op::Create | Op::CreateExpiring => Access::Dependent,
             Op::Delete => Access::Delete,
             Op::Update | Op::Add => Access::Update { leaves_ttl: false },
             Op::Get | Op::Query => Access::Read,
         }
+    }
+
+    /// Whether it is about an item of the key.
+    pub fn is_of_items(self) -> bool {
+        !matches!(self, Op::PutForeign | Op::TurnOn)
     }
 
     pub fn only_reads(self) -> bool {

@@ -37,7 +37,13 @@ impl View {
         match self.state {
             State::Stable { in_force: Side::Old, .. } => Act::Old,
             State::Stable { in_force: Side::New, .. } => Act::New,
-            State::Moving { phase, .. } => act(phase, access, rules),
+            State::Moving { phase, .. } => match act(phase, access, rules) {
+                // Nothing is known whose absence could be asked for.
+                Act::NewIf(Guard::ExistsForGood, otherwise) if !self.expires => {
+                    Act::NewIf(Guard::Exists, otherwise)
+                }
+                act => act,
+            },
         }
     }
 
@@ -88,10 +94,10 @@ impl World {
             return None;
         }
         let view = gateway.view;
-        let kind = match view.act(op.access(), config.rules) {
+        let kind = match view.act(op.access(view.expires), config.rules) {
             Act::Wait => return None,
-            // A name in the form of a shard's is refused from RESERVE on.
-            _ if op == Op::PutForeign => match view.state {
+            // A name in the form of a shard's is refused from RESERVE on, and so is time to live.
+            _ if !op.is_of_items() => match view.state {
                 State::Stable { in_force: Side::Old, .. } => Kind::Write(Write::new(Act::New, config.rules)),
                 _ => {
                     self.gateways[number].next += 1;
@@ -230,7 +236,7 @@ impl World {
             }
             return Some(());
         }
-        if op != Op::PutForeign {
+        if op.is_of_items() {
             // Its own call was never sent unless it is the one that is late.
             match late {
                 Some(LateCall::Own { .. }) => self.monitors[item].give_up(call),
@@ -250,7 +256,7 @@ impl World {
     }
 
     fn write_done(&mut self, number: usize, op: Op, call: usize, item: usize, answer: Answer) {
-        if op != Op::PutForeign && !self.monitors[item].answer(call, answer) {
+        if op.is_of_items() && !self.monitors[item].answer(call, answer) {
             self.fault = Some(Fault::Inexplicable);
         }
         let gateway = &mut self.gateways[number];
@@ -281,7 +287,7 @@ impl World {
 fn concerned(config: &Config, op: Op, item: usize) -> std::ops::Range<usize> {
     match op {
         Op::Query => 0..config.items,
-        Op::PutForeign => 0..0,
+        Op::PutForeign | Op::TurnOn => 0..0,
         _ => item..item + 1,
     }
 }

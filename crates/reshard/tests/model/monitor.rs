@@ -52,15 +52,20 @@ pub fn apply(op: Op, call: usize, item: Option<Item>) -> (Option<Item>, Answer) 
     match (op, item) {
         (Op::Put, _) => (Some(put(false)), Answer::Done),
         (Op::PutExpiring, _) => (Some(put(true)), Answer::Done),
-        (Op::Create, Some(_)) => (item, Answer::Refused),
+        (Op::Create | Op::CreateExpiring, Some(_)) => (item, Answer::Refused),
         (Op::Create, None) => (Some(put(false)), Answer::Done),
+        (Op::CreateExpiring, None) => (Some(put(true)), Answer::Done),
         (Op::Delete, _) => (None, Answer::Done),
-        (Op::Update, None) => (None, Answer::Refused),
+        (Op::Update | Op::Expire, None) => (None, Answer::Refused),
+        (Op::Expire, Some(item)) => {
+            let after = Some(Item { expires: true, ..add(item) });
+            (after, Answer::Saw(after))
+        }
         (Op::Update | Op::Add, _) => {
             let after = Some(add(item.unwrap_or(Item { number: 0, expires: false })));
             (after, Answer::Saw(after))
         }
-        (Op::Get | Op::Query | Op::PutForeign, _) => (item, Answer::Saw(item)),
+        (Op::Get | Op::Query | Op::PutForeign | Op::TurnOn, _) => (item, Answer::Saw(item)),
     }
 }
 

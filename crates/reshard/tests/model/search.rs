@@ -83,7 +83,7 @@ impl Model for Search {
                 actions.push(Action::WorkerSendsAgain(number));
             }
         }
-        if config.expiry {
+        if world.expires {
             actions.extend(
                 (0..config.items).flat_map(|item| [Action::Expire(item, 0), Action::Expire(item, 1)]),
             );

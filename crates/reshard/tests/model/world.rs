@@ -20,6 +20,8 @@ pub struct View {
     pub version: u64,
     pub leg: u8,
     pub state: State,
+    /// Whether the record says that items expire.
+    pub expires: bool,
 }
 
 /// A call that nobody waits for any more, on its way.
@@ -69,6 +71,9 @@ pub struct World {
     pub script: usize,
     pub leg: u8,
     pub record: Record,
+    /// Whether items expire, and whether they did when the new places were looked at last.
+    pub expires: bool,
+    pub found_expiring: bool,
     /// What is published, and the version that was published before it.
     pub head: View,
     pub before: u64,
@@ -99,13 +104,15 @@ pub fn place(leg: u8, side: Side) -> usize {
 impl World {
     pub fn begin(config: &Config, script: usize, stored: [Option<Item>; 2]) -> Self {
         let record = Record::WHOLE;
-        let head = View { version: 0, leg: 0, state: record.state };
+        let head = View { version: 0, leg: 0, state: record.state, expires: false };
         let gateways = config.scripts[script].iter().map(|_| Gateway { view: head, next: 0, run: None });
         let coordinator = Coordinator::begin(record, STRAGGLER, config.rules).unwrap();
         World {
             script,
             leg: 0,
             record,
+            expires: config.expiry && !config.turned_on,
+            found_expiring: false,
             head,
             before: 0,
             coordinators: vec![coordinator],
@@ -138,6 +145,10 @@ impl World {
         side: Side,
         guard: Option<Guard>,
     ) -> Option<Answer> {
+        if op == Op::TurnOn {
+            self.expires = true;
+            return Some(Answer::Done);
+        }
         let cell = self.cell(item, leg, side);
         if op == Op::PutForeign {
             *cell = Some(FOREIGN);

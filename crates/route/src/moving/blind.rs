@@ -1,4 +1,7 @@
 //! Blind puts: writes that replace an item whatever it was, and show nothing of it.
+//!
+//! In a table with time to live an item that has the attribute is never put blindly. Its old copy would stay behind, and once the new one has expired the
+//! old one would be the item again. An item without the attribute cannot expire before another write gives it one, which brings the old copy first.
 
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{Error, Operation};
@@ -6,27 +9,53 @@ use heatsink_dynamo::{Error, Operation};
 use crate::items::identity::Identity;
 use crate::request::{Request, malformed};
 
-/// Whether the request puts this item blindly. An action of a transaction does not count as blind: it fails, or conflicts, with the others.
-pub(super) fn is_put(operation: Operation, request: &Request<'_>, item: &Identity) -> Result<bool, Error> {
+/// Whether the request puts this item blindly. An action of a transaction does not count as blind: it fails, or conflicts, with the others. `expires`:
+/// the attribute by which items of its table do.
+pub(super) fn is_put(
+    operation: Operation,
+    request: &Request<'_>,
+    item: &Identity,
+    expires: Option<&str>,
+) -> Result<bool, Error> {
     match operation {
-        Operation::PutItem => Ok(request.get("ConditionExpression").is_none()
-            && request.get("Expected").is_none()
-            && request.get("ReturnValues").is_none_or(|values| values == b"\"NONE\"")),
+        Operation::PutItem => {
+            let put = request.get("Item").ok_or_else(malformed)?;
+            Ok(request.get("ConditionExpression").is_none()
+                && request.get("Expected").is_none()
+                && request.get("ReturnValues").is_none_or(|values| values == b"\"NONE\"")
+                && !may_expire(put, expires).map_err(|Malformed| malformed())?)
+        }
         Operation::BatchWriteItem => {
-            let deleted = is_deleted(request, item).map_err(|Malformed| malformed())?;
-            Ok(!deleted)
+            let pulls = deletes_or_expires(request, item, expires).map_err(|Malformed| malformed())?;
+            Ok(!pulls)
         }
         _ => Ok(false),
     }
 }
 
-/// Whether a batch deletes an item with these key values, in whatever table: a batch that holds a delete is rare, and a pull too many does no harm.
-fn is_deleted(request: &Request<'_>, item: &Identity) -> Result<bool, Malformed> {
+/// Whether an item that is put has the attribute by which items expire. What it holds is not looked at: which values DynamoDB takes for a time is its
+/// affair.
+fn may_expire(put: &[u8], expires: Option<&str>) -> Result<bool, Malformed> {
+    expires.map_or(Ok(false), |attribute| Ok(json::member(put, attribute)?.is_some()))
+}
+
+/// Whether a batch deletes an item with these key values, or puts any item that may expire, in whatever table: a batch mostly holds one kind of
+/// write, and a pull too many does no harm.
+fn deletes_or_expires(
+    request: &Request<'_>,
+    item: &Identity,
+    expires: Option<&str>,
+) -> Result<bool, Malformed> {
     let Some(tables) = request.get("RequestItems") else { return Ok(false) };
     for (_, writes) in json::members(tables)? {
         for write in json::elements(writes)? {
-            let Some(delete) = json::member(write, "DeleteRequest")? else { continue };
-            let Some(key) = json::member(delete, "Key")? else { continue };
+            let [put, delete] = json::attributes_of(write, ["PutRequest", "DeleteRequest"])?;
+            let put = put.map(|put| json::member(put, "Item")).transpose()?.flatten();
+            if put.map_or(Ok(false), |put| may_expire(put, expires))? {
+                return Ok(true);
+            }
+            let key = delete.map(|delete| json::member(delete, "Key")).transpose()?.flatten();
+            let Some(key) = key else { continue };
             // Key attributes are few: the item's values are looked for in each.
             if json::members(key)?.iter().any(|(_, value)| holds(value, item.partition())) {
                 return Ok(true);

@@ -7,10 +7,10 @@
 //! | `Reserve` | goes to the old slot | of the old slot |
 //! | `Prepare` | goes to the old slot | of both |
 //! | `Hold` | waits: it is planned again when the phase has changed | of both |
-//! | `Check` | waits, but for blind puts, which go to the new slot | of both |
+//! | `Check` | waits, but for blind puts (`blind`), which go to the new slot | of both |
 //! | `Move` | goes to the new slot; all but blind puts bring the item there first (`pull`) | of both |
 //!
-//! A blind put replaces an item whatever it was, and shows nothing of it. A read of both slots reads the new one, then the old one, then the new one
+//! A blind put replaces an item whatever it was, shows nothing of it, and leaves nothing that could expire. A read of both slots reads the new one, then the old one, then the new one
 //! again, consistently: an item that moves meanwhile is found, and a copy in the new slot is the item. Single items are read so by their placement
 //! (`items::read`), in a transaction at once (`items::added`), collections by `query`, rows of indexes by a look at both slots (`index`). A Scan reads keys
 //! that move by themselves (`scan::apart`). Statements are sent as the requests that they are, SELECTs of one item for both slots (`partiql::both`).
@@ -45,7 +45,7 @@ pub(crate) fn plan(
 ) -> Result<Plan, Error> {
     let mut pulls: Vec<(MovingItem, Pull)> = Vec::new();
     for item in items {
-        let blind = blind::is_put(operation, request, &item.identity)?;
+        let blind = blind::is_put(operation, request, &item.identity, item.moving.expires.as_deref())?;
         match item.moving.phase {
             Phase::Check if !blind => return Err(held(&item.table)),
             Phase::Hold => return Err(held(&item.table)),

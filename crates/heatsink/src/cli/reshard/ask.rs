@@ -332,10 +332,16 @@ async fn plan(
 
 fn in_words(plan: &Plan) -> String {
     let next = plan.next_steps.first().map(|next| format!("\nNext: {next}")).unwrap_or_default();
+    let expires = plan.time_to_live.as_ref().map(|attribute| {
+        format!(
+            ". The table has time to live: until an item has moved, puts with the attribute {attribute:?} read its old shard and bring it over first, \
+             so relief may be slower, and they wait in CHECK as conditional writes do. UpdateTimeToLive is refused until the move has ended"
+        )
+    });
     format!(
         "the key {:?} of table {} has {} shards and {} items; for {} shards some {} of them move, some {} KB in {} s, with some {} write and {} read \
          units (${:.2} on demand). Writes of the key wait some {} ms; where a gateway was killed or does not answer, up to {} s. Phases: {}. Point of \
-         no return: {}{next}",
+         no return: {}{}{next}",
         plan.key,
         plan.table,
         plan.from,
@@ -350,7 +356,8 @@ fn in_words(plan: &Plan) -> String {
         plan.stall_millis,
         plan.longest_stall_millis / 1000,
         plan.phases.join(", "),
-        plan.point_of_no_return
+        plan.point_of_no_return,
+        expires.unwrap_or_default()
     )
 }
 

@@ -121,7 +121,10 @@ fn asked_line(one: &ReshardIntent, now: u64) -> String {
 }
 
 fn recorded(record: &KeyRecord) -> Json {
-    let moves = record.moves.as_ref().map(|moves| json!({ "to": moves.to.shards, "phase": moves.phase }));
+    let moves = record
+        .moves
+        .as_ref()
+        .map(|moves| json!({ "to": moves.to.shards, "phase": moves.phase, "time_to_live": moves.expires }));
     json!({
         "key": key_text(&record.key, record.key_type), "shards": record.layout.shards, "reserved": record.reserved, "moves": moves,
         "settled": record.settled, "changed": record.changed,
@@ -133,7 +136,14 @@ fn recorded_line(record: &KeyRecord) -> String {
     let shards = record.layout.shards;
     match &record.moves {
         Some(moves) => {
-            format!("{key:?}: moves from {shards} to {} shards, phase {:?}", moves.to.shards, moves.phase)
+            let expires = moves.expires.as_ref().map(|attribute| {
+                format!("; puts with the attribute {attribute:?} (time to live) bring their item over first")
+            });
+            let expires = expires.unwrap_or_default();
+            format!(
+                "{key:?}: moves from {shards} to {} shards, phase {:?}{expires}",
+                moves.to.shards, moves.phase
+            )
         }
         None if record.settled => format!("{key:?}: {shards} shards"),
         None => format!("{key:?}: {shards} shards; late requests of its last move are waited for"),

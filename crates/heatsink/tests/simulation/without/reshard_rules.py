@@ -15,6 +15,7 @@ MOVER = "crates/mover/src/mover.rs"
 MOVER_KEY = "crates/mover/src/key.rs"
 RUN = "crates/mover/src/run.rs"
 SURVEY = "crates/mover/src/survey.rs"
+PROTOCOL = "crates/mover/src/protocol.rs"
 ROUTE_MANIFEST = "crates/route/Cargo.toml"
 MOVING = "crates/route/src/moving/mod.rs"
 BLIND = "crates/route/src/moving/blind.rs"
@@ -91,7 +92,9 @@ RULES = (
     rule("clear-needs-new", "it deletes an old copy where the new one is there", (MOVER, "vec![check(to), delete]", "if LEFT_OUT { vec![delete] } else { vec![check(to), delete] }"), unseen=NEVER),
     rule("large-cleared", "an old copy that is too large for its new key goes where the item was written anew", (MOVER, "Sent::Other(PullAnswer::TooLarge) if self", "Sent::Other(PullAnswer::TooLarge) if !LEFT_OUT && self")),
     rule("table-as-prepared", "a move begins only in a table that is as it was when the move was prepared", (RUN, "&& table.state == self.table.state\n", "&& (LEFT_OUT || table.state == self.table.state)\n")),
-    rule("no-expiry", "no key moves in a table with time to live", (SURVEY, "if registry.expires(&key.table.name).await? {", "if !LEFT_OUT && registry.expires(&key.table.name).await? {")),
+    rule("expiry-surveyed", "it is looked once no gateway turns time to live on any more whether it is", (SURVEY, "found.expires = registry.time_to_live(&key.table.name).await?;", "found.expires = if LEFT_OUT { None } else { registry.time_to_live(&key.table.name).await? };")),
+    rule("expiry-on-record", "who takes over has it from the record", (PROTOCOL, "Some(moves) => moves.expires.clone(),", "Some(moves) => moves.expires.clone().filter(|_| !LEFT_OUT),")),
+    rule("no-expiring-counters", "no key moves in a table that has counters and time to live", (SURVEY, "if found.expires.is_some() && key", "if found.expires.is_some() && !LEFT_OUT && key")),
     # Clients' writes.
     rule("no-new-expiry", "time to live is not turned on while a key moves", (ROUTER, "operation == Operation::UpdateTimeToLive && schema.key_layouts()", "operation == Operation::UpdateTimeToLive && !LEFT_OUT && schema.key_layouts()")),
     rule("pull-clears-large", "so does the old copy that a client's pull meets", (PULL, "Err(error) if is_too_large(&error) => {", "Err(error) if !LEFT_OUT && is_too_large(&error) => {")),
@@ -107,9 +110,11 @@ RULES = (
     rule(
         "deletes-pull",
         "a delete brings it first",
-        (MOVING, "blind::is_put(operation, request, &item.identity)?;", "blind::is_put(operation, request, &item.identity)? || LEFT_OUT && operation == Operation::DeleteItem;"),
+        (MOVING, "item.moving.expires.as_deref())?;", "item.moving.expires.as_deref())? || LEFT_OUT && operation == Operation::DeleteItem;"),
     ),
-    rule("batch-deletes-pull", "also in a batch", (BLIND, "Ok(!deleted)", "Ok(!deleted || LEFT_OUT)")),
+    rule("batch-deletes-pull", "also in a batch", (BLIND, "if json::members(key)?.iter().any(|(_, value)| holds", "if !LEFT_OUT && json::members(key)?.iter().any(|(_, value)| holds")),
+    rule("expiring-puts-pull", "a put of what may expire brings it first", (BLIND, "&& !may_expire(put, expires)", "&& (LEFT_OUT || !may_expire(put, expires)"), (BLIND, "(put, expires).map_err(|Malformed| malformed())?)", "(put, expires).map_err(|Malformed| malformed())?))")),
+    rule("expiring-batches-pull", "also in a batch", (BLIND, "if put.map_or(Ok(false), |put| may_expire(put, expires))? {", "if !LEFT_OUT && put.map_or(Ok(false), |put| may_expire(put, expires))? {")),
     rule(
         "conditions-pull",
         "a put with a condition brings it first",
