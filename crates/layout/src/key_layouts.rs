@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{InForce, Phase, codec};
+use crate::{InForce, Layout, Phase, codec};
 
 /// One logical key on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +35,18 @@ impl RecordedKey {
     fn phase(&self) -> Option<Phase> {
         match &self.in_force {
             InForce::Moving(moving) => Some(moving.phase).filter(|phase| *phase > Phase::Reserve),
-            InForce::Stable(_) => None,
+            InForce::Stable(_) | InForce::Widening(_) => None,
         }
+    }
+
+    /// The attributes that are summed over fragments: also of a key whose other fragments are about to be made.
+    fn counter_attributes(&self) -> &[String] {
+        let layout = match &self.in_force {
+            InForce::Stable(layout) => layout,
+            InForce::Moving(moving) => &moving.to,
+            InForce::Widening(widening) => &widening.layout,
+        };
+        layout.counter_attributes().unwrap_or_default()
     }
 }
 
@@ -49,6 +59,8 @@ pub struct KeyLayouts {
     /// The newest [`RecordedKey::since`].
     newest: u64,
     begin: u64,
+    /// Sorted, each once.
+    counter_attributes: Vec<String>,
     by_key: HashMap<Box<[u8]>, RecordedKey>,
 }
 
@@ -60,22 +72,29 @@ impl KeyLayouts {
         // A key that has never moved lies as it would without a record.
         let mut sorted: Vec<_> = by_key.iter().filter(|(_, of)| of.since > 0).collect();
         sorted.sort_unstable_by_key(|(key, _)| *key);
-        let mut digest = Xxh3::new();
+        let (mut digest, whole) = (Xxh3::new(), Layout::none());
         for (key, of) in sorted {
             digest.update(&key.len().to_be_bytes());
             digest.update(key);
             let (layout, moves) = match &of.in_force {
                 InForce::Stable(layout) => (layout, None),
+                InForce::Widening(widening) => (&widening.layout, None),
                 // Before PREPARE all lies as ever, and from then on readers put both layouts in one order.
                 InForce::Moving(moving) => (&moving.from, of.phase().map(|_| &*moving.to)),
             };
-            digest.update(&serde_json::to_vec(&(&**layout, moves)).unwrap_or_default());
+            // However many fragments a counter has: its items lie where the base fragments do.
+            let layout = if layout.counter_attributes().is_some() { &whole } else { &**layout };
+            digest.update(&serde_json::to_vec(&(layout, moves)).unwrap_or_default());
         }
         let moving = by_key.values().filter(|of| matches!(of.in_force, InForce::Moving(_))).count();
         let newest = by_key.values().map(|of| of.since).max().unwrap_or_default();
         let unknown = by_key.values().filter(|of| of.may_be_unknown()).map(|of| of.since.saturating_sub(1));
         let begin = unknown.min().unwrap_or(u64::MAX).min(newest).min(version);
-        KeyLayouts { version, digest: digest.digest(), moving, newest, begin, by_key }
+        let mut counter_attributes: Vec<String> =
+            by_key.values().flat_map(RecordedKey::counter_attributes).cloned().collect();
+        counter_attributes.sort_unstable();
+        counter_attributes.dedup();
+        KeyLayouts { version, digest: digest.digest(), moving, newest, begin, counter_attributes, by_key }
     }
 
     /// The version that the table's record had; 0 for a table that never had a recorded key.
@@ -96,6 +115,11 @@ impl KeyLayouts {
     /// Whether no key is on record.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
+    }
+
+    /// The attributes of counters among them, each once.
+    pub fn counter_attributes(&self) -> &[String] {
+        &self.counter_attributes
     }
 
     /// Whether a key moves.
@@ -163,7 +187,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::Layout;
 
     fn recorded(reserved: u16) -> RecordedKey {
         RecordedKey { in_force: InForce::Stable(Arc::new(Layout::none())), reserved, since: 1, settled: true }
