@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{InForce, Layout, Phase, codec};
+use crate::{InForce, Layout, Moving, Phase, codec};
 
 /// One logical key on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +26,14 @@ pub struct RecordedKey {
 }
 
 impl RecordedKey {
-    /// Whether gateways may not know yet that the key begins to move, or that it has come to rest.
+    /// Whether gateways may not know yet that the key begins to move, or that it has come to rest. Where a counter widens its items stay.
     fn may_be_unknown(&self) -> bool {
-        self.phase().map_or(!self.settled && self.since > 0, |phase| phase == Phase::Prepare)
+        match &self.in_force {
+            InForce::Widening(_) => false,
+            InForce::Moving(moving) if Moving::widens(&moving.from, &moving.to) => false,
+            InForce::Stable(layout) if layout.counter_attributes().is_some() => false,
+            _ => self.phase().map_or(!self.settled && self.since > 0, |phase| phase == Phase::Prepare),
+        }
     }
 
     /// How far its move has come, from PREPARE on.
@@ -211,7 +216,7 @@ mod tests {
     fn a_scan_reads_apart_what_moves_and_what_has_changed_since() {
         let stable = |since| RecordedKey { since, ..recorded(4) };
         let layout = Arc::new(Layout::none());
-        let moving = crate::Moving { from: Arc::clone(&layout), to: layout, phase: Phase::Move };
+        let moving = Moving { from: Arc::clone(&layout), to: layout, phase: Phase::Move };
         let moving = RecordedKey {
             in_force: InForce::Moving(Arc::new(moving)),
             reserved: 4,
@@ -233,11 +238,32 @@ mod tests {
         assert!(!KeyLayouts::new(2, [(b"old".to_vec(), stable(2))]).any_apart(2));
     }
 
+    #[test]
+    fn a_scan_takes_no_notice_of_a_counter_that_widens() {
+        let attributes = vec!["n".to_owned()];
+        let strategy = crate::Strategy::Counter { attributes };
+        let counter = Arc::new(Layout { strategy, shards: 4, ..Layout::none() });
+        let moving = |phase| Moving { from: Layout::none().into(), to: Arc::clone(&counter), phase };
+        let views = [
+            (InForce::Stable(Layout::none().into()), true),
+            (moving(Phase::Reserve).in_force(), false),
+            (moving(Phase::Prepare).in_force(), false),
+            (InForce::Stable(Arc::clone(&counter)), false),
+            (InForce::Stable(Arc::clone(&counter)), true),
+        ];
+        for (in_force, settled) in views {
+            let key = RecordedKey { in_force, reserved: 4, since: 3, settled };
+            let layouts = KeyLayouts::new(9, [(b"key".to_vec(), key)]);
+            assert_eq!((layouts.begin(), layouts.newest()), (3, 3));
+            assert!(!layouts.any_apart(3) && !layouts.is_apart(b"key", 3));
+        }
+    }
+
     /// What gateways know of a key, one after the other: whole, PREPARE, MOVE, at rest, and at rest as all know.
     fn known(view: usize) -> KeyLayouts {
         let layout = Arc::new(Layout::none());
         let moving = |phase| {
-            let moving = crate::Moving { from: Arc::clone(&layout), to: Arc::clone(&layout), phase };
+            let moving = Moving { from: Arc::clone(&layout), to: Arc::clone(&layout), phase };
             InForce::Moving(Arc::new(moving))
         };
         let stable = InForce::Stable(Arc::clone(&layout));
