@@ -33,6 +33,7 @@ mod safety;
 mod scene;
 mod stories;
 mod table;
+mod widening;
 mod world;
 
 use std::collections::BTreeMap;
