@@ -15,7 +15,7 @@ use heatsink_layout::{InForce, KeyLayouts, Layout, Moving, Phase, RecordedKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use crate::record::{FORM_WITH_KEYS, Record};
+use crate::record::{FORM_OF_COUNTER, FORM_WITH_KEYS, Record};
 use crate::registry::Registry;
 
 /// How the sort keys of these records begin. What follows is the logical key: text as it is, binary in base64.
@@ -80,12 +80,18 @@ impl KeyRecord {
         Some(format!("{SORT}{text}")).filter(|sort| sort.len() <= MAX_SORT_KEY)
     }
 
+    fn form(&self) -> u64 {
+        let to = self.moves.as_ref().map(|moves| &moves.to);
+        let counts = |layout: &Layout| layout.counter_attributes().is_some();
+        if counts(&self.layout) || to.is_some_and(counts) { FORM_OF_COUNTER } else { FORM_WITH_KEYS }
+    }
+
     fn item(&self, table: &Record) -> Result<Json, Error> {
         let sort = KeyRecord::sort(&self.key, self.key_type).ok_or_else(|| unrecordable(&self.key))?;
         let mut item = json!({
             "pk": { "S": table.id },
             "sk": { "S": sort },
-            "form": { "N": FORM_WITH_KEYS.to_string() },
+            "form": { "N": self.form().to_string() },
             "name": { "S": table.name },
             "type": { "S": self.key_type.name() },
             "layout": { "S": json!(self.layout).to_string() },
@@ -105,7 +111,7 @@ impl KeyRecord {
         let text = |name: &str| item[name]["S"].as_str();
         let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
         let (table, sort) = (text("name").unwrap_or("?"), text("sk").unwrap_or_default());
-        let known = number("form") == Some(FORM_WITH_KEYS);
+        let known = matches!(number("form"), Some(FORM_WITH_KEYS | FORM_OF_COUNTER));
         // JSON that means nothing here is a newer version's strategy, hash or phase.
         let unknown = |name: &str, is_known: fn(&Json) -> bool| {
             let json = text(name).map(serde_json::from_str::<Json>);
@@ -132,25 +138,37 @@ impl KeyRecord {
                 Some(text) => Some(serde_json::from_str(text).ok()?),
                 None => None,
             };
+            // Only a counter that widens has fragments, and it has nothing to hold or to move.
+            let to_counter = |moves: &Move| moves.to.counter_attributes().is_some();
+            let is_sound = |moves: &Move| {
+                Moving::is_possible(&layout, &moves.to)
+                    && (!to_counter(moves) || moves.phase <= Phase::Prepare)
+            };
+            if moves.as_ref().is_some_and(|moves| to_counter(moves) && !is_sound(moves)) {
+                return None;
+            }
             let most = moves.as_ref().map_or(0, |moves| moves.to.shards).max(layout.shards);
             let reserved = number("reserved")?.try_into().ok().filter(|reserved| *reserved >= most)?;
             let (version, changed) = (number("version")?, number("changed")?);
             // A record of an older build does not say it: then the key may have changed a moment ago.
             let since = number("since").unwrap_or(u64::MAX);
             let settled = item["settled"]["BOOL"].as_bool()?;
-            Some(KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since })
+            let record =
+                KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since };
+            (number("form") == Some(record.form())).then_some(record)
         };
         read().ok_or_else(|| {
             Error::internal(format!("The registry's record {sort:?} of table {table} is damaged"))
         })
     }
 
-    /// Whether items lie, and go, where they do according to another record of the key. None go before PREPARE.
+    /// Whether items lie, and go, where they do according to another record of the key. None go before PREPARE, nor where a counter widens.
     fn lies_as(&self, other: &KeyRecord) -> bool {
         let to = |record: &KeyRecord| {
-            record.moves.as_ref().filter(|moves| moves.phase > Phase::Reserve).map(|moves| moves.to.clone())
+            let moves = record.moves.as_ref().filter(|moves| moves.phase > Phase::Reserve);
+            moves.map(|moves| moves.to.clone()).filter(|to| !Moving::widens(&record.layout, to))
         };
-        self.layout == other.layout && to(self) == to(other)
+        self.layout.places_as(&other.layout) && to(self) == to(other)
     }
 
     fn recorded(self) -> (Vec<u8>, RecordedKey) {
@@ -159,7 +177,7 @@ impl KeyRecord {
             None => InForce::Stable(from),
             Some(Move { to, phase, expires, .. }) => {
                 let (to, expires) = (Arc::new(to), expires.map(Arc::from));
-                InForce::Moving(Arc::new(Moving { from, to, phase, expires }))
+                Moving { from, to, phase, expires }.in_force()
             }
         };
         let (reserved, since, settled) = (self.reserved, self.since, self.settled);
@@ -299,24 +317,82 @@ impl Registry {
 
 #[cfg(test)]
 mod tests {
-    use heatsink_layout::TableLayouts;
+    use heatsink_layout::{By, Hash, Strategy};
 
     use super::*;
-    use crate::record::State;
 
-    #[test]
-    fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused() {
-        let table = Record {
-            id: "id".to_owned(),
-            name: "Tab".to_owned(),
-            layouts: TableLayouts::default(),
-            state: State::Active,
-            version: 3,
+    fn layout(strategy: Strategy, shards: u16) -> Layout {
+        Layout { strategy, shards, hash: Hash::JumpXxh3, version: 2 }
+    }
+
+    fn counter(shards: u16) -> Layout {
+        layout(Strategy::Counter { attributes: vec!["n".to_owned()] }, shards)
+    }
+
+    fn table() -> Record {
+        Record {
+            id: "1-2".to_owned(),
+            name: "Posts".to_owned(),
+            layouts: heatsink_layout::TableLayouts::default(),
+            state: crate::State::Active,
+            version: 5,
             created: 0,
             made: None,
             adopted: true,
-            keys: 3,
+            keys: 5,
+        }
+    }
+
+    fn record(layout: Layout, to: Option<(Layout, Phase)>) -> KeyRecord {
+        let reserved_before = layout.shards;
+        let reserved = to.as_ref().map_or(layout.shards, |(to, _)| to.shards.max(layout.shards));
+        let moves = to.map(|(to, phase)| Move { to, phase, reserved_before, closing: false, expires: None });
+        let (key, key_type) = (b"p".to_vec(), KeyType::S);
+        KeyRecord { key, key_type, layout, moves, settled: true, reserved, version: 3, changed: 9, since: 4 }
+    }
+
+    #[test]
+    fn older_builds_read_no_record_of_a_counter() {
+        let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
+        let widens = record(Layout::none(), Some((counter(4), Phase::Prepare)));
+        let records = [
+            (record(calculated.clone(), None), "3"),
+            (record(Layout::none(), Some((calculated, Phase::Move))), "3"),
+            (record(counter(4), None), "4"),
+            (widens.clone(), "4"),
+        ];
+        for (record, form) in records {
+            let item = record.item(&table()).unwrap();
+            assert_eq!(item["form"]["N"], form);
+            assert_eq!(KeyRecord::read(&item).unwrap(), record);
+        }
+        // A counter in the form that older builds read was written by nobody; nor does one move.
+        let broken = |form: &str, record: &KeyRecord| {
+            let mut item = record.item(&table()).unwrap();
+            item["form"]["N"] = json!(form);
+            KeyRecord::read(&item).unwrap_err().to_string()
         };
+        assert!(broken("3", &widens).contains("damaged"));
+        assert!(broken("5", &widens).contains("another version"));
+        let moves = record(Layout::none(), Some((counter(4), Phase::Move)));
+        assert!(broken("4", &moves).contains("damaged"));
+    }
+
+    #[test]
+    fn a_counter_that_widens_lies_as_it_did() {
+        let whole = record(Layout::none(), None);
+        let widens = record(Layout::none(), Some((counter(4), Phase::Prepare)));
+        assert!(whole.lies_as(&widens) && widens.lies_as(&record(counter(4), None)));
+        let moves = record(
+            Layout::none(),
+            Some((layout(Strategy::Calculated { by: By::SortKey }, 4), Phase::Prepare)),
+        );
+        assert!(!whole.lies_as(&moves));
+    }
+
+    #[test]
+    fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused() {
+        let table = table();
         let of = |expires: Option<&str>| {
             let expires = expires.map(str::to_owned);
             let moves =

@@ -16,6 +16,8 @@ pub(crate) const FORM: u64 = 2;
 const OLD_FORM: u64 = 1;
 /// The form of a record beside which there are records of single keys: older builds would not look for them.
 pub(crate) const FORM_WITH_KEYS: u64 = 3;
+/// The form of a record of a single key that is a counter, or becomes one: older builds would show a part of its numbers.
+pub(crate) const FORM_OF_COUNTER: u64 = 4;
 
 /// How one table's data is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]

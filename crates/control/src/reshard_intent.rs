@@ -34,11 +34,14 @@ pub struct WantedLayout {
     /// What decides an item's shard; `None` for what decides it now, or the sort key where the key is whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
+    /// The numbers that are summed over so many fragments, for a counter. Builds that know no counters of single keys cannot read an intent with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counter: Option<Vec<String>>,
 }
 
 impl From<u16> for WantedLayout {
     fn from(shards: u16) -> Self {
-        WantedLayout { shards, by: None }
+        WantedLayout { shards, by: None, counter: None }
     }
 }
 
@@ -418,7 +421,8 @@ mod tests {
     use super::*;
 
     fn intent() -> ReshardIntent {
-        let layout = WantedLayout { shards: 8, by: Some(By::Part { separator: "#".to_owned(), part: 1 }) };
+        let by = Some(By::Part { separator: "#".to_owned(), part: 1 });
+        let layout = WantedLayout { shards: 8, by, counter: None };
         let request = Request { layout, rate: 800, streams_confirmed: false, by: "ann".to_owned(), asked: 5 };
         let carrier = Carrier { run: 7, gateway: "ab".to_owned(), name: "one".to_owned() };
         let progress = Progress { phase: Some(Phase::Move), moved: 3, ..Progress::default() };
@@ -446,6 +450,10 @@ mod tests {
         let binary =
             ReshardIntent { key: vec![0, 255], key_type: KeyType::B, carrier: None, ended: None, ..intent };
         assert_eq!(ReshardIntent::read(&binary.item().unwrap()).unwrap(), binary);
+        let mut counter = binary;
+        counter.request.layout =
+            WantedLayout { counter: Some(vec!["likes".to_owned()]), ..WantedLayout::from(4) };
+        assert_eq!(ReshardIntent::read(&counter.item().unwrap()).unwrap(), counter);
     }
 
     #[test]

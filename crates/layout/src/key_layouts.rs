@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use crate::{InForce, Phase, codec};
+use crate::{InForce, Layout, Moving, Phase, codec};
 
 /// One logical key on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,17 +26,32 @@ pub struct RecordedKey {
 }
 
 impl RecordedKey {
-    /// Whether gateways may not know yet that the key begins to move, or that it has come to rest.
+    /// Whether gateways may not know yet that the key begins to move, or that it has come to rest. Where a counter widens its items stay.
     fn may_be_unknown(&self) -> bool {
-        self.phase().map_or(!self.settled && self.since > 0, |phase| phase == Phase::Prepare)
+        match &self.in_force {
+            InForce::Widening(_) => false,
+            InForce::Moving(moving) if Moving::widens(&moving.from, &moving.to) => false,
+            InForce::Stable(layout) if layout.counter_attributes().is_some() => false,
+            _ => self.phase().map_or(!self.settled && self.since > 0, |phase| phase == Phase::Prepare),
+        }
     }
 
     /// How far its move has come, from PREPARE on.
     fn phase(&self) -> Option<Phase> {
         match &self.in_force {
             InForce::Moving(moving) => Some(moving.phase).filter(|phase| *phase > Phase::Reserve),
-            InForce::Stable(_) => None,
+            InForce::Stable(_) | InForce::Widening(_) => None,
         }
+    }
+
+    /// The attributes that are summed over fragments: also of a key whose other fragments are about to be made.
+    fn counter_attributes(&self) -> &[String] {
+        let layout = match &self.in_force {
+            InForce::Stable(layout) => layout,
+            InForce::Moving(moving) => &moving.to,
+            InForce::Widening(widening) => &widening.layout,
+        };
+        layout.counter_attributes().unwrap_or_default()
     }
 }
 
@@ -49,6 +64,8 @@ pub struct KeyLayouts {
     /// The newest [`RecordedKey::since`].
     newest: u64,
     begin: u64,
+    /// Sorted, each once.
+    counter_attributes: Vec<String>,
     by_key: HashMap<Box<[u8]>, RecordedKey>,
 }
 
@@ -60,22 +77,29 @@ impl KeyLayouts {
         // A key that has never moved lies as it would without a record.
         let mut sorted: Vec<_> = by_key.iter().filter(|(_, of)| of.since > 0).collect();
         sorted.sort_unstable_by_key(|(key, _)| *key);
-        let mut digest = Xxh3::new();
+        let (mut digest, whole) = (Xxh3::new(), Layout::none());
         for (key, of) in sorted {
             digest.update(&key.len().to_be_bytes());
             digest.update(key);
             let (layout, moves) = match &of.in_force {
                 InForce::Stable(layout) => (layout, None),
+                InForce::Widening(widening) => (&widening.layout, None),
                 // Before PREPARE all lies as ever, and from then on readers put both layouts in one order.
                 InForce::Moving(moving) => (&moving.from, of.phase().map(|_| &*moving.to)),
             };
-            digest.update(&serde_json::to_vec(&(&**layout, moves)).unwrap_or_default());
+            // However many fragments a counter has: its items lie where the base fragments do.
+            let layout = if layout.counter_attributes().is_some() { &whole } else { &**layout };
+            digest.update(&serde_json::to_vec(&(layout, moves)).unwrap_or_default());
         }
         let moving = by_key.values().filter(|of| matches!(of.in_force, InForce::Moving(_))).count();
         let newest = by_key.values().map(|of| of.since).max().unwrap_or_default();
         let unknown = by_key.values().filter(|of| of.may_be_unknown()).map(|of| of.since.saturating_sub(1));
         let begin = unknown.min().unwrap_or(u64::MAX).min(newest).min(version);
-        KeyLayouts { version, digest: digest.digest(), moving, newest, begin, by_key }
+        let mut counter_attributes: Vec<String> =
+            by_key.values().flat_map(RecordedKey::counter_attributes).cloned().collect();
+        counter_attributes.sort_unstable();
+        counter_attributes.dedup();
+        KeyLayouts { version, digest: digest.digest(), moving, newest, begin, counter_attributes, by_key }
     }
 
     /// The version that the table's record had; 0 for a table that never had a recorded key.
@@ -96,6 +120,11 @@ impl KeyLayouts {
     /// Whether no key is on record.
     pub fn is_empty(&self) -> bool {
         self.by_key.is_empty()
+    }
+
+    /// The attributes of counters among them, each once.
+    pub fn counter_attributes(&self) -> &[String] {
+        &self.counter_attributes
     }
 
     /// Whether a key moves.
@@ -163,7 +192,6 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::Layout;
 
     fn recorded(reserved: u16) -> RecordedKey {
         RecordedKey { in_force: InForce::Stable(Arc::new(Layout::none())), reserved, since: 1, settled: true }
@@ -188,8 +216,7 @@ mod tests {
     fn a_scan_reads_apart_what_moves_and_what_has_changed_since() {
         let stable = |since| RecordedKey { since, ..recorded(4) };
         let layout = Arc::new(Layout::none());
-        let moving =
-            crate::Moving { from: Arc::clone(&layout), to: layout, phase: Phase::Move, expires: None };
+        let moving = Moving { from: Arc::clone(&layout), to: layout, phase: Phase::Move, expires: None };
         let moving = RecordedKey {
             in_force: InForce::Moving(Arc::new(moving)),
             reserved: 4,
@@ -211,12 +238,33 @@ mod tests {
         assert!(!KeyLayouts::new(2, [(b"old".to_vec(), stable(2))]).any_apart(2));
     }
 
+    #[test]
+    fn a_scan_takes_no_notice_of_a_counter_that_widens() {
+        let attributes = vec!["n".to_owned()];
+        let strategy = crate::Strategy::Counter { attributes };
+        let counter = Arc::new(Layout { strategy, shards: 4, ..Layout::none() });
+        let moving =
+            |phase| Moving { from: Layout::none().into(), to: Arc::clone(&counter), phase, expires: None };
+        let views = [
+            (InForce::Stable(Layout::none().into()), true),
+            (moving(Phase::Reserve).in_force(), false),
+            (moving(Phase::Prepare).in_force(), false),
+            (InForce::Stable(Arc::clone(&counter)), false),
+            (InForce::Stable(Arc::clone(&counter)), true),
+        ];
+        for (in_force, settled) in views {
+            let key = RecordedKey { in_force, reserved: 4, since: 3, settled };
+            let layouts = KeyLayouts::new(9, [(b"key".to_vec(), key)]);
+            assert_eq!((layouts.begin(), layouts.newest()), (3, 3));
+            assert!(!layouts.any_apart(3) && !layouts.is_apart(b"key", 3));
+        }
+    }
+
     /// What gateways know of a key, one after the other: whole, PREPARE, MOVE, at rest, and at rest as all know.
     fn known(view: usize) -> KeyLayouts {
         let layout = Arc::new(Layout::none());
         let moving = |phase| {
-            let moving =
-                crate::Moving { from: Arc::clone(&layout), to: Arc::clone(&layout), phase, expires: None };
+            let moving = Moving { from: Arc::clone(&layout), to: Arc::clone(&layout), phase, expires: None };
             InForce::Moving(Arc::new(moving))
         };
         let stable = InForce::Stable(Arc::clone(&layout));

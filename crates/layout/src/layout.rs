@@ -161,6 +161,22 @@ impl Layout {
         }
     }
 
+    /// Whether every item of the key lies whole under the key itself.
+    pub fn lies_whole(&self) -> bool {
+        match self.strategy {
+            Strategy::None => true,
+            Strategy::Calculated { .. } => self.shards <= 1,
+            Strategy::Bucket { .. } | Strategy::Counter { .. } | Strategy::Template { .. } => false,
+        }
+    }
+
+    /// Whether two layouts put each item under the same key: they are equal, or all items lie under the key itself, those of counters with their base
+    /// fragments.
+    pub fn places_as(&self, other: &Layout) -> bool {
+        let in_one = |layout: &Layout| layout.lies_whole() || layout.counter_attributes().is_some();
+        self == other || in_one(self) && in_one(other)
+    }
+
     /// Whether other writers assign the shard: an item can be in any of them, and equal sort keys in several.
     pub fn is_externally_assigned(&self) -> bool {
         self.hash == Hash::Random && self.shards > 1

@@ -30,7 +30,7 @@ pub use glob::Glob;
 pub use index::{IndexKey, MigrationPhase, PrimaryKey};
 pub use key_layouts::{KeyLayouts, RecordedKey};
 pub use layout::{By, Digest, Hash, Layout, Strategy};
-pub use moving::{Moving, Phase, Slots};
+pub use moving::{Moving, Phase, Slots, Widening};
 pub use order::MIGRATING;
 pub use physical::PhysicalKeys;
 pub use placement::Placement;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Layout, Slot, SortKey, Unplaced};
+use crate::{InForce, Layout, Placement, Slot, SortKey, Unplaced};
 
 /// How far a key's move has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -69,8 +69,29 @@ pub struct Slots {
     pub to: Slot,
 }
 
+/// A counter that gets more fragments, from PREPARE on: whoever has to see or clear all of them knows the new ones, and nobody adds to them yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Widening {
+    /// The layout with all fragments.
+    pub layout: Arc<Layout>,
+    /// How many fragments take ADDs: those of the layout before.
+    pub adds: u16,
+}
+
+impl Widening {
+    /// A placement under its layout, with ADDs kept to the fragments that take them.
+    #[must_use]
+    pub fn narrowed(&self, mut placement: Placement) -> Placement {
+        if let Placement::SumOf { adds, .. } = &mut placement {
+            *adds = self.adds;
+        }
+        placement
+    }
+}
+
 impl Moving {
-    /// Whether one key can move between two layouts while clients write: in both of them an item has one slot, which follows from its primary key.
+    /// Whether one key can change its layout while clients write: in both of them an item has one slot, which follows from its primary key; or it
+    /// [widens](Self::widens).
     pub fn is_possible(from: &Layout, to: &Layout) -> bool {
         let one_slot = |layout: &Layout| {
             layout.follows_from_key()
@@ -78,7 +99,28 @@ impl Moving {
                 && layout.template().is_none()
                 && layout.counter_attributes().is_none()
         };
-        one_slot(from) && one_slot(to)
+        one_slot(from) && one_slot(to) || Moving::widens(from, to)
+    }
+
+    /// Whether no item has to move, because a counter gets more fragments: a whole key becomes one, or one of the same attributes grows. What is stored
+    /// already are its first fragments.
+    pub fn widens(from: &Layout, to: &Layout) -> bool {
+        let Some(attributes) = to.counter_attributes() else { return false };
+        let is_narrower = match from.counter_attributes() {
+            Some(own) => own == attributes,
+            None => from.lies_whole(),
+        };
+        is_narrower && from.shards < to.shards
+    }
+
+    /// What gateways plan by.
+    #[must_use]
+    pub fn in_force(self) -> InForce {
+        if self.phase > Phase::Reserve && Moving::widens(&self.from, &self.to) {
+            let adds = self.from.shards.max(1);
+            return InForce::Widening(Arc::new(Widening { layout: self.to, adds }));
+        }
+        InForce::Moving(Arc::new(self))
     }
 
     /// The slots of the item with that sort key; `None` for one that stays where it is.
@@ -88,5 +130,51 @@ impl Moving {
     pub fn slots(&self, sort: Option<SortKey<'_>>) -> Result<Option<Slots>, Unplaced> {
         let slots = Slots { from: self.from.slot_of(sort)?, to: self.to.slot_of(sort)? };
         Ok((slots.from != slots.to).then_some(slots))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{By, Hash, Strategy};
+
+    fn counter(attributes: &[&str], shards: u16) -> Layout {
+        let attributes = attributes.iter().map(|name| (*name).to_owned()).collect();
+        Layout { strategy: Strategy::Counter { attributes }, shards, hash: Hash::JumpXxh3, version: 1 }
+    }
+
+    #[test]
+    fn only_a_counter_with_more_fragments_of_the_same_numbers_widens() {
+        let calculated = |shards| {
+            let strategy = Strategy::Calculated { by: By::SortKey };
+            Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
+        };
+        let four = counter(&["n"], 4);
+        for narrower in [Layout::none(), calculated(1), counter(&["n"], 1), counter(&["n"], 3)] {
+            assert!(Moving::widens(&narrower, &four) && Moving::is_possible(&narrower, &four), "{narrower}");
+        }
+        for other in [calculated(2), counter(&["n"], 4), counter(&["n"], 5), counter(&["m"], 2)] {
+            assert!(!Moving::is_possible(&other, &four), "{other}");
+        }
+        assert!(!Moving::is_possible(&four, &Layout::none()));
+        assert!(!Moving::is_possible(&four, &calculated(8)));
+    }
+
+    #[test]
+    fn readers_are_widened_before_writers() {
+        let adds = |phase| {
+            let moving = Moving {
+                from: counter(&["n"], 2).into(),
+                to: counter(&["n"], 4).into(),
+                phase,
+                expires: None,
+            };
+            match moving.in_force().placement(None).unwrap() {
+                Placement::SumOf { others, adds, .. } => (others.len() + 1, adds),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(adds(Phase::Reserve), (2, 2));
+        assert_eq!(adds(Phase::Prepare), (4, 2));
     }
 }

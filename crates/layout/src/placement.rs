@@ -27,6 +27,8 @@ pub enum Placement {
         others: Vec<Slot>,
         /// The top-level attributes that are summed over the fragments; not empty.
         attributes: Vec<String>,
+        /// How many of the fragments take ADDs, from the base fragment on: all, but while the counter gets more.
+        adds: u16,
     },
     /// In the new slot, or else in the old one, while its key moves. A copy in the new slot is the item, whatever lies in the old one.
     Moving(Slots),
@@ -69,6 +71,7 @@ impl Layout {
                 base: Slot::default(),
                 others: (1..self.shards).map(Slot::shard).collect(),
                 attributes: attributes.clone(),
+                adds: self.shards.max(1),
             });
         }
         if !self.is_externally_assigned() {

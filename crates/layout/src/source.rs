@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Layout, Moving, Phase, Placement, SortKey, Table, Unplaced};
+use crate::{Layout, Moving, Phase, Placement, SortKey, Table, Unplaced, Widening};
 
 /// The key of the tag by which a recorded table names its registry. Clients never see it.
 pub const REGISTRY_TAG: &str = "heatsink.registry";
@@ -14,6 +14,8 @@ pub enum InForce {
     Stable(Arc<Layout>),
     /// Two layouts, while the key moves from the one to the other.
     Moving(Arc<Moving>),
+    /// One layout, of which some fragments take no ADDs yet.
+    Widening(Arc<Widening>),
 }
 
 impl InForce {
@@ -28,6 +30,7 @@ impl InForce {
                 Some(slots) if moving.phase > Phase::Reserve => Ok(Placement::Moving(slots)),
                 _ => moving.from.placement(sort),
             },
+            InForce::Widening(widening) => Ok(widening.narrowed(widening.layout.placement(sort)?)),
         }
     }
 
@@ -36,6 +39,7 @@ impl InForce {
         match self {
             InForce::Stable(layout) => layout,
             InForce::Moving(moving) => &moving.from,
+            InForce::Widening(widening) => &widening.layout,
         }
     }
 }

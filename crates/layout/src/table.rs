@@ -191,7 +191,13 @@ impl Table {
 
     /// Whether some of its keys hold counters.
     pub fn has_counters(&self) -> bool {
-        self.layouts.iter().any(|one| one.layout.counter_attributes().is_some())
+        self.counter_attributes().next().is_some()
+    }
+
+    /// The attributes of its counters, by rules and of single keys; some perhaps twice.
+    pub fn counter_attributes(&self) -> impl Iterator<Item = &String> {
+        let of_rules = self.layouts.iter().filter_map(|one| one.layout.counter_attributes()).flatten();
+        of_rules.chain(self.key_layouts.counter_attributes())
     }
 
     /// Whether some of its keys lie in shards that others draw.
@@ -212,8 +218,11 @@ impl Table {
     /// Whether a stored item, with that physical key, is a part of a counter that does not count as an item.
     pub fn is_part(&self, physical: &[u8]) -> bool {
         let (logical, slot) = self.decode(physical);
-        slot.is_some_and(|slot| slot != Slot::default())
-            && self.layout_of(logical).is_some_and(|layout| layout.counter_attributes().is_some())
+        let Some(slot) = slot.filter(|slot| *slot != Slot::default()) else { return false };
+        // Before the names that a counter is to have are known to be free, they are others'.
+        let is_free = |layout: &Layout| self.recorded(logical).is_some() && slot.shard >= layout.shards;
+        self.layout_of(logical)
+            .is_some_and(|layout| layout.counter_attributes().is_some() && !is_free(layout))
     }
 
     /// What has to be put around a logical key, laid out so, to make it the physical key of a slot.

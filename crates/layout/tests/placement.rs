@@ -44,7 +44,7 @@ fn a_counter_is_summed_over_its_base_fragment_and_the_others() {
     let placement = layout(counter(), 3, Hash::JumpXxh3).placement(Some(SortKey::S("a")));
     let others = vec![Slot::shard(1), Slot::shard(2)];
     let attributes = vec!["likes".to_owned(), "views".to_owned()];
-    assert_eq!(placement, Ok(Placement::SumOf { base: Slot::default(), others, attributes }));
+    assert_eq!(placement, Ok(Placement::SumOf { base: Slot::default(), others, attributes, adds: 3 }));
 }
 
 #[test]

@@ -27,7 +27,7 @@ pub(crate) type Sort = KeyValue<'static>;
 
 /// A page of the items under one physical key, and where it goes on.
 pub(crate) struct Page {
-    pub items: Vec<(Sort, Item)>,
+    pub items: Vec<Item>,
     pub more: Option<Json>,
     /// Read units that it took.
     pub units: u32,
@@ -58,6 +58,17 @@ impl Key {
         let slot = Slot::shard(shard);
         let physical = self.table.physical(&self.bytes, layout, slot);
         physical.map(|bytes| self.value(&bytes)).map_err(|unplaced| Error::validation(unplaced.to_string()))
+    }
+
+    /// The shard in which a layout puts an item; the first, where items have no sort key.
+    ///
+    /// # Errors
+    /// An item of the store's without the table's sort key.
+    pub(crate) fn shard_of(&self, layout: &Layout, item: &Item) -> Result<u16, Error> {
+        match &self.table.key.sort {
+            Some(_) => Ok(Key::shard(layout, &self.sort(item)?)),
+            None => Ok(layout.shard_of(None)),
+        }
     }
 
     /// The shard in which a layout puts the item with that sort key.
@@ -105,14 +116,16 @@ impl Key {
             Json::Array(items) => items,
             _ => Vec::new(),
         };
-        let items = items.into_iter().map(|item| Ok((self.sort(&item)?, item)));
-        let items = items.collect::<Result<_, Error>>()?;
         let more = Some(page["LastEvaluatedKey"].take()).filter(|last| !last.is_null());
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a page has 1 MB")]
         Ok(Page { items, more, units: units as u32 })
     }
 
-    fn sort(&self, item: &Item) -> Result<Sort, Error> {
+    /// An item's sort key.
+    ///
+    /// # Errors
+    /// An item without one.
+    pub(crate) fn sort(&self, item: &Item) -> Result<Sort, Error> {
         let unreadable = || Error::internal("The store sent an item without the table's sort key");
         let sort = self.table.key.sort.as_ref().ok_or_else(unreadable)?;
         let raw = item[&sort.name].to_string();

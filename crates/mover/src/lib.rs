@@ -29,4 +29,4 @@ pub use prepare::{DEFAULT_RATE, Options, Plan, Reshard};
 pub use run::{Progress, Report};
 pub use runner::{Pace, Runner};
 pub use steering::Steering;
-pub use table::TableContext;
+pub use table::{TableContext, never_narrower};

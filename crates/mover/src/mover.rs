@@ -158,7 +158,8 @@ impl Work<'_> {
         let page = self.key.page(self.registry, &from, start.as_ref(), None).await?;
         let mut rows = Vec::new();
         let mut last = None;
-        for (sort, item) in page.items {
+        for item in page.items {
+            let sort = self.key.sort(&item)?;
             last = Some(sort.clone());
             let to = Key::shard(self.to, &sort);
             // Other items of this shard stay, or have come here by the move.

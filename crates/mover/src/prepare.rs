@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
+use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Control, KeyRecord, Record, Rules as Configured, TableLayouts};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_layout::{Layout, Phase};
-use heatsink_reshard::{Coordinator, Do, Rules, Seen, State};
+use heatsink_layout::{Layout, Moving, Phase};
+use heatsink_reshard::{Change, Coordinator, Do, Rules, Seen, State};
 use heatsink_store::Store;
 use serde::Serialize;
 use serde_json::json;
@@ -45,6 +46,9 @@ pub struct Plan {
     pub from: u16,
     /// How many it gets.
     pub to: u16,
+    /// The numbers that are summed over the shards, for a counter.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub counter: Option<Vec<String>>,
     /// Where an interrupted reshard stands; none for one that begins.
     pub phase: Option<Phase>,
     /// How many items the key has.
@@ -91,7 +95,7 @@ pub struct Reshard {
 }
 
 impl Reshard {
-    /// Checks whether a key of a table can get so many shards now. `key` is the logical key's bytes; `streams_confirmed`: the table may have a stream,
+    /// Checks whether a key of a table can get that layout, or so many shards, now. `key` is the logical key's bytes; `streams_confirmed`: the table may have a stream,
     /// whose readers will see the items move. Changes nothing.
     ///
     /// # Errors
@@ -102,11 +106,11 @@ impl Reshard {
         rules: &Configured,
         table: &str,
         key: &[u8],
-        shards: u16,
+        wanted: impl Into<WantedLayout>,
         streams_confirmed: bool,
     ) -> Result<Self, ReshardError> {
         let context = TableContext::read(store, env, rules, table, streams_confirmed).await?;
-        let reshard = context.reshard(key, &shards.into())?;
+        let reshard = context.reshard(key, &wanted.into())?;
         context.alone(key)?;
         Ok(reshard)
     }
@@ -129,9 +133,11 @@ impl Reshard {
     ) -> impl Future<Output = Result<u64, ReshardError>> + Send + use<> {
         let (registry, key) = (self.registry.clone(), self.key.clone());
         let (from, to) = (self.from.clone(), self.to.clone());
+        // Of a counter that widens none moves.
+        let shards = if self.change() == Change::Widen { 0 } else { from.shards };
         async move {
             let mut items = 0;
-            for shard in 0..from.shards {
+            for shard in 0..shards {
                 items += count(&registry, &key, &from, shard, Some(pause)).await?.items;
             }
             Ok(moving_of(items, &from, &to))
@@ -149,26 +155,29 @@ impl Reshard {
     /// # Errors
     /// The store's.
     pub async fn plan(&self, rate: u32) -> Result<Plan, ReshardError> {
+        let widens = self.change() == Change::Widen;
         let (mut items, mut units) = (0, 0.0);
-        for shard in 0..self.from.shards {
+        // Each item of a counter has its base fragment in the first.
+        for shard in 0..if widens { 1 } else { self.from.shards } {
             let counted = count(&self.registry, &self.key, &self.from, shard, None).await?;
             items += counted.items;
             units += counted.units;
         }
-        let to_move = moving_of(items, &self.from, &self.to);
+        let to_move = if widens { 0 } else { moving_of(items, &self.from, &self.to) };
         // A read that may be out of date takes half a unit for each 4 KB.
         let bytes = as_count(units * 8.0 * 1024.0);
         let bytes_to_move = bytes.checked_div(items).unwrap_or(0) * to_move;
         // A put and a check, a check and a delete, each counted twice, and twice the check of a permit: all by the item's size but the last.
         let kilobytes = bytes.checked_div(items).unwrap_or(0).div_ceil(1024).max(1);
         let write_units = to_move * (8 * kilobytes + 4);
-        let read_units = as_count(units * 4.0);
+        let read_units = if widens { 0 } else { as_count(units * 4.0) };
         let bounds = self.announcer.bounds();
         Ok(Plan {
             table: self.key.table.name.clone(),
             key: self.key.text(),
             from: self.from.shards,
             to: self.to.shards,
+            counter: self.to.counter_attributes().map(<[String]>::to_vec),
             phase: self.record.as_ref().and_then(|record| record.moves.as_ref()).map(|moves| moves.phase),
             items,
             to_move,
@@ -177,13 +186,21 @@ impl Reshard {
             read_units,
             dollars: dollars(write_units, read_units),
             seconds: to_move * u64::from(UNITS) / u64::from(rate.max(1)),
-            stall_millis: millis(bounds.poll / 5),
-            longest_stall_millis: millis(bounds.short_lease() + bounds.straggler),
-            phases: phases(protocol::read(self.record.as_ref())),
-            point_of_no_return: "CHECK, or MOVE where there is none",
+            stall_millis: if widens { 0 } else { millis(bounds.poll / 5) },
+            longest_stall_millis: match widens {
+                true => 0,
+                false => millis(bounds.short_lease() + bounds.straggler),
+            },
+            phases: phases(protocol::read(self.record.as_ref()), self.change()),
+            point_of_no_return: if widens { "STABLE" } else { "CHECK, or MOVE where there is none" },
             time_to_live: self.expires.clone(),
             next_steps: Vec::new(),
         })
+    }
+
+    /// What becomes of the key.
+    pub(crate) fn change(&self) -> Change {
+        if Moving::widens(&self.from, &self.to) { Change::Widen } else { Change::Move }
     }
 
     /// Whether the key has any item.
@@ -207,8 +224,8 @@ impl Reshard {
 }
 
 /// The phases through which a coordinator takes a key with that record, as it says itself.
-fn phases(record: heatsink_reshard::Record) -> Vec<String> {
-    let clean = walk(record, true);
+fn phases(record: heatsink_reshard::Record, change: Change) -> Vec<String> {
+    let clean = walk(record, change, true);
     let name = |state: &State| match state {
         State::Moving { phase, .. } => format!("{phase:?}").to_uppercase(),
         State::Stable { .. } => "STABLE".to_owned(),
@@ -217,14 +234,14 @@ fn phases(record: heatsink_reshard::Record) -> Vec<String> {
         true => name(state),
         false => format!("{} (only if some request was not answered)", name(state)),
     };
-    walk(record, false).iter().map(named).collect()
+    walk(record, change, false).iter().map(named).collect()
 }
 
 /// The states that a coordinator publishes, if all acknowledgements are clean or none is.
-fn walk(record: heatsink_reshard::Record, clean: bool) -> Vec<State> {
+fn walk(record: heatsink_reshard::Record, change: Change, clean: bool) -> Vec<State> {
     let (straggler, now) = (Duration::ZERO, MonotonicInstant(0));
-    let begun = Coordinator::take_over(record, straggler, Rules::ALL)
-        .or_else(|| Coordinator::begin(record, straggler, Rules::ALL));
+    let begun = Coordinator::take_over(record, change, straggler, Rules::ALL)
+        .or_else(|| Coordinator::begin(record, change, straggler, Rules::ALL));
     let Some(mut coordinator) = begun else { return Vec::new() };
     let mut states = Vec::new();
     loop {

@@ -1,7 +1,7 @@
 //! The record of a key as the protocol knows it, and back.
 
 use heatsink_control::{Awaits, KeyRecord, Move};
-use heatsink_layout::{Layout, Phase};
+use heatsink_layout::{Layout, Moving, Phase};
 use heatsink_reshard::{Record, Side, State};
 
 /// What is on record, as far as the protocol cares.
@@ -39,7 +39,12 @@ pub(crate) fn write(
             KeyRecord { layout: to.clone(), moves: None, settled, ..same }
         }
         State::Stable { settled, .. } => {
-            KeyRecord { moves: None, settled, reserved: reserved_before, ..same }
+            // Writes that clear the new fragments of a counter may still land under their names: nobody else gets these back.
+            let clears =
+                |moves: &Move| moves.phase > Phase::Reserve && Moving::widens(&before.layout, &moves.to);
+            let kept = before.moves.as_ref().is_some_and(clears);
+            let reserved = if kept { before.reserved } else { reserved_before };
+            KeyRecord { moves: None, settled, reserved, ..same }
         }
     }
 }
@@ -51,5 +56,44 @@ pub(crate) fn awaits(state: State) -> Awaits {
     match state {
         State::Moving { phase, .. } if phase.follows_short_leases() => Awaits::ResultsUnderShortLease,
         _ => Awaits::Results,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heatsink_dynamo::KeyType;
+    use heatsink_layout::{By, Hash, Strategy};
+
+    use super::*;
+
+    /// How many shards are reserved after a key that was to get four stays whole, from that phase on.
+    fn reserved_after(strategy: Strategy, phase: Phase) -> u16 {
+        let to = Layout { strategy, shards: 4, hash: Hash::JumpXxh3, version: 1 };
+        let whole = KeyRecord {
+            key: b"p".to_vec(),
+            key_type: KeyType::S,
+            layout: Layout::none(),
+            moves: None,
+            settled: true,
+            reserved: 1,
+            version: 0,
+            changed: 0,
+            since: 0,
+        };
+        let at = |version, state| Record { version, state };
+        let begun = write(&whole, &to, at(1, State::Moving { phase, closing: false }), 0);
+        assert_eq!(begun.reserved, 4);
+        let back = write(&begun, &to, at(2, State::Stable { in_force: Side::Old, settled: false }), 0);
+        let settled = write(&back, &to, at(3, State::Stable { in_force: Side::Old, settled: true }), 0);
+        assert_eq!(settled.reserved, back.reserved);
+        settled.reserved
+    }
+
+    #[test]
+    fn names_that_a_late_clearing_may_reach_are_not_given_back() {
+        let counter = || Strategy::Counter { attributes: vec!["n".to_owned()] };
+        assert_eq!(reserved_after(counter(), Phase::Reserve), 1);
+        assert_eq!(reserved_after(counter(), Phase::Prepare), 4);
+        assert_eq!(reserved_after(Strategy::Calculated { by: By::SortKey }, Phase::Prepare), 1);
     }
 }

@@ -131,13 +131,14 @@ impl Run<'_> {
         let record = protocol::read(self.record.as_ref());
         // A coordinator that takes over cannot go back before its own version is on record, and acknowledged.
         let mut may_cancel = false;
-        let mut coordinator = match Coordinator::take_over(record, straggler, Rules::ALL) {
-            Some(coordinator) => coordinator,
-            None => match self.begin(straggler)? {
+        let mut coordinator =
+            match Coordinator::take_over(record, self.reshard.change(), straggler, Rules::ALL) {
                 Some(coordinator) => coordinator,
-                None => return Ok(self.report()),
-            },
-        };
+                None => match self.begin(straggler)? {
+                    Some(coordinator) => coordinator,
+                    None => return Ok(self.report()),
+                },
+            };
         loop {
             if may_cancel && self.steering.is_cancelled() && !self.cancelling {
                 self.cancelling = coordinator.cancel();
@@ -210,7 +211,8 @@ impl Run<'_> {
                 self.table.name
             )));
         }
-        let begun = Coordinator::begin(protocol::read(self.record.as_ref()), straggler, Rules::ALL);
+        let (record, change) = (protocol::read(self.record.as_ref()), self.reshard.change());
+        let begun = Coordinator::begin(record, change, straggler, Rules::ALL);
         Ok(begun.filter(|_| wanted))
     }
 

@@ -4,7 +4,7 @@ use heatsink_control::KeyRecord;
 use heatsink_control::claim::Claim;
 use heatsink_control::registry::Registry;
 use heatsink_dynamo::Operation;
-use heatsink_layout::Layout;
+use heatsink_layout::{Layout, Moving};
 use serde_json::{Value as Json, json};
 
 use crate::error::ReshardError;
@@ -44,7 +44,9 @@ pub(crate) async fn survey(
     reserved: u16,
 ) -> Result<Found, ReshardError> {
     let mut found = Found::default();
-    for shard in 0..to.shards {
+    // What a counter has already are its fragments.
+    let first = if Moving::widens(from, to) { from.shards } else { 0 };
+    for shard in first..to.shards {
         // Where all items of the key lie, none can be elsewhere.
         if shard == 0 && from.shards == 1 {
             continue;
@@ -53,16 +55,17 @@ pub(crate) async fn survey(
         let mut start = None;
         loop {
             let page = key.page(registry, &physical, start.as_ref(), None).await?;
-            for (sort, item) in &page.items {
+            for item in &page.items {
+                let lies = key.shard_of(from, item)?;
                 if shard >= reserved.max(1) {
                     found.in_the_way(|| {
                         format!(
                             "items of clients lie under {physical}, a name that its shards would have. Move or delete them, or choose fewer shards"
                         )
                     });
-                } else if Key::shard(from, sort) != shard {
+                } else if lies != shard {
                     let orphan = key.primary(&physical, item);
-                    let home = key.primary(&key.physical(from, Key::shard(from, sort))?, item);
+                    let home = key.primary(&key.physical(from, lies)?, item);
                     let body = json!({ "TableName": key.table.name, "Key": home, "ConsistentRead": true });
                     let answer = registry.call_patiently(Operation::GetItem, body).await?;
                     match answer.get("Item") {
@@ -115,7 +118,7 @@ pub(crate) async fn names(
         });
     }
     found.expires = registry.time_to_live(&key.table.name).await?;
-    if found.expires.is_some() && key.table.has_counters() {
+    if found.expires.is_some() && (key.table.has_counters() || to.counter_attributes().is_some()) {
         found.passing = false;
         found.in_the_way(|| "the table has counters, and time to live would delete them in parts".to_owned());
     }

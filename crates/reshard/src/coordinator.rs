@@ -9,7 +9,7 @@ use heatsink_env::MonotonicInstant;
 
 use crate::record::{Record, Side, State};
 use crate::rules::{Rule, Rules};
-use crate::steps::{Do, Outcome, Seen};
+use crate::steps::{Change, Do, Outcome, Seen};
 use heatsink_layout::Phase;
 
 /// Whoever takes a key from layout to layout.
@@ -17,6 +17,7 @@ use heatsink_layout::Phase;
 pub struct Coordinator {
     /// As it was last written or read.
     record: Record,
+    change: Change,
     at: At,
     /// Every acknowledgement of this move was clean, and this coordinator has seen each.
     clean: bool,
@@ -40,17 +41,17 @@ enum At {
 }
 
 impl Coordinator {
-    /// A new move of a key. `None` unless the record is settled: then take over first. `straggler` is how late a call may land.
-    pub fn begin(record: Record, straggler: Duration, rules: Rules) -> Option<Self> {
+    /// A new change of a key. `None` unless the record is settled: then take over first. `straggler` is how late a call may land.
+    pub fn begin(record: Record, change: Change, straggler: Duration, rules: Rules) -> Option<Self> {
         let State::Stable { settled: true, .. } = record.state else { return None };
         let state = State::Moving { phase: Phase::Reserve, closing: false };
         let at = At::Writing { state, publish: true };
-        Some(Coordinator { record, at, clean: true, held: None, cancelled: false, straggler, rules })
+        Some(Coordinator { record, change, at, clean: true, held: None, cancelled: false, straggler, rules })
     }
 
     /// Goes on with a record that another coordinator left, or that this one wrote without learning of it. It is written and published once more, so
-    /// that the other one can write nothing any more. `None` if there is nothing to do.
-    pub fn take_over(record: Record, straggler: Duration, rules: Rules) -> Option<Self> {
+    /// that the other one can write nothing any more. `None` if there is nothing to do. `change` is the one on record.
+    pub fn take_over(record: Record, change: Change, straggler: Duration, rules: Rules) -> Option<Self> {
         let state = match record.state {
             State::Stable { settled: true, .. } => return None,
             // Closed perhaps because it was refused or cancelled: look again.
@@ -62,7 +63,8 @@ impl Coordinator {
         let publish = !matches!(state, State::Moving { closing: true, .. });
         let at = At::Writing { state, publish };
         let clean = !rules.keep(Rule::TakeoverUnclean);
-        let mut taken = Coordinator { record, at, clean, held: None, cancelled: false, straggler, rules };
+        let (held, cancelled) = (None, false);
+        let mut taken = Coordinator { record, change, at, clean, held, cancelled, straggler, rules };
         if publish && !rules.keep(Rule::TakeoverWaits) {
             taken.acknowledged(MonotonicInstant(0), clean);
         }
@@ -151,6 +153,10 @@ impl Coordinator {
                 let wait = !self.clean && self.rules.keep(Rule::SurveyAfterStragglers);
                 if wait { self.wait(now) } else { self.survey() }
             }
+            State::Moving { phase: Phase::Prepare, .. } if self.change == Change::Widen => {
+                let wait = !self.clean && self.rules.keep(Rule::WidenAfterStragglers);
+                if wait { self.wait(now) } else { self.widen() }
+            }
             State::Moving { phase: Phase::Prepare, .. } => self.enter(Phase::Hold),
             State::Moving { phase: Phase::Hold, .. } => {
                 self.held = Some(now);
@@ -186,9 +192,19 @@ impl Coordinator {
                 self.clean = true;
                 self.survey();
             }
+            State::Moving { phase: Phase::Prepare, .. } => {
+                // Everything that was planned without the new fragments has landed, or never will.
+                self.clean = true;
+                self.widen();
+            }
             State::Moving { .. } => self.enter(Phase::Move),
             State::Stable { .. } => self.settle(),
         }
+    }
+
+    /// Everybody sees the new fragments: from now on they are added to.
+    fn widen(&mut self) {
+        self.publish(State::Stable { in_force: Side::New, settled: false });
     }
 
     fn survey(&mut self) {
@@ -211,7 +227,10 @@ impl Coordinator {
 
     fn claims_ended(&mut self) {
         match self.record.state {
-            State::Moving { phase: Phase::Reserve, .. } if !self.cancelled => self.enter(Phase::Prepare),
+            State::Moving { phase: Phase::Reserve, .. } if !self.cancelled => match self.change {
+                Change::Widen if !self.rules.keep(Rule::WidenReadersFirst) => self.widen(),
+                _ => self.enter(Phase::Prepare),
+            },
             State::Moving { phase: Phase::Move, .. } => {
                 self.publish(State::Stable { in_force: Side::New, settled: false });
             }

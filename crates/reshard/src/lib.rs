@@ -9,6 +9,9 @@
 //! - [`Coordinator`] takes the key from phase to phase. All that it has to remember is the [`Record`].
 //! - [`Mover`] brings the items over, under a [`Claim`].
 //!
+//! A counter that only gets more fragments ([`Change::Widen`]) goes through RESERVE and PREPARE alone. In PREPARE all that has to see or clear every
+//! fragment knows the new ones, and ADDs go to the old ones (`heatsink_layout::Widening`); nothing waits, is pulled or moved.
+//!
 //! Everything here is a plain function of values and times. `tests/model` searches all interleavings of these same types.
 //!
 //! Not here: what a request or an item looks like (`route`), how records, claims and acknowledgements are stored (`control`), who has acknowledged
@@ -39,5 +42,5 @@ pub use read::PointRead;
 pub use record::{Record, Side, State};
 #[doc(hidden)]
 pub use rules::{Rule, Rules};
-pub use steps::{Do, Outcome, Seen};
+pub use steps::{Change, Do, Outcome, Seen};
 pub use write::{Write, WriteAnswer, WriteCall, WriteStep};

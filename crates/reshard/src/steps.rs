@@ -7,6 +7,15 @@ use heatsink_env::MonotonicInstant;
 
 use crate::record::Record;
 
+/// What becomes of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// Its items move to other slots.
+    Move,
+    /// It is a counter that gets more fragments, and nothing that is stored moves. PREPARE is followed by STABLE.
+    Widen,
+}
+
 /// What to do next, and then to tell with [`Coordinator::seen`](crate::Coordinator::seen).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Do {

@@ -158,6 +158,7 @@ impl<'a> PlanContext<'a> {
     pub(crate) fn layout(&self, table: &Table, key: &[u8]) -> Arc<Layout> {
         match self.layouts.in_force(table, key) {
             InForce::Stable(layout) => layout,
+            InForce::Widening(widening) => Arc::clone(&widening.layout),
             InForce::Moving(moving) => Arc::clone(match self.side {
                 Side::From => &moving.from,
                 Side::To => &moving.to,
@@ -188,7 +189,7 @@ impl<'a> PlanContext<'a> {
             return None;
         }
         match self.layouts.in_force(table, key) {
-            InForce::Stable(_) => None,
+            InForce::Stable(_) | InForce::Widening(_) => None,
             InForce::Moving(moving) => Some(moving),
         }
     }
@@ -238,6 +239,11 @@ impl<'a> PlanContext<'a> {
             return Ok(self.locate_moving(table, key, sort, &moving, slots));
         }
         let placement = layout.placement(sort)?;
+        if let (Placement::SumOf { .. }, InForce::Widening(widening)) =
+            (&placement, self.layouts.in_force(table, key))
+        {
+            return Ok(ItemLocation::at_first(widening.narrowed(placement)));
+        }
         let Placement::AnyOf { hashed, .. } = placement else {
             return Ok(ItemLocation::at_first(placement));
         };

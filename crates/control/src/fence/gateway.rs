@@ -321,6 +321,7 @@ impl Fence {
             build: env!("CARGO_PKG_VERSION").to_owned(),
             since: self.lease.env.unix_millis(),
             carries: self.settings.carries,
+            knows_counters: true,
         };
         registry.register(&gateway).await?;
         self.change(|member| member.registered(sent));

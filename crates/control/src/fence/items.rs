@@ -67,6 +67,8 @@ pub struct Gateway {
     pub since: u64,
     /// Whether it carries out reshards. Older builds do not.
     pub carries: bool,
+    /// Whether it knows counters of single keys. Older builds refuse requests on tables that have some.
+    pub knows_counters: bool,
 }
 
 impl Gateway {
@@ -83,6 +85,7 @@ impl Gateway {
             "build": { "S": self.build },
             "since": { "N": self.since.to_string() },
             "carries": { "BOOL": self.carries },
+            "counters": { "BOOL": self.knows_counters },
         })
     }
 
@@ -105,6 +108,7 @@ impl Gateway {
                 build: text("build")?.to_owned(),
                 since: number("since")?,
                 carries: item["carries"]["BOOL"].as_bool().unwrap_or(false),
+                knows_counters: item["counters"]["BOOL"].as_bool().unwrap_or(false),
             })
         };
         read().ok_or_else(|| {

@@ -51,10 +51,7 @@ impl Rule {
             ));
         }
         if let Some(attributes) = layout.counter_attributes() {
-            return match attributes.iter().find(|name| schema.key.has(name)) {
-                Some(name) => Err(format!("{name} is a key attribute, and a key cannot be added to")),
-                None => Ok(()),
-            };
+            return counter_key_fits(attributes, schema);
         }
         let Some(sort) = &schema.key.sort else {
             return Err("it has no sort key, so every key holds one item and there is nothing to spread; a table with a sort key can \
@@ -97,6 +94,22 @@ impl Rule {
             }
         }
         Ok(())
+    }
+}
+
+/// Whether keys of a table can be counters of those attributes, without a rule; otherwise why not.
+///
+/// # Errors
+/// The reason, in words.
+pub fn can_count(attributes: &[String], schema: &TableSchema) -> Result<(), String> {
+    counter_key_fits(attributes, schema)?;
+    counter_fits(attributes, schema).map_err(|unfit| unfit.reason().to_owned())
+}
+
+fn counter_key_fits(attributes: &[String], schema: &TableSchema) -> Result<(), String> {
+    match attributes.iter().find(|name| schema.key.has(name)) {
+        Some(name) => Err(format!("{name} is a key attribute, and a key cannot be added to")),
+        None => Ok(()),
     }
 }
 

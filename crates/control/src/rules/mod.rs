@@ -23,6 +23,8 @@ use crate::registry::REGISTRY;
 use display::{Keys, Tables};
 use find::{ByGlob, Finder, Sought};
 use fits::Unfit;
+pub use fits::can_count;
+pub use read::MAX_COUNTER_SHARDS;
 
 pub use automatic::{Automatic, Mode};
 pub use file::{MAX_SHARDS, json_schema};

@@ -232,7 +232,7 @@ fn spread(
 
 /// A transaction over all fragments of a counter sets or deletes it, and DynamoDB's transactions have at most this many actions (AWS Developer
 /// Guide, "Amazon DynamoDB Transactions").
-const MAX_COUNTER_SHARDS: u16 = 100;
+pub const MAX_COUNTER_SHARDS: u16 = 100;
 
 fn counter(
     attributes: Spanned<Vec<String>>,

@@ -234,7 +234,8 @@ fn load(seen: &Observed) -> String {
 
 fn one_item(seen: &Observed) -> &'static str {
     if seen.writes > 0.0 && !seen.sort_key {
-        "If it is a number that is only added to, a counter's rule spreads it; if not, write it less often"
+        "If it is a number that is only added to, `heatsink reshard start TABLE KEY --strategy counter --attribute NAME --shards N` spreads it; if not, write \
+         it less often"
     } else {
         "Shards spread items, not one item: write it less often, or cache its reads"
     }

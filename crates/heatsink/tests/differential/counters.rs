@@ -8,13 +8,14 @@ use serde_json::{Value as Json, json};
 
 use crate::generate::Step;
 use crate::schema::{self, Table};
+use crate::widening;
 
 /// The number that is counted.
 pub const COUNTED: &str = "c";
 
 /// Whether rules have counters.
 pub fn has(rules: &str) -> bool {
-    rules.contains("\"counter\"")
+    rules.contains("\"counter\"") || widening::has(rules)
 }
 
 /// The tables of a case: with counters, those indexes are left out that rules with counters refuse.

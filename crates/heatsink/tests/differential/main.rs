@@ -48,6 +48,7 @@ mod streams;
 mod tables;
 mod transact;
 mod values;
+mod widening;
 mod world;
 
 use std::sync::Mutex;
@@ -163,6 +164,9 @@ fn run_case(judge: Judge, seed: u64, in_case: usize, tally: &Mutex<Tally>) -> Op
     }
     if recorded::moves(&rules) {
         moving::hide(&mut steps);
+    }
+    if widening::has(&rules) {
+        widening::hide(&mut steps);
     }
     if outside::has(&rules) || recorded::moves(&rules) {
         outside::hide(&mut steps);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 use heatsink_control::registry::Registry;
-use heatsink_control::{KeyRecord, Move, REGISTRY, TableLayouts};
+use heatsink_control::{KeyRecord, Move, REGISTRY, Record, TableLayouts};
 use heatsink_dynamo::KeyType;
 use heatsink_env::ManualEnv;
 use heatsink_layout::{By, Hash, Layout, Phase, Strategy};
@@ -61,6 +61,22 @@ pub fn layout(shards: u16) -> Layout {
     Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 }
 }
 
+/// The record of a table; a first one, if it has none.
+pub fn on_record(raw: &Arc<dyn Store>, table: &Table) -> (Registry, Record) {
+    let registry = Registry::new(raw.clone(), Arc::new(ManualEnv::seeded(1)), REGISTRY);
+    let described = block_on(registry.describe(table.name)).unwrap().unwrap();
+    let record = match block_on(registry.read(&described.schema.id)).unwrap() {
+        Some(record) => record,
+        None => {
+            let entry = block_on(registry.entry(table.name)).unwrap();
+            // As if it had been empty: plain cursors of other layouts are refused where it was not, which this test does not compare.
+            let first = registry.first_record(&described, TableLayouts::default(), false);
+            block_on(registry.create(entry.as_ref(), &first)).unwrap()
+        }
+    };
+    (registry, record)
+}
+
 /// Puts the keys on record that a table can have.
 pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
     let (key_type, keys) = match (table.partition.1, moves(rules)) {
@@ -73,17 +89,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
     if table.sort.is_none() {
         return;
     }
-    let registry = Registry::new(raw.clone(), Arc::new(ManualEnv::seeded(1)), REGISTRY);
-    let described = block_on(registry.describe(table.name)).unwrap().unwrap();
-    let mut record = match block_on(registry.read(&described.schema.id)).unwrap() {
-        Some(record) => record,
-        None => {
-            let entry = block_on(registry.entry(table.name)).unwrap();
-            // As if it had been empty: plain cursors of other layouts are refused where it was not, which this test does not compare.
-            let first = registry.first_record(&described, TableLayouts::default(), false);
-            block_on(registry.create(entry.as_ref(), &first)).unwrap()
-        }
-    };
+    let (registry, mut record) = on_record(raw, table);
     for (key, shards, to, reserved) in keys {
         let moves = to.map(|shards| Move {
             to: layout(shards),

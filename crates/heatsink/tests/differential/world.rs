@@ -19,6 +19,7 @@ use crate::judge::Judge;
 use crate::lacking;
 use crate::recorded;
 use crate::schema::Table;
+use crate::widening;
 
 /// The rules that cases draw from. `*` is every table with a sort key and a partition key that can take a suffix.
 pub const RULES: &[&str] = &[
@@ -155,13 +156,27 @@ pub const RULES: &[&str] = &[
         { table = "*", index = "t-n", strategy = "calculated", shards = 3 },
     ]
     # keys move"#,
+    r#"rule = []
+    # counters widen"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "counter", attributes = ["c"], shards = 2 },
+        { table = "*", index = "t-b", strategy = "calculated", shards = 3 },
+    ]
+    # counters widen"#,
 ];
+
+/// After so many calls the next change of a counter is known: a case goes through all of them.
+const CALLS: usize = 60;
 
 /// The rules of a case; only of those that hold `HEATSINK_RULES`, if it is set.
 pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
     let can = |rules: &&str| judge == Judge::Engine || lacking::can(rules);
     let rules: Vec<&str> = RULES.iter().copied().filter(can).filter(|rules| rules.contains(&named)).collect();
+    // Counters that widen take some of the cases and leave the others what they were: a seed goes on to name its case.
+    let (later, others): (Vec<&str>, Vec<&str>) = rules.into_iter().partition(|rules| widening::has(rules));
+    let takes = others.is_empty() || !later.is_empty() && rng.clone().u32(..16) == 0;
+    let rules = if takes { later } else { others };
     rules[rng.usize(..rules.len())].to_owned()
 }
 
@@ -172,17 +187,38 @@ pub fn turns(rules: &str) -> Option<bool> {
 }
 
 /// Gateways' services, seen as a store. Calls go to each in turn; all hear of what happens to tables.
-pub struct Sharded(Vec<(Service, Control)>, AtomicUsize);
+pub struct Sharded {
+    gateways: Vec<(Service, Control)>,
+    calls: AtomicUsize,
+    /// Each gateway knows a change more than the one before it, and after so many calls the oldest takes no more. `None`: all take calls all the time.
+    changes_after: Option<usize>,
+}
+
+impl Sharded {
+    fn new(gateways: Vec<(Service, Control)>) -> Self {
+        Sharded { gateways, calls: AtomicUsize::new(0), changes_after: None }
+    }
+
+    /// Which gateway takes the next call.
+    fn next(&self, operation: Operation) -> usize {
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
+        if let Some(after) = self.changes_after {
+            // No two gateways are further apart than one change.
+            return (call / after + call % 2).min(self.gateways.len() - 1);
+        }
+        // A retry with a token is the request that it was at the same gateway only, while an adoption goes from step to step.
+        let tokens = [Operation::TransactWriteItems, Operation::ExecuteTransaction].contains(&operation);
+        if tokens { 0 } else { call % self.gateways.len() }
+    }
+}
 
 impl Store for Sharded {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        // A retry with a token is the request that it was at the same gateway only, while an adoption goes from step to step.
-        let tokens = [Operation::TransactWriteItems, Operation::ExecuteTransaction].contains(&operation);
-        let at = if tokens { 0 } else { self.1.fetch_add(1, Ordering::Relaxed) % self.0.len() };
+        let at = self.next(operation);
         let call = async move {
-            let answer = self.0[at].0.call(operation, body).await;
+            let answer = self.gateways[at].0.call(operation, body).await;
             if !operation.touches_items() {
-                for (_, control) in &self.0 {
+                for (_, control) in &self.gateways {
                     control.after(operation, &[""; 0], Prepared::default(), answer.as_ref()).await;
                 }
             }
@@ -225,9 +261,23 @@ impl World {
         let raw = judge.store();
         let turn = turns(rules);
         let read = Rules::read("rules", rules).expect("the rules are valid");
-        create(judge, &Sharded(vec![gateway(&raw, &read)], AtomicUsize::new(0)), tables);
+        create(judge, &Sharded::new(vec![gateway(&raw, &read)]), tables);
         if recorded::has(rules) {
             tables.iter().for_each(|table| recorded::write(&raw, table, rules));
+        }
+        if widening::has(rules) {
+            let views = widening::VIEWS.map(|view| {
+                tables.iter().for_each(|table| widening::write(&raw, table, rules, view));
+                let gateway = gateway(&raw, &read);
+                // It looks them up now, and not again.
+                let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
+                block_on(gateway.1.resolve(&names)).expect("the registry can be read");
+                gateway
+            });
+            // Its layouts read whatever the others have written.
+            let control = views.last().expect("there are some").1.clone();
+            let service = Sharded { changes_after: Some(CALLS), ..Sharded::new(views.into()) };
+            return World { service, raw, control };
         }
         let Some(spreads) = turn else { return World::before(raw.clone(), raw, rules) };
         // Two gateways between two steps of an adoption.
@@ -236,7 +286,7 @@ impl World {
             gateway(&raw, &read)
         });
         let control = gateways[0].1.clone();
-        World { service: Sharded(gateways.into(), AtomicUsize::new(0)), raw, control }
+        World { service: Sharded::new(gateways.into()), raw, control }
     }
 
     /// A gateway that reaches the store `raw` through `store`. Its tables are made by another.
@@ -244,7 +294,7 @@ impl World {
         let rules = Rules::read("rules", rules).expect("the rules are valid");
         let gateway = gateway(&store, &rules);
         let control = gateway.1.clone();
-        World { service: Sharded(vec![gateway], AtomicUsize::new(0)), raw, control }
+        World { service: Sharded::new(vec![gateway]), raw, control }
     }
 }
 

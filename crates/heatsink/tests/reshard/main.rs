@@ -5,6 +5,7 @@
 
 mod automatic;
 mod command;
+mod counter;
 mod online;
 mod recreated;
 mod town;

@@ -285,7 +285,7 @@ fn a_gateway_carries_out_what_is_asked_for() {
     let clients = clients(&town, &over);
     let _carried = town.carry();
     let part = By::Part { separator: "-".to_owned(), part: 1 };
-    let by = |shards, by: By| WantedLayout { shards, by: Some(by) };
+    let by = |shards: u16, by: By| WantedLayout { by: Some(by), ..WantedLayout::from(shards) };
     // The same number of shards, and another part of the sort key that decides.
     for layout in
         [WantedLayout::from(4), by(4, part.clone()), by(6, part), by(6, By::SortKey), WantedLayout::from(1)]

@@ -34,6 +34,7 @@ mod safety;
 mod scene;
 mod stories;
 mod table;
+mod widening;
 mod world;
 
 use std::collections::BTreeMap;

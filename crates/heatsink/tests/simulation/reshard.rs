@@ -54,7 +54,7 @@ enum Expires {
 pub struct Phases(Mutex<Vec<oneshot::Sender<()>>>);
 
 impl Phases {
-    fn next(&self) -> oneshot::Receiver<()> {
+    pub fn next(&self) -> oneshot::Receiver<()> {
         let (tell, told) = oneshot::channel();
         self.0.lock().unwrap().push(tell);
         told
@@ -407,7 +407,7 @@ impl Stage {
 /// What requests on items hold.
 const KEY_TEXT: &str = "\"game";
 
-fn mishap(rng: &mut Rng) -> Mishap {
+pub fn mishap(rng: &mut Rng) -> Mishap {
     let (text, calls) = match rng.u32(0..4) {
         0 => (TABLE, 20),
         1 => (KEY_TEXT, 12),

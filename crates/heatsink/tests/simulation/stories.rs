@@ -39,6 +39,8 @@ pub enum Story {
     Counters,
     /// The hot key moves to other shards, and back. It has seeds of its own.
     Reshard,
+    /// The hot key becomes a counter of more and more fragments. It has seeds of its own.
+    Widening,
 }
 
 impl Story {
@@ -71,6 +73,9 @@ pub struct Played {
 pub fn play(seed: u64, story: Story) -> Played {
     if story == Story::Reshard {
         return crate::reshard::play(seed);
+    }
+    if story == Story::Widening {
+        return crate::widening::play(seed);
     }
     let world = World::new(seed);
     let stage = Rc::new(Stage::draw(Rc::clone(&world), seed, story));
@@ -339,7 +344,7 @@ impl Stage {
         let (world, mut rng) = (&self.world, self.rng(3));
         world.clock.sleep(up_to(&mut rng, self.pace * 5)).await;
         match self.story {
-            Story::Steady | Story::Reshard => {}
+            Story::Steady | Story::Reshard | Story::Widening => {}
             Story::Birth => self.create(&mut rng).await,
             Story::Counters => {
                 self.create(&mut rng).await;

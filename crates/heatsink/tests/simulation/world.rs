@@ -18,6 +18,7 @@ use futures::executor::LocalPool;
 use futures::future::{Either, select};
 use futures::task::LocalSpawnExt;
 use heatsink_adopt::{AdoptError, Adoption, AsItLies, Direction, Layouts, Options, Phase, Progress, Report};
+use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Changer, Control, Fencing, Rules, StartError};
 use heatsink_dynamo::{Error, Operation, Outcome};
 use heatsink_env::Env;
@@ -119,11 +120,11 @@ impl World {
         store: Arc<dyn Store>,
         env: Arc<dyn Env>,
         rules: Rules,
-        shards: u16,
+        wanted: WantedLayout,
         phases: Arc<Phases>,
     ) -> Result<heatsink_mover::Report, ReshardError> {
         let (table, key) = (crate::TABLE, crate::KEY.as_bytes());
-        let prepared = Reshard::prepare(store, env, &rules, table, key, shards, false).await?;
+        let prepared = Reshard::prepare(store, env, &rules, table, key, wanted, false).await?;
         let options = heatsink_mover::Options { exclusive: false, rate: 100_000 };
         prepared.run(options, &*phases).await
     }
@@ -354,7 +355,7 @@ impl World {
     pub async fn reshard(
         &self,
         rules: &str,
-        shards: u16,
+        wanted: impl Into<WantedLayout>,
         phases: &Arc<Phases>,
         mishap: Option<Mishap>,
     ) -> Option<Result<heatsink_mover::Report, ReshardError>> {
@@ -362,11 +363,12 @@ impl World {
         self.workers.borrow_mut().push(Rc::clone(&process));
         let env = self.env();
         let name = format!("run {:03}", self.made.get());
-        self.log.line(format!("{name} begins: to {shards} shards; {mishap:?}"));
+        let wanted = wanted.into();
+        self.log.line(format!("{name} begins: to {} shards; {mishap:?}", wanted.shards));
         let happens =
             mishap.map(|mishap| self.network.sent(&name, mishap.text, mishap.before, mishap.vanishes));
         let rules = Rules::read("rules", rules).expect("the rules are valid");
-        let run = World::mover(self.network.link(&name), env, rules, shards, Arc::clone(phases));
+        let run = World::mover(self.network.link(&name), env, rules, wanted, Arc::clone(phases));
         let (mut run, _) = self.within(&process, run);
         let happened = match happens {
             None => false,

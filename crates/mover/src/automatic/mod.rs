@@ -187,7 +187,7 @@ impl Automatic {
             memory.tables.insert(heat.table.clone(), known);
         }
         let known = memory.tables.get(&heat.table)?;
-        let context = known.context.as_ref()?;
+        let context = known.context.as_ref().filter(|context| context.can_spread(&heat.key))?;
         let shards = match context.record(&heat.key) {
             Some(record) if record.moves.is_some() => return None,
             Some(record) => record.layout.shards,

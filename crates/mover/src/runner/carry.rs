@@ -19,7 +19,7 @@ use crate::error::ReshardError;
 use crate::prepare::{Options, Reshard};
 use crate::run::{Progress, Report};
 use crate::steering::Steering;
-use crate::table::TableContext;
+use crate::table::{TableContext, never_narrower};
 
 /// The pause between two pages of the count of a key's items, which is for people.
 const COUNTING: Duration = Duration::from_millis(200);
@@ -357,9 +357,11 @@ fn report(next: &mut ReshardIntent, shown: &Shown, before: u64) {
     progress.to_move = to_move.map(|all| all.max(progress.moved));
     if next.cancelled && shown.steering.is_too_late() {
         next.cancelled = false;
-        progress.hindered = Some(
-            "It was cancelled after the point of no return, and goes on. The way back is a second reshard"
-                .to_owned(),
-        );
+        let back = match &next.request.layout.counter {
+            Some(attributes) => never_narrower(attributes),
+            None => "The way back is a second reshard".to_owned(),
+        };
+        progress.hindered =
+            Some(format!("It was cancelled after the point of no return, and goes on. {back}"));
     }
 }

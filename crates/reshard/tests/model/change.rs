@@ -1,6 +1,6 @@
 //! Coordinators: each does what its machine says, one step at a time, and may be taken for dead between any two.
 
-use heatsink_reshard::{Coordinator, Do, MoverDo, Outcome, Phase, Seen, Side, State};
+use heatsink_reshard::{Change, Coordinator, Do, MoverDo, Outcome, Phase, Seen, Side, State};
 
 use crate::config::Config;
 use crate::worker::Duty;
@@ -117,7 +117,7 @@ impl World {
         if self.changes >= config.changes {
             return None;
         }
-        self.coordinators[number] = Coordinator::begin(self.record, STRAGGLER, config.rules)?;
+        self.coordinators[number] = Coordinator::begin(self.record, Change::Move, STRAGGLER, config.rules)?;
         self.changes += 1;
         Some(())
     }
@@ -127,7 +127,7 @@ impl World {
         if self.deaths >= config.deaths {
             return None;
         }
-        let taken = Coordinator::take_over(self.record, STRAGGLER, config.rules)?;
+        let taken = Coordinator::take_over(self.record, Change::Move, STRAGGLER, config.rules)?;
         self.deaths += 1;
         if !config.undead {
             self.coordinators.clear();

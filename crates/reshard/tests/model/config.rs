@@ -23,6 +23,8 @@ pub enum Op {
     Update,
     /// Adds to its number, and makes it if need be.
     Add,
+    /// Adds to its number, makes it if need be, and answers nothing of it, as counters do.
+    Count,
     /// Reads it.
     Get,
     /// Reads all items.
@@ -130,7 +132,7 @@ impl Op {
             Op::Expire => Access::Update { leaves_ttl: expires },
             Op::Create | Op::CreateExpiring => Access::Dependent,
             Op::Delete => Access::Delete,
-            Op::Update | Op::Add => Access::Update { leaves_ttl: false },
+            Op::Update | Op::Add | Op::Count => Access::Update { leaves_ttl: false },
             Op::Get | Op::Query => Access::Read,
         }
     }

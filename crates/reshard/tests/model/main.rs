@@ -32,3 +32,4 @@ mod one_item;
 mod reserve;
 mod time_to_live;
 mod two_items;
+mod widening;

@@ -66,6 +66,7 @@ pub fn apply(op: Op, call: usize, item: Option<Item>) -> (Option<Item>, Answer) 
             (after, Answer::Saw(after))
         }
         (Op::Get | Op::Query | Op::PutForeign | Op::TurnOn, _) => (item, Answer::Saw(item)),
+        (Op::Count, _) => (Some(add(item.unwrap_or(Item { number: 0, expires: false }))), Answer::Done),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Everything that exists in one state of the search, and what the store does with a call.
 
-use heatsink_reshard::{Coordinator, Guard, PullAnswer, PullCall, Record, Side, State};
+use heatsink_reshard::{Change, Coordinator, Guard, PullAnswer, PullCall, Record, Side, State};
 
 use crate::config::{Config, Op};
 use crate::gateway::Gateway;
@@ -106,7 +106,7 @@ impl World {
         let record = Record::WHOLE;
         let head = View { version: 0, leg: 0, state: record.state, expires: false };
         let gateways = config.scripts[script].iter().map(|_| Gateway { view: head, next: 0, run: None });
-        let coordinator = Coordinator::begin(record, STRAGGLER, config.rules).unwrap();
+        let coordinator = Coordinator::begin(record, Change::Move, STRAGGLER, config.rules).unwrap();
         World {
             script,
             leg: 0,

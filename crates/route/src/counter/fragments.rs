@@ -61,8 +61,8 @@ impl Fold {
         base_too: bool,
         shown: impl Fn(&str) -> bool,
     ) -> Option<Self> {
-        let counters = table.layouts().iter().filter_map(|one| one.layout().counter_attributes()).flatten();
-        let mut counters: Vec<String> = counters.filter(|name| shown(name)).cloned().collect();
+        let mut counters: Vec<String> =
+            table.counter_attributes().filter(|name| shown(name)).cloned().collect();
         counters.sort_unstable();
         counters.dedup();
         let by = By::Keys {

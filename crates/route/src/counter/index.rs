@@ -22,8 +22,7 @@ pub(crate) fn of_index(
     table: &Arc<Table>,
     index: &IndexSchema,
 ) -> Result<Option<Fold>, Error> {
-    let counters: Vec<&String> =
-        table.layouts().iter().filter_map(|one| one.layout().counter_attributes()).flatten().collect();
+    let counters: Vec<&String> = table.counter_attributes().collect();
     if index.key.names().all(|name| table.key.has(name) || counters.iter().any(|counter| *counter == name)) {
         return Err(refusal(format!(
             "the index {} holds every counter once for each shard, with a part of its numbers. Give it a key that only whole items have",

@@ -27,6 +27,8 @@ pub(crate) struct Counter<'a> {
     pub(crate) located: &'a Located<'a>,
     /// How many fragments it has beside the base fragment.
     pub(crate) others: usize,
+    /// How many of the fragments take ADDs, from the base fragment on.
+    pub(crate) adds: u16,
     /// The attributes that are summed.
     pub(crate) attributes: &'a [String],
 }
@@ -42,7 +44,7 @@ pub(crate) fn plan(
     body: Bytes,
     counter: &Counter<'_>,
 ) -> Result<Plan, Error> {
-    let Counter { table, located, others, attributes } = *counter;
+    let Counter { table, located, others, adds, attributes } = *counter;
     let holder = holder(operation);
     let object = request.get(holder).unwrap_or_default();
     if holder == "Key" && !identity::is_key(table, object) {
@@ -64,7 +66,7 @@ pub(crate) fn plan(
              spread",
         ),
         Effect::Add(update) => {
-            let shard = router.next_fragment(located.layout.shards);
+            let shard = router.next_fragment(adds);
             if shard == 0 {
                 return on_base(
                     "the update only adds to a counter: one physical request on the base fragment, whose turn it is",

@@ -39,9 +39,9 @@ pub(crate) fn plan(
         (Placement::AnyOf { .. } | Placement::SumOf { .. } | Placement::Moving(_), Operation::GetItem) => {
             read::get(request, table, body, &located)
         }
-        (Placement::SumOf { others, attributes, .. }, _) => {
-            let counter =
-                counter::write::Counter { table, located: &located, others: others.len(), attributes };
+        (Placement::SumOf { others, attributes, adds, .. }, _) => {
+            let (others, adds) = (others.len(), *adds);
+            let counter = counter::write::Counter { table, located: &located, others, adds, attributes };
             counter::write::plan(router, operation, request, body, &counter)
         }
         (Placement::One(_) | Placement::AnyOf { .. } | Placement::Moving(_), _) => {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Subcommand};
+use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_layout::By;
 use heatsink_mover::DEFAULT_RATE;
 
@@ -109,9 +110,13 @@ pub(super) struct Start {
     /// How many shards each gets; 1 brings all of its items back under the key itself
     #[arg(long, value_name = "N")]
     pub shards: u16,
-    /// What decides an item's shard: `calculated`, a hash of the sort key, or `random`, which is the same [default: as it is now, or `calculated`]
+    /// What decides an item's shard: `calculated`, a hash of the sort key, or `random`, which is the same; `counter`: numbers that are added to lie in parts
+    /// [default: as it is now, or `calculated`]
     #[arg(long, value_name = "STRATEGY")]
     pub strategy: Option<String>,
+    /// A number of a counter; may be given several times [default: of a key that is a counter, those it has]
+    #[arg(long, value_name = "NAME", requires = "strategy")]
+    pub attribute: Vec<String>,
     /// Hash only a part of the sort key, of those that this separates
     #[arg(long, value_name = "TEXT", requires = "part")]
     pub separator: Option<String>,
@@ -184,8 +189,35 @@ pub(super) fn shards(shards: u16) -> Result<(), Exit> {
     }
 }
 
+/// The layout that is asked for.
+pub(super) fn wanted(start: &Start) -> Result<WantedLayout, Exit> {
+    let of = WantedLayout::from(start.shards);
+    if start.strategy.as_deref() != Some("counter") {
+        if !start.attribute.is_empty() {
+            return Err(Exit::usage("--attribute names a number of a counter: say --strategy counter"));
+        }
+        return Ok(WantedLayout { by: by(start)?, ..of });
+    }
+    if start.separator.is_some() {
+        return Err(Exit::usage(
+            "--strategy counter: its parts do not follow from a sort key: leave --separator and --part out",
+        ));
+    }
+    Ok(WantedLayout { counter: Some(start.attribute.clone()), ..of })
+}
+
+/// The arguments that ask for a layout, for a command that is run next.
+pub(super) fn words(wanted: &WantedLayout) -> String {
+    let attributes = wanted.counter.iter().flatten().map(|name| format!(" --attribute {}", quoted(name)));
+    let counter = match &wanted.counter {
+        Some(_) => format!(" --strategy counter{}", attributes.collect::<String>()),
+        None => String::new(),
+    };
+    format!("--shards {}{counter}", wanted.shards)
+}
+
 /// What is to decide an item's shard; `None` where nothing is said.
-pub(super) fn by(start: &Start) -> Result<Option<By>, Exit> {
+fn by(start: &Start) -> Result<Option<By>, Exit> {
     let part = start.separator.clone().zip(start.part);
     let by = part.map(|(separator, part)| By::Part { separator, part: part.into() });
     let why = match start.strategy.as_deref() {
@@ -194,9 +226,6 @@ pub(super) fn by(start: &Start) -> Result<Option<By>, Exit> {
         Some("random") if by.is_none() => return Ok(Some(By::SortKey)),
         Some("random") => "takes the whole sort key: leave --separator and --part out, or say `calculated`",
         Some("none") => "is one shard: say --shards 1",
-        Some("counter") => {
-            "stores each item in parts, and an item that moves is one: counters need a rule and `heatsink adopt`"
-        }
         Some("time_bucket") => {
             "gives a key shards for each time, and those of single keys cannot be told apart yet: it needs a rule and `heatsink adopt`"
         }
@@ -205,7 +234,7 @@ pub(super) fn by(start: &Start) -> Result<Option<By>, Exit> {
         }
         Some(other) => {
             return Err(Exit::usage(format!(
-                "--strategy {other:?}: single keys are laid out as `calculated` or `random`"
+                "--strategy {other:?}: single keys are laid out as `calculated`, `random` or `counter`"
             )));
         }
     };

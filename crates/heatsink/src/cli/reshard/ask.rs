@@ -7,7 +7,7 @@ use heatsink_control::{Fencing, Gateway};
 use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
 
-use super::args::{How, Place};
+use super::args::{How, Place, words};
 use super::{Access, Opened, command, exit, follow, here, say, software, status_command, unread};
 use crate::exit::Exit;
 
@@ -56,6 +56,9 @@ pub(super) async fn ask(
         return Err(Exit::usage(
             "--here: the server itself carries out what is asked of it; leave --here out, and say --wait to see it done",
         ));
+    }
+    if todo.iter().any(|((_, wanted), _)| wanted.counter.is_some()) {
+        knows_counters(opened).await?;
     }
     if opened.access == Access::Alone || how.here {
         not_asked_for(opened, &context, &todo, place).await?;
@@ -179,6 +182,24 @@ async fn carriers(opened: &Opened) -> Result<usize, Exit> {
         ))),
         (some, _) => Ok(some),
     }
+}
+
+/// Refuses a counter beside gateways of older builds, which would refuse every request on its table.
+async fn knows_counters(opened: &Opened) -> Result<(), Exit> {
+    if opened.access != Access::BesideGateways {
+        return Ok(());
+    }
+    let listed = opened.observer().gateways().await.map_err(unread)?.map(|(_, listed)| listed);
+    let older: Vec<String> =
+        listed.into_iter().flatten().filter(|one| !one.knows_counters).map(|one| one.name).collect();
+    if older.is_empty() {
+        return Ok(());
+    }
+    Err(Exit::unavailable(format!(
+        "Gateways of an older build know no counters of single keys, and would refuse every request on the table: {}. Start newer ones in their place \
+         first. Nothing was changed",
+        older.join(", ")
+    )))
 }
 
 /// Makes the registry of a store that has none, and waits until a gateway has noticed it: without a registry no gateway is registered.
@@ -306,11 +327,7 @@ async fn plan(
         let mut plan = reshard.plan(how.rate).await.map_err(exit)?;
         if !reshard.is_done() {
             let key = key_text(key, context.key_type());
-            plan.next_steps.push(format!(
-                "{} --shards {}",
-                command("start", &plan.table, &key, place),
-                wanted.shards
-            ));
+            plan.next_steps.push(format!("{} {}", command("start", &plan.table, &key, place), words(wanted)));
         }
         plans.push(plan);
     }
@@ -332,6 +349,23 @@ async fn plan(
 
 fn in_words(plan: &Plan) -> String {
     let next = plan.next_steps.first().map(|next| format!("\nNext: {next}")).unwrap_or_default();
+    if let Some(counter) = &plan.counter {
+        return format!(
+            "the key {:?} of table {} has {} shards and {} items; with {} shards ADDs to {} go to each in turn, and no item moves or waits. A read of an item \
+             takes {} to {} units, setting or deleting it {} write units. Phases: {}. Point of no return: {}{next}",
+            plan.key,
+            plan.table,
+            plan.from,
+            plan.items,
+            plan.to,
+            counter.join(", "),
+            f64::from(plan.to) / 2.0,
+            plan.to,
+            u32::from(plan.to) * 2,
+            plan.phases.join(", "),
+            plan.point_of_no_return
+        );
+    }
     let expires = plan.time_to_live.as_ref().map(|attribute| {
         format!(
             ". The table has time to live: until an item has moved, puts with the attribute {attribute:?} read its old shard and bring it over first, \

@@ -4,7 +4,7 @@ use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{Request, ReshardIntent, WantedLayout};
 use heatsink_dynamo::KeyType;
 use heatsink_layout::Phase;
-use heatsink_mover::DEFAULT_RATE;
+use heatsink_mover::{DEFAULT_RATE, never_narrower};
 use serde_json::json;
 
 use super::args::{One, Place};
@@ -149,6 +149,12 @@ async fn apply(
 /// Why a key cannot be kept as it was, if it cannot: what to do instead.
 fn too_late(table: &str, record: Option<&KeyRecord>, place: &Place) -> Option<String> {
     let record = record?;
+    if let (None, Some(attributes)) = (&record.moves, record.layout.counter_attributes()) {
+        let key = heatsink_control::reshard_intent::key_text(&record.key, record.key_type);
+        let has = format!("The key {key:?} of table {table} has {} shards", record.layout.shards);
+        // What was asked for before, or stopped before it began, is taken back.
+        return (!record.settled).then(|| format!("{has}. {}", never_narrower(attributes)));
+    }
     let moves = record.moves.as_ref().filter(|moves| moves.phase >= Phase::Check)?;
     let key = heatsink_control::reshard_intent::key_text(&record.key, record.key_type);
     Some(format!(
@@ -179,7 +185,10 @@ async fn on_record(
         return Err(Exit::failed(why));
     }
     let request = Request {
-        layout: WantedLayout::from(moves.to.shards),
+        layout: WantedLayout {
+            counter: moves.to.counter_attributes().map(<[String]>::to_vec),
+            ..moves.to.shards.into()
+        },
         rate: DEFAULT_RATE,
         streams_confirmed: true,
         by: std::env::var("USER").unwrap_or_default(),

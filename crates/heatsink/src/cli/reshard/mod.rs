@@ -14,7 +14,7 @@ mod status;
 use std::sync::Arc;
 
 use heatsink_control::registry::Registry;
-use heatsink_control::reshard_intent::WantedLayout;
+use heatsink_control::reshard_intent::key_text;
 use heatsink_control::{Changer, Fencing, Rules};
 use heatsink_dynamo::display::is_inert;
 use heatsink_env::{Env, RealEnv};
@@ -100,11 +100,15 @@ impl Opened {
 async fn begin(start: Start) -> Result<(), Exit> {
     args::shards(start.shards)?;
     let opened = Opened::at(&start.place).await?;
-    let wanted = WantedLayout { shards: start.shards, by: args::by(&start)? };
+    let wanted = args::wanted(&start)?;
     let context = opened.table(&start.table, start.how.confirm_streams).await.map_err(exit)?;
     let keys = keys::named(&opened, &context, &start).await?;
     let several = start.key.is_none();
-    let wanted = keys.keys.into_iter().map(|key| (key, wanted.clone())).collect();
+    let in_full = |key: Vec<u8>| {
+        let wanted = context.in_full(&key, &wanted);
+        (key, wanted)
+    };
+    let wanted = keys.keys.into_iter().map(in_full).collect();
     ask::ask(&opened, context, ask::Asked { wanted, several, read: keys.read }, &start.how, &start.place)
         .await
 }
@@ -115,11 +119,20 @@ async fn back(back: args::Back) -> Result<(), Exit> {
     let wanted: Vec<_> = match &back.key {
         Some(key) => {
             let key = keys::bytes(&context, key)?;
-            let wanted = context.without_record(&key);
+            let wanted = context.in_full(&key, &context.without_record(&key));
             vec![(key, wanted)]
         }
         None => {
-            let other = context.elsewhere();
+            let (counters, other): (Vec<_>, Vec<_>) =
+                context.elsewhere().into_iter().partition(|(key, _)| context.is_counter(key));
+            if !counters.is_empty() {
+                let keys: Vec<_> =
+                    counters.iter().map(|(key, _)| key_text(key, context.key_type())).collect();
+                tracing::warn!(
+                    "counters keep their shards, and these keys stay as they are: {}",
+                    keys.join(", ")
+                );
+            }
             keys::bounded(other.len(), &back.table)?;
             other
         }

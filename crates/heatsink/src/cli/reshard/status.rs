@@ -1,11 +1,11 @@
 //! Says how far reshards are, and which keys are on record.
 
 use heatsink_control::KeyRecord;
-use heatsink_control::reshard_intent::{EndedAs, Intents, ReshardIntent, key_text};
+use heatsink_control::reshard_intent::{EndedAs, Intents, ReshardIntent, WantedLayout, key_text};
 use heatsink_dynamo::display::inert;
 use serde_json::{Value as Json, json};
 
-use super::args::{Place, Status};
+use super::args::{Place, Status, words};
 use super::{Opened, command, say, unread};
 use crate::exit::Exit;
 
@@ -55,14 +55,14 @@ fn next_steps(
     records: &[KeyRecord],
     place: &Place,
 ) -> Vec<String> {
-    let start = |table: &str, key: &str, shards: u16| {
-        format!("{} --shards {shards}", command("start", table, key, place))
+    let start = |table: &str, key: &str, wanted: &WantedLayout| {
+        format!("{} {}", command("start", table, key, place), words(wanted))
     };
     let mut steps = Vec::new();
     for one in intents {
-        let (key, shards) = (one.key_text(), one.request.layout.shards);
+        let (key, wanted) = (one.key_text(), &one.request.layout);
         match &one.ended {
-            Some(ended) if ended.how == EndedAs::Stopped => steps.push(start(&one.table, &key, shards)),
+            Some(ended) if ended.how == EndedAs::Stopped => steps.push(start(&one.table, &key, wanted)),
             None if one.paused => steps.push(command("resume", &one.table, &key, place)),
             _ => {}
         }
@@ -70,8 +70,10 @@ fn next_steps(
     // A command with --here was killed.
     for one in records.iter().filter(|one| one.moves.is_some() || !one.settled) {
         if let Some(table) = table.filter(|_| !intents.iter().any(|intent| intent.key == one.key)) {
-            let shards = one.moves.as_ref().map_or(one.layout.shards, |moves| moves.to.shards);
-            steps.push(start(table, &key_text(&one.key, one.key_type), shards));
+            let layout = one.moves.as_ref().map_or(&one.layout, |moves| &moves.to);
+            let counter = layout.counter_attributes().map(<[String]>::to_vec);
+            let wanted = WantedLayout { counter, ..layout.shards.into() };
+            steps.push(start(table, &key_text(&one.key, one.key_type), &wanted));
         }
     }
     steps
@@ -82,7 +84,8 @@ fn asked(one: &ReshardIntent) -> Json {
     let left = progress.to_move.map(|all| all.saturating_sub(progress.moved));
     let seconds = left.filter(|_| progress.per_second > 0).map(|left| left / progress.per_second.max(1));
     json!({
-        "table": one.table, "key": one.key_text(), "shards": one.request.layout.shards, "by": one.request.layout.by, "asked_by": one.request.by,
+        "table": one.table, "key": one.key_text(), "shards": one.request.layout.shards, "by": one.request.layout.by,
+        "counter": one.request.layout.counter, "asked_by": one.request.by,
         "asked": one.request.asked, "rate": one.request.rate, "paused": one.paused, "cancelled": one.cancelled,
         "gateway": one.carrier.as_ref().map(|carrier| json!({ "id": carrier.gateway, "name": carrier.name })), "phase": progress.phase,
         "items_moved": progress.moved, "items_to_move": progress.to_move, "items_per_second": progress.per_second, "seconds_left": seconds,
@@ -127,13 +130,32 @@ fn recorded(record: &KeyRecord) -> Json {
         .map(|moves| json!({ "to": moves.to.shards, "phase": moves.phase, "time_to_live": moves.expires }));
     json!({
         "key": key_text(&record.key, record.key_type), "shards": record.layout.shards, "reserved": record.reserved, "moves": moves,
-        "settled": record.settled, "changed": record.changed,
+        "settled": record.settled, "changed": record.changed, "counter": counted(record),
     })
+}
+
+/// The numbers of a counter, or of a key that becomes one.
+fn counted(record: &KeyRecord) -> Option<&[String]> {
+    let layout = record.moves.as_ref().map_or(&record.layout, |moves| &moves.to);
+    layout.counter_attributes()
 }
 
 fn recorded_line(record: &KeyRecord) -> String {
     let key = key_text(&record.key, record.key_type);
     let shards = record.layout.shards;
+    if let Some(counter) = counted(record) {
+        let names = counter.iter().map(|name| inert(name).into_owned()).collect::<Vec<_>>().join(", ");
+        return match &record.moves {
+            Some(moves) => format!(
+                "{key:?}: a counter of {names}, goes from {shards} to {} shards, phase {:?}",
+                moves.to.shards, moves.phase
+            ),
+            None if record.settled => format!("{key:?}: a counter of {names}, {shards} shards"),
+            None => format!(
+                "{key:?}: a counter of {names}, {shards} shards; late requests of its last change are waited for"
+            ),
+        };
+    }
     match &record.moves {
         Some(moves) => {
             let expires = moves.expires.as_ref().map(|attribute| {
