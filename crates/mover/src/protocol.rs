@@ -81,10 +81,10 @@ mod tests {
             since: 0,
         };
         let at = |version, state| Record { version, state };
-        let begun = write(&whole, &to, at(1, State::Moving { phase, closing: false }), 0);
+        let begun = write(&whole, &to, None, at(1, State::Moving { phase, closing: false }), 0);
         assert_eq!(begun.reserved, 4);
-        let back = write(&begun, &to, at(2, State::Stable { in_force: Side::Old, settled: false }), 0);
-        let settled = write(&back, &to, at(3, State::Stable { in_force: Side::Old, settled: true }), 0);
+        let back = write(&begun, &to, None, at(2, State::Stable { in_force: Side::Old, settled: false }), 0);
+        let settled = write(&back, &to, None, at(3, State::Stable { in_force: Side::Old, settled: true }), 0);
         assert_eq!(settled.reserved, back.reserved);
         settled.reserved
     }

@@ -145,7 +145,7 @@ fn item(number: Option<u16>) -> Option<Item> {
 impl World {
     fn begin(config: &Config, script: usize, stored: Option<u16>) -> Self {
         let record = heatsink_reshard::Record::WHOLE;
-        let head = View { version: 0, leg: 0, state: record.state };
+        let head = View { version: 0, leg: 0, state: record.state, expires: false };
         let first = usize::from(config.shards[0]);
         let mut cells = [stored, None, None];
         cells[first] = config.orphan;
@@ -281,7 +281,8 @@ impl World {
                 self.record = record;
                 if publish {
                     self.before = self.head.version;
-                    self.head = View { version: record.version, leg: self.leg, state: record.state };
+                    self.head =
+                        View { version: record.version, leg: self.leg, state: record.state, expires: false };
                 }
                 Seen::Written
             }
@@ -544,7 +545,8 @@ fn coordinators_of_a_widening_die() {
 
 #[test]
 fn prepare_adds_to_no_new_fragment() {
-    let view = |phase| View { version: 1, leg: 0, state: State::Moving { phase, closing: false } };
+    let view =
+        |phase| View { version: 1, leg: 0, state: State::Moving { phase, closing: false }, expires: false };
     let config = pairs();
     assert_eq!(config.fragments(view(Phase::Reserve)), (1, 1));
     assert_eq!(config.fragments(view(Phase::Prepare)), (2, 1));
