@@ -20,6 +20,7 @@ use crate::budget::{Held, Share, Stage, UNCOUNTED};
 use crate::limits::Cost;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
+use crate::spans;
 
 /// The mean of the first pause before a throttled shard is retried; it doubles with each further retry. A partition refills within a second, and
 /// half of a shard's share is available soon.
@@ -130,7 +131,9 @@ pub(crate) async fn send(
     body: Bytes,
 ) -> Result<Bytes, Error> {
     let sending = pass.send(!operation.only_reads());
-    let answer = blocking::run_future(body.len(), store.call_if(operation, body, &sending)).await;
+    let bytes = body.len();
+    let call = spans::physical_call(operation, store.call_if(operation, body, &sending));
+    let answer = blocking::run_future(bytes, call).await;
     sending.answered(&answer);
     answer
 }

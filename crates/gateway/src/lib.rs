@@ -16,9 +16,11 @@ mod metrics;
 mod missing_table;
 mod missing_table_statements;
 mod service;
+mod spans;
 
 pub use access_log::ACCESS_LOG;
 pub use gateway::{Builder, Gateway};
 pub use heat::{Recording, RecordingOptions};
 pub use limits::{Cost, Limits};
 pub use service::{Partitions, Recorded, Service};
+pub use spans::SPANS;

@@ -19,6 +19,13 @@ const PLANS: [&str; 3] = ["forward", "single", "scatter"];
 #[derive(Clone, Copy)]
 pub(crate) struct PlanKind(usize);
 
+impl PlanKind {
+    /// As metrics and spans name it.
+    pub(crate) fn name(self) -> &'static str {
+        PLANS[self.0]
+    }
+}
+
 pub(crate) struct Metrics {
     requests: Vec<[Counter; 4]>,
     /// Made when they are first needed: most pairs of operation and plan never are.
@@ -79,7 +86,7 @@ impl Metrics {
     pub(crate) fn took(&self, operation: Operation, plan: PlanKind, time: Duration) {
         if let Some(of_operation) = self.durations.get(operation as usize) {
             let make = || {
-                let (operation, plan) = (operation.name(), PLANS[plan.0]);
+                let (operation, plan) = (operation.name(), plan.name());
                 histogram!("heatsink_request_duration_seconds", "operation" => operation, "plan" => plan)
             };
             of_operation[plan.0].get_or_init(make).record(time.as_secs_f64());

@@ -25,7 +25,7 @@ use crate::heat::{self, Heat, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
-use crate::{access_log, missing_table, missing_table_statements};
+use crate::{access_log, missing_table, missing_table_statements, spans};
 
 /// How often a request that waits for a layout to change looks whether one has.
 const HELD_LOOK: Duration = Duration::from_millis(5);
@@ -233,20 +233,22 @@ impl Service {
     /// # Errors
     /// As [`call`](Self::call).
     pub async fn call_marked(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
-        if access_log::is_on() {
-            // Apart, so that the future of a request that nobody logs stays small.
-            return Box::pin(self.call_logged(operation, body)).await;
+        if access_log::is_on() || spans::are_taken() {
+            // Apart, so that the future of a request that nobody watches stays small.
+            return Box::pin(self.call_watched(operation, body)).await;
         }
         let answer = self.answer_whole(operation, body).await;
         self.metrics.answered(operation, answer.as_ref().err());
         answer
     }
 
-    async fn call_logged(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
+    async fn call_watched(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
         let begun = self.env.now();
-        let answer = self.answer_whole(operation, body.clone()).await;
+        let answer = spans::request(operation, self.answer_whole(operation, body.clone())).await;
         self.metrics.answered(operation, answer.as_ref().err());
-        access_log::line(operation, &body, &answer, self.env.now().since(begun));
+        if access_log::is_on() {
+            access_log::line(operation, &body, &answer, self.env.now().since(begun));
+        }
         answer
     }
 
@@ -357,6 +359,7 @@ impl Service {
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         let kind = self.metrics.planned(&plan);
+        spans::planned(kind.name());
         let sharded = !matches!(plan, Plan::Forward { .. });
         self.item_sizes.see(operation, &body, sharded, begun);
         let answer = match plan {

@@ -14,7 +14,10 @@ mod gateways;
 mod heatmap;
 mod hot_keys;
 mod inert;
+mod logs;
 mod open;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod partitions;
 #[cfg(feature = "simulate")]
 mod plan;
@@ -34,18 +37,10 @@ mod trace_file;
 mod verify;
 mod watch;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use heatsink_gateway::ACCESS_LOG;
-use tracing::Level;
-use tracing::level_filters::LevelFilter;
-use tracing_subscriber::Layer;
-use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::exit::{Exit, Kind};
 use crate::output::Output;
@@ -140,11 +135,16 @@ pub fn run() -> ExitCode {
         Err(error) => return unparsed(&error),
     };
     let output = cli.command.as_ref().map_or(cli.serve.output, Command::output);
-    log_to_stderr(match &cli.command {
+    let log = match &cli.command {
         None => cli.serve.log(),
         Some(Command::Serve(args)) => args.log(),
         Some(_) => serve::Log::default(),
-    });
+    };
+    // Until the end: then the last spans are sent.
+    let _spans = match logs::install(&log) {
+        Ok(spans) => spans,
+        Err(exit) => return exit.report(output),
+    };
     let outcome = match cli.command {
         None => serve::run(cli.serve),
         Some(Command::Serve(args)) => serve::run(args),
@@ -196,24 +196,4 @@ fn asks_for_json(arguments: impl Iterator<Item = String>) -> bool {
     let arguments: Vec<String> = arguments.collect();
     arguments.iter().any(|argument| argument == "--output=json")
         || arguments.windows(2).any(|pair| pair == ["--output", "json"])
-}
-
-/// Warnings and errors by default, and each reshard that this gateway takes, ends or gives back; `RUST_LOG` asks for more. The AWS chain warns of every place where it finds no
-/// credentials, which matters to nobody once it has found some; when it finds none at all, the command says so itself.
-fn log_to_stderr(log: serve::Log) {
-    let asked = std::env::var("RUST_LOG").ok().and_then(|levels| levels.parse::<Targets>().ok());
-    let usual = || {
-        let usual = Targets::new().with_default(Level::WARN);
-        usual.with_target("aws_config", LevelFilter::OFF).with_target("heatsink_mover", Level::INFO)
-    };
-    let access = if log.requests { LevelFilter::INFO } else { LevelFilter::OFF };
-    let targets = asked.unwrap_or_else(usual).with_target(ACCESS_LOG, access);
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
-    let lines = match log.format {
-        serve::LogFormat::Text => lines.boxed(),
-        serve::LogFormat::Json => lines.json().flatten_event(true).boxed(),
-    };
-    tracing_subscriber::registry().with(lines).with(targets).init();
 }

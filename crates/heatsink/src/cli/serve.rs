@@ -89,6 +89,10 @@ pub struct Args {
     /// The form of log lines on stderr
     #[arg(long, value_enum, default_value_t)]
     log_format: LogFormat,
+    /// Send a span of each request and of each physical call to the OpenTelemetry collector at this URL, as OTLP over HTTP; no keys
+    #[cfg(feature = "otlp")]
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    otlp: Option<String>,
     #[command(flatten)]
     record: record::Args,
     /// How the endpoint is printed on stdout
@@ -98,18 +102,26 @@ pub struct Args {
 
 impl Args {
     /// What is logged.
-    pub const fn log(&self) -> Log {
-        Log { format: self.log_format, requests: self.access_log }
+    pub fn log(&self) -> Log {
+        Log {
+            format: self.log_format,
+            requests: self.access_log,
+            #[cfg(feature = "otlp")]
+            otlp: self.otlp.clone(),
+        }
     }
 }
 
 /// What is logged, and how.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Log {
     /// The form of its lines.
     pub format: LogFormat,
     /// Whether each request has one.
     pub requests: bool,
+    /// The collector to which spans are sent.
+    #[cfg(feature = "otlp")]
+    pub otlp: Option<String>,
 }
 
 /// The form of log lines.
