@@ -73,6 +73,8 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, view: View) {
         _ => return,
     };
     for (key, moved, counts) in keys {
+        // Without a sort key none can have been moved.
+        let moved = moved.filter(|_| table.sort.is_some());
         // What the rules of the worlds with rules give it.
         let of_rule =
             if rules.contains("\"g*\"") && key.starts_with(b"g") { counter(2) } else { Layout::none() };

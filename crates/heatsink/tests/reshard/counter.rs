@@ -174,7 +174,7 @@ fn gateways_widen_a_counter_that_they_are_asked_for() {
     }
     // What no fragment knows is refused, as for counters of a rule.
     let error = town.write(1, "SET n = n + :n", 1).unwrap_err().to_string();
-    assert!(error.contains("no one row knows"), "{error}");
+    assert!(error.contains("no single fragment has the sum"), "{error}");
     let expiry = json!({ "TableName": "Scores", "TimeToLiveSpecification": { "AttributeName": "t", "Enabled": true } });
     let error = town.call(1, Operation::UpdateTimeToLive, &expiry).unwrap_err().to_string();
     assert!(error.contains("table with counters"), "{error}");
