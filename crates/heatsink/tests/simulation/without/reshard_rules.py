@@ -60,7 +60,7 @@ RULES = (
     rule(
         "survey-after-stragglers",
         "they are looked at when no earlier call can land any more",
-        (COORDINATOR, "let wait = !self.clean &&", "let wait = !LEFT_OUT && !self.clean &&"),
+        (COORDINATOR, "let wait = !self.clean && self.rules.keep(Rule::Survey", "let wait = !LEFT_OUT && !self.clean && self.rules.keep(Rule::Survey"),
         beside=STEPS,
     ),
     rule("settled", "the next move begins when no call of the last can land", (COORDINATOR, "if self.clean || !self", "if LEFT_OUT || self.clean || !self"), beside=STEPS),
@@ -94,7 +94,7 @@ RULES = (
     rule("table-as-prepared", "a move begins only in a table that is as it was when the move was prepared", (RUN, "&& table.state == self.table.state\n", "&& (LEFT_OUT || table.state == self.table.state)\n")),
     rule("expiry-surveyed", "it is looked once no gateway turns time to live on any more whether it is", (SURVEY, "found.expires = registry.time_to_live(&key.table.name).await?;", "found.expires = if LEFT_OUT { None } else { registry.time_to_live(&key.table.name).await? };")),
     rule("expiry-on-record", "who takes over has it from the record", (PROTOCOL, "Some(moves) => moves.expires.clone(),", "Some(moves) => moves.expires.clone().filter(|_| !LEFT_OUT),")),
-    rule("no-expiring-counters", "no key moves in a table that has counters and time to live", (SURVEY, "if found.expires.is_some() && key", "if found.expires.is_some() && !LEFT_OUT && key")),
+    rule("no-expiring-counters", "no key moves in a table that has counters and time to live", (SURVEY, "if found.expires.is_some() && (key", "if found.expires.is_some() && !LEFT_OUT && (key")),
     # Clients' writes.
     rule("no-new-expiry", "time to live is not turned on while a key moves", (ROUTER, "operation == Operation::UpdateTimeToLive && schema.key_layouts()", "operation == Operation::UpdateTimeToLive && !LEFT_OUT && schema.key_layouts()")),
     rule("pull-clears-large", "so does the old copy that a client's pull meets", (PULL, "Err(error) if is_too_large(&error) => {", "Err(error) if !LEFT_OUT && is_too_large(&error) => {")),

@@ -350,13 +350,13 @@ RULES = (
                 '"Item": to.item(), "ConditionExpression": (if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" }),',
             ),
         ),
-        also=("registry",),
+        also=("control",),
     ),
     Rule(
         "name-by-version",
         "the entry of a name is replaced only if it has the version that was read",
         ((REGISTRY, 'put["ConditionExpression"] = json!("#v = :v");', 'put["ConditionExpression"] = json!(if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" });'),),
-        also=("registry",),
+        also=("control",),
         unseen="A record is found by its table's id; its name only tells two tables apart, and no order was found in which a late entry does harm",
     ),
     Rule(
@@ -369,7 +369,7 @@ RULES = (
                 'permit(&self.run, at), "ConditionExpression": (if LEFT_OUT { "attribute_exists(pk) OR attribute_not_exists(pk)" } else { "attribute_exists(pk)" }),',
             ),
         ),
-        also=("claims",),
+        also=("adopt",),
     ),
     Rule(
         "takeover-publishes",
@@ -377,16 +377,16 @@ RULES = (
         (
             (
                 INDEX_MIGRATION,
-                "self.settle(&record, progress).await?;\n                if !migration.touched {",
-                "if !(LEFT_OUT && self.migration().is_some()) { self.settle(&record, progress).await?; }\n                if !migration.touched {",
+                "self.settle(&record, progress).await?;\n                    if !migration.touched {",
+                "if !(LEFT_OUT && self.migration().is_some()) { self.settle(&record, progress).await?; }\n                    if !migration.touched {",
             ),
             (
                 INDEX_MIGRATION,
-                "self.settle(&record, progress).await?;\n            rewritten",
-                "if !(LEFT_OUT && self.migration().is_some()) { self.settle(&record, progress).await?; }\n            rewritten",
+                "self.settle(&record, progress).await?;\n                rewritten",
+                "if !(LEFT_OUT && self.migration().is_some()) { self.settle(&record, progress).await?; }\n                rewritten",
             ),
         ),
-        also=("adopt_index", "adopt_online"),
+        also=("adopt", "gateways"),
     ),
     Rule(
         "reserved-is-nobodys",
