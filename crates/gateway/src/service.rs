@@ -223,8 +223,8 @@ impl Service {
     ///
     /// # Errors
     /// DynamoDB's own error for the request, or the store's, unchanged.
-    pub fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
-        async move { self.call_marked(operation, body).await.map(|answer| answer.body) }.boxed()
+    pub async fn call(&self, operation: Operation, body: Bytes) -> Result<Bytes, Error> {
+        self.call_marked(operation, body).await.map(|answer| answer.body)
     }
 
     /// [`call`](Self::call) that also tells which shards the answer goes without. Only rules with `on_shard_error = "partial"` leave

@@ -239,8 +239,9 @@ impl<'a> PlanContext<'a> {
             return Ok(self.locate_moving(table, key, sort, &moving, slots));
         }
         let placement = layout.placement(sort)?;
-        if let (Placement::SumOf { .. }, InForce::Widening(widening)) =
-            (&placement, self.layouts.in_force(table, key))
+        // Only counters are looked up twice.
+        if matches!(placement, Placement::SumOf { .. })
+            && let InForce::Widening(widening) = self.layouts.in_force(table, key)
         {
             return Ok(ItemLocation::at_first(widening.narrowed(placement)));
         }
