@@ -59,7 +59,11 @@ pub fn name_rules<S: AsRef<str>>(mut error: Error, tables: &[S], layouts: &dyn L
         return error;
     }
     let sharded = tables.iter().filter_map(|name| layouts.table(name.as_ref()));
-    let rules: Vec<String> = sharded.map(|table| format!("{}: {}", table.name, table.layouts())).collect();
+    let in_force = sharded.map(|table| match table.layouts().iter().next() {
+        Some(_) => format!("{}: {}", table.name, table.layouts()),
+        None => format!("{}: none; single keys of it are on record", table.name),
+    });
+    let rules: Vec<String> = in_force.collect();
     if !rules.is_empty() {
         let why = error.message.unwrap_or_default();
         error.message = Some(format!("{why} (the rules in force for table {})", rules.join("; for table ")));
