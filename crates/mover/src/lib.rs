@@ -21,6 +21,7 @@ mod spare;
 mod steering;
 mod survey;
 mod table;
+mod wanted;
 
 pub use automatic::{Automatic, HeatSource};
 pub use error::ReshardError;
@@ -29,4 +30,5 @@ pub use prepare::{DEFAULT_RATE, Options, Plan, Reshard};
 pub use run::{Progress, Report};
 pub use runner::{Pace, Runner};
 pub use steering::Steering;
-pub use table::{TableContext, never_narrower};
+pub use table::TableContext;
+pub use wanted::never_narrower;

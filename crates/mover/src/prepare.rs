@@ -20,7 +20,8 @@ use crate::error::ReshardError;
 use crate::key::Key;
 use crate::mover::UNITS;
 use crate::protocol;
-use crate::table::{TableContext, same};
+use crate::table::TableContext;
+use crate::wanted::same;
 
 /// The most capacity units a second that a mover takes of the old shards, unless it is told otherwise: a partition's write units
 /// (docs/partitions.md).

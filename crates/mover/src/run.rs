@@ -16,7 +16,7 @@ use crate::mover::{PARALLEL, Work};
 use crate::prepare::{Options, Reshard};
 use crate::steering::Steering;
 use crate::survey::{self, Found};
-use crate::table::same;
+use crate::wanted::same;
 use crate::{protocol, survey::clear};
 
 /// Receives the progress of a reshard. Called often: must be fast.

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::WantedLayout;
-use heatsink_control::rules::{MAX_COUNTER_SHARDS, can_count};
 use heatsink_control::{
     Changer, Fencing, KeyRecord, MAX_KEY_RECORDS, Record, Rules, State, TableLayouts, claim, tags,
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{By, Hash, InForce, KeyLayouts, Layout, Moving, RecordedKey, Strategy, Table};
+use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Table};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -19,9 +18,10 @@ use crate::announcer::Announcer;
 use crate::error::{ReshardError, usage};
 use crate::key::Key;
 use crate::prepare::Reshard;
-
-/// The most shards of a key.
-const MOST_SHARDS: u16 = 1_000;
+use crate::wanted::{
+    alike, by, can_change, expiring_counters, is_countable, is_wanted, number_of_shards, part_of_text, same,
+    target,
+};
 
 /// A table whose keys may be resharded.
 pub struct TableContext {
@@ -33,48 +33,6 @@ pub struct TableContext {
     records: Vec<KeyRecord>,
     table: Arc<Table>,
     expires: Option<String>,
-}
-
-/// The layout that is wanted of a key that is laid out as `from`.
-fn target(from: &Layout, wanted: &WantedLayout) -> Layout {
-    if let Some(attributes) = wanted.counter.clone() {
-        let strategy = Strategy::Counter { attributes };
-        return Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 };
-    }
-    let by = wanted.by.clone().or_else(|| by(from).cloned()).unwrap_or(By::SortKey);
-    let strategy = if wanted.shards == 1 { Strategy::None } else { Strategy::Calculated { by } };
-    Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 }
-}
-
-fn by(layout: &Layout) -> Option<&By> {
-    match &layout.strategy {
-        Strategy::Calculated { by } => Some(by),
-        _ => None,
-    }
-}
-
-/// Whether two layouts put every item in the same place.
-pub(crate) fn same(one: &Layout, other: &Layout) -> bool {
-    one.shards == other.shards
-        && (one.shards == 1 || one.strategy == other.strategy && one.hash == other.hash)
-}
-
-/// Whether a layout is what is wanted.
-pub(crate) fn is_wanted(layout: &Layout, wanted: &WantedLayout) -> bool {
-    let by_wanted = wanted.shards == 1 || wanted.by.is_none() || wanted.by.as_ref() == by(layout);
-    layout.shards == wanted.shards && by_wanted && wanted.counter.as_deref() == layout.counter_attributes()
-}
-
-/// Whether two lists name the same.
-fn alike(one: &[String], other: &[String]) -> bool {
-    one.len() == other.len() && one.iter().all(|name| other.contains(name))
-}
-
-fn number_of_shards(shards: u16) -> Result<(), ReshardError> {
-    match (1..=MOST_SHARDS).contains(&shards) {
-        true => Ok(()),
-        false => usage(format!("A key has 1 to {MOST_SHARDS} shards, and {shards} were asked for")),
-    }
 }
 
 impl TableContext {
@@ -102,6 +60,13 @@ impl TableContext {
         }
         let schema = &described.schema;
         let recorded = registry.read(&schema.id).await?;
+        if recorded.is_none() && rules.naming(schema).any(|(_, fits)| fits.is_ok()) {
+            // A record that does not have what a rule says would contradict every gateway that has the rule.
+            return usage(format!(
+                "Table {table} has rules, and is not on record with them yet. If it is empty, one request through a gateway that has them records it; \
+                 otherwise run `heatsink adopt {table}`, or take the rules out"
+            ));
+        }
         let layouts = recorded.as_ref().map(|record| record.layouts.clone()).unwrap_or_default();
         if let Some(record) = &recorded
             && record.state != State::Active
@@ -248,11 +213,11 @@ impl TableContext {
     /// [`ReshardError::Usage`] with the reason why it is not possible, and what to do.
     pub fn reshard(&self, key: &[u8], wanted: &WantedLayout) -> Result<Reshard, ReshardError> {
         let text = |key: &[u8]| String::from_utf8_lossy(key).into_owned();
-        let table = &self.table.name;
+        let (table, schema) = (&self.table.name, &self.described.schema);
         let wanted = &self.in_full(key, wanted);
         number_of_shards(wanted.shards)?;
-        self.part_of_text(wanted)?;
-        self.can_count(wanted)?;
+        part_of_text(schema, wanted)?;
+        is_countable(schema, self.expires.is_some(), wanted)?;
         if key.is_empty() {
             return usage("A partition key is never empty");
         }
@@ -286,7 +251,7 @@ impl TableContext {
             None => target(&from, wanted),
         };
         if !same(&from, &to) || to.counter_attributes().is_some() {
-            self.can_change(key, &from, &to)?;
+            can_change(schema, key, &from, &to)?;
         }
         let owner = Key { table: Arc::clone(&self.table), bytes: key.to_vec() };
         owner.physical(&to, to.shards - 1).map_err(|error| {
@@ -304,98 +269,6 @@ impl TableContext {
             expires: self.expires.clone(),
         })
     }
-
-    /// Whether one layout of a key can follow another.
-    fn can_change(&self, key: &[u8], from: &Layout, to: &Layout) -> Result<(), ReshardError> {
-        let (key, table) = (String::from_utf8_lossy(key), &self.table.name);
-        if to.counter_attributes().is_none() && self.described.schema.key.sort.is_none() {
-            return usage(format!(
-                "Table {table} has no sort key: each of its keys is one item, which cannot lie in several shards. A number in it that is only added to \
-                 can: say --strategy counter --attribute NAME"
-            ));
-        }
-        if Moving::is_possible(from, to) || from.strategy == to.strategy && from.shards == to.shards {
-            return Ok(());
-        }
-        let sharded = format!("The key {key:?} of table {table} has {} shards", from.shards);
-        match (from.counter_attributes(), to.counter_attributes()) {
-            (Some(own), Some(other)) if own == other => usage(format!("{sharded}. {}", never_narrower(own))),
-            (Some(own), _) => usage(format!(
-                "The key {key:?} of table {table} is a counter of {}, and becomes nothing else while clients use it. It can only get more shards",
-                own.join(", ")
-            )),
-            (None, Some(_)) if from.shards > 1 => usage(format!(
-                "{sharded}, and a counter grows out of a whole key: bring its items back with --shards 1 first"
-            )),
-            (None, Some(_)) => usage("A counter has 2 shards or more: with one it would be the key as it is"),
-            (None, None) => {
-                usage(format!("The key is laid out as {from}, which cannot be changed while clients write"))
-            }
-        }
-    }
-
-    /// Whether numbers are named that can be added to.
-    fn can_count(&self, wanted: &WantedLayout) -> Result<(), ReshardError> {
-        let Some(attributes) = &wanted.counter else { return Ok(()) };
-        if wanted.by.is_some() {
-            return usage(
-                "A counter's fragments are no items that a sort key could spread: leave the separator out",
-            );
-        }
-        if attributes.is_empty() || attributes.iter().any(String::is_empty) {
-            return usage("A counter needs the names of the numbers that are added to: --attribute likes");
-        }
-        if let Some(twice) = attributes.iter().enumerate().find(|(at, name)| attributes[..*at].contains(name))
-        {
-            return usage(format!("--attribute {} is given twice", twice.1));
-        }
-        if wanted.shards > MAX_COUNTER_SHARDS {
-            return usage(format!(
-                "A counter has at most {MAX_COUNTER_SHARDS} shards: setting or deleting it is one transaction over its fragments, and a transaction has at \
-                 most {MAX_COUNTER_SHARDS} actions"
-            ));
-        }
-        if self.expires.is_some() {
-            return usage(expiring_counters(&self.table.name));
-        }
-        can_count(attributes, &self.described.schema).or_else(|why| {
-            usage(format!(
-                "No key of table {} can be a counter of {}: {why}",
-                self.table.name,
-                attributes.join(", ")
-            ))
-        })
-    }
-
-    /// Whether a part of the sort key is wanted that it can have.
-    fn part_of_text(&self, wanted: &WantedLayout) -> Result<(), ReshardError> {
-        let sort = self.described.schema.key.sort.as_ref();
-        match &wanted.by {
-            Some(By::Part { separator, .. }) if separator.is_empty() => usage("A separator is never empty"),
-            Some(By::Part { .. }) if sort.is_some_and(|sort| sort.key_type != KeyType::S) => usage(format!(
-                "The sort key of table {} is no string, so it has no parts: leave the separator out",
-                self.table.name
-            )),
-            Some(By::PrimaryKey) => usage("A key's items are spread by their sort key, or by a part of it"),
-            _ => Ok(()),
-        }
-    }
-}
-
-fn expiring_counters(table: &str) -> String {
-    format!(
-        "Table {table} has time to live, which would delete counters in parts: turn it off before a key is a counter"
-    )
-}
-
-/// Why a counter keeps its shards, and what can be done instead.
-pub fn never_narrower(attributes: &[String]) -> String {
-    let names = attributes.join(", ");
-    format!(
-        "It is a counter of {names}, whose parts lie in all of them: it never gets fewer, since they would have to be added up while clients add to them. \
-         There is no way back. It costs reads alone, half a unit for each shard. While nobody adds to it, an UpdateItem that SETs {names} to what \
-         was read brings each number into one item"
-    )
 }
 
 fn can_be_sharded(described: &Described) -> Result<(), ReshardError> {
@@ -424,24 +297,4 @@ async fn without_stream(registry: &Registry, table: &str) -> Result<(), ReshardE
          A counter's parts are items to them. Say --confirm-streams if they can bear that",
         if replicas { " and replicas" } else { "" }
     ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_decides_the_shard_stays_unless_another_thing_is_wanted() {
-        let part = By::Part { separator: "#".to_owned(), part: 1 };
-        let wanted = |shards: u16, by: Option<&By>| WantedLayout { by: by.cloned(), ..shards.into() };
-        let whole = Layout::none();
-        let by_part = target(&whole, &wanted(4, Some(&part)));
-        assert_eq!(by(&target(&whole, &wanted(4, None))), Some(&By::SortKey));
-        assert_eq!(by(&target(&by_part, &wanted(8, None))), Some(&part));
-        assert!(!same(&by_part, &target(&by_part, &wanted(4, Some(&By::SortKey)))));
-        assert!(same(&whole, &target(&by_part, &wanted(1, Some(&part)))));
-        assert!(
-            is_wanted(&by_part, &wanted(4, None)) && !is_wanted(&by_part, &wanted(4, Some(&By::SortKey)))
-        );
-    }
 }

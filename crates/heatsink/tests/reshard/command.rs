@@ -131,6 +131,17 @@ fn what_cannot_be_is_refused_and_nothing_is_half_changed() {
     assert_eq!(heatsink(&data, &["start", "Scores", "taken", "--shards", "2"]).0, 0);
 }
 
+#[test]
+fn a_table_with_rules_that_is_not_on_record_with_them_is_refused() {
+    let data = data("ruled");
+    let rules = "[[rule]]\ntable = \"Scores\"\nkeys = \"other*\"\nstrategy = \"calculated\"\nshards = 4\n";
+    std::fs::write(data.with_file_name("heatsink.toml"), rules).unwrap();
+    let (code, refused) = heatsink(&data, &["start", "Scores", "game", "--shards", "4"]);
+    assert_eq!(code, 64, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("heatsink adopt Scores"), "{refused}");
+    assert_eq!(heatsink(&data, &["status", "Scores"]).1["keys"], json!([]), "nothing is on record");
+}
+
 fn put(data: &Path, key: &str, sort: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {

@@ -19,7 +19,8 @@ use crate::error::ReshardError;
 use crate::prepare::{Options, Reshard};
 use crate::run::{Progress, Report};
 use crate::steering::Steering;
-use crate::table::{TableContext, never_narrower};
+use crate::table::TableContext;
+use crate::wanted::never_narrower;
 
 /// The pause between two pages of the count of a key's items, which is for people.
 const COUNTING: Duration = Duration::from_millis(200);
