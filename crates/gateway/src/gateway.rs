@@ -120,13 +120,16 @@ impl Gateway {
         async move {
             let Gateway { service, control, env, limits } = self;
             let heat = Arc::clone(&service);
-            let serving = pin!(http::serve(listener, service, limits, hosts, env, shutdown));
-            let keeping = pin!(join(control.keep(), heat.keep_heat()));
-            let drained = match select(serving, keeping).await {
-                Either::Left((drained, _)) => drained,
-                // It never ends.
-                Either::Right((_, serving)) => serving.await,
+            let drained = {
+                let serving = pin!(http::serve(listener, service, limits, hosts, env, shutdown));
+                let keeping = pin!(join(control.keep(), heat.keep_heat()));
+                match select(serving, keeping).await {
+                    Either::Left((drained, _)) => drained,
+                    // It never ends.
+                    Either::Right((_, serving)) => serving.await,
+                }
             };
+            // Only now: a look that is under way holds what leaving waits for, and is gone with the block.
             control.leave().await;
             drained
         }

@@ -12,6 +12,7 @@ mod memory;
 mod pipelines;
 mod server;
 mod slow;
+mod stop;
 mod store;
 mod unread;
 
