@@ -11,7 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::compare::Answer;
 use crate::generate::{ROOTS, Step};
 use crate::schema::{self, Index, Table};
-use crate::{counters, mistakes, outside};
+use crate::{counters, mistakes, outside, widening};
 
 /// What DynamoDB Local 1.11.478, of January 2020, does not have. Calls of an operation are left out, members are taken out of calls.
 const LACKING: &[(Lacking, &str)] = &[
@@ -52,14 +52,16 @@ enum Lacking {
 /// The most actions that the server takes in a transaction; DynamoDB takes 100.
 const ACTIONS: usize = 10;
 
-fn shards(rules: &str) -> impl Iterator<Item = usize> {
+/// The most shards of any key in a world.
+fn most_shards(rules: &str) -> usize {
     let after = |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
-    rules.split("shards = ").skip(1).filter_map(after)
+    let named = rules.split("shards = ").skip(1).filter_map(after);
+    named.chain(widening::has(rules).then(widening::most_shards)).max().unwrap_or(1)
 }
 
 /// Whether the server can carry out what rules make of a request: a counter is written by a transaction of as many actions as it has shards.
 pub fn can(rules: &str) -> bool {
-    !counters::has(rules) || shards(rules).all(|shards| shards <= ACTIONS)
+    !counters::has(rules) || most_shards(rules) <= ACTIONS
 }
 
 /// Leaves so many actions in a transaction; each may become one for every shard.
@@ -165,7 +167,7 @@ fn asked_index(body: &Json) -> Option<(Table, Index)> {
 pub fn leave_out(steps: &mut Vec<Step>, rules: &str) {
     steps.iter_mut().for_each(|step| right_index_keys(&mut step.body));
     if outside::has(rules) || counters::has(rules) {
-        let most = ACTIONS / shards(rules).max().unwrap_or(1);
+        let most = ACTIONS / most_shards(rules);
         steps.iter_mut().for_each(|step| few_actions(&mut step.body, most));
     }
     steps.iter_mut().for_each(|step| canonical_numbers(&mut step.body));
@@ -254,6 +256,17 @@ fn right_index_key(members: &mut Map<String, Json>, name: &str, kind: &str, righ
     values.insert(own.clone(), json!({ kind: right }));
     let update = [&update[..at], &own, &update[at + placeholder.len()..]].concat();
     members.insert("UpdateExpression".to_owned(), json!(update));
+}
+
+#[test]
+fn a_counter_of_more_shards_than_a_transaction_has_actions_is_not_asked_of_the_server() {
+    let counter = |shards| {
+        format!(r#"rule = [{{ table = "*", strategy = "counter", attributes = ["c"], shards = {shards} }}]"#)
+    };
+    assert!(can(&counter(10)) && !can(&counter(11)));
+    let widening = "rule = []\n# counters widen";
+    assert_eq!(most_shards(widening), widening::most_shards());
+    assert!(can(widening), "the server judges no world in which counters widen");
 }
 
 #[test]

@@ -39,7 +39,7 @@ type Key = (&'static [u8], Option<u16>, [u16; 2]);
 /// Clients use no key that is one of their shards.
 const STRINGS: &[Key] = &[
     (b"game#~1", None, [3, 5]),
-    (b"game#1", None, [4, 13]),
+    (b"game#1", None, [4, 9]),
     (b"a", Some(4), [2, 4]),
     (b"b", None, [4, 6]),
     (b"a!", Some(2), [5, 6]),
@@ -49,6 +49,11 @@ const BINARIES: &[Key] = &[(b"a#~1", None, [3, 4]), (b"b", Some(3), [2, 7]), (b"
 /// Whether counters get more fragments under these rules.
 pub fn has(rules: &str) -> bool {
     rules.trim_end().ends_with("# counters widen")
+}
+
+/// The most fragments of a counter in these worlds.
+pub fn most_shards() -> usize {
+    STRINGS.iter().chain(BINARIES).flat_map(|(_, _, counts)| counts).copied().max().unwrap_or(1).into()
 }
 
 /// A token that comes back after a change is another request to the store (docs/resharding.md).
