@@ -4,7 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// How long a test waits for an answer, or for a command's end.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Server {
     child: Child,
@@ -124,11 +127,19 @@ impl Server {
         self.wait()
     }
 
-    /// Waits for its end: the exit code and what stood on stderr.
+    /// Waits for its end: the exit code and what stood on stderr. A command that does not end fails its test, and does not hold up all tests.
     pub fn wait(mut self) -> (Option<i32>, String) {
-        let mut stderr = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
-        (self.child.wait().unwrap().code(), stderr)
+        let mut pipe = self.child.stderr.take().unwrap();
+        let stderr = std::thread::spawn(move || {
+            let mut text = String::new();
+            pipe.read_to_string(&mut text).map(|_| text)
+        });
+        let given_up = Instant::now() + PATIENCE;
+        while self.runs() {
+            assert!(Instant::now() < given_up, "the command has not ended after {PATIENCE:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        (self.child.wait().unwrap().code(), stderr.join().unwrap().unwrap())
     }
 }
 
@@ -163,7 +174,7 @@ pub fn post(target: &str, body: &[u8]) -> Vec<u8> {
 /// Sends bytes and reads until the server closes: status and body.
 pub fn send(address: &str, request: &[u8]) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(request).unwrap();
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).unwrap();

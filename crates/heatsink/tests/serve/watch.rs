@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value as Json, json};
 
-use crate::process::{Server, call, heatsink, post, run, scratch};
+use crate::process::{PATIENCE, Server, call, heatsink, post, run, scratch};
 use crate::recorded::Recorder;
 
 const BOARD: &str = r#"{"TableName":"board","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],
@@ -170,6 +170,7 @@ fn load(mut child: Child, key: &str) -> String {
 /// The status and the body; `None` where nobody answers.
 fn answered(endpoint: &str, operation: &str, body: &str) -> Option<(u16, String)> {
     let mut stream = TcpStream::connect(endpoint.trim_start_matches("http://")).ok()?;
+    stream.set_read_timeout(Some(PATIENCE)).ok()?;
     stream.write_all(&post(&format!("DynamoDB_20120810.{operation}"), body.as_bytes())).ok()?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).ok()?;
