@@ -2,7 +2,7 @@
 
 use crate::config::{Config, Kind, OFTEN, Op, Rule, SELDOM, Start, bounds, with_rule, without_rule};
 use crate::search::{breaks, exhaust};
-use crate::world::Plan;
+use crate::world::{Plan, Tick};
 
 const FRESH: Start = Start::Registered(None);
 const KNOWS_RAW: Start = Start::Registered(Some(Plan::Raw));
@@ -31,12 +31,12 @@ fn stopped() -> Config {
 }
 
 /// Gateways that are silent for long are taken off the list; one of them wakes up. Whether what it writes is answered is not certain.
-fn removed() -> Config {
+fn removed(horizon: Tick) -> Config {
     let gateways = vec![without_rule(KNOWS_RAW, &[Op::Put])];
     let config = Config::new(gateways, vec![&[Kind::SpreadIndex]]);
     Config {
         bounds: bounds(1, 1, OFTEN),
-        horizon: 4,
+        horizon,
         calls_lost: false,
         heartbeats: true,
         beats_lost: 1,
@@ -90,8 +90,13 @@ fn lost_acknowledgement() {
 
 #[test]
 fn gateway_that_was_taken_for_dead() {
-    exhaust("a silent gateway", &removed());
-    for rule in [Rule::RemovedOnlyWhenSilent, Rule::BeatsDiffer] {
-        breaks("a silent gateway", &removed().without(rule));
-    }
+    exhaust("a silent gateway", &removed(3));
+    breaks("a silent gateway", &removed(3).without(Rule::RemovedOnlyWhenSilent));
+    breaks("a silent gateway, for longer", &removed(4).without(Rule::BeatsDiffer));
+}
+
+#[test]
+#[ignore = "half a minute of a core"]
+fn long_gateway_that_was_taken_for_dead() {
+    exhaust("a silent gateway, for longer", &removed(4));
 }

@@ -536,11 +536,17 @@ fn coordinators_of_a_widening_die() {
     let dies = |scripts| Config { deaths: 1, ..Config::new(scripts) };
     exhaust("widening, a coordinator dies, 1 + 1 calls", &dies(scripts(&ALL, &[1, 1])));
     let undead = Config { undead: true, cancels: 1, ..dies(scripts(&ALL, &[1, 1])) };
-    exhaust("widening, a coordinator taken for dead, 1 + 1 calls", &undead);
     breaks("widening, a coordinator taken for dead", &undead.without(Rule::RecordByVersion));
     breaks("widening, a coordinator dies", &dies(left_behind()).without(Rule::TakeoverUnclean));
     let early = vec![script(&[&[Op::Get], &[Op::Count]]), script(&[&[Op::Delete], &[Op::Count]])];
     breaks("widening, a coordinator dies", &dies(early).without(Rule::TakeoverWaits));
+}
+
+#[test]
+#[ignore = "a quarter of a minute of a core"]
+fn long_coordinator_of_a_widening_that_was_taken_for_dead() {
+    let undead = Config { deaths: 1, undead: true, cancels: 1, ..Config::new(scripts(&ALL, &[1, 1])) };
+    exhaust("widening, a coordinator taken for dead, 1 + 1 calls", &undead);
 }
 
 #[test]
