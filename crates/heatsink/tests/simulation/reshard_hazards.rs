@@ -38,7 +38,7 @@ pub const CHECK: &str = r#"\"phase\":\"CHECK"#;
 pub const MOVE: &str = r#"\"phase\":\"MOVE"#;
 pub const COPY: &str = "attribute_not_exists(#p)";
 pub const CLEAR: &str = "\"Delete\":{\"Key\":{\"pk\":{\"S\":\"game";
-const PUBLICATION: &str = "\"epoch\"";
+pub const PUBLICATION: &str = "\"epoch\"";
 
 /// Two gateways and a table that both know, whose items lie under the key as it is.
 pub async fn begun(world: &World, items: &[String]) {

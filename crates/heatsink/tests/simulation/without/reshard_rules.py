@@ -34,6 +34,9 @@ FOLD = "crates/route/src/items/fold.rs"
 # The model finds no order that needs it either: it guards against calls that land later than is assumed.
 NEVER = "No order of the model needs it: it guards against calls that land later than is assumed"
 LAGGING = "The store of the simulation has no replicas that lag"
+# The model has coordinators that move nothing, and movers that begin where a dead one came to.
+CLAIMED_BEFORE = "A run is coordinator and mover at once: its claim is older than the end of claims, and a run that takes over writes the record first, under which no earlier claim is taken"
+WHOLE_ALREADY = "Every mover of the product begins at the beginning, and no old copy is added in MOVE: its first walk meets them all"
 
 
 # A step of the fence waits for calls without an answer, and for those of silent gateways, as long as the protocol does once more. The protocol does not
@@ -54,7 +57,7 @@ RULES = (
     rule("takeover-waits", "who takes over waits for acknowledgements again", (COORDINATOR, "if publish && !rules", "if publish && LEFT_OUT || publish && !rules")),
     rule("check-waits", "CHECK lasts until calls of before HOLD have landed", (COORDINATOR, "if self.rules.keep(Rule::CheckWaits)", "if !LEFT_OUT && self.rules.keep(Rule::CheckWaits)"), beside=STEPS),
     rule("mover-awaited", "MOVE lasts until a walk finds nothing", (COORDINATOR, "if self.rules.keep(Rule::MoverAwaited)", "if !LEFT_OUT && self.rules.keep(Rule::MoverAwaited)")),
-    rule("closed", "no claim is created once claims are ended", (COORDINATOR, "if self.rules.keep(Rule::ClaimsClosed)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsClosed)")),
+    rule("closed", "no claim is created once claims are ended", (COORDINATOR, "if self.rules.keep(Rule::ClaimsClosed)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsClosed)"), unseen=CLAIMED_BEFORE),
     rule("claims-ended", "claims are ended before the next phase", (COORDINATOR, "if self.rules.keep(Rule::ClaimsEnded)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsEnded)")),
     rule("surveyed", "the new physical keys hold nothing when PREPARE begins", (COORDINATOR, "if self.rules.keep(Rule::Surveyed)", "if !LEFT_OUT && self.rules.keep(Rule::Surveyed)")),
     rule(
@@ -85,8 +88,8 @@ RULES = (
         (CLAIM, "let mut checked = vec![json!({ \"ConditionCheck\": check })];\n        checked.extend(actions);", "let mut checked = vec![json!({ \"ConditionCheck\": check })];\n        if LEFT_OUT { checked = actions; } else { checked.extend(actions); }"),
         (CLAIM, "Written::Refused(failed) if failed.contains(&0) =>", "Written::Refused(failed) if LEFT_OUT => Ok(Written::Refused(failed)),\n            Written::Refused(failed) if failed.contains(&0) =>"),
     ),
-    rule("whole-walk", "the walk that ends a move is whole, and found nothing", (WALK, "if self.whole_walk && !self.pulled {", "if LEFT_OUT || self.whole_walk && !self.pulled {")),
-    rule("mover-reads-strongly", "a worker reads consistently", (MOVER_KEY, '"ConsistentRead": true, "Key', '"ConsistentRead": !LEFT_OUT, "Key')),
+    rule("whole-walk", "the walk that ends a move is whole, and found nothing", (WALK, "if self.whole_walk && !self.pulled {", "if LEFT_OUT || self.whole_walk && !self.pulled {"), unseen=WHOLE_ALREADY),
+    rule("mover-reads-strongly", "a worker reads consistently", (MOVER_KEY, '"ConsistentRead": true, "Key', '"ConsistentRead": !LEFT_OUT, "Key'), unseen=LAGGING),
     rule("copy-if-absent", "the mover copies to where nothing lies", (MOVER, '"ConditionExpression": "attribute_not_exists(#p)"', '"ConditionExpression": (if LEFT_OUT { "attribute_not_exists(#p) OR attribute_exists(#p)" } else { "attribute_not_exists(#p)" })')),
     rule("copy-needs-old", "and only what is still there", (MOVER, "vec![put, check(from)]", "if LEFT_OUT { vec![put] } else { vec![put, check(from)] }")),
     rule("clear-needs-new", "it deletes an old copy where the new one is there", (MOVER, "vec![check(to), delete]", "if LEFT_OUT { vec![delete] } else { vec![check(to), delete] }"), unseen=NEVER),

@@ -1,0 +1,182 @@
+//! For each rule of a reshard that chance seldom needs, what happens in the one order in which it is needed. `without/run` shows that each of these
+//! fails where its rule is left out.
+//!
+//! | how | what it is for |
+//! |---|---|
+//! | puts that are given up and land late | what an acknowledgement that was not clean stands for |
+//! | a copy that lands late | between the mover's read of an item and its copy there is time for a late put, and for a client that sees it |
+//! | a mover's call that lands after its second attempt was answered | it was sent under a claim that is over by then |
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::{join, join_all};
+use heatsink_dynamo::Operation as Wire;
+use heatsink_history::Operation;
+
+use crate::client::PATIENCE;
+use crate::network::{Fate, Weather};
+use crate::reshard::{Mishap, Phases};
+use crate::reshard_hazards::{CLEAR, COPY, HOLD, PREPARE, PUBLICATION, WHOLE, begun, count, moved};
+use crate::scene::{scene, seconds, value};
+use crate::world::{World, name};
+
+/// No rule for the table. Gateways look often, so that a move of few items is over before what is late lands.
+const BRISK: &str =
+    "rule = []\n[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"500ms\"\nstraggler = \"4s\"\n";
+/// The claim of a mover, and not that of a run which only ends the claims of others.
+const CLAIM: &str = r#""permits":{"N":"10"}"#;
+const CLOSING: &str = r#"\"closing\":true"#;
+
+/// A run that is killed at a call, which arrives unless it vanishes.
+async fn killed(world: &World, shards: u16, mishap: Mishap) {
+    let run = world.reshard(WHOLE, shards, &Arc::new(Phases::default()), Some(mishap)).await;
+    assert!(run.is_none(), "{mishap:?} was not met");
+}
+
+/// A run that is killed when it has published MOVE: nothing is claimed, and nothing moved.
+async fn killed_in_move(world: &World, shards: u16) {
+    killed(world, shards, Mishap { text: PUBLICATION, before: 3, vanishes: false, stops: None }).await;
+}
+
+/// Puts every item once through the second gateway, as blind puts are; each lands so late.
+async fn late_puts(world: &World, items: &[String], late: Duration) {
+    world.network.plan(&name(1), Wire::PutItem, "\"n\"", items.len(), Fate::late(late));
+    let puts = items.iter().enumerate();
+    join_all(puts.map(|(at, item)| world.call(1, item, Operation::Put(value(100 + at)), PATIENCE))).await;
+}
+
+/// Reads all items, again and again.
+async fn watched(world: &World, items: &[String], times: usize) {
+    for _ in 0..times {
+        join_all(items.iter().map(|item| world.call(0, item, Operation::Get, PATIENCE))).await;
+        world.clock.sleep(seconds(0.1)).await;
+    }
+}
+
+/// Puts that are given up after half a second and land so late; then all items are read for a while.
+async fn given_up(world: &World, items: &[String], late: Duration, reads: usize) {
+    world.network.set(Weather { patience: seconds(0.5), ..Weather::default() });
+    let heals = async {
+        world.clock.sleep(seconds(0.6)).await;
+        world.network.set(Weather::default());
+    };
+    join(late_puts(world, items, late), heals).await;
+    watched(world, items, reads).await;
+}
+
+/// The copies of movers land late: whatever lands before them is not in them.
+fn copies_land_late(world: &World) {
+    world.network.plan("run", Wire::TransactWriteItems, COPY, usize::MAX, Fate::late(seconds(2.5)));
+}
+
+/// The rule: an acknowledgement that was not clean counts, also one of before HOLD.
+#[test]
+fn puts_that_were_given_up_before_hold_are_waited_for_before_anything_moves() {
+    scene(1, &[BRISK, BRISK], count(), 8, |world, items| async move {
+        begun(&world, &items).await;
+        copies_land_late(&world);
+        let late = async {
+            world.network.sent("run", PREPARE, 0, false).await.unwrap();
+            given_up(&world, &items, seconds(3.5), 60).await;
+        };
+        join(late, moved(&world, 4)).await;
+        world.network.unplan();
+    });
+}
+
+/// The rule: who takes over has not seen every acknowledgement.
+#[test]
+fn who_takes_over_waits_for_puts_that_were_given_up_before() {
+    scene(1, &[BRISK, BRISK], count(), 8, |world, items| async move {
+        begun(&world, &items).await;
+        copies_land_late(&world);
+        let late = async {
+            world.network.sent("run", PREPARE, 0, false).await.unwrap();
+            given_up(&world, &items, seconds(3.9), 60).await;
+        };
+        let taken_over = async {
+            killed(&world, 4, Mishap { text: HOLD, before: 0, vanishes: true, stops: None }).await;
+            moved(&world, 4).await;
+        };
+        join(late, taken_over).await;
+        world.network.unplan();
+    });
+}
+
+/// The rule: the next move begins when no call of the last one can land any more.
+#[test]
+fn the_next_move_waits_for_puts_of_the_last_one() {
+    scene(1, &[BRISK, BRISK], count(), 8, |world, items| async move {
+        begun(&world, &items).await;
+        let late = async {
+            // The second one: RESERVE ends so too.
+            world.network.sent("run", CLOSING, 1, false).await.unwrap();
+            copies_land_late(&world);
+            given_up(&world, &items, seconds(3.9), 70).await;
+        };
+        let there_and_back = async {
+            moved(&world, 4).await;
+            moved(&world, 1).await;
+        };
+        join(late, there_and_back).await;
+        world.network.unplan();
+    });
+}
+
+/// The rule: claims are ended before the next phase.
+#[test]
+fn a_movers_second_attempt_does_nothing_after_its_move() {
+    scene(1, &[WHOLE, WHOLE], count(), 8, |world, items| async move {
+        begun(&world, &items).await;
+        world.network.plan("run", Wire::TransactWriteItems, CLEAR, 1, Fate::late(seconds(30.0)));
+        world.network.set(Weather { patience: seconds(1.0), ..Weather::default() });
+        moved(&world, 4).await;
+        killed_in_move(&world, 1).await;
+        // Each lies where it was before the first move, beside its old copy.
+        late_puts(&world, &items, Duration::from_millis(1)).await;
+        world.clock.sleep(seconds(30.0)).await;
+        watched(&world, &items, 1).await;
+        moved(&world, 1).await;
+    });
+}
+
+/// The rule: a claim is taken only while the record is as its worker saw it.
+#[test]
+fn a_claim_that_was_asked_for_in_an_earlier_move_is_not_taken() {
+    scene(1, &[WHOLE, WHOLE], count(), 8, |world, items| async move {
+        begun(&world, &items).await;
+        world.network.set(Weather { patience: seconds(100.0), ..Weather::default() });
+        world.network.plan("run", Wire::TransactWriteItems, CLAIM, 1, Fate::late(seconds(40.0)));
+        let late = Mishap { text: CLAIM, before: 0, vanishes: false, stops: Some(seconds(40.0)) };
+        let phases = Arc::new(Phases::default());
+        let sleeper = world.reshard(WHOLE, 4, &phases, Some(late));
+        let others = async {
+            world.clock.sleep(seconds(8.0)).await;
+            moved(&world, 4).await;
+            killed_in_move(&world, 1).await;
+            late_puts(&world, &items, Duration::from_millis(1)).await;
+        };
+        join(sleeper, others).await;
+        watched(&world, &items, 1).await;
+        moved(&world, 1).await;
+    });
+}
+
+/// The rule: only what is still in its old place is copied.
+#[test]
+fn a_copy_that_lands_after_its_item_was_deleted_brings_nothing_back() {
+    scene(1, &[WHOLE, WHOLE], count(), 8, |world, items| async move {
+        begun(&world, &items).await;
+        world.network.plan("run", Wire::TransactWriteItems, COPY, items.len(), Fate::late(seconds(8.0)));
+        world.network.set(Weather { patience: seconds(1.0), ..Weather::default() });
+        // All is moved by then, and the claim still holds.
+        let at = Mishap { text: CLOSING, before: 1, vanishes: true, stops: None };
+        killed(&world, 4, at).await;
+        join_all(items.iter().map(|item| world.call(0, item, Operation::Delete, PATIENCE))).await;
+        world.clock.sleep(seconds(10.0)).await;
+        watched(&world, &items, 1).await;
+        world.network.unplan();
+        moved(&world, 4).await;
+    });
+}
