@@ -1,5 +1,5 @@
-//! For each rule of a reshard that chance seldom needs, what happens in the one order in which it is needed. `without/run` shows that each of these
-//! fails where its rule is left out.
+//! For rules of a reshard that chance seldom needs, what happens in the one order in which each is needed. `without/run` shows that these
+//! fail where the rule is left out. What several rules guard against fails where all of them are.
 //!
 //! | how | what it is for |
 //! |---|---|
@@ -67,10 +67,10 @@ async fn given_up(world: &World, items: &[String], late: Duration, reads: usize)
 
 /// The copies of movers land late: whatever lands before them is not in them.
 fn copies_land_late(world: &World) {
-    world.network.plan("run", Wire::TransactWriteItems, COPY, usize::MAX, Fate::late(seconds(2.5)));
+    world.network.plan("run", Wire::TransactWriteItems, COPY, usize::MAX, Fate::late(seconds(3.5)));
 }
 
-/// The rule: an acknowledgement that was not clean counts, also one of before HOLD.
+/// A gateway says in each acknowledgement until when what it sent may land: that of HOLD tells of puts of before PREPARE.
 #[test]
 fn puts_that_were_given_up_before_hold_are_waited_for_before_anything_moves() {
     scene(1, &[BRISK, BRISK], count(), 8, |world, items| async move {
@@ -85,7 +85,7 @@ fn puts_that_were_given_up_before_hold_are_waited_for_before_anything_moves() {
     });
 }
 
-/// The rule: who takes over has not seen every acknowledgement.
+/// So do the acknowledgements that a run asks for which takes over.
 #[test]
 fn who_takes_over_waits_for_puts_that_were_given_up_before() {
     scene(1, &[BRISK, BRISK], count(), 8, |world, items| async move {
@@ -104,7 +104,7 @@ fn who_takes_over_waits_for_puts_that_were_given_up_before() {
     });
 }
 
-/// The rule: the next move begins when no call of the last one can land any more.
+/// And those of the next move, if it did not wait for the end of the last one anyway.
 #[test]
 fn the_next_move_waits_for_puts_of_the_last_one() {
     scene(1, &[BRISK, BRISK], count(), 8, |world, items| async move {

@@ -34,6 +34,7 @@ FOLD = "crates/route/src/items/fold.rs"
 # The model finds no order that needs it either: it guards against calls that land later than is assumed.
 NEVER = "No order of the model needs it: it guards against calls that land later than is assumed"
 LAGGING = "The store of the simulation has no replicas that lag"
+TOLD_AGAIN = "A gateway says in each acknowledgement until when what it sent may land, and one that is silent stays listed as long: every later acknowledgement tells it again"
 # The model has coordinators that move nothing, and movers that begin where a dead one came to.
 CLAIMED_BEFORE = "A run is coordinator and mover at once: its claim is older than the end of claims, and a run that takes over writes the record first, under which no earlier claim is taken"
 WHOLE_ALREADY = "Every mover of the product begins at the beginning, and no old copy is added in MOVE: its first walk meets them all"
@@ -52,8 +53,8 @@ RULES = (
     # The coordinator.
     rule("acknowledged", "a phase is acknowledged by all before the next", (COORDINATOR, "_ if publish && self.rules", "_ if publish && !LEFT_OUT && self.rules")),
     rule("unclean-checked", "HOLD is followed by CHECK unless all acknowledgements were clean", (COORDINATOR, "let skip = clean ||", "let skip = LEFT_OUT || clean ||"), beside=STEPS),
-    rule("clean-counts-all", "those before HOLD count too", (COORDINATOR, "if self.rules.keep(Rule::CleanCountsAll)", "if !LEFT_OUT && self.rules.keep(Rule::CleanCountsAll)"), beside=STEPS),
-    rule("takeover-unclean", "who takes over has not seen every acknowledgement", (COORDINATOR, "let clean = !rules", "let clean = LEFT_OUT || !rules"), beside=STEPS),
+    rule("clean-counts-all", "those before HOLD count too", (COORDINATOR, "if self.rules.keep(Rule::CleanCountsAll)", "if !LEFT_OUT && self.rules.keep(Rule::CleanCountsAll)"), beside=STEPS, unseen=TOLD_AGAIN),
+    rule("takeover-unclean", "who takes over has not seen every acknowledgement", (COORDINATOR, "let clean = !rules", "let clean = LEFT_OUT || !rules"), beside=STEPS, unseen=TOLD_AGAIN),
     rule("takeover-waits", "who takes over waits for acknowledgements again", (COORDINATOR, "if publish && !rules", "if publish && LEFT_OUT || publish && !rules")),
     rule("check-waits", "CHECK lasts until calls of before HOLD have landed", (COORDINATOR, "if self.rules.keep(Rule::CheckWaits)", "if !LEFT_OUT && self.rules.keep(Rule::CheckWaits)"), beside=STEPS),
     rule("mover-awaited", "MOVE lasts until a walk finds nothing", (COORDINATOR, "if self.rules.keep(Rule::MoverAwaited)", "if !LEFT_OUT && self.rules.keep(Rule::MoverAwaited)")),
@@ -66,7 +67,7 @@ RULES = (
         (COORDINATOR, "let wait = !self.clean && self.rules.keep(Rule::Survey", "let wait = !LEFT_OUT && !self.clean && self.rules.keep(Rule::Survey"),
         beside=STEPS,
     ),
-    rule("settled", "the next move begins when no call of the last can land", (COORDINATOR, "if self.clean || !self", "if LEFT_OUT || self.clean || !self"), beside=STEPS),
+    rule("settled", "the next move begins when no call of the last can land", (COORDINATOR, "if self.clean || !self", "if LEFT_OUT || self.clean || !self"), beside=STEPS, unseen=TOLD_AGAIN),
     rule(
         "record-by-version",
         "a key's record is written only if it has the version that was read",
