@@ -25,7 +25,7 @@ use heatsink_control::{AdoptionCheckpoint, Changer, Record, State};
 use heatsink_layout::Bucket;
 
 use crate::direction::Direction;
-use crate::index_migration::IndexMigrationRun;
+use crate::index_migration::{IndexChange, IndexMigrationRun};
 use crate::item::{Attributes, TableContext, depth};
 use crate::item_move;
 use crate::on_record::{self, tag, taken_over, untag, write};
@@ -47,8 +47,8 @@ pub struct Adoption {
     pub(crate) described: Described,
     pub(crate) direction: Direction,
     pub(crate) record: Option<Record>,
-    /// The attributes of the index keys to adopt; empty for the table's own keys.
-    pub(crate) indexes: Vec<String>,
+    /// What changes of index keys; nothing for the table's own keys.
+    pub(crate) index_change: IndexChange,
     /// Whether the operator declared keys that look like shards to be logical keys.
     pub(crate) keys_are_logical: bool,
 }
@@ -63,13 +63,19 @@ impl Adoption {
     /// The attributes of the index keys to adopt. Clients may use the table meanwhile. Empty for the table's own keys, whose adoption needs the
     /// table alone.
     pub fn indexes(&self) -> &[String] {
-        &self.indexes
+        &self.index_change.attributes
+    }
+
+    /// Whether this ends an interrupted change of index keys by undoing it, so that they keep the layouts of before.
+    pub fn undoes_a_change(&self) -> bool {
+        !self.index_change.forward && !self.index_change.before.is_empty()
     }
 
     /// Whether this brings back keys of indexes while the table's own keys stay spread.
     pub fn rest_of_the_way_back(&self) -> bool {
         self.direction == Direction::Back
-            && !self.indexes.is_empty()
+            && !self.indexes().is_empty()
+            && !self.undoes_a_change()
             && !self.context.table.layouts().own().is_empty()
     }
 
@@ -80,13 +86,18 @@ impl Adoption {
 
     /// The layouts that the table gets or leaves, as text.
     pub fn layouts(&self) -> String {
-        self.context.table.layouts().to_string()
+        let layouts = self.context.table.layouts();
+        if self.undoes_a_change() {
+            let IndexChange { attributes, before, .. } = &self.index_change;
+            return layouts.with_indexes(attributes, before).to_string();
+        }
+        layouts.to_string()
     }
 
     /// Whether there is nothing to do.
     pub fn is_done(&self) -> bool {
         self.direction == Direction::Adopt
-            && self.indexes.is_empty()
+            && self.indexes().is_empty()
             && self.record.as_ref().is_some_and(|record| record.state == State::Active)
     }
 
@@ -99,7 +110,7 @@ impl Adoption {
     /// unmoved items together.
     pub fn survey<'a>(&'a self, progress: &'a dyn Progress) -> BoxFuture<'a, Result<Survey, AdoptError>> {
         async move {
-            if !self.indexes.is_empty() {
+            if !self.indexes().is_empty() {
                 return self.index_migration().survey(progress).await;
             }
             progress.phase(Phase::Looking, None);
@@ -121,7 +132,7 @@ impl Adoption {
             described: &self.described,
             direction: self.direction,
             record: self.record.as_ref(),
-            attributes: &self.indexes,
+            change: &self.index_change,
         }
     }
 
@@ -156,7 +167,7 @@ impl Adoption {
     }
 
     async fn run_begun(self, options: Options, progress: &dyn Progress) -> Result<Report, AdoptError> {
-        if !self.indexes.is_empty() {
+        if !self.indexes().is_empty() {
             return self.index_migration().run(options, progress).await;
         }
         if self.direction == Direction::Release {

@@ -12,7 +12,7 @@ use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::{Changer, DesiredLayout, Fencing, Record, Rules, State};
 use heatsink_env::Env;
-use heatsink_layout::{Strategy, Table, TableLayouts};
+use heatsink_layout::{MigrationPhase, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
 use serde::Serialize;
 
@@ -128,8 +128,10 @@ impl AsItLies {
     /// [`AdoptError::Failed`] with the items that are elsewhere. The table is not recorded then.
     pub async fn run(self, dry_run: bool, progress: &dyn Progress) -> Result<Recorded, AdoptError> {
         let schema = &self.described.schema;
+        let table = Table::new(schema.clone(), Arc::new(self.layouts.clone()));
+        // So that values in the plain form are told from spread ones.
         let context =
-            TableContext { table: Arc::new(Table::new(schema.clone(), Arc::new(self.layouts.clone()))) };
+            TableContext { table: Arc::new(table.migrating(&MigrationPhase::spreading(&self.layouts))) };
         if !dry_run {
             self.changer.begin_patiently().await?;
             self.registry.make_directory(&self.layouts).await?;
@@ -231,7 +233,7 @@ fn see_index_keys(
     keys: &mut Vec<IndexKeys>,
     found: &mut Survey,
 ) -> Result<(), AdoptError> {
-    for index_value in context.index_values(item, true)? {
+    for index_value in context.index_values(item)? {
         let name = &index_value.key.attribute().name;
         let at = keys.iter().position(|known| known.name == *name).unwrap_or_else(|| {
             keys.push(IndexKeys { name: name.clone(), ..IndexKeys::default() });

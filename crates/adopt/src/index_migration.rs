@@ -1,14 +1,14 @@
-//! Index-key migration: brings the keys of indexes under a rule, or back, while clients use the table.
+//! Index-key migration: brings the keys of indexes under a rule, to another number of shards, or back, while clients use the table.
 //!
-//! An index's partition key is an attribute of the table's items, so no item moves. Each item's value is rewritten in place, from plain to spread, on
-//! condition that it is unchanged since it was read. Values that clients write meanwhile have the right form already.
+//! An index's partition key is an attribute of the table's items, so no item moves. Each item's value is rewritten in place, from its old form to its
+//! new one, on condition that it is unchanged since it was read. Values that clients write meanwhile have the right form already.
 //!
 //! **Steps.** The record holds the current step, and before each step every gateway has acknowledged the previous one. First every gateway reads both
 //! forms and writes the old one. Then all gateways write the new form and items are rewritten. Then the record says that the migration is done. An
-//! interrupted run can be resumed, in either direction.
+//! interrupted run can be resumed, in either direction. To turn it round changes nothing of what gateways write, since some may know only the step before.
 //!
-//! A plain value in the reserved form would be read as a spread one. The run looks for such values before the first step and after it, and gateways
-//! refuse to write them until the end.
+//! A plain value in the reserved form would be read as a spread one. Where values were plain, or become it, the run looks for such values before the first
+//! step and after it, and gateways refuse to write them until the end.
 //!
 //! Not here: a table's own keys, whose items have to move (`adoption`); how a gateway reads two forms (`route`).
 
@@ -21,7 +21,7 @@ use heatsink_control::{Changer, IndexKeyMigration, Record, State};
 use heatsink_dynamo::size::{MAX_ITEM, item_size};
 use heatsink_dynamo::value::read_item;
 use heatsink_dynamo::{Code, Error};
-use heatsink_layout::TableLayouts;
+use heatsink_layout::{MigrationPhase, TableLayouts};
 use serde_json::{Value as Json, json};
 
 use crate::direction::Direction;
@@ -36,20 +36,50 @@ use crate::walk::Walk;
 pub(crate) struct IndexMigrationRun<'a> {
     pub registry: &'a Registry,
     pub changer: &'a Changer,
-    /// The table with every layout of the rules and the record.
+    /// The table with every layout of the rules and the record, as it migrates.
     pub context: &'a TableContext,
     pub described: &'a Described,
     pub direction: Direction,
     pub record: Option<&'a Record>,
+    pub change: &'a IndexChange,
+}
+
+/// What a migration changes.
+pub(crate) struct IndexChange {
     /// The attributes to migrate.
-    pub attributes: &'a [String],
+    pub attributes: Vec<String>,
+    /// Their layouts before, where they have layouts afterwards. Without: plain values.
+    pub before: TableLayouts,
+    /// To the layouts that the record has, or will have; otherwise to those of before.
+    pub forward: bool,
+}
+
+impl IndexChange {
+    /// What does not change keys of indexes.
+    pub fn none() -> Self {
+        IndexChange { attributes: Vec::new(), before: TableLayouts::default(), forward: true }
+    }
+
+    /// What the table's context has to know of it, with the layouts that the record has, or will have.
+    pub fn phase(&self, recorded: &TableLayouts) -> MigrationPhase {
+        self.migration(0, 0).phase(recorded)
+    }
+
+    /// Its first step.
+    fn migration(&self, items: u64, run: u64) -> IndexKeyMigration {
+        IndexKeyMigration {
+            attributes: self.attributes.clone(),
+            forward: self.forward,
+            writes_new: false,
+            touched: !self.forward,
+            items,
+            run,
+            before: self.before.clone(),
+        }
+    }
 }
 
 impl<'a> IndexMigrationRun<'a> {
-    fn spreads(&self) -> bool {
-        self.direction == Direction::Adopt
-    }
-
     fn table(&self) -> &str {
         &self.context.table.name
     }
@@ -71,18 +101,17 @@ impl<'a> IndexMigrationRun<'a> {
         'a: 'p,
     {
         async move {
-            let spreads = self.spreads();
             let (mut record, mut migration) = self.begin(progress).await?;
             let claim = Claim::take(self.registry, &record, options.concurrency).await?;
             let mut rewritten = 0;
-            if migration.touched || spreads {
+            if migration.touched || migration.forward {
                 if !migration.writes_new {
                     self.settle(&record, progress).await?;
                     if !migration.touched {
                         let survey = self.survey(progress).await?;
                         if survey.refused > 0 {
                             let refusal = survey.refusal(self.table());
-                            let way = format!("`heatsink adopt {} --back` removes its record", self.table());
+                            let way = format!("`heatsink adopt {} --back` ends the adoption", self.table());
                             return Err(AdoptError::Failed(format!("{refusal}\n{way}")));
                         }
                     }
@@ -99,7 +128,7 @@ impl<'a> IndexMigrationRun<'a> {
             Ok(Report {
                 table: self.table().to_owned(),
                 direction: self.direction,
-                indexes: self.attributes.to_vec(),
+                indexes: self.change.attributes.clone(),
                 already: false,
                 items: migration.items,
                 moved: rewritten,
@@ -121,10 +150,11 @@ impl<'a> IndexMigrationRun<'a> {
     /// Records the first step, or takes over an interrupted run and reverses it if it went in the other direction.
     async fn begin(&self, progress: &dyn Progress) -> Result<(Record, IndexKeyMigration), AdoptError> {
         let run = self.registry.env().random();
-        let spreads = self.spreads();
+        let forward = self.change.forward;
         if let (Some(record), Some(migration)) = (self.record, self.migration()) {
-            let writes_new = migration.writes_new && migration.spreads == spreads;
-            let migration = IndexKeyMigration { spreads, writes_new, run, ..migration.clone() };
+            // Turned round or not, it writes what it wrote: not every gateway may know that it has begun.
+            let writes_new = migration.writes_new == (migration.forward == forward);
+            let migration = IndexKeyMigration { forward, writes_new, run, ..migration.clone() };
             return Ok((
                 write(self.registry, record, State::MigratingIndexKeys(migration.clone())).await?,
                 migration,
@@ -134,14 +164,7 @@ impl<'a> IndexMigrationRun<'a> {
         if survey.refused > 0 {
             return Err(AdoptError::Failed(survey.refusal(self.table())));
         }
-        let migration = IndexKeyMigration {
-            attributes: self.attributes.to_vec(),
-            spreads,
-            writes_new: false,
-            touched: !spreads,
-            items: survey.items,
-            run,
-        };
+        let migration = self.change.migration(survey.items, run);
         let state = State::MigratingIndexKeys(migration.clone());
         let layouts = TableLayouts::clone(self.context.table.layouts());
         if let Some(record) = self.record {
@@ -154,10 +177,11 @@ impl<'a> IndexMigrationRun<'a> {
         Ok((record, migration))
     }
 
-    /// Records the end of the migration: spread attributes stay on the record, attributes that were brought back leave it.
+    /// Records the end of the migration: the layouts of its attributes are those of after. Attributes that are plain leave the record.
     async fn finish(&self, record: &Record) -> Result<(), AdoptError> {
+        let IndexChange { attributes, before, forward } = self.change;
         let layouts =
-            if self.spreads() { record.layouts.clone() } else { record.layouts.without(self.attributes) };
+            if *forward { record.layouts.clone() } else { record.layouts.with_indexes(attributes, before) };
         if !layouts.is_empty() {
             write(self.registry, &Record { layouts, ..record.clone() }, State::Active).await?;
         } else if self.registry.remove(record).await? {
@@ -232,8 +256,8 @@ impl<'a> IndexMigrationRun<'a> {
 
     /// The migrated attributes that an item has.
     fn index_values(&self, item: &Attributes) -> Result<Vec<IndexValue<'_>>, NoKey> {
-        let mut index_values = self.context.index_values(item, self.spreads())?;
-        index_values.retain(|index_value| self.attributes.contains(&index_value.key.attribute().name));
+        let mut index_values = self.context.index_values(item)?;
+        index_values.retain(|index_value| index_value.key.is_migrating());
         Ok(index_values)
     }
 
@@ -265,14 +289,12 @@ impl<'a> IndexMigrationRun<'a> {
     /// The reason why a value cannot be migrated.
     fn in_the_way(&self, item: &Attributes, index_value: &IndexValue<'_>) -> Result<Option<String>, Error> {
         let name = &index_value.key.attribute().name;
-        let plain = if self.spreads() {
-            &index_value.stored[..]
-        } else {
-            index_value.key.logical(&index_value.stored)
-        };
-        if heatsink_layout::codec::is_reserved(plain) {
+        let from_plain = index_value.key.comes_from_plain();
+        let plain =
+            if from_plain { &index_value.stored[..] } else { index_value.key.logical(&index_value.stored) };
+        if index_value.key.has_plain_values() && heatsink_layout::codec::is_reserved(plain) {
             let plain = String::from_utf8_lossy(plain);
-            return Ok(Some(if self.spreads() && index_value.new.as_ref() == Ok(&index_value.stored) {
+            return Ok(Some(if from_plain && index_value.new.as_ref() == Ok(&index_value.stored) {
                 format!(
                     "its {name} is {plain:?}, just as the rule writes it. If the table is a copy of one whose {name} is spread, put it on record with \
                      `heatsink adopt {} --as-it-lies`",

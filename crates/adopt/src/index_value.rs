@@ -1,4 +1,4 @@
-//! The values of an item's spread index keys: each as it is stored, and in the plain and the spread form.
+//! The values of an item's spread index keys: each as it is stored, and in the forms of before and after a migration.
 //!
 //! Not here: rewriting them (`index_migration`).
 
@@ -10,14 +10,14 @@ use crate::item::{Attributes, NoKey, Scalar, TableContext, bytes};
 pub(crate) struct IndexValue<'a> {
     pub key: &'a IndexKey,
     pub stored: Vec<u8>,
-    /// The stored value in the form before the migration, and in the form after it.
+    /// The stored value in the form before the migration, and in the form after it; twice the same where none is under way.
     pub old: Vec<u8>,
     pub new: Result<Vec<u8>, String>,
 }
 
 impl TableContext {
-    /// The spread index keys that an item has. `spread`: whether the spread form is the new one.
-    pub fn index_values(&self, item: &Attributes, spread: bool) -> Result<Vec<IndexValue<'_>>, NoKey> {
+    /// The spread index keys that an item has.
+    pub fn index_values(&self, item: &Attributes) -> Result<Vec<IndexValue<'_>>, NoKey> {
         if self.table.index_keys().is_empty() {
             return Ok(Vec::new());
         }
@@ -32,10 +32,9 @@ impl TableContext {
             let attribute = key.attribute();
             let stored = bytes(item.get(&attribute.name)?, attribute.key_type).ok()?;
             let logical = key.logical(&stored).to_vec();
-            let form = |spread| key.form(&logical, primary, spread).map_err(|error| error.to_string());
-            let new = form(spread);
+            let new = key.form(&logical, primary).map_err(|error| error.to_string());
             // Values too long to take a suffix are stored without one.
-            let old = form(!spread).unwrap_or_default();
+            let old = key.former(&logical, primary).unwrap_or_default();
             Some(IndexValue { key, stored, old, new })
         });
         Ok(values.collect())

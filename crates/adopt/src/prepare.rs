@@ -7,7 +7,9 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::registry::Registry;
-use heatsink_control::{Changer, DesiredLayout, Fencing, Record, Rules, State, agree, claim};
+use heatsink_control::{
+    Changer, DesiredLayout, Fencing, IndexKeyMigration, Record, Rules, State, agree, claim,
+};
 use heatsink_env::Env;
 use heatsink_layout::{KeyLayout, Strategy, Table, TableLayouts};
 use heatsink_store::Store;
@@ -15,6 +17,7 @@ use heatsink_store::Store;
 use crate::adoption::Adoption;
 use crate::direction::Direction;
 use crate::eligible;
+use crate::index_migration::IndexChange;
 use crate::item::TableContext;
 use crate::types::AdoptError;
 
@@ -72,7 +75,7 @@ impl Adoption {
             ));
         }
         let mut ruled = None;
-        let (layouts, indexes) = match (direction, &record) {
+        let (layouts, index_change) = match (direction, &record) {
             (Direction::Back | Direction::Release, None) => {
                 return usage(format!(
                     "Table {table} is not on record as sharded: there is nothing to bring back"
@@ -80,21 +83,24 @@ impl Adoption {
             }
             (Direction::Release, Some(record)) => {
                 releasable(record).map_err(AdoptError::Usage)?;
-                (record.layouts.clone(), Vec::new())
+                (record.layouts.clone(), IndexChange::none())
             }
             (Direction::Back, Some(record)) => {
-                let indexes = match &record.state {
-                    State::MigratingIndexKeys(migration) => migration.attributes.clone(),
-                    _ => record.layouts.attributes(),
+                let (attributes, before) = match &record.state {
+                    // An interrupted change is undone first.
+                    State::MigratingIndexKeys(migration) => {
+                        (migration.attributes.clone(), migration.before.clone())
+                    }
+                    _ => (record.layouts.attributes(), TableLayouts::default()),
                 };
-                if indexes.is_empty() && spread_counters(&record.layouts) {
+                if attributes.is_empty() && spread_counters(&record.layouts) {
                     return usage(format!(
                         "Table {table} holds counters ({}), whose parts would have to be summed into one item. Read each total and write it \
                          to a table without the rule",
                         record.layouts
                     ));
                 }
-                (record.layouts.clone(), indexes)
+                (record.layouts.clone(), IndexChange { attributes, before, forward: false })
             }
             (Direction::Adopt, record) => {
                 let desired = match record {
@@ -121,30 +127,37 @@ impl Adoption {
                             record.layouts
                         ));
                     }
-                    // An interrupted adoption is finished first, with the layouts on its record.
+                    // An interrupted adoption is ended first: undone if the rules ask for what was before, otherwise with the layouts on its record.
                     Some(Record { state: State::MigratingIndexKeys(migration), layouts, .. }) => {
-                        (layouts.clone(), migration.attributes.clone())
+                        let IndexKeyMigration { attributes, before, .. } = migration.clone();
+                        let undone = !before.is_empty() && desired.only(&attributes) == before;
+                        (layouts.clone(), IndexChange { attributes, before, forward: !undone })
                     }
                     Some(Record { state: State::Adopting(_) | State::Returning(_), layouts, .. }) => {
-                        (layouts.clone(), Vec::new())
+                        (layouts.clone(), IndexChange::none())
                     }
                     Some(Record { layouts: recorded, .. }) => {
-                        let (layouts, new) = recorded.with_indexes(&desired);
-                        (layouts, new)
+                        let attributes = recorded.differing(&desired);
+                        let before = recorded.only(&attributes);
+                        let layouts = recorded.with_indexes(&attributes, &desired);
+                        (layouts, IndexChange { attributes, before, forward: true })
                     }
                     None if !desired.own().is_empty() => {
                         let own = desired.own();
                         ruled = Some(desired);
-                        (own, Vec::new())
+                        (own, IndexChange::none())
                     }
                     None => {
-                        let indexes = desired.attributes();
-                        (desired, indexes)
+                        let attributes = desired.attributes();
+                        (desired, IndexChange { attributes, ..IndexChange::none() })
                     }
                 }
             }
         };
-        if indexes.is_empty() && direction != Direction::Release && registry.expires(table).await? {
+        if index_change.attributes.is_empty()
+            && direction != Direction::Release
+            && registry.expires(table).await?
+        {
             return usage(format!(
                 "Table {table} has time to live enabled, which would delete items while they are counted and moved. Turn it off until this is done"
             ));
@@ -155,20 +168,20 @@ impl Adoption {
                  run again"
             ));
         }
-        let context = |layouts| TableContext {
-            table: Arc::new(Table::new(described.schema.clone(), Arc::new(layouts))),
-        };
-        let by_rules = context(ruled.unwrap_or_else(|| layouts.clone()));
+        let table = |layouts| Table::new(described.schema.clone(), Arc::new(layouts));
+        let rules_context = TableContext { table: Arc::new(table(ruled.unwrap_or_else(|| layouts.clone()))) };
+        let phase = index_change.phase(&layouts);
+        let context = TableContext { table: Arc::new(table(layouts).migrating(&phase)) };
         let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "adopt"));
         Ok(Adoption {
             registry,
             changer,
-            context: context(layouts),
-            rules: by_rules,
+            context,
+            rules: rules_context,
             described,
             direction,
             record,
-            indexes,
+            index_change,
             keys_are_logical: false,
         })
     }

@@ -43,7 +43,7 @@ impl Sharded {
                 self.add(&context.table.key.partition.name, key, shards, by_the_rule);
             }
         }
-        for index_value in context.index_values(item, true)? {
+        for index_value in context.index_values(item)? {
             if is_reserved(&index_value.stored) {
                 let by_the_rule = index_value.new.as_ref() == Ok(&index_value.stored);
                 let shards = index_value.key.shards(index_value.key.logical(&index_value.stored));

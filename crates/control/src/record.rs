@@ -4,7 +4,7 @@ use heatsink_dynamo::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use heatsink_layout::TableLayouts;
+use heatsink_layout::{MigrationPhase, TableLayouts};
 
 /// The sort key of a table's record.
 pub(crate) const SORT: &str = "table";
@@ -62,27 +62,41 @@ pub enum State {
     Adopting(AdoptionCheckpoint),
     /// Items are being moved back to their logical keys. Nobody else may read or write.
     Returning(AdoptionCheckpoint),
-    /// Keys of indexes are being spread, or brought back, while clients use the table. Stored as `TURNING`.
+    /// Keys of indexes are being given other layouts, while clients use the table. Stored as `TURNING`.
     #[serde(rename = "TURNING")]
     MigratingIndexKeys(IndexKeyMigration),
 }
 
-/// The migration of index keys between plain and spread values. Every gateway reads both forms meanwhile.
+/// The migration of index keys between the layouts on record and others, or plain values. Every gateway reads both forms meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IndexKeyMigration {
     /// The attributes.
     pub attributes: Vec<String>,
-    /// From plain values to spread ones; otherwise back.
-    pub spreads: bool,
+    /// Towards the layouts on record; otherwise to those of `before`. Stored as `spreads`.
+    #[serde(rename = "spreads")]
+    pub forward: bool,
     /// Whether gateways write the new form, and items are being rewritten.
     pub writes_new: bool,
-    /// Whether any value may be spread.
+    /// Whether any value may be stored as the layouts on record have it, and those of `before` have not.
     pub touched: bool,
     /// How many items the table held at the start, for progress.
     pub items: u64,
     /// The run that rewrites: random, so that a run notices when another has taken over.
     pub run: u64,
+    /// The layouts that the attributes had before. Of those without, values were plain. Builds that know plain values alone refuse a record with this field.
+    #[serde(default, skip_serializing_if = "TableLayouts::is_empty")]
+    pub before: TableLayouts,
+}
+
+impl IndexKeyMigration {
+    /// What gateways have to know of it, with the layouts on record.
+    pub fn phase(&self, recorded: &TableLayouts) -> MigrationPhase {
+        let recorded = recorded.only(&self.attributes);
+        let (from, to) =
+            if self.forward { (self.before.clone(), recorded) } else { (recorded, self.before.clone()) };
+        MigrationPhase { attributes: self.attributes.clone(), from, to, writes_new: self.writes_new }
+    }
 }
 
 /// Where an interrupted adoption goes on, and the item count and checksum that it must find at its end.

@@ -16,7 +16,7 @@ use crate::rules::{DesiredLayout, Rules};
 use crate::table_cache::{CachedTable, Freshness, TableStatus, not_found};
 use crate::tags;
 use crate::unrecorded_table;
-use heatsink_layout::{KeyLayouts, MigrationPhase, OfIndex, Table, TableLayouts};
+use heatsink_layout::{KeyLayouts, OfIndex, Table, TableLayouts};
 
 /// How often a look-up is repeated because the registry changed meanwhile.
 const TRIES: usize = 20;
@@ -214,7 +214,7 @@ fn restored(schema: &TableSchema, original: &Record) -> String {
 }
 
 /// The status of a recorded table under those rules. If no rule mentions the table, or an index, the record alone holds. A rule for an index that is
-/// not recorded yet waits for its adoption.
+/// not recorded yet, or recorded otherwise, waits for its adoption.
 fn recorded(
     registry: &str,
     rules: &Rules,
@@ -251,8 +251,8 @@ fn recorded(
         State::Active if record.layouts.is_empty() && record.keys == 0 => return TableStatus::Forward,
         State::Active => return TableStatus::Sharded(Arc::new(table())),
         State::MigratingIndexKeys(migration) => {
-            let turn = MigrationPhase { spreads: migration.spreads, writes_new: migration.writes_new };
-            return TableStatus::Sharded(Arc::new(table().migrating(&migration.attributes, turn)));
+            let phase = migration.phase(&record.layouts);
+            return TableStatus::Sharded(Arc::new(table().migrating(&phase)));
         }
         State::Pending | State::Deleting { .. } | State::Gone => {
             return TableStatus::Refused { error: not_found(), fatal: false };
@@ -268,21 +268,24 @@ fn recorded(
     TableStatus::Refused { error: Error::unavailable(message, Outcome::NotDone), fatal: false }
 }
 
-/// Whether rules and record agree on the table's own keys, and on every index key that both mention.
+/// Whether rules and record agree on the table's own keys. Where they differ on keys of indexes the record holds, and the rule waits until
+/// `heatsink adopt` has rewritten their values.
 pub fn agree(desired: &TableLayouts, recorded: &TableLayouts) -> bool {
     desired.own() == recorded.own()
-        && desired.attributes().iter().all(|name| {
-            let held = recorded.of_attribute(name);
-            held.is_empty() || held == desired.of_attribute(name)
-        })
 }
 
-/// The indexes that rules would spread and a record does not.
+/// The indexes that rules would spread in another way than a record does.
 pub(crate) fn waiting(desired: &TableLayouts, recorded: Option<&TableLayouts>) -> Vec<String> {
-    let unrecorded = |name: &&OfIndex| {
-        recorded.is_none_or(|recorded| recorded.of_attribute(&name.attribute.name).is_empty())
-    };
-    desired.iter().filter_map(|one| one.index()).filter(unrecorded).map(|index| index.name.clone()).collect()
+    let none = TableLayouts::default();
+    let differing = recorded.unwrap_or(&none).differing(desired);
+    let waits = |index: &&OfIndex| differing.contains(&index.attribute.name);
+    let mut names: Vec<String> = Vec::new();
+    for index in desired.iter().filter_map(|one| one.index()).filter(waits) {
+        if !names.contains(&index.name) {
+            names.push(index.name.clone());
+        }
+    }
+    names
 }
 
 fn refused(message: String, fatal: bool) -> TableStatus {
@@ -328,6 +331,6 @@ fn log_once(inner: &Inner, name: &str, schema: &TableSchema, status: &TableStatu
 /// What a rule for an index waits for.
 pub(crate) fn waits(table: &str) -> String {
     format!(
-        "the rule for the index waits until `heatsink adopt {table}` has brought its items in; until then its keys stay whole"
+        "the rule for the index waits until `heatsink adopt {table}` has rewritten its items; until then its keys stay as they are on record, or whole"
     )
 }

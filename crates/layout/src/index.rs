@@ -4,28 +4,35 @@
 //! key spread over N, and every point operation knows what is stored without reading it. The suffix codec is that of partition
 //! keys ([`codec`](crate::codec)), escape included. The attribute has one stored form, whichever of the table's indexes it is in.
 //!
-//! While an index that has items already is brought in (or back out), its attribute is **migrating** ([`MigrationPhase`]): some items hold
-//! the plain value, others the spread one. Both are read; which one is written depends on the phase.
+//! While the layouts of its values change, an attribute is **migrating** ([`MigrationPhase`]): some items hold a value in the form of before,
+//! others in that of after. Both are read; which one is written depends on the phase. Without layouts a value is stored plain, as it is. The shard is a jump
+//! hash, so where a value gets more shards its items go to the added ones only, and where it gets fewer only those of the removed ones
+//! leave: a reader that meets the shards that items leave before those that they enter meets every item.
 //!
 //! Not here: the table's own partition key ([`Table`](crate::Table)); who migrates an attribute (`adopt`).
 
 use heatsink_dynamo::AttributeDefinition;
 
-use crate::{KeyLayout, KeyTooLong, MAX_PARTITION_KEY, SortKey, Unplaced, codec, hash};
+use crate::{KeyLayout, KeyTooLong, MAX_PARTITION_KEY, SortKey, TableLayouts, Unplaced, codec, hash};
 
-/// In which direction the stored values of an attribute are rewritten, and which form is written now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How far a migration of index keys has come.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationPhase {
-    /// From plain values to spread ones; otherwise back.
-    pub spreads: bool,
+    /// The attributes that migrate.
+    pub attributes: Vec<String>,
+    /// Their layouts before it. An attribute that has none is stored plain.
+    pub from: TableLayouts,
+    /// Their layouts after it, likewise.
+    pub to: TableLayouts,
     /// Whether the new form is written already. Before that everybody has to learn to read it.
     pub writes_new: bool,
 }
 
 impl MigrationPhase {
-    /// Whether spread values are written.
-    pub fn writes_spread(self) -> bool {
-        self.spreads == self.writes_new
+    /// The first step from plain values to those layouts.
+    pub fn spreading(to: &TableLayouts) -> Self {
+        let from = TableLayouts::default();
+        MigrationPhase { attributes: to.attributes(), from, to: to.clone(), writes_new: false }
     }
 }
 
@@ -55,8 +62,16 @@ impl PrimaryKey<'_> {
 #[derive(Clone, Debug)]
 pub struct IndexKey {
     attribute: AttributeDefinition,
+    /// Those in force; while it migrates, those after it.
     layouts: Vec<KeyLayout>,
-    migration: Option<MigrationPhase>,
+    migration: Option<Migration>,
+}
+
+/// What is left of the time before, while an attribute migrates.
+#[derive(Clone, Debug)]
+struct Migration {
+    from: Vec<KeyLayout>,
+    writes_new: bool,
 }
 
 impl IndexKey {
@@ -64,13 +79,18 @@ impl IndexKey {
         IndexKey { attribute, layouts: Vec::new(), migration: None }
     }
 
-    pub(crate) fn migrating(&mut self, phase: MigrationPhase) {
-        self.migration = Some(phase);
+    pub(crate) fn migrating(&mut self, phase: &MigrationPhase) {
+        let of = |layouts: &TableLayouts| -> Vec<KeyLayout> {
+            layouts.of_attribute(&self.attribute.name).into_iter().cloned().collect()
+        };
+        let (from, to) = (of(&phase.from), of(&phase.to));
+        self.layouts = to;
+        self.migration = Some(Migration { from, writes_new: phase.writes_new });
     }
 
-    /// The phase of its migration, while some items hold it plain and others spread.
-    pub fn migration(&self) -> Option<MigrationPhase> {
-        self.migration
+    /// Whether it migrates, so that items hold its values in two forms.
+    pub fn is_migrating(&self) -> bool {
+        self.migration.is_some()
     }
 
     pub(crate) fn add(&mut self, layout: KeyLayout) {
@@ -82,30 +102,46 @@ impl IndexKey {
         &self.attribute
     }
 
-    /// Over how many physical values a logical value is spread; 1 for one that no rule names, which is escaped like the rest.
+    /// In how many shards items with a logical value may lie; 1 for one that no rule names, which is escaped like the rest.
     pub fn shards(&self, logical: &[u8]) -> u16 {
-        let layout = self.layouts.iter().find(|one| one.keys().matches(logical));
-        layout.map_or(1, |one| one.layout().shards)
+        let (before, after) = self.shards_before_and_after(logical);
+        before.max(after)
     }
 
-    /// The shard of the item with that primary key, while the attribute has that value. While the attribute migrates, an item may
-    /// also be in shard 0.
-    pub fn shard_of(&self, logical: &[u8], key: PrimaryKey<'_>) -> u16 {
-        match self.shards(logical) {
-            0 | 1 => 0,
-            shards => hash::jump_xxh3(&key.canonical(), shards),
+    /// Over how many shards a value is spread before the migration, and after it. Twice the same if it does not migrate.
+    fn shards_before_and_after(&self, logical: &[u8]) -> (u16, u16) {
+        let after = shards_by(&self.layouts, logical);
+        (self.migration.as_ref().map_or(after, |migration| shards_by(&migration.from, logical)), after)
+    }
+
+    /// Whether items with a logical value enter that shard as they are rewritten. Into the others none comes, and some leave them.
+    pub fn is_entered(&self, logical: &[u8], shard: u16) -> bool {
+        match self.shards_before_and_after(logical) {
+            (before, after) if before < after => shard >= before,
+            (before, after) => before > after && shard < after,
         }
+    }
+
+    /// The shard of the item with that primary key, while the attribute has that value; once it has migrated, if it does.
+    pub fn shard_of(&self, logical: &[u8], key: PrimaryKey<'_>) -> u16 {
+        jump(key, self.shards_before_and_after(logical).1)
+    }
+
+    /// The shard of an item before the migration, and after it.
+    fn before_and_after(&self, logical: &[u8], key: PrimaryKey<'_>) -> (u16, u16) {
+        let (before, after) = self.shards_before_and_after(logical);
+        let new = jump(key, after);
+        (if before == after { new } else { jump(key, before) }, new)
     }
 
     /// What may be appended to a value of the item with that primary key: to the one that is written first; while the attribute
     /// migrates also to the other one.
     pub fn suffixes(&self, logical: &[u8], key: PrimaryKey<'_>) -> Vec<String> {
-        let home = self.shard_of(logical, key);
-        let shards = match self.migration {
-            Some(_) if home == 0 => vec![0],
-            Some(turn) if turn.writes_spread() => vec![home, 0],
-            Some(_) => vec![0, home],
-            None => vec![home],
+        let (before, after) = self.before_and_after(logical, key);
+        let shards = match &self.migration {
+            _ if before == after => vec![after],
+            Some(migration) if !migration.writes_new => vec![before, after],
+            _ => vec![after, before],
         };
         shards.into_iter().map(|shard| codec::suffix(logical, shard)).collect()
     }
@@ -114,27 +150,48 @@ impl IndexKey {
     /// is left as it is: the store refuses it.
     ///
     /// # Errors
-    /// [`Unplaced::TooLong`] for a value that its suffix makes too long; [`Unplaced::Migrating`] for one in the reserved form while
-    /// the attribute migrates: plain values are not escaped, so it could not be told from a spread one.
+    /// [`Unplaced::TooLong`] for a value that its suffix makes too long, in either form while the attribute migrates;
+    /// [`Unplaced::Migrating`] for one in the reserved form while the attribute migrates from plain values or to them: those are not escaped,
+    /// so it could not be told from a spread one.
     pub fn checked_suffix(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<String, Unplaced> {
         if logical.len() > MAX_PARTITION_KEY {
             return Ok(String::new());
         }
-        let home = self.shard_of(logical, key);
-        let suffix = codec::checked_suffix(logical, home)?;
-        match self.migration {
-            Some(_) if codec::is_reserved(logical) => Err(Unplaced::Migrating(self.attribute.name.clone())),
-            Some(turn) if !turn.writes_spread() => Ok(String::new()),
-            _ => Ok(suffix),
+        let (before, after) = self.before_and_after(logical, key);
+        let (old, new) = (codec::checked_suffix(logical, before)?, codec::checked_suffix(logical, after)?);
+        match &self.migration {
+            Some(_) if self.has_plain_values() && codec::is_reserved(logical) => {
+                Err(Unplaced::Migrating(self.attribute.name.clone()))
+            }
+            Some(migration) if !migration.writes_new => Ok(old),
+            _ => Ok(new),
         }
     }
 
-    /// The stored form in which an item with that primary key holds a value once the turn is done, if `spread`, or had it before.
+    /// Whether it migrates from plain values, which are not escaped.
+    pub fn comes_from_plain(&self) -> bool {
+        self.migration.as_ref().is_some_and(|migration| migration.from.is_empty())
+    }
+
+    /// Whether plain values, which are not escaped, lie beside spread ones.
+    pub fn has_plain_values(&self) -> bool {
+        self.migration.as_ref().is_some_and(|migration| migration.from.is_empty() || self.layouts.is_empty())
+    }
+
+    /// The stored form of a value of the item with that primary key: once the attribute has migrated, if it does.
     ///
     /// # Errors
     /// [`KeyTooLong`].
-    pub fn form(&self, logical: &[u8], key: PrimaryKey<'_>, spread: bool) -> Result<Vec<u8>, KeyTooLong> {
-        codec::encode(logical, if spread { self.shard_of(logical, key) } else { 0 })
+    pub fn form(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<Vec<u8>, KeyTooLong> {
+        codec::encode(logical, self.before_and_after(logical, key).1)
+    }
+
+    /// The same before the migration.
+    ///
+    /// # Errors
+    /// [`KeyTooLong`].
+    pub fn former(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<Vec<u8>, KeyTooLong> {
+        codec::encode(logical, self.before_and_after(logical, key).0)
     }
 
     /// The stored form of a value in a shard. No limit is checked: what is too long is never found.
@@ -146,4 +203,15 @@ impl IndexKey {
     pub fn logical<'a>(&self, physical: &'a [u8]) -> &'a [u8] {
         codec::decode(physical).logical
     }
+}
+
+/// Over how many shards layouts spread a value: at least 1.
+fn shards_by(layouts: &[KeyLayout], logical: &[u8]) -> u16 {
+    let layout = layouts.iter().find(|one| one.keys().matches(logical));
+    layout.map_or(1, |one| one.layout().shards.max(1))
+}
+
+/// The shard of the item with that primary key, of so many.
+fn jump(key: PrimaryKey<'_>, shards: u16) -> u16 {
+    if shards <= 1 { 0 } else { hash::jump_xxh3(&key.canonical(), shards) }
 }

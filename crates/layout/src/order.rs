@@ -4,7 +4,7 @@
 use heatsink_dynamo::IndexSchema;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{KeyLayout, Table};
+use crate::{IndexKey, KeyLayout, Table};
 
 /// The name of the order of a Query of an index whose partition key migrates. Even on a table that was empty when it was laid out there was
 /// another order before.
@@ -38,7 +38,7 @@ impl Table {
 
     /// Whether an attribute of an index's partition key migrates.
     pub fn is_index_migrating(&self, index: &IndexSchema) -> bool {
-        let migrates = |name: &str| self.index_key(name).is_some_and(|key| key.migration().is_some());
+        let migrates = |name: &str| self.index_key(name).is_some_and(IndexKey::is_migrating);
         index.key.partition.iter().any(|attribute| migrates(&attribute.name))
     }
 

@@ -140,10 +140,10 @@ impl Table {
         self.key_layouts.get(key).map(|recorded| &recorded.in_force)
     }
 
-    /// The same table while the index keys of those names migrate.
+    /// The same table while index keys migrate. Its layouts name them, be it those of before or of after.
     #[must_use]
-    pub fn migrating(mut self, attributes: &[String], phase: MigrationPhase) -> Self {
-        let named = self.index_keys.iter_mut().filter(|key| attributes.contains(&key.attribute().name));
+    pub fn migrating(mut self, phase: &MigrationPhase) -> Self {
+        let named = self.index_keys.iter_mut().filter(|key| phase.attributes.contains(&key.attribute().name));
         named.for_each(|key| key.migrating(phase));
         self
     }
@@ -155,7 +155,7 @@ impl Table {
 
     /// Whether keys of its indexes migrate: a worker rewrites items while clients continue.
     pub fn is_migrating(&self) -> bool {
-        self.index_keys.iter().any(|key| key.migration().is_some())
+        self.index_keys.iter().any(IndexKey::is_migrating)
     }
 
     /// Whether some of its keys are written by templates.
@@ -416,14 +416,27 @@ impl TableLayouts {
         TableLayouts(self.0.iter().filter(|one| one.index.is_none()).cloned().collect())
     }
 
-    /// With the index keys of `others` whose attributes have none here, and these attributes.
-    pub fn with_indexes(&self, others: &TableLayouts) -> (TableLayouts, Vec<String>) {
-        let mut new = others.attributes();
-        new.retain(|name| self.of_attribute(name).is_empty());
-        let is_new =
-            |one: &&KeyLayout| one.attribute().is_some_and(|attribute| new.contains(&attribute.name));
-        let added = others.iter().filter(is_new).cloned();
-        (TableLayouts(self.iter().cloned().chain(added).collect()), new)
+    /// The index key attributes to which `others` give other layouts than these do.
+    pub fn differing(&self, others: &TableLayouts) -> Vec<String> {
+        let mut attributes = others.attributes();
+        attributes.retain(|name| self.of_attribute(name) != others.of_attribute(name));
+        attributes
+    }
+
+    /// With the layouts that `others` give to index keys with these attributes, in place of its own.
+    #[must_use]
+    pub fn with_indexes(&self, attributes: &[String], others: &TableLayouts) -> TableLayouts {
+        let mut layouts = self.without(attributes);
+        layouts.0.extend(others.only(attributes).0);
+        layouts
+    }
+
+    /// Those of index keys with these attributes.
+    #[must_use]
+    pub fn only(&self, attributes: &[String]) -> TableLayouts {
+        let is_of =
+            |one: &&KeyLayout| one.attribute().is_some_and(|attribute| attributes.contains(&attribute.name));
+        TableLayouts(self.0.iter().filter(is_of).cloned().collect())
     }
 
     /// All but those of index keys with these attributes.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use heatsink_dynamo::{AttributeDefinition, KeySchema, KeyType, TableSchema};
 use heatsink_layout::{
-    By, Glob, Hash, IndexKey, KeyLayout, Layout, OfIndex, PrimaryKey, SortKey, Strategy, Table, TableLayouts,
+    By, Glob, Hash, IndexKey, KeyLayout, Layout, MigrationPhase, OfIndex, PrimaryKey, SortKey, Strategy,
+    Table, TableLayouts, codec,
 };
 use proptest::prelude::*;
 
@@ -83,7 +84,44 @@ fn the_record_says_which_index() {
     assert!(!serde_json::to_string(&old).unwrap().contains("index"));
 }
 
+/// While `status` goes from one layout to another. 0 shards: plain values.
+fn migrating(from: u16, to: u16, writes_new: bool) -> Table {
+    let of = |shards| if shards == 0 { TableLayouts::default() } else { layouts("*", shards) };
+    let phase =
+        MigrationPhase { attributes: vec!["status".to_owned()], from: of(from), to: of(to), writes_new };
+    table("*", from.max(to)).migrating(&phase)
+}
+
 proptest! {
+    /// What a migration rests on: gateways read both forms, the two steps write one each, and items go from shards that are read first to those that
+    /// are read after them, and nowhere else.
+    #[test]
+    fn items_only_enter_shards_that_are_read_last(
+        value in "[a#~0-9]{1,12}", sort in ".{1,8}", from in 0_u16..40, to in 0_u16..40,
+    ) {
+        let of = |shards: u16| table("*", shards.max(1));
+        let (steady, key, value) = ([of(from), of(to)], key("p", &sort), value.as_bytes());
+        let [old, new] = [0, 1].map(|at| steady[at].index_key("status").unwrap().shard_of(value, key));
+        for writes_new in [false, true] {
+            let table = migrating(from, to, writes_new);
+            let status = table.index_key("status").unwrap();
+            let forms = status.suffixes(value, key);
+            let form = |shard| String::from_utf8(IndexKey::physical(value, shard)[value.len()..].to_vec()).unwrap();
+            prop_assert!(forms.contains(&form(old)) && forms.contains(&form(new)));
+            prop_assert_eq!(&forms[0], &form(if writes_new { new } else { old }));
+            prop_assert_eq!(forms.len(), if old == new { 1 } else { 2 });
+            prop_assert!(old < status.shards(value) && new < status.shards(value));
+            prop_assert!(old == new || !status.is_entered(value, old) && status.is_entered(value, new));
+            prop_assert_eq!(status.form(value, key).unwrap(), IndexKey::physical(value, new));
+            prop_assert_eq!(status.former(value, key).unwrap(), IndexKey::physical(value, old));
+            let refused = (from == 0 || to == 0) && codec::is_reserved(value);
+            match status.checked_suffix(value, key) {
+                Ok(suffix) => prop_assert!(!refused && suffix == forms[0]),
+                Err(_) => prop_assert!(refused, "plain and spread values cannot be told apart"),
+            }
+        }
+    }
+
     #[test]
     fn what_is_stored_reads_back(value in "[a#~0-9]{1,12}", sort in ".{1,8}", shards in 1_u16..40) {
         let table = table("*", shards);

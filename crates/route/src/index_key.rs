@@ -3,7 +3,7 @@
 //!
 //! A stored value is the logical one with something appended. Against a bound `w` that changes the order only of values that `w`
 //! begins with, and those are few: they are named one by one. What cannot be said so is refused, by name. While an attribute migrates
-//! each value has two stored forms, and a condition names both.
+//! a value may have two stored forms, and a condition names both.
 //!
 //! Not here: reads, whose filters are evaluated on decoded items (`filter`, `query`); legacy parameters (`legacy`).
 

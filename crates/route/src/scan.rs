@@ -34,7 +34,7 @@ use crate::{Router, counter, cursor, layout_cursor};
 const WHY: &str =
     "a scan reads all physical keys anyway: one physical request, keys in cursor and items translated";
 
-const MIGRATING: &str = "the key of the index is being spread or brought back, and items change their place in the index meanwhile: the table is scanned, \
+const MIGRATING: &str = "the values of the index's key are being rewritten, and items change their place in the index meanwhile: the table is scanned, \
                          in which they keep theirs, and items that are not in the index are left out";
 
 /// A Scan's way so far, as its cursor tells it.

@@ -118,8 +118,8 @@ impl<'a> Classifier<'a> {
     /// The spread attributes of an item that are not in the recorded form. During a migration both forms are right.
     pub(super) fn index_keys(&self, item: &Attributes) -> Result<Vec<Found>, VerifyError> {
         let mut wrong = Vec::new();
-        for index_value in self.context.index_values(item, true)? {
-            let turning = index_value.key.migration().is_some();
+        for index_value in self.context.index_values(item)? {
+            let turning = index_value.key.is_migrating();
             if index_value.new.as_ref() == Ok(&index_value.stored)
                 || (turning && index_value.stored == index_value.old)
             {
@@ -130,7 +130,7 @@ impl<'a> Classifier<'a> {
             let shards = index_value.key.shards(index_value.key.logical(&index_value.stored));
             let shard = heatsink_layout::codec::decode(&index_value.stored).shard;
             wrong.push(match &index_value.new {
-                Ok(new) if shard < shards.max(1) => {
+                Ok(new) if shard < shards => {
                     let new = String::from_utf8_lossy(new);
                     let detail = format!("its {name} is {stored:?}, and by the record {new:?}");
                     let action =

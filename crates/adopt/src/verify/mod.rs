@@ -24,7 +24,7 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{Record, State};
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{DIRECTORY, MigrationPhase, Table};
+use heatsink_layout::{DIRECTORY, Table};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -80,10 +80,7 @@ impl Verification {
         let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone())).with_key_layouts(keys);
         let laid_out = match &record.state {
             State::Active => laid_out,
-            State::MigratingIndexKeys(migration) => {
-                let turn = MigrationPhase { spreads: migration.spreads, writes_new: migration.writes_new };
-                laid_out.migrating(&migration.attributes, turn)
-            }
+            State::MigratingIndexKeys(migration) => laid_out.migrating(&migration.phase(&record.layouts)),
             State::Adopting(_) | State::Returning(_) => {
                 return usage(format!(
                     "Table {table} is in the middle of `heatsink adopt`, with both moved and unmoved items. Run `heatsink adopt {table}` \

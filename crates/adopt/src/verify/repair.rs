@@ -84,7 +84,7 @@ impl<'a> Repair<'a> {
                 }
             }
             RepairAction::Rewrite(name) => {
-                let index_values = context.index_values(item, true)?;
+                let index_values = context.index_values(item)?;
                 let Some(index_value) =
                     index_values.iter().find(|index_value| index_value.key.attribute().name == *name)
                 else {

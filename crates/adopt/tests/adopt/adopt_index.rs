@@ -24,20 +24,32 @@ const SHARDS: u16 = 3;
 
 /// Spreads the index, and the table's own keys if `own`.
 fn rules(own: bool) -> Rules {
+    rules_with(own, SHARDS)
+}
+
+pub fn rules_with(own: bool, shards: u16) -> Rules {
     let own = if own { "[[rule]]\ntable = \"Tasks\"\nstrategy = \"calculated\"\nshards = 2\n" } else { "" };
     let index = format!(
-        "[[rule]]\ntable = \"Tasks\"\nindex = \"by-status\"\nstrategy = \"calculated\"\nshards = {SHARDS}\n"
+        "[[rule]]\ntable = \"Tasks\"\nindex = \"by-status\"\nstrategy = \"calculated\"\nshards = {shards}\n"
     );
     Rules::read("rules", &format!("{own}{index}")).unwrap()
 }
 
-async fn step(store: &Arc<dyn Store>, own: bool, direction: Direction) -> Result<Report, AdoptError> {
+pub async fn step(store: &Arc<dyn Store>, own: bool, direction: Direction) -> Result<Report, AdoptError> {
+    step_by(store, &rules(own), direction).await
+}
+
+pub async fn step_by(
+    store: &Arc<dyn Store>,
+    rules: &Rules,
+    direction: Direction,
+) -> Result<Report, AdoptError> {
     let (store, env) = (Arc::clone(store), Arc::new(RealEnv));
-    let adoption = Adoption::prepare(store, env, &rules(own), "Tasks", direction).await?;
+    let adoption = Adoption::prepare(store, env, rules, "Tasks", direction).await?;
     adoption.run(OPTIONS, &Quiet).await
 }
 
-async fn filled() -> Arc<dyn Store> {
+pub async fn filled() -> Arc<dyn Store> {
     let store = memory();
     let table = json!({
         "TableName": "Tasks", "BillingMode": "PAY_PER_REQUEST",
@@ -67,6 +79,10 @@ async fn filled() -> Arc<dyn Store> {
 
 /// Independent of adoption's own verification: every value is stored where the codec and the hash put it. How many are spread.
 fn assert_spread(items: &[String]) -> usize {
+    assert_spread_over(items, SHARDS)
+}
+
+pub fn assert_spread_over(items: &[String], shards: u16) -> usize {
     let mut spread = 0;
     for text in items {
         let item: Json = serde_json::from_str(text).unwrap();
@@ -77,11 +93,21 @@ fn assert_spread(items: &[String]) -> usize {
         canonical.extend_from_slice(item["sk"]["S"].as_str().unwrap().as_bytes());
         let at: u32 = item["name"]["N"].as_str().unwrap().parse().unwrap();
         let logical = if at.is_multiple_of(2) { "open" } else { "done" };
-        let shard = hash::jump_xxh3(&canonical, SHARDS);
+        let shard = hash::jump_xxh3(&canonical, shards);
         assert_eq!(stored.as_bytes(), codec::encode(logical.as_bytes(), shard).unwrap(), "{text}");
         spread += usize::from(shard > 0);
     }
     spread
+}
+
+/// The sort key of an item that lies in these shards, of so many.
+pub fn sort_in(wanted: &[(u16, u16)]) -> String {
+    let lies = |sort: &str, (shard, shards): (u16, u16)| {
+        let canonical = [&2_u32.to_be_bytes()[..], b"p0", sort.as_bytes()].concat();
+        hash::jump_xxh3(&canonical, shards) == shard
+    };
+    let mut sorts = (0..10_000).map(|sort| sort.to_string());
+    sorts.find(|sort| wanted.iter().all(|wanted| lies(sort, *wanted))).unwrap()
 }
 
 #[tokio::test]
@@ -228,6 +254,7 @@ async fn a_gateway_serves_the_table_at_every_step() {
         matches!(&verdicts[..], [(_, Verdict::Waiting(on_record, indexes))] if on_record.is_empty() && indexes == &["by-status"])
     );
     let mut seen = Vec::new();
+    let sort = sort_in(&[(1, SHARDS)]);
     let mut at = 0;
     loop {
         let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), at, true);
@@ -235,7 +262,11 @@ async fn a_gateway_serves_the_table_at_every_step() {
         for control in [&control, &silent] {
             env.advance(MAX_AGE);
             control.resolve(&["Tasks"]).await.unwrap();
-            let turn = control.table("Tasks").map(|table| table.index_key("status").unwrap().migration());
+            let key = PrimaryKey { partition: SortKey::S("p0"), sort: Some(SortKey::S(&sort)) };
+            let turn = control.table("Tasks").map(|table| {
+                let status = table.index_key("status").unwrap();
+                (status.is_migrating(), status.suffixes(b"open", key))
+            });
             if seen.last() != Some(&turn) {
                 seen.push(turn);
             }
@@ -245,8 +276,14 @@ async fn a_gateway_serves_the_table_at_every_step() {
         }
         at += 1;
     }
-    let turn = |writes_new| Some(Some(MigrationPhase { spreads: true, writes_new }));
-    assert_eq!(seen, [None, turn(false), turn(true), Some(None)]);
+    let known = |migrates: bool, forms: &[&str]| {
+        Some((migrates, forms.iter().map(|form| (*form).to_owned()).collect()))
+    };
+    assert_eq!(
+        seen,
+        [None, known(true, &["", "#~1"]), known(true, &["#~1", ""]), known(false, &["#~1"])],
+        "both are read before one is written"
+    );
 }
 
 #[test]
@@ -263,12 +300,11 @@ fn a_turning_key_is_written_in_one_form_and_held_in_two() {
     };
     let table = |turn: Option<(bool, bool)>| {
         let table = heatsink_layout::Table::new(schema.clone(), Arc::new(layouts.clone()));
-        match turn {
-            Some((spreads, writes_new)) => {
-                table.migrating(&["status".to_owned()], MigrationPhase { spreads, writes_new })
-            }
-            None => table,
-        }
+        let Some((spreads, writes_new)) = turn else { return table };
+        let spreading = MigrationPhase { writes_new, ..MigrationPhase::spreading(&layouts) };
+        let back =
+            MigrationPhase { from: spreading.to.clone(), to: spreading.from.clone(), ..spreading.clone() };
+        table.migrating(if spreads { &spreading } else { &back })
     };
     assert_eq!(table(None).index_key("status").unwrap().attribute(), &attribute("status", KeyType::S));
     let (sort, mut spread) = (None, 0);

@@ -3,6 +3,7 @@
 
 mod adopt;
 mod adopt_index;
+mod adopt_index_shards;
 mod adopt_template;
 mod bad_registry;
 mod claims;

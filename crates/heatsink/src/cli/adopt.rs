@@ -92,7 +92,7 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
     if !adoption.is_done() {
         confirm(args, &adoption)?;
     }
-    let rest = adoption.rest_of_the_way_back();
+    let (rest, undoes) = (adoption.rest_of_the_way_back(), adoption.undoes_a_change());
     // A file has one process at a time; an upstream may have gateways that have yet to notice.
     let exclusive = args.upstream.is_none();
     let report = adoption.run(Options { concurrency: CONCURRENCY, exclusive }, &bar).await.map_err(exit)?;
@@ -105,8 +105,13 @@ async fn step(args: &Args, direction: Direction, adoption: Adoption) -> Result<(
             format!("table {table}: {indexes} is spread, in {} of {} items", report.moved, report.items)
         }
         (false, _) if !indexes.is_empty() => {
-            let rest =
-                if rest { ". Its own keys are still spread: run this again to bring them back" } else { "" };
+            let rest = match (rest, undoes) {
+                (true, _) => ". Its own keys are still spread: run this again to bring them back",
+                (false, true) => {
+                    " before the change that was interrupted. It is still spread: run this again to bring it back"
+                }
+                (false, false) => "",
+            };
             format!(
                 "table {table}: {indexes} is as it was, in {} of {} items{rest}",
                 report.moved, report.items

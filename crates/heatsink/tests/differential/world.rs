@@ -165,6 +165,33 @@ pub const RULES: &[&str] = &[
     # counters widen"#,
 ];
 
+/// The same of worlds in which the values of index keys get another number of shards meanwhile.
+pub const RESPREAD: &[&str] = &[
+    r#"rule = [
+        { table = "*", index = "t-b", strategy = "calculated", shards = 7 },
+        { table = "*", index = "t-only", strategy = "calculated", shards = 7 },
+        { table = "*", index = "t-n", strategy = "calculated", shards = 7 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 5 },
+    ]
+    # from 2 shards"#,
+    r#"rule = [
+        { table = "*", strategy = "calculated", shards = 2 },
+        { table = "*", index = "t-b", strategy = "calculated", shards = 2 },
+        { table = "*", index = "t-only", strategy = "calculated", shards = 2 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 3 },
+    ]
+    # from 5 shards"#,
+    r#"rule = [{ table = "S*", index = "t_n", keys = "t1*", strategy = "calculated", shards = 4 }]
+    # from 3 shards"#,
+    r#"rule = [
+        { table = "*", strategy = "counter", attributes = ["c"], shards = 2 },
+        { table = "*", index = "t-b", strategy = "calculated", shards = 1 },
+        { table = "*", index = "t-n", keys = "t1*", strategy = "calculated", shards = 3 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 6 },
+    ]
+    # from 4 shards"#,
+];
+
 /// After so many calls the next change of a counter is known: a case goes through all of them.
 const CALLS: usize = 60;
 
@@ -172,18 +199,40 @@ const CALLS: usize = 60;
 pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let named = std::env::var("HEATSINK_RULES").unwrap_or_default();
     let can = |rules: &&str| judge == Judge::Engine || lacking::can(rules);
-    let rules: Vec<&str> = RULES.iter().copied().filter(can).filter(|rules| rules.contains(&named)).collect();
-    // Counters that widen take some of the cases and leave the others what they were: a seed goes on to name its case.
-    let (later, others): (Vec<&str>, Vec<&str>) = rules.into_iter().partition(|rules| widening::has(rules));
-    let takes = others.is_empty() || !later.is_empty() && rng.clone().u32(..16) == 0;
-    let rules = if takes { later } else { others };
+    let all = RULES.iter().chain(RESPREAD).copied();
+    let rules: Vec<&str> = all.filter(can).filter(|rules| rules.contains(&named)).collect();
+    // Worlds that came later take some of the cases and leave the others what they were: a seed goes on to name its case.
+    let (widen, others): (Vec<&str>, Vec<&str>) = rules.into_iter().partition(|rules| widening::has(rules));
+    let (respread, others): (Vec<&str>, Vec<&str>) =
+        others.into_iter().partition(|rules| RESPREAD.contains(rules));
+    let one_in_sixteen = rng.clone().u32(..16);
+    let groups = match one_in_sixteen {
+        0 => [widen, others, respread],
+        1 | 2 => [respread, others, widen],
+        _ => [others, widen, respread],
+    };
+    let rules = groups.into_iter().find(|rules| !rules.is_empty()).unwrap_or_default();
     rules[rng.usize(..rules.len())].to_owned()
 }
 
-/// Whether index keys are on their way under these rules, and if so from plain to spread: items hold both forms of their values.
-pub fn turns(rules: &str) -> Option<bool> {
-    let said = |comment: &str| rules.trim_end().ends_with(comment);
-    said("# spreading").then_some(true).or_else(|| said("# bringing back").then_some(false))
+/// How index keys migrate.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// To what the rules say; otherwise from there to plain values.
+    forward: bool,
+    /// How many shards values had before, if they were spread.
+    before: Option<u16>,
+}
+
+/// How index keys are on their way under these rules, if they are: items hold both forms of their values.
+pub fn turns(rules: &str) -> Option<Turn> {
+    let comment = rules.rsplit_once("# ")?.1.trim();
+    let before = comment.strip_prefix("from ").and_then(|rest| rest.strip_suffix(" shards"));
+    match comment {
+        "spreading" => Some(Turn { forward: true, before: None }),
+        "bringing back" => Some(Turn { forward: false, before: None }),
+        _ => Some(Turn { forward: true, before: Some(before?.parse().expect("a number of shards")) }),
+    }
 }
 
 /// Gateways' services, seen as a store. Calls go to each in turn; all hear of what happens to tables.
@@ -279,10 +328,10 @@ impl World {
             let service = Sharded { changes_after: Some(CALLS), ..Sharded::new(views.into()) };
             return World { service, raw, control };
         }
-        let Some(spreads) = turn else { return World::before(raw.clone(), raw, rules) };
+        let Some(turn) = turn else { return World::before(raw.clone(), raw, rules) };
         // Two gateways between two steps of an adoption.
         let gateways = [false, true].map(|writes_new| {
-            tables.iter().for_each(|table| turn_on_record(judge, &*raw, table.name, spreads, writes_new));
+            tables.iter().for_each(|table| turn_on_record(judge, &*raw, table.name, turn, writes_new));
             gateway(&raw, &read)
         });
         let control = gateways[0].1.clone();
@@ -307,7 +356,7 @@ fn gateway(store: &Arc<dyn Store>, rules: &Rules) -> (Service, Control) {
 }
 
 /// Makes the registry say that a table's index keys are on their way, as `heatsink adopt` does.
-fn turn_on_record(judge: Judge, raw: &dyn Store, table: &str, spreads: bool, writes_new: bool) {
+fn turn_on_record(judge: Judge, raw: &dyn Store, table: &str, turn: Turn, writes_new: bool) {
     let ask = |operation, body: Json| -> Result<Json, Error> {
         let answer = block_on(raw.call(operation, Bytes::from(body.to_string())))?;
         Ok(serde_json::from_slice(&answer).expect("JSON"))
@@ -321,10 +370,17 @@ fn turn_on_record(judge: Judge, raw: &dyn Store, table: &str, spreads: bool, wri
     };
     let of_table = |item: &&Json| item["name"]["S"] == table;
     let Some(record) = found["Items"].as_array().into_iter().flatten().find(of_table) else { return };
-    let state = json!({
-        "state": "TURNING", "attributes": ["t", "b"], "spreads": spreads, "writes_new": writes_new, "touched": true, "items": 0, "run": 1,
+    let mut state = json!({
+        "state": "TURNING", "attributes": ["t", "b"], "spreads": turn.forward, "writes_new": writes_new, "touched": true, "items": 0, "run": 1,
     });
     let mut record = record.clone();
+    if let Some(shards) = turn.before {
+        let text = record["layouts"]["S"].as_str().expect("a record has layouts");
+        let mut before: Vec<Json> = serde_json::from_str(text).expect("JSON");
+        before.retain(|layout| layout.get("index").is_some());
+        before.iter_mut().for_each(|layout| layout["layout"]["shards"] = json!(shards));
+        state["before"] = json!(before);
+    }
     record["state"]["S"] = json!(state.to_string());
     ask(Operation::PutItem, json!({ "TableName": REGISTRY, "Item": record })).expect("the store answers");
 }

@@ -1,4 +1,4 @@
-//! An index that has items already is brought under a rule, and back, while clients write and read through two gateways that notice
+//! An index that has items already is brought under a rule, to other numbers of shards, and back, while clients write and read through two gateways that notice
 //! each step at different moments, and acknowledge it. Every write means what it says, every Query is exact.
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,16 +19,23 @@ use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 use tokio::runtime::{Builder, Runtime};
 
-const RULES: &str = r#"rule = [
-    { table = "Tasks", index = "by-status", strategy = "calculated", shards = 4 },
-    { table = "Tasks", index = "unsorted", strategy = "calculated", shards = 3 },
-]
-[fence]
-lease = "20s"
-heartbeat = "1s"
-poll = "100ms"
-straggler = "2s"
-"#;
+/// The rules, with so many shards for each of the two attributes.
+fn rules(shards: [u16; 2]) -> Rules {
+    let [status, kind] = shards;
+    let text = format!(
+        r#"rule = [
+            {{ table = "Tasks", index = "by-status", strategy = "calculated", shards = {status} }},
+            {{ table = "Tasks", index = "unsorted", strategy = "calculated", shards = {kind} }},
+        ]
+        [fence]
+        lease = "20s"
+        heartbeat = "1s"
+        poll = "100ms"
+        straggler = "2s"
+        "#
+    );
+    Rules::read("rules", &text).unwrap()
+}
 /// Items that no client writes to: in every Query of their keys exactly once, whatever else goes on.
 const STILL: usize = 120;
 
@@ -66,7 +73,7 @@ impl Town {
         block_on(raw.call(Operation::CreateTable, Bytes::from(table.to_string()))).unwrap();
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
         let entered = runtime.enter();
-        let fence = Rules::read("rules", RULES).unwrap().fence().clone();
+        let fence = rules([4, 3]).fence().clone();
         // The registry is there, and nobody is left who has not noticed it.
         let first = Changer::beside(raw.clone(), Arc::new(RealEnv), Fencing::exclusive(&fence));
         block_on(first.freeze(false)).unwrap();
@@ -103,13 +110,12 @@ impl Town {
         }
     }
 
-    fn adopt(self: &Arc<Self>, direction: Direction) -> Report {
-        let rules = Rules::read("rules", RULES).unwrap();
+    fn adopt(self: &Arc<Self>, rules: &Rules, direction: Direction) -> Report {
         let store = Arc::new(Slow(Arc::clone(self), AtomicU64::new(0)));
         let _time = self.runtime.enter();
         block_on(async {
             let env = Arc::new(RealEnv);
-            let adoption = Adoption::prepare(store, env, &rules, "Tasks", direction).await.unwrap();
+            let adoption = Adoption::prepare(store, env, rules, "Tasks", direction).await.unwrap();
             adoption.run(Options { concurrency: 2, exclusive: false }, &Quiet).await.unwrap()
         })
     }
@@ -315,14 +321,22 @@ fn read(town: &Town, mut rng: Rng, done: &AtomicBool) -> usize {
 }
 
 #[test]
-fn an_index_is_spread_and_brought_back_while_clients_go_on() {
+fn an_index_is_spread_given_other_shards_and_brought_back_while_clients_go_on() {
     let town = Town::new();
     for at in 0..STILL {
         let body =
             json!({ "TableName": "Tasks", "Item": item("still", &format!("s{at:03}"), Some("open"), at) });
         town.call(0, Operation::PutItem, &body).unwrap();
     }
-    for (direction, seed) in [(Direction::Adopt, 1), (Direction::Back, 2)] {
+    let steps = [
+        ([4, 3], Direction::Adopt),
+        // One of them grows while the other one shrinks.
+        ([9, 2], Direction::Adopt),
+        ([2, 5], Direction::Adopt),
+        ([2, 5], Direction::Back),
+    ];
+    for (seed, (shards, direction)) in (1..).zip(steps) {
+        let rules = rules(shards);
         let (done, town_ref) = (AtomicBool::new(false), &*town);
         let models = Mutex::new(BTreeMap::new());
         std::thread::scope(|scope| {
@@ -343,14 +357,15 @@ fn an_index_is_spread_and_brought_back_while_clients_go_on() {
                 });
             }
             // Whatever fails, the others have to hear that it is over.
-            let report = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| town.adopt(direction)));
+            let report =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| town.adopt(&rules, direction)));
             done.store(true, Ordering::SeqCst);
             let exact: usize = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
             let report = report.unwrap();
             assert_eq!(report.indexes, ["status", "kind"]);
             assert!(report.moved > 30, "{report:?}");
             println!(
-                "{direction:?}: {} of {} items rewritten, {exact} exact reads",
+                "{direction:?} {shards:?}: {} of {} items rewritten, {exact} exact reads",
                 report.moved, report.items
             );
             assert!(exact > 20, "the reads were in its way");
@@ -370,7 +385,7 @@ fn an_index_is_spread_and_brought_back_while_clients_go_on() {
                 let mut found = pages.unwrap();
                 found.retain(|(pk, _)| pk.starts_with(&format!("writer-{seed}-")));
                 found.sort_unstable();
-                assert_eq!(found, expected, "{direction:?} {status}");
+                assert_eq!(found, expected, "{direction:?} {shards:?} {status}");
             }
         }
         let scan = Bytes::from(json!({ "TableName": "Tasks" }).to_string());

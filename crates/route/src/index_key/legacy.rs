@@ -77,7 +77,7 @@ fn condition(key: &IndexKey, condition: &[u8], spread: &Spread<'_>) -> Result<Op
     let stored: Vec<Vec<u8>> = held.concat().iter().map(Value::to_json).collect();
     let list = |stored: Vec<Vec<u8>>| [b"[", &*stored.join(&b","[..]), b"]"].concat();
     if stored.len() > values.len() {
-        // It migrates: each value has two stored forms. Malformed ones, which may have any number of values, stay the store's to refuse.
+        // It migrates: a value has two stored forms. Malformed ones, which may have any number of values, stay the store's to refuse.
         return match (operator.as_deref(), values.len()) {
             (Some("NE"), _) => {
                 let name = &key.attribute().name;

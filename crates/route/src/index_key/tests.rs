@@ -5,22 +5,33 @@ use std::sync::Arc;
 use heatsink_dynamo::Item;
 use heatsink_dynamo::{AttributeDefinition, KeySchema, TableSchema};
 use heatsink_layout::{
-    By, Glob, Hash, KeyLayout, Layout, OfIndex, SortKey, Strategy as Spreading, TableLayouts,
+    By, Glob, Hash, KeyLayout, Layout, MigrationPhase, OfIndex, SortKey, Strategy as Spreading, TableLayouts,
 };
 use proptest::prelude::*;
 
 use super::*;
 
-fn table(shards: u16) -> Table {
+fn layouts(shards: u16) -> TableLayouts {
     let attribute = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };
-    let key = KeySchema { partition: attribute("pk"), sort: None };
-    let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
     let index = OfIndex { name: "i".to_owned(), attribute: attribute("t") };
     let strategy = Spreading::Calculated { by: By::PrimaryKey };
     let layout = Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 };
     // Values of which only some are spread: a bound's shard is not a value's.
-    let context = TableLayouts::new(vec![KeyLayout::of_index(index, Glob::new("*a*"), layout)]);
-    Table::new(schema, Arc::new(context))
+    TableLayouts::new(vec![KeyLayout::of_index(index, Glob::new("*a*"), layout)])
+}
+
+fn table(shards: u16) -> Table {
+    let partition = AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
+    let key = KeySchema { partition, sort: None };
+    let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
+    Table::new(schema, Arc::new(layouts(shards)))
+}
+
+/// On its way from so many shards, or plain values for 0, to so many, or to plain values.
+fn on_its_way(from: u16, to: u16, writes_new: bool) -> Table {
+    let of = |shards| if shards == 0 { TableLayouts::default() } else { layouts(shards) };
+    let attributes = vec!["t".to_owned()];
+    table(from.max(to)).migrating(&MigrationPhase { attributes, from: of(from), to: of(to), writes_new })
 }
 
 fn item(value: Option<&Value>) -> Item {
@@ -51,12 +62,14 @@ proptest! {
     #[test]
     fn conditions_hold_for_stored_values_as_for_logical_ones(
         value in proptest::option::of("[!#~a0-4]{1,6}"), low in "[!#~a0-4]{1,6}", high in "[!#~a0-4]{1,6}",
-        item_key in "[a-z]{1,4}", shards in 1_u16..6, turn in proptest::option::of((any::<bool>(), any::<bool>())), second in any::<bool>(),
+        item_key in "[a-z]{1,4}", shards in 1_u16..6, from in proptest::option::of((0_u16..6, any::<bool>())), second in any::<bool>(),
+        back in any::<bool>(),
     ) {
-        let mut table = table(shards);
-        if let Some((spreads, writes_new)) = turn {
-            table = table.migrating(&["t".to_owned()], heatsink_layout::MigrationPhase { spreads, writes_new });
-        }
+        let table = match from {
+            None => table(shards),
+            Some((from, writes_new)) if back => on_its_way(shards, from, writes_new),
+            Some((from, writes_new)) => on_its_way(from, shards, writes_new),
+        };
         let spread = Spread { table: &table, primary: PrimaryKey { partition: SortKey::S(&item_key), sort: None } };
         let key = table.index_key("t").unwrap();
         let logical = value.map(Value::S);

@@ -4,7 +4,7 @@
 
 use heatsink_dynamo::key::KeyPart;
 use heatsink_dynamo::{AttributeDefinition, Error};
-use heatsink_layout::{IndexKey, Slot, Table};
+use heatsink_layout::{Slot, Table};
 
 use super::index::values;
 use super::request::Query;
@@ -33,14 +33,14 @@ pub(super) fn in_all_forms(
     context: &PlanContext<'_>,
 ) -> Result<(Vec<ShardStream>, Vec<Vec<usize>>), Unplanned> {
     let schema = query.schema;
-    // How many values of a combination are in the spread form of a key that migrates says when it is read.
+    // How many values of a combination are ones that items enter says when it is read: items only go from those that they leave to those.
     let mut combinations = vec![(Vec::new(), 0)];
     let fixed = query.fixed.iter().map(|(attribute, value)| (*attribute, value));
     for (attribute, logical) in std::iter::once((query.spread, &query.partition)).chain(fixed) {
         let forms = forms(schema, attribute, logical, context)?;
-        let with = |(values, spread): &(Vec<Key>, usize)| {
-            let longer = |(form, is_spread): &(Key, bool)| {
-                ([values.as_slice(), std::slice::from_ref(form)].concat(), spread + usize::from(*is_spread))
+        let with = |(values, entered): &(Vec<Key>, usize)| {
+            let longer = |(form, is_entered): &(Key, bool)| {
+                ([values.as_slice(), std::slice::from_ref(form)].concat(), entered + usize::from(*is_entered))
             };
             forms.iter().map(longer).collect::<Vec<_>>()
         };
@@ -48,8 +48,8 @@ pub(super) fn in_all_forms(
     }
     let mut streams = Vec::new();
     let mut stages = vec![Vec::new(); query.fixed.len() + 2];
-    for (values, spread) in combinations {
-        let Some(((partition, others), stage)) = values.split_first().zip(stages.get_mut(spread)) else {
+    for (values, entered) in combinations {
+        let Some(((partition, others), stage)) = values.split_first().zip(stages.get_mut(entered)) else {
             continue;
         };
         for stream in in_shards {
@@ -58,13 +58,10 @@ pub(super) fn in_all_forms(
             streams.push(ShardStream { partition: partition.clone(), others: others.to_vec(), ..stream });
         }
     }
-    if schema.index_keys().iter().filter_map(IndexKey::migration).any(|phase| !phase.spreads) {
-        stages.reverse();
-    }
     Ok((streams, stages))
 }
 
-/// What a value of a partition key attribute is stored as, and of each form whether it is the spread one of a key that migrates.
+/// What a value of a partition key attribute is stored as, and of each form whether items enter it while the attribute migrates.
 fn forms(
     schema: &Table,
     attribute: &AttributeDefinition,
@@ -72,12 +69,11 @@ fn forms(
     context: &PlanContext<'_>,
 ) -> Result<Vec<(Key, bool)>, Unplanned> {
     if let Some(key) = schema.index_key(&attribute.name) {
-        let migrates = key.migration().is_some();
-        let forms = values(key, logical).into_iter().enumerate();
+        let bytes = logical.canonical_bytes();
         // What is too long for a shard was refused to every write.
         let fits = |form: &Key| form.check(KeyPart::Partition, &attribute.name).is_ok();
-        let forms = forms.filter(|(shard, form)| *shard == 0 || fits(form));
-        return Ok(forms.map(|(shard, form)| (form, migrates && shard > 0)).collect());
+        let forms = (0..).zip(values(key, logical)).filter(|(shard, form)| *shard == 0 || fits(form));
+        return Ok(forms.map(|(shard, form)| (form, key.is_entered(&bytes, shard))).collect());
     }
     if !schema.is_suffixed(&attribute.name) {
         return Ok(vec![(logical.clone(), false)]);

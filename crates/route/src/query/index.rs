@@ -24,7 +24,7 @@ pub(crate) fn values(key: &IndexKey, logical: &Key) -> Vec<Key> {
         KeyValue::B(bytes) => KeyValue::B(IndexKey::physical(bytes, shard).into()),
         KeyValue::N(number) => KeyValue::N(*number),
     };
-    (0..key.shards(&logical.canonical_bytes()).max(1)).map(stored).collect()
+    (0..key.shards(&logical.canonical_bytes())).map(stored).collect()
 }
 
 /// The streams, in the order that breaks ties: by shard, descending with the rest.

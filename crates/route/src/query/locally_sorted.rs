@@ -38,8 +38,8 @@ use crate::moving::index::{Copy, Lies, in_old_slots, lies};
 use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
-const MIGRATING: &str = "the index's partition key is being spread, or brought back: plain and spread values are both read, and rows with equal sort keys \
-                         are ordered by primary key, so each page reads all rows that have its last sort key";
+const MIGRATING: &str = "the index's partition key is being spread, brought back, or given another number of shards: values of before and after are both read, \
+                         and rows with equal sort keys are ordered by primary key, so each page reads all rows that have its last sort key";
 
 const MOVING: &str = "keys of the table are being moved to other shards: rows with equal sort keys are ordered by primary key, and rows of old slots are \
                       shown after a look whether the item is still there";

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::{Error, KeyValue, Operation, json};
-use heatsink_layout::{Consistency, Layout, Reads, Slot, Table};
+use heatsink_layout::{Consistency, IndexKey, Layout, Reads, Slot, Table};
 
 use self::answer::Logical;
 use self::buckets::{Buckets, Source};
@@ -148,7 +148,7 @@ fn read(
             key if moves
                 || sorted_by_partition
                 || spread_by_several
-                || key.is_some_and(|key| key.migration().is_some()) =>
+                || key.is_some_and(IndexKey::is_migrating) =>
             {
                 let gathering = Gathering::new(query, Logical::Decoded);
                 let locally_sorted = LocallySorted::new(query, gathering, context)?;
