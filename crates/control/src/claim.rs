@@ -174,18 +174,19 @@ impl Claim {
     /// refuses.
     pub fn write(&self, actions: Vec<Json>) -> BoxFuture<'_, Result<Written, ClaimError>> {
         async move {
-        let (at, _alone) = self.free_permit().await;
-        let check = json!({
-            "TableName": self.registry.name(), "Key": permit(&self.run, at), "ConditionExpression": "attribute_exists(pk)",
-        });
-        let mut checked = vec![json!({ "ConditionCheck": check })];
-        checked.extend(actions);
-        match transact(&self.registry, checked, None).await? {
-            Written::Done => Ok(Written::Done),
-            Written::Refused(failed) if failed.contains(&0) => Err(self.lost()),
-            Written::Refused(failed) => Ok(Written::Refused(failed.into_iter().map(|at| at - 1).collect())),
+            let (at, _alone) = self.free_permit().await;
+            let check = json!({
+                "TableName": self.registry.name(), "Key": permit(&self.run, at), "ConditionExpression": "attribute_exists(pk)",
+            });
+            let mut checked = vec![json!({ "ConditionCheck": check })];
+            checked.extend(actions);
+            match transact(&self.registry, checked, None).await? {
+                Written::Done => Ok(Written::Done),
+                Written::Refused(failed) if failed.contains(&0) => Err(self.lost()),
+                Written::Refused(failed) => Ok(Written::Refused(failed.into_iter().map(|at| at - 1).collect())),
+            }
         }
-    }.boxed()
+        .boxed()
     }
 
     /// How many writes can be sent at once.
@@ -214,19 +215,20 @@ impl Claim {
     /// [`ClaimError::TakenOver`] where another worker has the table already.
     pub fn end(self) -> BoxFuture<'static, Result<(), ClaimError>> {
         async move {
-        let delete = json!({
-            "TableName": self.registry.name(), "Key": holder(&self.id), "ConditionExpression": "#r = :r",
-            "ExpressionAttributeNames": { "#r": "run" }, "ExpressionAttributeValues": { ":r": { "S": self.run } },
-        });
-        let mut actions = vec![json!({ "Delete": delete })];
-        actions.extend((0..self.permits.len()).map(
-            |at| json!({ "Delete": { "TableName": self.registry.name(), "Key": permit(&self.run, at) } }),
-        ));
-        match transact(&self.registry, actions, None).await? {
-            Written::Done => Ok(()),
-            Written::Refused(_) => Err(self.lost()),
+            let delete = json!({
+                "TableName": self.registry.name(), "Key": holder(&self.id), "ConditionExpression": "#r = :r",
+                "ExpressionAttributeNames": { "#r": "run" }, "ExpressionAttributeValues": { ":r": { "S": self.run } },
+            });
+            let mut actions = vec![json!({ "Delete": delete })];
+            actions.extend((0..self.permits.len()).map(
+                |at| json!({ "Delete": { "TableName": self.registry.name(), "Key": permit(&self.run, at) } }),
+            ));
+            match transact(&self.registry, actions, None).await? {
+                Written::Done => Ok(()),
+                Written::Refused(_) => Err(self.lost()),
+            }
         }
-    }.boxed()
+        .boxed()
     }
 
     fn lost(&self) -> ClaimError {

@@ -371,22 +371,23 @@ impl Registry {
         to: &'a ReshardIntent,
     ) -> BoxFuture<'a, Result<bool, Error>> {
         async move {
-        let mut body = json!({ "TableName": self.name(), "Item": to.item()?, "ConditionExpression": "attribute_not_exists(pk)" });
-        if let Some(from) = from {
-            condition(&mut body, from);
-        }
-        match self.call_patiently(Operation::PutItem, body).await {
-            Ok(_) => Ok(true),
-            // The write may have been done, and the answer lost.
-            Err(error)
-                if error.code == Code::ConditionalCheckFailedException
-                    || error.outcome == Outcome::Unknown =>
-            {
-                Ok(self.intent(&to.table_id, &to.key, to.key_type).await?.as_ref() == Some(to))
+            let mut body = json!({ "TableName": self.name(), "Item": to.item()?, "ConditionExpression": "attribute_not_exists(pk)" });
+            if let Some(from) = from {
+                condition(&mut body, from);
             }
-            Err(error) => Err(self.failed(error)),
+            match self.call_patiently(Operation::PutItem, body).await {
+                Ok(_) => Ok(true),
+                // The write may have been done, and the answer lost.
+                Err(error)
+                    if error.code == Code::ConditionalCheckFailedException
+                        || error.outcome == Outcome::Unknown =>
+                {
+                    Ok(self.intent(&to.table_id, &to.key, to.key_type).await?.as_ref() == Some(to))
+                }
+                Err(error) => Err(self.failed(error)),
+            }
         }
-    }.boxed()
+        .boxed()
     }
 
     /// Removes an intent, if it still has that version. `false` when it does not.

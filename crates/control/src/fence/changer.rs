@@ -99,18 +99,19 @@ impl Changer {
     /// Retryable while gateways that were started without rules may not have noticed the registry, and while changes are frozen; the store's errors.
     pub fn begin(&self) -> BoxFuture<'_, Result<(), Error>> {
         async move {
-        match self.unsettled().await? {
-            None => Ok(()),
-            Some(left) => Err(Error::unavailable(
-                format!(
-                    "The registry {} is new: gateways that were started without it have yet to notice it, which takes {} s more",
-                    self.registry.name(),
-                    left.as_secs() + 1
-                ),
-                Outcome::NotDone,
-            )),
+            match self.unsettled().await? {
+                None => Ok(()),
+                Some(left) => Err(Error::unavailable(
+                    format!(
+                        "The registry {} is new: gateways that were started without it have yet to notice it, which takes {} s more",
+                        self.registry.name(),
+                        left.as_secs() + 1
+                    ),
+                    Outcome::NotDone,
+                )),
+            }
         }
-    }.boxed()
+        .boxed()
     }
 
     /// [`begin`](Self::begin), but waits if only time is needed.
