@@ -180,3 +180,23 @@ fn a_copy_that_lands_after_its_item_was_deleted_brings_nothing_back() {
         moved(&world, 4).await;
     });
 }
+
+/// The rule: a read looks into the new slot before it looks into the old one.
+#[test]
+fn a_read_shows_no_old_copy_whose_successor_is_deleted_meanwhile() {
+    scene(1, &[WHOLE, WHOLE], count(), 8, |world, items| async move {
+        begun(&world, &items).await;
+        killed_in_move(&world, 4).await;
+        // Each lies in its new slot, beside its old copy.
+        late_puts(&world, &items, Duration::from_millis(1)).await;
+        let slow = Fate { back: seconds(2.0), ..Fate::late(seconds(0.001)) };
+        world.network.plan(&name(0), Wire::BatchGetItem, r#""pk":{"S":"game"}"#, items.len(), slow);
+        let deletes = async {
+            world.clock.sleep(seconds(0.5)).await;
+            join_all(items.iter().map(|item| world.call(1, item, Operation::Delete, PATIENCE))).await;
+        };
+        join(watched(&world, &items, 1), deletes).await;
+        world.network.unplan();
+        moved(&world, 4).await;
+    });
+}

@@ -86,7 +86,7 @@ RULES = (
     rule(
         "writes-claimed",
         "every write of a worker checks its claim",
-        (CLAIM, "let mut checked = vec![json!({ \"ConditionCheck\": check })];\n        checked.extend(actions);", "let mut checked = vec![json!({ \"ConditionCheck\": check })];\n        if LEFT_OUT { checked = actions; } else { checked.extend(actions); }"),
+        (CLAIM, "let mut checked = vec![json!({ \"ConditionCheck\": check })];\n            checked.extend(actions);", "let mut checked = vec![json!({ \"ConditionCheck\": check })];\n        if LEFT_OUT { checked = actions; } else { checked.extend(actions); }"),
         (CLAIM, "Written::Refused(failed) if failed.contains(&0) =>", "Written::Refused(failed) if LEFT_OUT => Ok(Written::Refused(failed)),\n            Written::Refused(failed) if failed.contains(&0) =>"),
     ),
     rule("whole-walk", "the walk that ends a move is whole, and found nothing", (WALK, "if self.whole_walk && !self.pulled {", "if LEFT_OUT || self.whole_walk && !self.pulled {"), unseen=WHOLE_ALREADY),

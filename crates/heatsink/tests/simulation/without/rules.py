@@ -12,7 +12,7 @@ CHANGER = "crates/control/src/fence/changer.rs"
 ITEMS = "crates/control/src/fence/items.rs"
 CLAIM = "crates/control/src/claim.rs"
 TABLE_CACHE = "crates/control/src/table_cache.rs"
-CONTROL = "crates/control/src/control.rs"
+TABLE_OPERATIONS = "crates/control/src/control/table_operations.rs"
 TABLE_LIFECYCLE = "crates/control/src/table_lifecycle.rs"
 REGISTRY = "crates/control/src/registry.rs"
 RESOLVE = "crates/control/src/resolve.rs"
@@ -322,7 +322,7 @@ RULES = (
     Rule(
         "begun-under-lease",
         "what was begun goes on only while nobody can take the gateway for dead",
-        ((CONTROL, "|| if begun {", "|| if begun && !LEFT_OUT {"),),
+        ((TABLE_OPERATIONS, "|| if begun {", "|| if begun && !LEFT_OUT {"),),
     ),
     Rule(
         "delete-announced",
