@@ -154,7 +154,9 @@ impl<'a> IndexMigrationRun<'a> {
         if let (Some(record), Some(migration)) = (self.record, self.migration()) {
             // Turned round or not, it writes what it wrote: not every gateway may know that it has begun.
             let writes_new = migration.writes_new == (migration.forward == forward);
-            let migration = IndexKeyMigration { forward, writes_new, run, ..migration.clone() };
+            // Builds that turned it round otherwise had gateways write the layouts on record, and did not say so.
+            let touched = migration.touched || migration.writes_new == migration.forward;
+            let migration = IndexKeyMigration { forward, writes_new, touched, run, ..migration.clone() };
             return Ok((
                 write(self.registry, record, State::MigratingIndexKeys(migration.clone())).await?,
                 migration,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::support::{Adopting, Mortal, call, items, killed_everywhere, memory};
 use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
-use heatsink_control::{Control, MAX_AGE, Rules};
+use heatsink_control::{Control, MAX_AGE, REGISTRY, Rules};
 use heatsink_control::{Verdict, check};
 use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
@@ -329,4 +329,53 @@ fn a_turning_key_is_written_in_one_form_and_held_in_two() {
         spread += usize::from(!home.is_empty());
     }
     assert!(spread > 10);
+}
+
+/// The state of the table's record, as it is stored.
+async fn state(store: &Arc<dyn Store>) -> Option<Json> {
+    let records = items(store, REGISTRY).await;
+    let record = records.iter().map(|text| serde_json::from_str::<Json>(text).unwrap());
+    let mut record = record.filter(|item| item["name"]["S"] == "Tasks" && item.get("layouts").is_some());
+    Some(serde_json::from_str(record.next()?["state"]["S"].as_str().unwrap()).unwrap())
+}
+
+/// Older builds, brought back in their first step, had gateways write spread values and said that there were none.
+#[tokio::test]
+async fn what_older_builds_left_in_the_first_step_is_brought_back() {
+    let mut turned = 0;
+    for at in 10..40 {
+        let store = filled().await;
+        let original = items(&store, "Tasks").await;
+        let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), at, true);
+        let _ = step(&dying, false, Direction::Adopt).await;
+        let Some(mut left) = state(&store).await.filter(|left| left["state"] == "TURNING") else { continue };
+        if left["touched"] == true {
+            continue;
+        }
+        left["spreads"] = json!(false);
+        let records = items(&store, REGISTRY).await;
+        let mut records = records.iter().map(|text| serde_json::from_str::<Json>(text).unwrap());
+        let mut record = records.find(|item| item.get("layouts").is_some()).unwrap();
+        record["state"]["S"] = json!(left.to_string());
+        call(&store, Operation::PutItem, json!({ "TableName": REGISTRY, "Item": record })).await;
+        // What a gateway writes by that record.
+        let env = Arc::new(ManualEnv::seeded(1));
+        let control = Control::start(Arc::clone(&store), env, Rules::default()).await.unwrap();
+        control.resolve(&["Tasks"]).await.unwrap();
+        for text in &original {
+            let mut item: Json = serde_json::from_str(text).unwrap();
+            let Some(status) = item["status"]["S"].as_str() else { continue };
+            let table = control.table("Tasks").unwrap();
+            let [pk, sk] = ["pk", "sk"].map(|name| item[name]["S"].as_str().unwrap());
+            let key = PrimaryKey { partition: SortKey::S(pk), sort: Some(SortKey::S(sk)) };
+            let suffix = table.index_key("status").unwrap().checked_suffix(status.as_bytes(), key).unwrap();
+            item["status"]["S"] = json!(format!("{status}{suffix}"));
+            call(&store, Operation::PutItem, json!({ "TableName": "Tasks", "Item": item })).await;
+        }
+        assert!(assert_spread(&items(&store, "Tasks").await) > 3);
+        step(&store, false, Direction::Back).await.unwrap();
+        assert_eq!(items(&store, "Tasks").await, original, "killed at call {at}");
+        turned += 1;
+    }
+    assert!(turned > 1, "{turned}");
 }
