@@ -173,6 +173,11 @@ impl IndexKey {
         self.migration.as_ref().is_some_and(|migration| migration.from.is_empty())
     }
 
+    /// Whether it migrates to plain values, which are not escaped.
+    pub fn goes_to_plain(&self) -> bool {
+        self.migration.is_some() && self.layouts.is_empty()
+    }
+
     /// Whether plain values, which are not escaped, lie beside spread ones.
     pub fn has_plain_values(&self) -> bool {
         self.migration.as_ref().is_some_and(|migration| migration.from.is_empty() || self.layouts.is_empty())
