@@ -157,6 +157,14 @@ impl Adoption {
                 }
             }
         };
+        if !index_change.attributes.is_empty()
+            && let Some(State::Pending | State::Deleting { .. } | State::Gone) =
+                record.as_ref().map(|record| &record.state)
+        {
+            return usage(format!(
+                "Table {table} is being recorded, or deleted: run this again once that is done"
+            ));
+        }
         if index_change.attributes.is_empty()
             && direction != Direction::Release
             && registry.expires(table).await?

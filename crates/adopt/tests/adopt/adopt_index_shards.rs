@@ -289,3 +289,21 @@ async fn an_interrupted_change_is_undone_whatever_the_order_of_the_rules() {
     }
     assert!(undone > 5, "{undone}");
 }
+
+/// Gateways have stopped sending to it, so that nothing reaches another table of its name.
+#[tokio::test]
+async fn a_table_that_is_being_deleted_is_left_alone() {
+    let store = filled().await;
+    spread_over(&store, 4).await.unwrap();
+    let records = items(&store, REGISTRY).await;
+    let mut records = records.iter().map(|text| serde_json::from_str::<Json>(text).unwrap());
+    let mut record = records.find(|item| item.get("layouts").is_some()).unwrap();
+    record["state"]["S"] = json!(json!({ "state": "DELETING", "by": "another" }).to_string());
+    call(&store, Operation::PutItem, json!({ "TableName": REGISTRY, "Item": record })).await;
+    let before = items(&store, REGISTRY).await;
+    for (shards, direction) in [(9, Direction::Adopt), (4, Direction::Back)] {
+        let refused = step_by(&store, &rules_with(false, shards), direction).await.map(drop);
+        assert!(matches!(&refused, Err(AdoptError::Usage(said)) if said.contains("deleted")), "{refused:?}");
+    }
+    assert_eq!(items(&store, REGISTRY).await, before);
+}
