@@ -154,7 +154,9 @@ impl<'a> IndexMigrationRun<'a> {
         if let (Some(record), Some(migration)) = (self.record, self.migration()) {
             // Turned round or not, it writes what it wrote: not every gateway may know that it has begun.
             let writes_new = migration.writes_new == (migration.forward == forward);
-            let migration = IndexKeyMigration { forward, writes_new, run, ..migration.clone() };
+            // Builds that turned it round otherwise had gateways write the layouts on record, and did not say so.
+            let touched = migration.touched || migration.writes_new == migration.forward;
+            let migration = IndexKeyMigration { forward, writes_new, touched, run, ..migration.clone() };
             return Ok((
                 write(self.registry, record, State::MigratingIndexKeys(migration.clone())).await?,
                 migration,
@@ -232,6 +234,12 @@ impl<'a> IndexMigrationRun<'a> {
                 self.table()
             ))
         };
+        if index_value.key.goes_to_plain()
+            && let Some(problem) = looks_spread(&index_value)
+        {
+            // A client wrote it after the survey, and before its gateway had heard of the migration.
+            return Err(stop(&problem));
+        }
         let new = index_value.new.clone().map_err(|problem| stop(&problem))?;
         if index_value.stored == new {
             return Ok(false);
@@ -290,20 +298,16 @@ impl<'a> IndexMigrationRun<'a> {
     fn in_the_way(&self, item: &Attributes, index_value: &IndexValue<'_>) -> Result<Option<String>, Error> {
         let name = &index_value.key.attribute().name;
         let from_plain = index_value.key.comes_from_plain();
-        let plain =
-            if from_plain { &index_value.stored[..] } else { index_value.key.logical(&index_value.stored) };
-        if index_value.key.has_plain_values() && heatsink_layout::codec::is_reserved(plain) {
-            let plain = String::from_utf8_lossy(plain);
+        if let Some(problem) = looks_spread(index_value) {
             return Ok(Some(if from_plain && index_value.new.as_ref() == Ok(&index_value.stored) {
+                let plain = String::from_utf8_lossy(&index_value.stored);
                 format!(
                     "its {name} is {plain:?}, just as the rule writes it. If the table is a copy of one whose {name} is spread, put it on record with \
                      `heatsink adopt {} --as-it-lies`",
                     self.table()
                 )
             } else {
-                format!(
-                    "its {name} is {plain:?}, which ends in `#~` and a number like a spread value; change it first"
-                )
+                problem
             }));
         }
         let new = match &index_value.new {
@@ -349,6 +353,18 @@ impl<'a> IndexMigrationRun<'a> {
             self.table()
         )))
     }
+}
+
+/// That a value ends like a spread one and is, or becomes, a plain one: then nobody could tell.
+fn looks_spread(index_value: &IndexValue<'_>) -> Option<String> {
+    let IndexValue { key, stored, .. } = index_value;
+    let plain = if key.comes_from_plain() { &stored[..] } else { key.logical(stored) };
+    (key.has_plain_values() && heatsink_layout::codec::is_reserved(plain)).then(|| {
+        let (name, plain) = (&key.attribute().name, String::from_utf8_lossy(plain));
+        format!(
+            "its {name} is {plain:?}, which ends in `#~` and a number like a spread value; change it first"
+        )
+    })
 }
 
 /// Writes another form of an index key value to an item, on condition that the item still holds the value that was read.

@@ -130,7 +130,10 @@ impl Adoption {
                     // An interrupted adoption is ended first: undone if the rules ask for what was before, otherwise with the layouts on its record.
                     Some(Record { state: State::MigratingIndexKeys(migration), layouts, .. }) => {
                         let IndexKeyMigration { attributes, before, .. } = migration.clone();
-                        let undone = !before.is_empty() && desired.only(&attributes) == before;
+                        let asked = desired.only(&attributes);
+                        // In whatever order the rules and the record name them.
+                        let same = asked.differing(&before).is_empty() && before.differing(&asked).is_empty();
+                        let undone = !before.is_empty() && same;
                         (layouts.clone(), IndexChange { attributes, before, forward: !undone })
                     }
                     Some(Record { state: State::Adopting(_) | State::Returning(_), layouts, .. }) => {
@@ -154,6 +157,14 @@ impl Adoption {
                 }
             }
         };
+        if !index_change.attributes.is_empty()
+            && let Some(State::Pending | State::Deleting { .. } | State::Gone) =
+                record.as_ref().map(|record| &record.state)
+        {
+            return usage(format!(
+                "Table {table} is being recorded, or deleted: run this again once that is done"
+            ));
+        }
         if index_change.attributes.is_empty()
             && direction != Direction::Release
             && registry.expires(table).await?

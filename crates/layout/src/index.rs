@@ -7,7 +7,8 @@
 //! While the layouts of its values change, an attribute is **migrating** ([`MigrationPhase`]): some items hold a value in the form of before,
 //! others in that of after. Both are read; which one is written depends on the phase. Without layouts a value is stored plain, as it is. The shard is a jump
 //! hash, so where a value gets more shards its items go to the added ones only, and where it gets fewer only those of the removed ones
-//! leave: a reader that meets the shards that items leave before those that they enter meets every item.
+//! leave. Clients' writes take items back as well, through gateways that are one step apart: a reader has to meet the shards of one kind, those of
+//! the other, and those of the one again.
 //!
 //! Not here: the table's own partition key ([`Table`](crate::Table)); who migrates an attribute (`adopt`).
 
@@ -171,6 +172,11 @@ impl IndexKey {
     /// Whether it migrates from plain values, which are not escaped.
     pub fn comes_from_plain(&self) -> bool {
         self.migration.as_ref().is_some_and(|migration| migration.from.is_empty())
+    }
+
+    /// Whether it migrates to plain values, which are not escaped.
+    pub fn goes_to_plain(&self) -> bool {
+        self.migration.is_some() && self.layouts.is_empty()
     }
 
     /// Whether plain values, which are not escaped, lie beside spread ones.

@@ -1,12 +1,17 @@
 //! Adoption of index keys: every value in its form, killed at every call and run again, and back to what it was.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
 use crate::support::{Adopting, Mortal, call, items, killed_everywhere, memory};
 use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
-use heatsink_control::{Control, MAX_AGE, Rules};
+use heatsink_control::{Control, MAX_AGE, REGISTRY, Rules};
 use heatsink_control::{Verdict, check};
-use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};
+use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
 use heatsink_layout::{LayoutSource, MigrationPhase, PrimaryKey, SortKey, codec, hash};
 use heatsink_store::Store;
@@ -329,4 +334,102 @@ fn a_turning_key_is_written_in_one_form_and_held_in_two() {
         spread += usize::from(!home.is_empty());
     }
     assert!(spread > 10);
+}
+
+/// The state of the table's record, as it is stored.
+async fn state(store: &Arc<dyn Store>) -> Option<Json> {
+    let records = items(store, REGISTRY).await;
+    let record = records.iter().map(|text| serde_json::from_str::<Json>(text).unwrap());
+    let mut record = record.filter(|item| item["name"]["S"] == "Tasks" && item.get("layouts").is_some());
+    Some(serde_json::from_str(record.next()?["state"]["S"].as_str().unwrap()).unwrap())
+}
+
+/// Older builds, brought back in their first step, had gateways write spread values and said that there were none.
+#[tokio::test]
+async fn what_older_builds_left_in_the_first_step_is_brought_back() {
+    let mut turned = 0;
+    for at in 10..40 {
+        let store = filled().await;
+        let original = items(&store, "Tasks").await;
+        let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), at, true);
+        let _ = step(&dying, false, Direction::Adopt).await;
+        let Some(mut left) = state(&store).await.filter(|left| left["state"] == "TURNING") else { continue };
+        if left["touched"] == true {
+            continue;
+        }
+        left["spreads"] = json!(false);
+        let records = items(&store, REGISTRY).await;
+        let mut records = records.iter().map(|text| serde_json::from_str::<Json>(text).unwrap());
+        let mut record = records.find(|item| item.get("layouts").is_some()).unwrap();
+        record["state"]["S"] = json!(left.to_string());
+        call(&store, Operation::PutItem, json!({ "TableName": REGISTRY, "Item": record })).await;
+        // What a gateway writes by that record.
+        let env = Arc::new(ManualEnv::seeded(1));
+        let control = Control::start(Arc::clone(&store), env, Rules::default()).await.unwrap();
+        control.resolve(&["Tasks"]).await.unwrap();
+        for text in &original {
+            let mut item: Json = serde_json::from_str(text).unwrap();
+            let Some(status) = item["status"]["S"].as_str() else { continue };
+            let table = control.table("Tasks").unwrap();
+            let [pk, sk] = ["pk", "sk"].map(|name| item[name]["S"].as_str().unwrap());
+            let key = PrimaryKey { partition: SortKey::S(pk), sort: Some(SortKey::S(sk)) };
+            let suffix = table.index_key("status").unwrap().checked_suffix(status.as_bytes(), key).unwrap();
+            item["status"]["S"] = json!(format!("{status}{suffix}"));
+            call(&store, Operation::PutItem, json!({ "TableName": "Tasks", "Item": item })).await;
+        }
+        assert!(assert_spread(&items(&store, "Tasks").await) > 3);
+        step(&store, false, Direction::Back).await.unwrap();
+        assert_eq!(items(&store, "Tasks").await, original, "killed at call {at}");
+        turned += 1;
+    }
+    assert!(turned > 1, "{turned}");
+}
+
+/// A store in which, at its n-th call, a client writes a value in the reserved form through a gateway that has not heard of the way back.
+struct Busy {
+    inner: Arc<dyn Store>,
+    left: AtomicI64,
+    item: Json,
+}
+
+impl Store for Busy {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        async move {
+            if self.left.fetch_sub(1, Ordering::SeqCst) == 0
+                && state(&self.inner).await.is_some_and(|state| state["state"] == "ACTIVE")
+            {
+                call(&self.inner, Operation::PutItem, json!({ "TableName": "Tasks", "Item": self.item }))
+                    .await;
+            }
+            self.inner.call(operation, body).await
+        }
+        .boxed()
+    }
+}
+
+#[tokio::test]
+async fn values_that_look_spread_and_come_after_the_first_look_are_found_on_the_way_back() {
+    let mut met = 0;
+    for at in 0..60 {
+        let store = filled().await;
+        step(&store, false, Direction::Adopt).await.unwrap();
+        // `open#~1`, as a gateway stores it in shard 0.
+        let item = json!({ "pk": { "S": "p0" }, "sk": { "S": sort_in(&[(0, SHARDS)]) }, "status": { "S": "open#~1#~0" } });
+        let busy: Arc<dyn Store> =
+            Arc::new(Busy { inner: Arc::clone(&store), left: AtomicI64::new(at), item: item.clone() });
+        let brought = step(&busy, false, Direction::Back).await;
+        let stored = items(&store, "Tasks").await;
+        if !stored.iter().any(|item| item.contains("open#~1")) {
+            continue;
+        }
+        met += 1;
+        let said = brought.map(drop).unwrap_err().to_string();
+        assert!(said.contains("open#~1") && said.contains("change it first"), "at call {at}: {said}");
+        // Another value of the client's ends it.
+        let item = json!({ "pk": item["pk"], "sk": item["sk"], "status": { "S": "done" } });
+        call(&store, Operation::PutItem, json!({ "TableName": "Tasks", "Item": item })).await;
+        step(&store, false, Direction::Back).await.unwrap();
+        assert!(!items(&store, "Tasks").await.iter().any(|item| item.contains("#~")));
+    }
+    assert!(met > 5, "{met}");
 }

@@ -248,3 +248,62 @@ async fn a_gateway_goes_on_by_the_record_whatever_its_rule_says() {
         );
     }
 }
+
+/// A record whose layouts are in another order than the rules, since one of two attributes was changed before.
+#[tokio::test]
+async fn an_interrupted_change_is_undone_whatever_the_order_of_the_rules() {
+    let rules = |status: u16, kind: u16| {
+        let rule = |index: &str, shards| {
+            format!(
+                "[[rule]]\ntable = \"Tasks\"\nindex = \"{index}\"\nstrategy = \"calculated\"\nshards = {shards}\n"
+            )
+        };
+        Rules::read("rules", &(rule("by-status", status) + &rule("by-kind", kind))).unwrap()
+    };
+    let mut undone = 0;
+    for at in 10..40 {
+        let store = filled().await;
+        let index = json!({ "Create": {
+            "IndexName": "by-kind", "Projection": { "ProjectionType": "ALL" }, "KeySchema": [{ "AttributeName": "kind", "KeyType": "HASH" }],
+        } });
+        let attributes =
+            ["pk", "sk", "status", "kind"].map(|name| json!({ "AttributeName": name, "AttributeType": "S" }));
+        let update = json!({ "TableName": "Tasks", "AttributeDefinitions": attributes, "GlobalSecondaryIndexUpdates": [index] });
+        call(&store, Operation::UpdateTable, update).await;
+        for (status, kind) in [(4, 3), (9, 3)] {
+            step_by(&store, &rules(status, kind), Direction::Adopt).await.unwrap();
+        }
+        let before = items(&store, "Tasks").await;
+        let _ = step_by(&dying(&store, at), &rules(2, 5), Direction::Adopt).await;
+        if !items(&store, REGISTRY).await.iter().any(|item| item.contains("TURNING")) {
+            continue;
+        }
+        let back = rules(9, 3);
+        let env = Arc::new(heatsink_env::RealEnv);
+        let adoption =
+            heatsink_adopt::Adoption::prepare(Arc::clone(&store), env, &back, "Tasks", Direction::Adopt);
+        assert!(adoption.await.unwrap().undoes_a_change(), "killed at call {at}");
+        step_by(&store, &back, Direction::Adopt).await.unwrap();
+        assert_eq!(items(&store, "Tasks").await, before);
+        undone += 1;
+    }
+    assert!(undone > 5, "{undone}");
+}
+
+/// Gateways have stopped sending to it, so that nothing reaches another table of its name.
+#[tokio::test]
+async fn a_table_that_is_being_deleted_is_left_alone() {
+    let store = filled().await;
+    spread_over(&store, 4).await.unwrap();
+    let records = items(&store, REGISTRY).await;
+    let mut records = records.iter().map(|text| serde_json::from_str::<Json>(text).unwrap());
+    let mut record = records.find(|item| item.get("layouts").is_some()).unwrap();
+    record["state"]["S"] = json!(json!({ "state": "DELETING", "by": "another" }).to_string());
+    call(&store, Operation::PutItem, json!({ "TableName": REGISTRY, "Item": record })).await;
+    let before = items(&store, REGISTRY).await;
+    for (shards, direction) in [(9, Direction::Adopt), (4, Direction::Back)] {
+        let refused = step_by(&store, &rules_with(false, shards), direction).await.map(drop);
+        assert!(matches!(&refused, Err(AdoptError::Usage(said)) if said.contains("deleted")), "{refused:?}");
+    }
+    assert_eq!(items(&store, REGISTRY).await, before);
+}

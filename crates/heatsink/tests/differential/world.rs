@@ -190,6 +190,13 @@ pub const RESPREAD: &[&str] = &[
         { table = "*", index = "b-pk", strategy = "calculated", shards = 6 },
     ]
     # from 4 shards"#,
+    r#"rule = [
+        { table = "*", strategy = "calculated", shards = 2 },
+        { table = "*", index = "t-b", strategy = "calculated", shards = 6 },
+        { table = "*", index = "t-only", keys = "t1*", strategy = "calculated", shards = 3 },
+        { table = "*", index = "b-pk", strategy = "calculated", shards = 2 },
+    ]
+    # back to 4 shards"#,
 ];
 
 /// After so many calls the next change of a counter is known: a case goes through all of them.
@@ -218,7 +225,7 @@ pub fn draw(rng: &mut Rng, judge: Judge) -> String {
 /// How index keys migrate.
 #[derive(Clone, Copy)]
 pub struct Turn {
-    /// To what the rules say; otherwise from there to plain values.
+    /// To what the rules say; otherwise from there to what was before.
     forward: bool,
     /// How many shards values had before, if they were spread.
     before: Option<u16>,
@@ -227,11 +234,15 @@ pub struct Turn {
 /// How index keys are on their way under these rules, if they are: items hold both forms of their values.
 pub fn turns(rules: &str) -> Option<Turn> {
     let comment = rules.rsplit_once("# ")?.1.trim();
-    let before = comment.strip_prefix("from ").and_then(|rest| rest.strip_suffix(" shards"));
     match comment {
         "spreading" => Some(Turn { forward: true, before: None }),
         "bringing back" => Some(Turn { forward: false, before: None }),
-        _ => Some(Turn { forward: true, before: Some(before?.parse().expect("a number of shards")) }),
+        _ => {
+            let (way, shards) = comment.strip_suffix(" shards")?.rsplit_once(' ')?;
+            let forward = way == "from";
+            let before = shards.parse().ok().filter(|_| forward || way == "back to")?;
+            Some(Turn { forward, before: Some(before) })
+        }
     }
 }
 

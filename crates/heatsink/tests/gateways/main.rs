@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod adopt;
+mod between_forms;
 mod composite_index;
 mod conflicts;
 mod copies;

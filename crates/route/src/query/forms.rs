@@ -26,14 +26,14 @@ pub(super) fn of_shard(whole: &ShardStream, own: usize, slot: Slot, key: &Key) -
 }
 
 /// Each of those streams under each combination of values that the attributes of the index's partition key are stored as; and the streams by when
-/// they are read.
+/// they are read. While an attribute migrates some are read twice, so that items which change their form meanwhile are met, whichever way they go.
 pub(super) fn in_all_forms(
     query: &Query<'_>,
     in_shards: &[ShardStream],
     context: &PlanContext<'_>,
 ) -> Result<(Vec<ShardStream>, Vec<Vec<usize>>), Unplanned> {
     let schema = query.schema;
-    // How many values of a combination are ones that items enter says when it is read: items only go from those that they leave to those.
+    // How many values of a combination are ones that items enter says when it is read.
     let mut combinations = vec![(Vec::new(), 0)];
     let fixed = query.fixed.iter().map(|(attribute, value)| (*attribute, value));
     for (attribute, logical) in std::iter::once((query.spread, &query.partition)).chain(fixed) {
@@ -58,7 +58,24 @@ pub(super) fn in_all_forms(
             streams.push(ShardStream { partition: partition.clone(), others: others.to_vec(), ..stream });
         }
     }
+    stages.retain(|stage| !stage.is_empty());
+    there_and_back(&mut streams, &mut stages);
     Ok((streams, stages))
+}
+
+/// Has all stages but one read again in the opposite order: before it, or after it, whichever is fewer streams. Rewriting takes items from the first
+/// stage to the last. But gateways write either form: two that are one step apart, or that know of a migration which was turned round.
+fn there_and_back(streams: &mut Vec<ShardStream>, stages: &mut Vec<Vec<usize>>) {
+    let read = |stage: Option<&Vec<usize>>| stage.map_or(0, Vec::len);
+    if read(stages.first()) > read(stages.last()) {
+        stages.reverse();
+    }
+    for stage in (0..stages.len().saturating_sub(1)).rev() {
+        let again: Vec<ShardStream> =
+            stages.get(stage).into_iter().flatten().filter_map(|id| streams.get(*id).cloned()).collect();
+        stages.push((streams.len()..streams.len() + again.len()).collect());
+        streams.extend(again);
+    }
 }
 
 /// What a value of a partition key attribute is stored as, and of each form whether items enter it while the attribute migrates.

@@ -4,9 +4,9 @@
 //!   suffix moves a key past its neighbours. So all that has the same values before it is read for a page, put in logical order, tested, and
 //!   cut: the whole collection of the index key, if it is the first sort attribute. With `=` on it, only that key's shards are read.
 //! - **Its partition key migrates** ([`MigrationPhase`](heatsink_layout::MigrationPhase)): items go from one stored value to the other between two pages, and
-//!   within one. So equal index sort keys are ordered by primary key, which does not move; the values that items leave are read before
-//!   those that they come to; and what was seen under both counts once. A page reads, beyond its own rows, all that have its last
-//!   index sort key.
+//!   within one. So equal index sort keys are ordered by primary key, which does not move; the values of the one form are read, those of the other, and
+//!   those of the one again, since gateways that are one step apart write either; and what was seen more than once counts once, as it was seen last.
+//!   A page reads, beyond its own rows, all that have its last index sort key.
 //! - **Several attributes of its partition key are stored with shard suffixes.** All combinations are read and put in order likewise.
 //! - **Keys of the table move.** An item has a row for each of its copies, and goes from one physical key to the other between two pages. Both rows have one
 //!   place in this order; that of the new slot is shown, and that of the old one only after a look at both slots (`moving::index`). A local index is read
@@ -14,6 +14,7 @@
 //!
 //! Not here: cursors from before the migration, or of other layouts (`layout_cursor`).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -98,7 +99,7 @@ pub(crate) struct LocallySorted {
     gathering: Arc<Gathering>,
     schema: Arc<Table>,
     streams: Vec<ShardStream>,
-    /// The streams by when they are read, those first that items may leave meanwhile. A stream is in one of them.
+    /// The streams by when they are read. A stream is in one of them; what is read twice has two.
     stages: Vec<Vec<usize>>,
     /// Why it is put in order here.
     pub(crate) why: &'static str,
@@ -363,9 +364,27 @@ impl LocallySorted {
         }
     }
 
+    /// Of several rows of an item keeps the one that was read last: it may have been given another index sort key in between.
+    fn keep_newest(&mut self) {
+        let mut newest: BTreeMap<_, usize> = BTreeMap::new();
+        let is_item = |of: &Of| matches!(of, Of::Item);
+        for ((_, partition, sort, slot), _, row) in self.rows.iter().filter(|(_, of, _)| is_item(of)) {
+            let page = newest.entry((partition, sort, slot)).or_default();
+            *page = row.page.max(*page);
+        }
+        let is_newest = |((_, partition, sort, slot), of, row): &(Place, Of, Row)| {
+            !is_item(of) || newest.get(&(partition, sort, slot)) == Some(&row.page)
+        };
+        let mut stays = self.rows.iter().map(is_newest).collect::<Vec<_>>().into_iter();
+        self.rows.retain(|_| stays.next().unwrap_or(true));
+    }
+
     /// Keeps what the page can hold, in order, and forgets the rest.
     fn cut(&mut self) {
         let descending = self.descending;
+        if self.stages.len() > 1 {
+            self.keep_newest();
+        }
         self.rows.sort_by(|(a, of_a, _), (b, of_b, _)| {
             let order = if descending { b.cmp(a) } else { a.cmp(b) };
             order.then(of_a.rank().cmp(&of_b.rank()))
