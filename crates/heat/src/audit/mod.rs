@@ -1,17 +1,20 @@
-//! Analyses the items of a table by key, or its stream records: the patterns of keys, the number of keys of each, the largest key, the fastest write
+//! Analyses the items of a table by key, its stream records, or recorded requests: the patterns of keys, the number of keys of each, the largest key, the fastest write
 //! rate, and what to do.
 //!
 //! Rates of items come from times in sort keys, so they count what was written once and still exists: overwrites, updates, deletes and reads leave no trace
 //! in items. If sort keys hold no time, the report has no rate. Rates of stream records are measured: every write that changed something has one, but for
-//! those that were throttled, and reads.
+//! those that were throttled, and reads. Those of recorded requests have both.
 //!
-//! Sans-IO: items or records in, a report out. Not here: reading a table or files.
+//! Sans-IO: items, records or accesses in, a report out. Not here: reading a table or files.
 
 mod collected;
 pub mod framing;
+mod load;
 mod pattern;
 pub mod records;
 mod stamp;
+pub mod traffic;
+mod traffic_verdict;
 mod verdict;
 
 use std::collections::{HashMap, HashSet};
@@ -19,12 +22,17 @@ use std::collections::{HashMap, HashSet};
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::{Item, Value};
 use heatsink_layout::SortKey;
+use heatsink_trace::Access;
 use serde::Serialize;
 
+use crate::advice::NEAR;
 use collected::Collected;
+pub use load::Asked;
+pub use traffic::Totals;
+use traffic_verdict::Recorded;
 pub use verdict::{Action, Verdict};
 
-/// Analyses the items of one table, or its writes; not both. It remembers every key and the seconds in which it was written, so its memory grows by up to
+/// Analyses the items of one table, its writes, or the requests for it; only one of these. It remembers every key and the seconds in which it was written, so its memory grows by up to
 /// 200 bytes for each item.
 #[derive(Debug, Default)]
 pub struct Audit {
@@ -48,12 +56,15 @@ pub struct Write {
 /// The report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Items taken; of stream records, writes.
+    /// Items taken; of stream records, writes; of recorded requests, as many as were sent.
     pub items: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Whether the rates are those of stream records, and not of times in sort keys.
+    /// Whether the rates are those of stream records or requests, and not of times in sort keys.
     pub measured: bool,
+    /// Of recorded requests: what was asked for as a whole.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub traffic: Option<Totals>,
     /// The seconds from the first to the last time. `None` without times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
@@ -115,6 +126,9 @@ pub struct Key {
     pub window: Option<i64>,
     /// Days between the first and the last time, at least one.
     pub days: Option<f64>,
+    /// Of recorded requests.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Asked>,
 }
 
 impl Audit {
@@ -145,6 +159,12 @@ impl Audit {
         self.collect(partition, |key| key.add_write(sort, write));
     }
 
+    /// Adds a request that a gateway recorded in that second. `hashed`: keys are hashes.
+    fn add_access(&mut self, partition: &[u8], second: i64, access: &Access<'_>, hashed: bool) {
+        self.measured = true;
+        self.collect(partition, |key| key.add_access(second, access, hashed));
+    }
+
     /// A key that is known is not copied.
     fn collect(&mut self, partition: &[u8], add: impl FnOnce(&mut Collected)) {
         match self.keys.get_mut(partition) {
@@ -155,17 +175,22 @@ impl Audit {
 
     /// The report on all items of a table. Proposed rules name `table`.
     pub fn report(&self, table: &str) -> Report {
-        self.reported(table, None)
+        self.reported(table, None, None)
+    }
+
+    /// The report on recorded requests.
+    fn report_traffic(&self, table: &str, recorded: Recorded<'_>) -> Report {
+        self.reported(table, None, Some(recorded))
     }
 
     /// The report on a sample that was read evenly from a table of about `of` items. Its rates and sizes are
     /// lower bounds, and it says nothing about keys that were not read.
     pub fn report_sample(&self, table: &str, of: u64) -> Report {
         let items: u64 = self.keys.values().map(|key| key.items).sum();
-        self.reported(table, Some(Sample { items, of }))
+        self.reported(table, Some(Sample { items, of }), None)
     }
 
-    fn reported(&self, table: &str, sample: Option<Sample>) -> Report {
+    fn reported(&self, table: &str, sample: Option<Sample>, recorded: Option<Recorded<'_>>) -> Report {
         let mut keys: Vec<(String, &Collected)> =
             self.keys.iter().map(|(key, of)| (String::from_utf8_lossy(key).into_owned(), of)).collect();
         keys.sort_by(|a, b| a.0.cmp(&b.0));
@@ -178,6 +203,7 @@ impl Audit {
             table,
             sample,
             measured: self.measured,
+            recorded,
             all: keys.iter().map(|(_, of)| of.items).sum(),
         };
         let mut patterns: Vec<Pattern> = groups
@@ -196,6 +222,7 @@ impl Audit {
             items: context.all,
             bytes: keys.iter().map(|(_, of)| of.bytes).sum(),
             measured: self.measured,
+            traffic: None,
             seconds: first.zip(last).map(|(first, last)| last - first),
             patterns,
             share_read: sample.and_then(Sample::share),
@@ -209,6 +236,8 @@ struct Context<'a> {
     table: &'a str,
     sample: Option<Sample>,
     measured: bool,
+    /// Of recorded requests: what is known of all of them.
+    recorded: Option<Recorded<'a>>,
     /// Items of the whole table, or of the sample.
     all: u64,
 }
@@ -221,9 +250,10 @@ fn apart<'a>(context: Context<'_>, name: String, keys: Group<'a>) -> Vec<(String
     let mut sizes: Vec<u64> = keys.iter().map(|(_, of)| of.items).collect();
     sizes.sort_unstable();
     let median = sizes.get(sizes.len() / 2).copied().unwrap_or(0);
-    let stands_out = |of: &Collected| match of.peak() {
-        Some((units, _)) => units >= verdict::near(context.measured),
-        None => {
+    let stands_out = |of: &Collected| match (of.filled(context.recorded), of.peak()) {
+        (Some(filled), _) => filled >= NEAR,
+        (None, Some((units, _))) => units >= verdict::near(context.measured),
+        (None, None) => {
             verdict::is_large(of.items, context.all)
                 && of.items >= median.saturating_mul(pattern::OUTSTANDING)
         }
@@ -244,12 +274,14 @@ fn apart<'a>(context: Context<'_>, name: String, keys: Group<'a>) -> Vec<(String
 
 fn of_pattern(context: Context<'_>, name: String, keys: &Group<'_>) -> Option<Pattern> {
     let described: Vec<(Key, &Collected)> =
-        keys.iter().map(|(key, of)| (of.described(key.clone()), *of)).collect();
+        keys.iter().map(|(key, of)| (of.described(key.clone(), context.recorded), *of)).collect();
     let (largest, _) = described.iter().max_by_key(|(key, _)| key.bytes)?.clone();
     let busiest = described
         .iter()
         .filter(|(key, _)| key.peak_units.is_some())
-        .max_by(|(a, _), (b, _)| a.peak_units.unwrap_or(0.0).total_cmp(&b.peak_units.unwrap_or(0.0)));
+        .map(|one| (one.1.filled(context.recorded).or(one.0.peak_units).unwrap_or(0.0), one))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, one)| one);
     let verdict = verdict::of(&verdict::Seen {
         context,
         pattern: &name,

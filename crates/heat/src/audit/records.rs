@@ -62,6 +62,8 @@ pub enum Unreadable {
     Incremental,
     #[error("this is Amazon Ion; export the table as DynamoDB JSON")]
     Ion,
+    #[error("this is recorded traffic: it is given with --trace")]
+    Recording,
     #[error("the stream record does not say when it was written")]
     NoTime,
     /// The names of the key are not known. No other value can be read either.
@@ -146,8 +148,9 @@ impl Records {
     /// See [`Unreadable`].
     pub fn read(&mut self, value: &[u8], audit: &mut Audit) -> Result<u64, Unreadable> {
         // Strings that are passed over are not checked one by one.
-        if std::str::from_utf8(value).is_err() {
-            return Err(Unreadable::NotJson);
+        let Ok(text) = std::str::from_utf8(value) else { return Err(Unreadable::NotJson) };
+        if heatsink_trace::is_trace(text) {
+            return Err(Unreadable::Recording);
         }
         // What an export has, line after line, is passed over once. What is not quite so is looked at below.
         let exported = value.strip_prefix(br#"{"Item":"#).and_then(|rest| rest.strip_suffix(b"}"));

@@ -6,6 +6,7 @@
 
 mod advice;
 mod audit_files;
+mod audit_trace;
 mod command;
 mod errors;
 mod pipes;
