@@ -7,6 +7,7 @@
 //!
 //! Sans-IO: items, records or accesses in, a report out. Not here: reading a table or files.
 
+pub mod bypass;
 mod collected;
 pub mod framing;
 mod load;
@@ -21,7 +22,7 @@ use std::collections::{HashMap, HashSet};
 
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::{Item, Value};
-use heatsink_layout::SortKey;
+use heatsink_layout::{SortKey, codec};
 use heatsink_trace::Access;
 use serde::Serialize;
 
@@ -72,6 +73,9 @@ pub struct Report {
     /// together, so this is about the probability that a key was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub share_read: Option<f64>,
+    /// Keys in the form of a shard's physical key: those of a sharded table, read as they are stored.
+    #[serde(skip_serializing_if = "is_none")]
+    pub shard_keys: u64,
     /// The patterns, those with something to do first, then by items.
     pub patterns: Vec<Pattern>,
 }
@@ -190,6 +194,11 @@ impl Audit {
         self.reported(table, Some(Sample { items, of }), None)
     }
 
+    fn shard_keys(&self) -> u64 {
+        let shards = self.keys.keys().filter(|key| codec::is_reserved_with_buckets(key));
+        u64::try_from(shards.count()).unwrap_or(u64::MAX)
+    }
+
     fn reported(&self, table: &str, sample: Option<Sample>, recorded: Option<Recorded<'_>>) -> Report {
         let mut keys: Vec<(String, &Collected)> =
             self.keys.iter().map(|(key, of)| (String::from_utf8_lossy(key).into_owned(), of)).collect();
@@ -225,6 +234,7 @@ impl Audit {
             traffic: None,
             seconds: first.zip(last).map(|(first, last)| last - first),
             patterns,
+            shard_keys: self.shard_keys(),
             share_read: sample.and_then(Sample::share),
         }
     }
@@ -299,6 +309,11 @@ fn of_pattern(context: Context<'_>, name: String, keys: &Group<'_>) -> Option<Pa
         verdict,
         pattern: name,
     })
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
+const fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 #[cfg(test)]

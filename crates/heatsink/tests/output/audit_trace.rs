@@ -162,7 +162,7 @@ fn what_is_no_whole_recording_is_refused_with_its_line() {
         ("cut.gz", "the gzip data is cut off or damaged here", true),
         ("none", "the trace holds no access", false),
         ("nowhere", "cannot read nowhere: No such file", false),
-        ("good --key pk", "cannot be used with", false),
+        ("good --key pk", "--file <FILE>", false),
     ] {
         let refused = run(&place, &format!("audit --trace {arguments}"));
         assert_eq!(refused.status.code(), Some(64), "{arguments}: {}", text(&refused.stdout));

@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
 mod advice;
+mod audit_beside;
 mod audit_files;
 mod audit_trace;
 mod command;

@@ -1,4 +1,4 @@
-//! Audits files: exports, items in DynamoDB JSON, stream records.
+//! Audits files: exports, items in DynamoDB JSON, stream records, the latter beside recorded traffic, too.
 //!
 //! Not here: what a value means (`heatsink_heat::audit::records`), where a value ends (`heatsink_heat::audit::framing`).
 
@@ -6,6 +6,7 @@ use heatsink_dynamo::TableSchema;
 use heatsink_heat::audit::Audit;
 use heatsink_heat::audit::records::{KeyNames, Kind, Records, Unreadable};
 
+use super::beside::Beside;
 use super::export;
 use super::reading::{Reading, Refused, Taker, Wanted};
 use super::said::{Files, Said};
@@ -30,10 +31,13 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         exported = exported.or(export.table);
         files.extend(export.files.into_iter().map(Wanted::listed));
     }
-    let taker = Counted { records: Records::new(keys), audit: Audit::default() };
+    let beside = if args.trace.is_empty() { None } else { Some(Beside::read(args)?) };
+    let records = Records::new(keys);
+    let records = if beside.is_some() { records.keeping_writes() } else { records };
+    let taker = Counted { records, audit: Audit::default() };
     let most = args.items.unwrap_or(MOST);
     let (reading, sample) = Reading::read(taker, &files, args.skip_bad, most, args.output)?;
-    said(reading, args, named.or(exported), files.len(), sample)
+    said(reading, args, named.or(exported), files.len(), sample, beside.as_ref())
 }
 
 /// Items and records that are counted.
@@ -110,9 +114,16 @@ fn said(
     table: Option<String>,
     files: usize,
     sample: Option<Option<f64>>,
+    beside: Option<&Beside>,
 ) -> Result<(), Exit> {
     let Counted { records, audit } = &reading.taker;
-    let table = table.or(records.table().map(str::to_owned)).unwrap_or_else(|| UNNAMED.to_owned());
+    let table = table.or(records.table().map(str::to_owned));
+    let past = match beside {
+        Some(beside) => Some(beside.compare(table.as_deref(), records)?),
+        None => None,
+    };
+    let named = past.as_ref().map(|past| past.table.clone());
+    let table = table.or(named).unwrap_or_else(|| UNNAMED.to_owned());
     let of = sample.map(|share| share.map_or(0, |share| (reading.taken as f64 / share.max(1e-9)) as u64));
     let report = match of {
         Some(of) => audit.report_sample(&table, of),
@@ -126,5 +137,6 @@ fn said(
         expired: records.expired(),
         without_images: records.without_images(),
     };
-    Said { table: &table, report: &report, of, recipe: None, files: Some(files) }.print(args.output)
+    Said { table: &table, report: &report, of, recipe: None, files: Some(files), past: past.as_ref() }
+        .print(args.output)
 }

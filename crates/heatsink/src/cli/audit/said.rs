@@ -4,6 +4,7 @@ use heatsink_dynamo::display::{excerpt, inert};
 use heatsink_heat::audit::{Pattern, Report};
 use serde_json::json;
 
+use super::beside::Past;
 use crate::cli::hot_keys::percent;
 use crate::cli::print;
 use crate::exit::Exit;
@@ -23,6 +24,8 @@ pub struct Said<'a> {
     /// Warns of a rule that looks for what could be computed.
     pub recipe: Option<&'a str>,
     pub files: Option<Files>,
+    /// What the records tell of writes that no recorded request explains.
+    pub past: Option<&'a Past>,
 }
 
 /// What was read from files.
@@ -63,6 +66,9 @@ impl Said<'_> {
         if let Some(files) = &self.files {
             document["source"] = files.document();
         }
+        if let Some(past) = self.past {
+            document["past_gateways"] = past.document();
+        }
         document
     }
 
@@ -75,6 +81,12 @@ impl Said<'_> {
     fn text(&self) -> String {
         let mut text = self.body();
         text += if self.report.measured { MEASURED } else { STAMPED };
+        if self.files.is_some() && self.report.shard_keys > 0 {
+            text += &format!("\n{}\n", shards(self.report.shard_keys, self.table));
+        }
+        if let Some(past) = self.past {
+            text += &past.text();
+        }
         match self.recipe {
             Some(recipe) => text + &format!("\nwarning: {recipe}\n"),
             None => text,
@@ -208,6 +220,16 @@ impl Said<'_> {
 /// Write units a second of the busiest key.
 fn peak(pattern: &Pattern) -> Option<f64> {
     pattern.busiest.as_ref()?.peak_units
+}
+
+/// What physical keys of shards mean.
+fn shards(keys: u64, table: &str) -> String {
+    let table = inert(table);
+    let (keys, end) = if keys == 1 { ("1 key".to_owned(), "ends") } else { (format!("{keys} keys"), "end") };
+    format!(
+        "{keys} {end} like those of shards (`#~3`), so these are physical keys of a sharded table. Whether each item lies where its layout says is what \
+         `heatsink verify {table}` tells: one that does not was written past Heatsink."
+    )
 }
 
 /// Ends a report on items.

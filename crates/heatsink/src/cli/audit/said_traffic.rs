@@ -33,6 +33,7 @@ impl SaidTraffic<'_> {
             of: None,
             recipe: None,
             files: None,
+            past: None,
         })
     }
 

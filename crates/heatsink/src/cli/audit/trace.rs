@@ -2,8 +2,9 @@
 //!
 //! Not here: the lines of a trace (`heatsink-trace`), what they tell (`heatsink_heat::audit::traffic`).
 
+use heatsink_heat::audit::bypass::Requested;
 use heatsink_heat::audit::traffic::Traffic;
-use heatsink_trace::{NO_END, Reader, Unreadable};
+use heatsink_trace::{Line, NO_END, Reader, Unreadable};
 
 use super::reading::{Reading, Refused, Taker, Wanted};
 use super::said::Files;
@@ -13,9 +14,8 @@ use crate::exit::Exit;
 
 /// Runs it.
 pub fn run(args: &Args) -> Result<(), Exit> {
-    let files: Vec<Wanted> = args.trace.iter().map(|path| Wanted::named(path)).collect();
-    let (reading, _) = Reading::read(Recorded::default(), &files, args.skip_bad, MOST, args.output)?;
-    let traffic = &reading.taker.traffic;
+    let reading = read::<Traffic>(args)?;
+    let traffic = &reading.taker.told;
     let wanted: Vec<_> = traffic
         .places()
         .filter(|place| args.table.as_ref().is_none_or(|table| place.table == *table))
@@ -31,7 +31,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         }));
     }
     let files = Files {
-        files: files.len(),
+        files: args.trace.len(),
         kind: "recorded requests",
         skipped: reading.skipped,
         faults: reading.faults,
@@ -42,15 +42,42 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     SaidTraffic { reports: reports.collect(), recording: traffic.recording(), files }.print(args.output)
 }
 
+/// Reads the traces that the arguments name.
+pub fn read<T: Told + Default>(args: &Args) -> Result<Reading<Traces<T>>, Exit> {
+    let files: Vec<Wanted> = args.trace.iter().map(|path| Wanted::named(path)).collect();
+    let (reading, _) = Reading::read(Traces::default(), &files, args.skip_bad, MOST, args.output)?;
+    Ok(reading)
+}
+
+/// What the lines of traces are told to.
+pub trait Told {
+    /// Takes a line: how many accesses are in it.
+    fn line(&mut self, line: &Line<'_>) -> Result<u64, String>;
+}
+
+impl Told for Traffic {
+    fn line(&mut self, line: &Line<'_>) -> Result<u64, String> {
+        Traffic::line(self, line).map_err(|why| why.to_string())
+    }
+}
+
+impl Told for Requested {
+    fn line(&mut self, line: &Line<'_>) -> Result<u64, String> {
+        Requested::line(self, line);
+        Ok(u64::from(matches!(line, Line::Access(_))))
+    }
+}
+
 /// Traces that are read.
 #[derive(Default)]
-struct Recorded {
-    traffic: Traffic,
+pub struct Traces<T> {
+    /// What they are told to.
+    pub told: T,
     /// Of the file that is read.
     reader: Reader,
 }
 
-impl Taker for Recorded {
+impl<T: Told> Taker for Traces<T> {
     fn begin(&mut self) {
         self.reader = Reader::default();
     }
@@ -62,7 +89,7 @@ impl Taker for Recorded {
                 Unreadable::Trace(why) => Refused::All(why),
                 Unreadable::Line(why) => Refused::Value(why),
             })?;
-        self.traffic.line(&line).map_err(|why| Refused::All(why.to_string()))
+        self.told.line(&line).map_err(Refused::All)
     }
 
     fn end(&mut self) -> Option<&'static str> {
