@@ -13,6 +13,8 @@ pub mod framing;
 mod load;
 mod pattern;
 pub mod records;
+mod report;
+mod rule;
 mod stamp;
 pub mod traffic;
 mod traffic_verdict;
@@ -24,11 +26,11 @@ use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::{Item, Value};
 use heatsink_layout::{SortKey, codec};
 use heatsink_trace::Access;
-use serde::Serialize;
 
 use crate::advice::NEAR;
 use collected::Collected;
 pub use load::Asked;
+pub use report::{Key, Pattern, Report};
 pub use traffic::Totals;
 use traffic_verdict::Recorded;
 pub use verdict::{Action, Verdict};
@@ -54,32 +56,6 @@ pub struct Write {
     pub sized: bool,
 }
 
-/// The report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
-    /// Items taken; of stream records, writes; of recorded requests, as many as were sent.
-    pub items: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Whether the rates are those of stream records or requests, and not of times in sort keys.
-    pub measured: bool,
-    /// Of recorded requests: what was asked for as a whole.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub traffic: Option<Totals>,
-    /// The seconds from the first to the last time. `None` without times.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<i64>,
-    /// Of a sample: the share of the table's items that was read, from 0 to 1, by the table's item count. Items of a key are stored
-    /// together, so this is about the probability that a key was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub share_read: Option<f64>,
-    /// Keys in the form of a shard's physical key: those of a sharded table, read as they are stored.
-    #[serde(skip_serializing_if = "is_none")]
-    pub shard_keys: u64,
-    /// The patterns, those with something to do first, then by items.
-    pub patterns: Vec<Pattern>,
-}
-
 /// How much of a table was read.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -94,45 +70,6 @@ impl Sample {
     fn share(self) -> Option<f64> {
         (self.of > self.items).then(|| self.items as f64 / self.of as f64)
     }
-}
-
-/// The keys that are written alike.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pattern {
-    /// The varying parts are in braces: `THREAT#{id}`.
-    pub pattern: String,
-    /// Different keys.
-    pub keys: u64,
-    /// Items under all of them.
-    pub items: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// The key with the most bytes.
-    pub largest: Key,
-    /// The key that was written fastest; `None` where no sort key holds a time.
-    pub busiest: Option<Key>,
-    /// What to do, and why.
-    pub verdict: Verdict,
-}
-
-/// One key.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Key {
-    /// The key; bytes that are no text are shown as `�`.
-    pub key: String,
-    /// Its items.
-    pub items: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Write units per second in its busiest window, of items that still exist.
-    pub peak_units: Option<f64>,
-    /// Seconds of that window: the precision of its times.
-    pub window: Option<i64>,
-    /// Days between the first and the last time, at least one.
-    pub days: Option<f64>,
-    /// Of recorded requests.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Asked>,
 }
 
 impl Audit {
@@ -309,11 +246,6 @@ fn of_pattern(context: Context<'_>, name: String, keys: &Group<'_>) -> Option<Pa
         verdict,
         pattern: name,
     })
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde's signature")]
-const fn is_none(count: &u64) -> bool {
-    *count == 0
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 use heatsink_dynamo::display::excerpt;
 
 use super::load::Load;
-use super::verdict::{Action, SHOWN, Seen, Verdict, rule};
+use super::rule::rule;
+use super::verdict::{Action, SHOWN, Seen, Verdict};
 use crate::advice::{self, Diagnosis, Observed};
 use crate::{PARTITION_READS, PARTITION_WRITES};
 

@@ -1,9 +1,10 @@
 //! What to do about a pattern of keys, and why.
 
-use heatsink_dynamo::display::{excerpt, is_inert};
+use heatsink_dynamo::display::excerpt;
 use serde::Serialize;
 
-use super::{Collected, Context, Key, pattern, traffic_verdict};
+use super::rule::rule;
+use super::{Collected, Context, Key, traffic_verdict};
 use crate::{Asked, DEFAULT_RISK, PARTITION_WRITES, advise};
 
 /// A key is near a partition's ceiling from half of it on, because the items that still exist understate what was written.
@@ -13,7 +14,7 @@ const NEAR_MEASURED: f64 = PARTITION_WRITES * 0.7;
 /// The longest key that a sentence shows, in characters.
 pub(super) const SHOWN: usize = 60;
 /// A collection of this size should be bounded: DynamoDB's partitions hold 10 GB, and a read of old items pages through all of it.
-const LARGE: f64 = 1e9;
+pub(super) const LARGE: f64 = 1e9;
 /// The size to which a collection may grow in a year without buckets.
 const LARGE_IN_A_YEAR: f64 = 1e10;
 /// A key that holds this share of a table's items is worth measuring.
@@ -240,46 +241,6 @@ fn unknown(seen: &Seen<'_>) -> Verdict {
 
 fn read(seen: &Seen<'_>) -> &'static str {
     if seen.context.sample.is_some() { " read" } else { "" }
-}
-
-pub(super) fn rule(seen: &Seen<'_>, buckets: Option<(&Collected, f64)>, shards: Option<u16>) -> String {
-    let mut rule = format!("[[rule]]\ntable    = {}\n", quoted(seen.context.table));
-    if let Some(index) = seen.context.recorded.and_then(|recorded| recorded.index) {
-        rule += &format!("index    = {}\n", quoted(index));
-    }
-    rule += &format!("keys     = {}\n", quoted(&pattern::glob(seen.pattern)));
-    match buckets {
-        None => rule += "strategy = \"calculated\"\n",
-        Some((of, a_day)) => {
-            let bucket = if a_day * 30.0 > LARGE { "day" } else { "month" };
-            rule += &format!("strategy = \"bucket\"\nbucket   = \"{bucket}\"\n");
-            if let Some(prefix) = of.prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
-                rule += &format!("time     = {{ prefix = {} }}\n", quoted(prefix));
-            } else if of.milliseconds {
-                rule += "time     = { epoch = \"milliseconds\" }\n";
-            }
-        }
-    }
-    if let Some(shards) = shards {
-        rule += &format!("shards   = {shards}\n");
-    }
-    rule
-}
-
-/// A text as TOML writes it, with escapes for all that is not shown as it is.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if is_inert(c) => quoted.push(c),
-            c if u32::from(c) < 0x1_0000 => quoted += &format!("\\u{:04X}", u32::from(c)),
-            c => quoted += &format!("\\U{:08X}", u32::from(c)),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 fn units(peak: f64) -> String {
