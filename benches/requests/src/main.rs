@@ -1,6 +1,7 @@
 //! Sends a number of requests through a gateway without HTTP. `benches/instructions` counts what each costs.
 //!
-//! `requests forwarded|sharded GetItem|PutItem|BatchGetItem|Query COUNT`. A batch has 25 keys; a Query reads the top 100 of 500 items.
+//! `requests forwarded|sharded|examined|recorded GetItem|PutItem|BatchGetItem|Query COUNT`. A batch has 25 keys; a Query reads the top 100 of 500 items.
+//! `recorded` has a recording (`serve --record`), whose lines nobody writes to a file; `examined` is the same without one.
 //! The store repeats its first answer at once, so that only the gateway's work is counted.
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +22,7 @@ use futures::future::BoxFuture;
 use heatsink_control::{Control, Rules};
 use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, MonotonicInstant, RealEnv};
-use heatsink_gateway::{Limits, Service};
+use heatsink_gateway::{Limits, Recording, RecordingOptions, Service};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 
@@ -81,7 +82,11 @@ fn main() {
     let env = Arc::new(Clock(Instant::now()));
     let rules = Rules::read("rules", RULES).unwrap();
     let control = block_on(Control::start(Arc::clone(&store), Arc::clone(&env) as _, rules)).unwrap();
-    let service = Service::new(store, control, env, Limits::default(), "us-east-1");
+    let mut service = Service::new(store, control, Arc::clone(&env) as _, Limits::default(), "us-east-1");
+    if table == "recorded" {
+        let options = RecordingOptions { one_in: 1, hashed: false, secret: [0; 4] };
+        service = service.with_recording(Arc::new(Recording::new(options, &*env)));
+    }
     let create = format!(
         r#"{{"TableName":"{table}","BillingMode":"PAY_PER_REQUEST","AttributeDefinitions":[{{"AttributeName":"pk","AttributeType":"S"}},
         {{"AttributeName":"sk","AttributeType":"S"}}],"KeySchema":[{{"AttributeName":"pk","KeyType":"HASH"}},{{"AttributeName":"sk","KeyType":"RANGE"}}]}}"#

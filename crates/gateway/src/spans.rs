@@ -19,24 +19,11 @@ pub(crate) fn are_taken() -> bool {
 }
 
 /// Answers a client's request within a span of its own.
-pub(crate) async fn request<A>(
+pub(crate) fn request<A>(
     operation: Operation,
     answer: impl Future<Output = Result<A, Error>>,
-) -> Result<A, Error> {
-    let span = tracing::info_span!(
-        target: SPANS,
-        "request",
-        otel.name = operation.name(),
-        otel.kind = "server",
-        otel.status_code = Empty,
-        db.system.name = "aws.dynamodb",
-        db.operation.name = operation.name(),
-        heatsink.plan = Empty,
-        "error.type" = Empty,
-    );
-    let answer = answer.instrument(span.clone()).await;
-    failed(&span, answer.as_ref().err());
-    answer
+) -> impl Future<Output = Result<A, Error>> {
+    within(span("server", operation), answer)
 }
 
 /// Names the plan of the request that is being answered.
@@ -54,28 +41,30 @@ pub(crate) fn physical_call<'a, A: 'a>(
     if !are_taken() {
         return call;
     }
-    let span = tracing::info_span!(
+    within(span("client", operation), call).boxed()
+}
+
+/// A span in the terms of OpenTelemetry: a request that is served, or one that is sent.
+fn span(kind: &'static str, operation: Operation) -> Span {
+    tracing::info_span!(
         target: SPANS,
-        "physical call",
+        "call",
         otel.name = operation.name(),
-        otel.kind = "client",
+        otel.kind = kind,
         otel.status_code = Empty,
         db.system.name = "aws.dynamodb",
         db.operation.name = operation.name(),
+        heatsink.plan = Empty,
         "error.type" = Empty,
-    );
-    async move {
-        let answer = call.instrument(span.clone()).await;
-        failed(&span, answer.as_ref().err());
-        answer
-    }
-    .boxed()
+    )
 }
 
-/// Codes of errors are the type of an error, as OpenTelemetry's conventions for DynamoDB have it.
-fn failed(span: &Span, error: Option<&Error>) {
-    if let Some(error) = error {
+/// Waits for an answer within a span. Codes of errors are the type of an error, as OpenTelemetry's conventions for DynamoDB have it.
+async fn within<A>(span: Span, answer: impl Future<Output = Result<A, Error>>) -> Result<A, Error> {
+    let answer = answer.instrument(span.clone()).await;
+    if let Err(error) = &answer {
         span.record("error.type", field::display(error.code.name()));
         span.record("otel.status_code", "ERROR");
     }
+    answer
 }

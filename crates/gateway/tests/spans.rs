@@ -44,17 +44,21 @@ fn a_request_has_a_span_and_each_of_its_calls_has_one_within() {
     assert!(!text.contains("secret"), "{text}");
     let closed: Vec<Json> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let within = |span: &Json| span["spans"].as_array().map_or(0, Vec::len);
-    let of = |name: &str, operation: &str| -> Vec<&Json> {
-        let is = |one: &&Json| one["span"]["name"] == name && one["span"]["db.operation.name"] == operation;
+    let of = |kind: &str, operation: &str| -> Vec<&Json> {
+        let is =
+            |one: &&Json| one["span"]["otel.kind"] == kind && one["span"]["db.operation.name"] == operation;
         closed.iter().filter(is).collect()
     };
-    let query = of("request", "Query");
+    let query = of("server", "Query");
     assert_eq!((query.len(), &query[0]["span"]["heatsink.plan"]), (1, &json!("scatter")));
-    let shards = of("physical call", "Query");
+    let shards = of("client", "Query");
     assert_eq!(shards.len(), 4);
-    assert!(shards.iter().all(|one| within(one) == 1 && one["spans"][0]["name"] == "request"), "{shards:?}");
-    assert_eq!(of("request", "PutItem")[0]["span"]["heatsink.plan"], "single");
-    let refused = of("request", "GetItem");
+    assert!(
+        shards.iter().all(|one| within(one) == 1 && one["spans"][0]["otel.kind"] == "server"),
+        "{shards:?}"
+    );
+    assert_eq!(of("server", "PutItem")[0]["span"]["heatsink.plan"], "single");
+    let refused = of("server", "GetItem");
     assert_eq!(refused[0]["span"]["error.type"], "ValidationException");
     assert_eq!(refused[0]["span"]["otel.status_code"], "ERROR");
 }

@@ -7,11 +7,13 @@
 
 mod line;
 mod read;
+mod reader;
 #[cfg(test)]
 mod tests;
 
 pub use line::{Access, End, Ended, Header, Line, Operation, Table};
 pub use read::{MOST_ACCESSES, Trace, is_trace, read};
+pub use reader::{NO_END, Reader, Unreadable};
 
 /// The version of the form that this build writes, and the newest that it reads.
 pub const VERSION: u32 = 1;

@@ -141,6 +141,11 @@ impl Observed {
 
 /// Advises on a key.
 pub fn diagnose(seen: &Observed) -> Diagnosis {
+    diagnose_of("It", seen)
+}
+
+/// Advises on a key. The sentence begins with `subject`: who or what takes the load.
+pub fn diagnose_of(subject: &str, seen: &Observed) -> Diagnosis {
     let asked = seen.asked();
     let now = assess(&asked, seen.shards.max(1));
     let split = Split::of(seen);
@@ -154,7 +159,7 @@ pub fn diagnose(seen: &Observed) -> Diagnosis {
         dollars_more_a_day: None,
         risk: None,
     };
-    let load = load(seen);
+    let load = load(subject, seen);
     if !seen.is_hot() {
         let sentence = format!(
             "{load}: no partition is near its ceiling. Shards would make reads dearer and nothing faster"
@@ -213,7 +218,7 @@ pub fn diagnose(seen: &Observed) -> Diagnosis {
 }
 
 /// What the key takes of a partition, in words.
-fn load(seen: &Observed) -> String {
+fn load(subject: &str, seen: &Observed) -> String {
     let over = match seen.shards {
         0 | 1 => "one partition".to_owned(),
         shards => format!("{shards} shards"),
@@ -229,7 +234,7 @@ fn load(seen: &Observed) -> String {
     } else {
         String::new()
     };
-    format!("It takes {units:.0} {kind} units a second on {over} of {ceiling:.0} each{throttled}")
+    format!("{subject} takes {units:.0} {kind} units a second on {over} of {ceiling:.0} each{throttled}")
 }
 
 fn one_item(seen: &Observed) -> &'static str {

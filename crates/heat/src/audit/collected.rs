@@ -7,13 +7,17 @@ use foldhash::fast::FixedState;
 use heatsink_dynamo::capacity::write_units;
 use heatsink_layout::SortKey;
 
+use heatsink_trace::Access;
+
+use super::load::{self, Load};
 use super::stamp::{self, Stamp};
+use super::traffic_verdict::Recorded;
 use super::{Key, Write};
 
-/// The items of one partition key, or the writes of it.
+/// The items of one partition key, the writes of it, or the requests for it.
 #[derive(Debug, Default)]
 pub(super) struct Collected {
-    /// Items, or writes.
+    /// Items, writes, or requests.
     pub items: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -31,6 +35,10 @@ pub(super) struct Collected {
     /// The item that most writes may go to, by its sort key, and by how many writes it leads all others together (Boyer and Moore's vote).
     candidate: u64,
     lead: u64,
+    /// Writes of known items: those that the vote is of.
+    voted: u64,
+    /// Of recorded requests.
+    pub load: Option<Box<Load>>,
 }
 
 impl Collected {
@@ -52,10 +60,26 @@ impl Collected {
             Some(SortKey::B(bytes)) => FixedState::with_seed(0).hash_one(bytes),
             None => 0,
         };
+        self.vote(item);
+    }
+
+    /// Takes a recorded request, as often as it stands for others.
+    pub(super) fn add_access(&mut self, second: i64, access: &Access<'_>, hashed: bool) {
+        let weight = u64::from(access.weight);
+        self.items += weight;
+        self.bytes = self.bytes.saturating_add(access.bytes.saturating_mul(weight));
+        if load::writes(access.op) {
+            self.vote(FixedState::with_seed(0).hash_one(access.sort.as_deref().unwrap_or_default()));
+        }
+        self.load.get_or_insert_default().add(second, access, hashed);
+    }
+
+    fn vote(&mut self, item: u64) {
         if self.lead == 0 {
             self.candidate = item;
         }
         self.lead = if self.candidate == item { self.lead + 1 } else { self.lead - 1 };
+        self.voted += 1;
     }
 
     fn count(&mut self, bytes: usize, after: usize, before: usize) {
@@ -87,7 +111,7 @@ impl Collected {
     /// Whether at least half of the writes went to one item.
     pub(super) fn is_one_item(&self) -> bool {
         // A lead of none proves nothing; half of all writes do: the item has them all, and half of the rest.
-        self.lead * 2 >= self.items && self.lead > 1
+        self.lead * 2 >= self.voted && self.lead > 1
     }
 
     /// Write units per second in its busiest window, and the seconds of that window.
@@ -95,6 +119,11 @@ impl Collected {
     pub(super) fn peak(&self) -> Option<(f64, i64)> {
         let rate = |(window, units): (&(i64, i64), &f64)| (units / window.1 as f64, window.1);
         self.written.iter().map(rate).max_by(|a, b| a.0.total_cmp(&b.0))
+    }
+
+    /// Of recorded requests: the share that they take of a partition.
+    pub(super) fn filled(&self, recorded: Option<Recorded<'_>>) -> Option<f64> {
+        Some(self.load.as_deref()?.filled(recorded?.seconds))
     }
 
     /// The first second, and the one behind the last.
@@ -105,8 +134,10 @@ impl Collected {
     }
 
     #[allow(clippy::cast_precision_loss, reason = "spans of time, far below 2^52 seconds")]
-    pub(super) fn described(&self, key: String) -> Key {
-        let peak = self.peak();
+    pub(super) fn described(&self, key: String, recorded: Option<Recorded<'_>>) -> Key {
+        let load = self.load.as_deref().zip(recorded);
+        let writes = load.map(|(load, of)| load.peak_writes(of.seconds));
+        let peak = writes.map(|peak| (peak.units, peak.window)).or_else(|| self.peak());
         let days = |(first, last): (i64, i64)| ((last - first) as f64 / 86_400.0).max(1.0);
         Key {
             key,
@@ -115,6 +146,7 @@ impl Collected {
             peak_units: peak.map(|(units, _)| units),
             window: peak.map(|(_, window)| window),
             days: self.span().map(days),
+            asked: load.map(|(load, of)| load.told(of.seconds)),
         }
     }
 }

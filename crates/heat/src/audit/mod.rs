@@ -1,30 +1,41 @@
-//! Analyses the items of a table by key, or its stream records: the patterns of keys, the number of keys of each, the largest key, the fastest write
+//! Analyses the items of a table by key, its stream records, or recorded requests: the patterns of keys, the number of keys of each, the largest key, the fastest write
 //! rate, and what to do.
 //!
 //! Rates of items come from times in sort keys, so they count what was written once and still exists: overwrites, updates, deletes and reads leave no trace
 //! in items. If sort keys hold no time, the report has no rate. Rates of stream records are measured: every write that changed something has one, but for
-//! those that were throttled, and reads.
+//! those that were throttled, and reads. Those of recorded requests have both.
 //!
-//! Sans-IO: items or records in, a report out. Not here: reading a table or files.
+//! Sans-IO: items, records or accesses in, a report out. Not here: reading a table or files.
 
+pub mod bypass;
 mod collected;
 pub mod framing;
+mod load;
 mod pattern;
 pub mod records;
+mod report;
+mod rule;
 mod stamp;
+pub mod traffic;
+mod traffic_verdict;
 mod verdict;
 
 use std::collections::{HashMap, HashSet};
 
 use heatsink_dynamo::size::item_size;
 use heatsink_dynamo::value::{Item, Value};
-use heatsink_layout::SortKey;
-use serde::Serialize;
+use heatsink_layout::{SortKey, codec};
+use heatsink_trace::Access;
 
+use crate::advice::NEAR;
 use collected::Collected;
+pub use load::Asked;
+pub use report::{Key, Pattern, Report};
+pub use traffic::Totals;
+use traffic_verdict::Recorded;
 pub use verdict::{Action, Verdict};
 
-/// Analyses the items of one table, or its writes; not both. It remembers every key and the seconds in which it was written, so its memory grows by up to
+/// Analyses the items of one table, its writes, or the requests for it; only one of these. It remembers every key and the seconds in which it was written, so its memory grows by up to
 /// 200 bytes for each item.
 #[derive(Debug, Default)]
 pub struct Audit {
@@ -45,26 +56,6 @@ pub struct Write {
     pub sized: bool,
 }
 
-/// The report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Report {
-    /// Items taken; of stream records, writes.
-    pub items: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Whether the rates are those of stream records, and not of times in sort keys.
-    pub measured: bool,
-    /// The seconds from the first to the last time. `None` without times.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seconds: Option<i64>,
-    /// Of a sample: the share of the table's items that was read, from 0 to 1, by the table's item count. Items of a key are stored
-    /// together, so this is about the probability that a key was read.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub share_read: Option<f64>,
-    /// The patterns, those with something to do first, then by items.
-    pub patterns: Vec<Pattern>,
-}
-
 /// How much of a table was read.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
@@ -79,42 +70,6 @@ impl Sample {
     fn share(self) -> Option<f64> {
         (self.of > self.items).then(|| self.items as f64 / self.of as f64)
     }
-}
-
-/// The keys that are written alike.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Pattern {
-    /// The varying parts are in braces: `THREAT#{id}`.
-    pub pattern: String,
-    /// Different keys.
-    pub keys: u64,
-    /// Items under all of them.
-    pub items: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// The key with the most bytes.
-    pub largest: Key,
-    /// The key that was written fastest; `None` where no sort key holds a time.
-    pub busiest: Option<Key>,
-    /// What to do, and why.
-    pub verdict: Verdict,
-}
-
-/// One key.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Key {
-    /// The key; bytes that are no text are shown as `�`.
-    pub key: String,
-    /// Its items.
-    pub items: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Write units per second in its busiest window, of items that still exist.
-    pub peak_units: Option<f64>,
-    /// Seconds of that window: the precision of its times.
-    pub window: Option<i64>,
-    /// Days between the first and the last time, at least one.
-    pub days: Option<f64>,
 }
 
 impl Audit {
@@ -145,6 +100,12 @@ impl Audit {
         self.collect(partition, |key| key.add_write(sort, write));
     }
 
+    /// Adds a request that a gateway recorded in that second. `hashed`: keys are hashes.
+    fn add_access(&mut self, partition: &[u8], second: i64, access: &Access<'_>, hashed: bool) {
+        self.measured = true;
+        self.collect(partition, |key| key.add_access(second, access, hashed));
+    }
+
     /// A key that is known is not copied.
     fn collect(&mut self, partition: &[u8], add: impl FnOnce(&mut Collected)) {
         match self.keys.get_mut(partition) {
@@ -155,17 +116,27 @@ impl Audit {
 
     /// The report on all items of a table. Proposed rules name `table`.
     pub fn report(&self, table: &str) -> Report {
-        self.reported(table, None)
+        self.reported(table, None, None)
+    }
+
+    /// The report on recorded requests.
+    fn report_traffic(&self, table: &str, recorded: Recorded<'_>) -> Report {
+        self.reported(table, None, Some(recorded))
     }
 
     /// The report on a sample that was read evenly from a table of about `of` items. Its rates and sizes are
     /// lower bounds, and it says nothing about keys that were not read.
     pub fn report_sample(&self, table: &str, of: u64) -> Report {
         let items: u64 = self.keys.values().map(|key| key.items).sum();
-        self.reported(table, Some(Sample { items, of }))
+        self.reported(table, Some(Sample { items, of }), None)
     }
 
-    fn reported(&self, table: &str, sample: Option<Sample>) -> Report {
+    fn shard_keys(&self) -> u64 {
+        let shards = self.keys.keys().filter(|key| codec::is_reserved_with_buckets(key));
+        u64::try_from(shards.count()).unwrap_or(u64::MAX)
+    }
+
+    fn reported(&self, table: &str, sample: Option<Sample>, recorded: Option<Recorded<'_>>) -> Report {
         let mut keys: Vec<(String, &Collected)> =
             self.keys.iter().map(|(key, of)| (String::from_utf8_lossy(key).into_owned(), of)).collect();
         keys.sort_by(|a, b| a.0.cmp(&b.0));
@@ -178,6 +149,7 @@ impl Audit {
             table,
             sample,
             measured: self.measured,
+            recorded,
             all: keys.iter().map(|(_, of)| of.items).sum(),
         };
         let mut patterns: Vec<Pattern> = groups
@@ -196,8 +168,10 @@ impl Audit {
             items: context.all,
             bytes: keys.iter().map(|(_, of)| of.bytes).sum(),
             measured: self.measured,
+            traffic: None,
             seconds: first.zip(last).map(|(first, last)| last - first),
             patterns,
+            shard_keys: self.shard_keys(),
             share_read: sample.and_then(Sample::share),
         }
     }
@@ -209,6 +183,8 @@ struct Context<'a> {
     table: &'a str,
     sample: Option<Sample>,
     measured: bool,
+    /// Of recorded requests: what is known of all of them.
+    recorded: Option<Recorded<'a>>,
     /// Items of the whole table, or of the sample.
     all: u64,
 }
@@ -221,9 +197,10 @@ fn apart<'a>(context: Context<'_>, name: String, keys: Group<'a>) -> Vec<(String
     let mut sizes: Vec<u64> = keys.iter().map(|(_, of)| of.items).collect();
     sizes.sort_unstable();
     let median = sizes.get(sizes.len() / 2).copied().unwrap_or(0);
-    let stands_out = |of: &Collected| match of.peak() {
-        Some((units, _)) => units >= verdict::near(context.measured),
-        None => {
+    let stands_out = |of: &Collected| match (of.filled(context.recorded), of.peak()) {
+        (Some(filled), _) => filled >= NEAR,
+        (None, Some((units, _))) => units >= verdict::near(context.measured),
+        (None, None) => {
             verdict::is_large(of.items, context.all)
                 && of.items >= median.saturating_mul(pattern::OUTSTANDING)
         }
@@ -244,12 +221,14 @@ fn apart<'a>(context: Context<'_>, name: String, keys: Group<'a>) -> Vec<(String
 
 fn of_pattern(context: Context<'_>, name: String, keys: &Group<'_>) -> Option<Pattern> {
     let described: Vec<(Key, &Collected)> =
-        keys.iter().map(|(key, of)| (of.described(key.clone()), *of)).collect();
+        keys.iter().map(|(key, of)| (of.described(key.clone(), context.recorded), *of)).collect();
     let (largest, _) = described.iter().max_by_key(|(key, _)| key.bytes)?.clone();
     let busiest = described
         .iter()
         .filter(|(key, _)| key.peak_units.is_some())
-        .max_by(|(a, _), (b, _)| a.peak_units.unwrap_or(0.0).total_cmp(&b.peak_units.unwrap_or(0.0)));
+        .map(|one| (one.1.filled(context.recorded).or(one.0.peak_units).unwrap_or(0.0), one))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, one)| one);
     let verdict = verdict::of(&verdict::Seen {
         context,
         pattern: &name,

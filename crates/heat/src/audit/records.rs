@@ -3,24 +3,18 @@
 //! A file is told by what is in it. Items and records are never counted together, because items show what is there and records what was written.
 //! Not here: cutting a file into values ([`framing`](super::framing)), opening files.
 
+mod keys;
+
 use std::borrow::Cow;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::size::{MAX_ITEM, scan_item};
-use heatsink_layout::SortKey;
 
+pub use keys::KeyNames;
+use keys::{KeyText, keys_of, names, names_of};
+
+use super::bypass::{Event, Streamed};
 use super::{Audit, Write, stamp};
-
-/// The names of a table's key attributes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyNames {
-    /// The partition key.
-    pub partition: String,
-    /// The sort key, if there is one.
-    pub sort: Option<String>,
-}
 
 /// What the values of a file are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +56,8 @@ pub enum Unreadable {
     Incremental,
     #[error("this is Amazon Ion; export the table as DynamoDB JSON")]
     Ion,
+    #[error("this is recorded traffic: it is given with --trace")]
+    Recording,
     #[error("the stream record does not say when it was written")]
     NoTime,
     /// The names of the key are not known. No other value can be read either.
@@ -80,6 +76,8 @@ pub struct Records {
     table: Option<String>,
     expired: u64,
     without_images: u64,
+    /// The writes by physical key, where they are asked for.
+    streamed: Option<Streamed>,
 }
 
 /// One item or record, read.
@@ -93,26 +91,26 @@ struct Read<'a> {
 #[derive(Debug)]
 enum What {
     Item(usize),
-    Write(Write),
+    Write(Write, Event),
     /// Removed because its time to live was over: that takes no write units.
     Expired,
 }
-
-/// A key value.
-#[derive(Debug)]
-enum KeyText<'a> {
-    S(Cow<'a, str>),
-    N(Cow<'a, str>),
-    B(Vec<u8>),
-}
-
-/// Most names that an error lists.
-const NAMES: usize = 12;
 
 impl Records {
     /// Of a table whose key attributes have these names. Records of a table without a sort key need none.
     pub fn new(keys: Option<KeyNames>) -> Self {
         Records { keys, ..Records::default() }
+    }
+
+    /// Keeps the writes of stream records, to be held against recorded requests: some 24 bytes each.
+    #[must_use]
+    pub fn keeping_writes(self) -> Self {
+        Records { streamed: Some(Streamed::default()), ..self }
+    }
+
+    /// The writes that were kept.
+    pub fn writes(&self) -> Option<&Streamed> {
+        self.streamed.as_ref()
     }
 
     /// A new file begins. Its items may be of another form, but records do not follow items.
@@ -146,8 +144,9 @@ impl Records {
     /// See [`Unreadable`].
     pub fn read(&mut self, value: &[u8], audit: &mut Audit) -> Result<u64, Unreadable> {
         // Strings that are passed over are not checked one by one.
-        if std::str::from_utf8(value).is_err() {
-            return Err(Unreadable::NotJson);
+        let Ok(text) = std::str::from_utf8(value) else { return Err(Unreadable::NotJson) };
+        if heatsink_trace::is_trace(text) {
+            return Err(Unreadable::Recording);
         }
         // What an export has, line after line, is passed over once. What is not quite so is looked at below.
         let exported = value.strip_prefix(br#"{"Item":"#).and_then(|rest| rest.strip_suffix(b"}"));
@@ -172,7 +171,7 @@ impl Records {
             return self.list(list, audit);
         }
         if let (Some(b"\"INSERT\"" | b"\"MODIFY\"" | b"\"REMOVE\""), Some(stream)) = (event, stream) {
-            let read = self.record(value, stream)?;
+            let read = self.record(value, event_of(event), stream)?;
             self.is(Kind::Stream)?;
             return Ok(self.add(&read, audit));
         }
@@ -197,7 +196,7 @@ impl Records {
                 .map_err(|Malformed| Unreadable::NoItem)?;
             match (event, stream) {
                 (Some([b'"', ..]), Some(stream)) => {
-                    read.push(self.record(element, stream)?);
+                    read.push(self.record(element, event_of(event), stream)?);
                     self.is(Kind::Stream)?;
                 }
                 _ => {
@@ -234,7 +233,12 @@ impl Records {
         Ok(Read { partition: partition.bytes(), sort, what: What::Item(found.bytes) })
     }
 
-    fn record<'a>(&mut self, record: &'a [u8], stream: &'a [u8]) -> Result<Read<'a>, Unreadable> {
+    fn record<'a>(
+        &mut self,
+        record: &'a [u8],
+        event: Event,
+        stream: &'a [u8],
+    ) -> Result<Read<'a>, Unreadable> {
         let bad = |Malformed| Unreadable::NoItem;
         let [keys, new, old, time] =
             json::attributes_of(stream, ["Keys", "NewImage", "OldImage", "ApproximateCreationDateTime"])
@@ -263,15 +267,18 @@ impl Records {
         let (before, after) = (image(old)?, image(new)?);
         let sized = before.is_some() || after.is_some();
         let write = Write { second, before: before.unwrap_or(0), after: after.unwrap_or(0), sized };
-        Ok(Read { partition, sort, what: What::Write(write) })
+        Ok(Read { partition, sort, what: What::Write(write, event) })
     }
 
     fn add(&mut self, read: &Read<'_>, audit: &mut Audit) -> u64 {
         let sort = read.sort.as_ref().map(KeyText::borrowed);
         match read.what {
             What::Item(bytes) => audit.add(&read.partition, sort, bytes),
-            What::Write(write) => {
+            What::Write(write, event) => {
                 self.without_images += u64::from(!write.sized);
+                if let Some(streamed) = &mut self.streamed {
+                    streamed.add(&read.partition, sort, write.second, event);
+                }
                 audit.add_write(&read.partition, sort, write);
             }
             What::Expired => {
@@ -283,65 +290,12 @@ impl Records {
     }
 }
 
-impl<'a> KeyText<'a> {
-    fn borrowed(&self) -> SortKey<'_> {
-        match self {
-            KeyText::S(text) => SortKey::S(text),
-            KeyText::N(text) => SortKey::N(text),
-            KeyText::B(bytes) => SortKey::B(bytes),
-        }
-    }
-
-    /// As a partition key.
-    fn bytes(self) -> Cow<'a, [u8]> {
-        match self {
-            KeyText::S(Cow::Borrowed(text)) | KeyText::N(Cow::Borrowed(text)) => {
-                Cow::Borrowed(text.as_bytes())
-            }
-            KeyText::S(Cow::Owned(text)) | KeyText::N(Cow::Owned(text)) => Cow::Owned(text.into_bytes()),
-            KeyText::B(bytes) => Cow::Owned(bytes),
-        }
-    }
-}
-
-/// The key values among the attributes that were found.
-fn keys_of<'a>(
-    names: &KeyNames,
-    [partition, sort]: [Option<&'a [u8]>; 2],
-) -> Result<(KeyText<'a>, Option<KeyText<'a>>), Unreadable> {
-    let no = |name: &str| Unreadable::NoKey(name.to_owned());
-    let first = partition.and_then(key).ok_or_else(|| no(&names.partition))?;
-    let second = match &names.sort {
-        Some(name) => Some(sort.and_then(key).ok_or_else(|| no(name))?),
-        None => None,
-    };
-    Ok((first, second))
-}
-
-/// The names of a key by what was said and by the attributes of a record's key: of one attribute nothing has to be said, of two the partition key.
-fn names_of(said: Option<KeyNames>, there: Vec<String>) -> Result<KeyNames, Unreadable> {
-    match said {
-        None => match <[String; 1]>::try_from(there) {
-            Ok([partition]) => Ok(KeyNames { partition, sort: None }),
-            Err(names) => Err(Unreadable::NamesNeeded { names }),
-        },
-        Some(KeyNames { partition, sort: None }) if there.len() == 2 => {
-            let sort = there.into_iter().find(|name| *name != partition);
-            Ok(KeyNames { partition, sort })
-        }
-        Some(said) => Ok(said),
-    }
-}
-
-/// A key attribute's value.
-fn key(raw: &[u8]) -> Option<KeyText<'_>> {
-    let found = json::attributes_of(raw, ["S", "N", "B"]).ok()?;
-    let text = |raw| json::string(raw).ok();
-    match found {
-        [Some(raw), None, None] => Some(KeyText::S(text(raw)?)),
-        [None, Some(raw), None] => Some(KeyText::N(text(raw)?)),
-        [None, None, Some(raw)] => Some(KeyText::B(STANDARD.decode(text(raw)?.as_bytes()).ok()?)),
-        _ => None,
+/// What the name of an event says.
+fn event_of(name: Option<&[u8]>) -> Event {
+    match name {
+        Some(b"\"INSERT\"") => Event::Insert,
+        Some(b"\"REMOVE\"") => Event::Remove,
+        _ => Event::Modify,
     }
 }
 
@@ -361,11 +315,6 @@ fn is_item(raw: &[u8]) -> bool {
 fn image(raw: Option<&[u8]>) -> Result<Option<usize>, Unreadable> {
     let Some(raw) = raw.filter(|raw| *raw != b"null") else { return Ok(None) };
     scan_item(raw, []).map(|found| Some(found.bytes)).map_err(|Malformed| Unreadable::NoItem)
-}
-
-fn names(object: &[u8]) -> Result<Vec<String>, Unreadable> {
-    let members = json::members(object).map_err(|Malformed| Unreadable::NoItem)?;
-    Ok(members.into_iter().take(NAMES).map(|(name, _)| name.into_owned()).collect())
 }
 
 fn holds(raw: &[u8], text: &str) -> bool {

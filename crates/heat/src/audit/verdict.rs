@@ -1,9 +1,10 @@
 //! What to do about a pattern of keys, and why.
 
-use heatsink_dynamo::display::{excerpt, is_inert};
+use heatsink_dynamo::display::excerpt;
 use serde::Serialize;
 
-use super::{Collected, Context, Key, pattern};
+use super::rule::rule;
+use super::{Collected, Context, Key, traffic_verdict};
 use crate::{Asked, DEFAULT_RISK, PARTITION_WRITES, advise};
 
 /// A key is near a partition's ceiling from half of it on, because the items that still exist understate what was written.
@@ -11,9 +12,9 @@ const NEAR: f64 = PARTITION_WRITES / 2.0;
 /// Writes that were measured understate less: only what was throttled left no record.
 const NEAR_MEASURED: f64 = PARTITION_WRITES * 0.7;
 /// The longest key that a sentence shows, in characters.
-const SHOWN: usize = 60;
+pub(super) const SHOWN: usize = 60;
 /// A collection of this size should be bounded: DynamoDB's partitions hold 10 GB, and a read of old items pages through all of it.
-const LARGE: f64 = 1e9;
+pub(super) const LARGE: f64 = 1e9;
 /// The size to which a collection may grow in a year without buckets.
 const LARGE_IN_A_YEAR: f64 = 1e10;
 /// A key that holds this share of a table's items is worth measuring.
@@ -25,8 +26,14 @@ const SHARE: f64 = 0.1;
 pub enum Action {
     /// Spread the keys: one of them was written nearly as fast as a partition accepts, or faster.
     Shard,
+    /// Nothing yet: DynamoDB splits the partition. If it does not, spread the key.
+    Wait,
+    /// Spread the load over several keys: no shard count carries it.
+    SeveralKeys,
     /// Write one item less often, or make it a counter: most writes of a hot key go to it.
     ChangeItem,
+    /// Keep what is read again and again in a cache.
+    Cache,
     /// Bound the size of the collections by buckets of time. This does not raise the rate.
     Bucket,
     /// The items do not show the rate: measure it.
@@ -40,7 +47,10 @@ impl Action {
     pub const fn words(self) -> &'static str {
         match self {
             Action::Shard => "shard",
+            Action::Wait => "wait, else shard",
+            Action::SeveralKeys => "several keys",
             Action::ChangeItem => "change the item",
+            Action::Cache => "cache",
             Action::Bucket => "bucket",
             Action::Measure => "measure",
             Action::Leave => "do not shard",
@@ -83,6 +93,9 @@ pub(super) fn is_large(items: u64, all: u64) -> bool {
 
 #[allow(clippy::cast_precision_loss, reason = "items and bytes, far below 2^52")]
 pub(super) fn of(seen: &Seen<'_>) -> Verdict {
+    if let Some(verdict) = seen.context.recorded.and_then(|recorded| traffic_verdict::of(seen, recorded)) {
+        return verdict;
+    }
     let mut verdict = of_what_was_read(seen);
     if let Some(sample) = seen.context.sample {
         verdict.reason += &match (sample.share(), verdict.action) {
@@ -228,46 +241,6 @@ fn unknown(seen: &Seen<'_>) -> Verdict {
 
 fn read(seen: &Seen<'_>) -> &'static str {
     if seen.context.sample.is_some() { " read" } else { "" }
-}
-
-fn rule(seen: &Seen<'_>, buckets: Option<(&Collected, f64)>, shards: Option<u16>) -> String {
-    let mut rule = format!(
-        "[[rule]]\ntable    = {}\nkeys     = {}\n",
-        quoted(seen.context.table),
-        quoted(&pattern::glob(seen.pattern))
-    );
-    match buckets {
-        None => rule += "strategy = \"calculated\"\n",
-        Some((of, a_day)) => {
-            let bucket = if a_day * 30.0 > LARGE { "day" } else { "month" };
-            rule += &format!("strategy = \"bucket\"\nbucket   = \"{bucket}\"\n");
-            if let Some(prefix) = of.prefix.as_deref().filter(|prefix| !prefix.is_empty()) {
-                rule += &format!("time     = {{ prefix = {} }}\n", quoted(prefix));
-            } else if of.milliseconds {
-                rule += "time     = { epoch = \"milliseconds\" }\n";
-            }
-        }
-    }
-    if let Some(shards) = shards {
-        rule += &format!("shards   = {shards}\n");
-    }
-    rule
-}
-
-/// A text as TOML writes it, with escapes for all that is not shown as it is.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if is_inert(c) => quoted.push(c),
-            c if u32::from(c) < 0x1_0000 => quoted += &format!("\\u{:04X}", u32::from(c)),
-            c => quoted += &format!("\\U{:08X}", u32::from(c)),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 fn units(peak: f64) -> String {

@@ -1,6 +1,11 @@
 //! What the accounts tell of their tables and their traffic, drawn with a seed: who writes which item when.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use heatsink_dynamo::capacity::write_units;
+use heatsink_trace::{Access, End, Ended, Header, Line, Operation, Table, VERSION};
 
 /// The names of the key attributes.
 pub const KEYS: [&str; 2] = ["pk", "sk"];
@@ -75,6 +80,74 @@ impl Account {
             );
         }
         lines
+    }
+}
+
+/// A name in a recording with hashed keys.
+pub fn hashed(text: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+impl Account {
+    /// What was asked for, as a gateway records it: one request in so many, drawn at random.
+    pub fn trace(&self, one_in: u32, hash: bool) -> String {
+        let mut random = fastrand::Rng::with_seed(4);
+        let shown = |text: &str| Some(Cow::Owned(if hash { hashed(text) } else { text.to_owned() }));
+        let plain = |us: u64, key: &str, op| Access {
+            us,
+            table: Cow::Borrowed(self.table),
+            index: None,
+            op,
+            key: shown(key),
+            sort: None,
+            grows: false,
+            page: None,
+            units: 0,
+            bytes: 0,
+            items: 0,
+            strong: false,
+            throttled: false,
+            weight: one_in,
+        };
+        let mut largest: BTreeMap<&str, &str> = BTreeMap::new();
+        let mut accesses = Vec::new();
+        for write in &self.writes {
+            let before = largest.entry(&write.key).or_default();
+            let grows = *write.sort > **before;
+            if grows {
+                *before = &write.sort;
+            }
+            accesses.push(Access {
+                sort: shown(&write.sort),
+                grows: grows && hash,
+                units: write_units(0, write.bytes) as u64 * 1_000,
+                bytes: write.bytes as u64,
+                ..plain(write.at * 1_000, &write.key, Operation::Put)
+            });
+        }
+        if let Some((key, rate, units)) = self.reads {
+            accesses.extend((0..rate * SECONDS).map(|nth| Access {
+                page: Some(Cow::Borrowed("page")),
+                units: units * 1_000,
+                bytes: units * 8_192,
+                items: 100,
+                ..plain(nth * 1_000_000 / rate, key, Operation::Query)
+            }));
+        }
+        accesses.retain(|_| random.u32(..one_in) == 0);
+        accesses.sort_by_key(|access| access.us);
+        let table = Table { name: Cow::Borrowed(self.table), sort_key: true, local_index: false };
+        let header = Header { version: VERSION, hashed: hash, unix_millis: BEGIN * 1_000 };
+        let recorded = accesses.len() as u64;
+        let end = End { us: SECONDS * 1_000_000, recorded, dropped: 0, because: Ended::Stopped };
+        let mut lines = Vec::new();
+        let all = [Line::Trace(header), Line::Table(table)].into_iter();
+        all.chain(accesses.into_iter().map(Line::Access))
+            .chain([Line::End(end)])
+            .for_each(|line| line.write(&mut lines));
+        String::from_utf8(lines).unwrap()
     }
 }
 

@@ -1,5 +1,5 @@
-//! Five accounts of hot keys, generated: what the audit says of their items and of their stream records, and what advice says of their traffic. Each names the hot
-//! patterns, what to do about them, and what not to shard; nothing else.
+//! Five accounts of hot keys, generated: what the audit says of their items, of their stream records and of a recording of their requests, and what advice says of
+//! their traffic. Each names the hot patterns, what to do about them, and what not to shard; nothing else.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,12 +11,15 @@
 mod accounts;
 mod traffic;
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use accounts::{Account, KEYS};
 use heatsink_heat::audit::framing::{Frame, Framing};
 use heatsink_heat::audit::records::{KeyNames, Kind, Records};
+use heatsink_heat::audit::traffic::{Place, Traffic};
 use heatsink_heat::audit::{Action, Audit, Report};
+use heatsink_trace::Reader;
 
 /// The report on a file.
 fn audit(account: &Account, file: &str) -> (Report, Kind) {
@@ -32,6 +35,16 @@ fn audit(account: &Account, file: &str) -> (Report, Kind) {
     assert!(framing.end(&mut take).is_continue());
     let kind = records.first().unwrap();
     (audit.report(account.table), kind)
+}
+
+/// The report on a recording.
+fn audit_trace(account: &Account, trace: &str) -> Report {
+    let (mut reader, mut traffic) = (Reader::default(), Traffic::default());
+    for line in trace.lines() {
+        traffic.line(&reader.line(line).unwrap()).unwrap();
+    }
+    assert!(reader.end().is_some());
+    traffic.report(&Place { table: account.table.to_owned(), index: None }).unwrap()
 }
 
 /// Pattern, keys, action.
@@ -53,10 +66,33 @@ fn is(
     assert_eq!((kind, records.measured), (Kind::Stream, true));
     assert_eq!(records.items, account.writes.len() as u64);
     assert_eq!(named(&records), by_records, "{} by its records: {records:#?}", account.table);
+    for (one_in, hashed) in [(1, false), (32, false), (1, true)] {
+        recorded(account, one_in, hashed, by_traffic);
+    }
     let advice = traffic::advice(account);
     let found: Vec<(&str, &str)> = advice.iter().map(|(key, action, _)| (key.as_str(), *action)).collect();
     assert_eq!(found, by_traffic, "{} by its traffic: {advice:#?}", account.table);
     [items, records]
+}
+
+/// Checks an account by a recording of one request in so many: those are named about which something is to be done, and no others.
+fn recorded(account: &Account, one_in: u32, hashed: bool, by_traffic: &[(&str, &str)]) {
+    let report = audit_trace(account, &account.trace(one_in, hashed));
+    let named: BTreeSet<(String, &str)> = report
+        .patterns
+        .iter()
+        .filter(|one| one.verdict.action != Action::Leave)
+        .map(|one| (one.largest.key.clone(), one.verdict.action.words()))
+        .collect();
+    let name = |key: &str| if hashed { accounts::hashed(key) } else { key.to_owned() };
+    let expected: BTreeSet<(String, &str)> =
+        by_traffic.iter().map(|(key, action)| (name(key), *action)).collect();
+    assert_eq!(named, expected, "{} of one in {one_in}, {hashed}: {report:#?}", account.table);
+    for pattern in report.patterns.iter().filter(|one| one.verdict.action != Action::Leave) {
+        assert_eq!(pattern.keys, 1, "{pattern:#?}");
+        let shards = matches!(pattern.verdict.action, Action::Shard | Action::Wait);
+        assert_eq!(pattern.verdict.rule.is_some(), shards && !hashed, "{pattern:#?}");
+    }
 }
 
 fn rule<'a>(report: &'a Report, pattern: &str) -> &'a str {

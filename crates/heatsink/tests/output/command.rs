@@ -110,6 +110,13 @@ impl Server {
     pub fn address(&self) -> String {
         self.banner["endpoint"].as_str().unwrap().trim_start_matches("http://").to_owned()
     }
+
+    /// Ends it as a supervisor does, and waits for that.
+    pub fn stop(mut self) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        assert!(self.child.wait().unwrap().success());
+    }
 }
 
 impl Drop for Server {

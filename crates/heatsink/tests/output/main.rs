@@ -5,7 +5,9 @@
 #![allow(clippy::disallowed_methods, reason = "processes and sockets keep real time")]
 
 mod advice;
+mod audit_beside;
 mod audit_files;
+mod audit_trace;
 mod command;
 mod errors;
 mod pipes;

@@ -18,6 +18,12 @@ const RULES: &str = "[[rule]]\ntable = \"Board\"\nkeys = \"OPS_LOG_OF_A_NAME_THA
 const TABLE: &str = r#"{"TableName":"Board","BillingMode":"PAY_PER_REQUEST","KeySchema":[{"AttributeName":"pk","KeyType":"HASH"},{"AttributeName":"sk","KeyType":"RANGE"}],
     "AttributeDefinitions":[{"AttributeName":"pk","AttributeType":"S"},{"AttributeName":"sk","AttributeType":"S"}]}"#;
 
+const TRACE: &str = r#"{"trace":{"version":1,"unix_millis":1782151200000}}
+{"access":{"us":1,"table":"Board","op":"put","key":"OPS_LOG_OF_A_NAME_THAT_IS_RATHER_LONG_2026-06-22","sort":"a","units":12000000}}
+{"access":{"us":2,"table":"Board","op":"query","key":"OPS_LOG_OF_A_NAME_THAT_IS_RATHER_LONG_2026-06-22","page":"a","units":12000000,"throttled":true}}
+{"end":{"us":3,"recorded":2,"dropped":7,"because":"limit"}}
+"#;
+
 #[test]
 fn every_command_fits_100_and_80_columns() {
     let place = TestDir::new("widths");
@@ -26,6 +32,7 @@ fn every_command_fits_100_and_80_columns() {
     place.file("table.json", TABLE);
     let query = r#"{"TableName":"Board","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"a-key-that-is-as-long-as-keys-are-in-life-and-a-bit-more"}},"Limit":20}"#;
     place.file("query.json", query);
+    place.file("trace", TRACE);
     let server = Server::start(&place, &["serve", "--listen", "127.0.0.1:0"]);
     crate::rules::post(&server.address(), "CreateTable", TABLE);
     let partitions = ["partitions", "Board", "--server", &server.address()].map(str::to_owned);
@@ -35,6 +42,7 @@ fn every_command_fits_100_and_80_columns() {
             (&["shards", "--writes", "5000", "--peak", "7000", "--partitions", "60"][..], "recommended"),
             (&["shards", "--writes", "500", "--reads", "20000"], "throttle"),
             (&["audit", "Board", "--data", "data.db"], "OPS_LOG"),
+            (&["audit", "--trace", "trace"], "OPS_LOG"),
             (&["simulate"], "leaderboard"),
             (&["simulate", "votes"], "partitions"),
             (&["demo"], "leaderboard"),

@@ -1,10 +1,11 @@
 //! Prints what an audit found.
 
 use heatsink_dynamo::display::{excerpt, inert};
-use heatsink_heat::audit::Report;
-use heatsink_heat::audit::records::Kind;
+use heatsink_heat::audit::{Pattern, Report};
 use serde_json::json;
 
+use super::beside::Past;
+use crate::cli::hot_keys::percent;
 use crate::cli::print;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -23,12 +24,15 @@ pub struct Said<'a> {
     /// Warns of a rule that looks for what could be computed.
     pub recipe: Option<&'a str>,
     pub files: Option<Files>,
+    /// What the records tell of writes that no recorded request explains.
+    pub past: Option<&'a Past>,
 }
 
 /// What was read from files.
 pub struct Files {
     pub files: usize,
-    pub kind: Kind,
+    /// What they hold, in words.
+    pub kind: &'static str,
     /// Lines, or files, that could not be read.
     pub skipped: u64,
     /// The first of them, each with its place and the reason.
@@ -48,7 +52,8 @@ impl Said<'_> {
         }
     }
 
-    fn document(&self) -> serde_json::Value {
+    /// For programs.
+    pub fn document(&self) -> serde_json::Value {
         let mut document = json!(self.report);
         document["table"] = json!(self.table);
         document["whole"] = json!(self.of.is_none());
@@ -59,10 +64,10 @@ impl Said<'_> {
             document["recipe"] = json!(recipe);
         }
         if let Some(files) = &self.files {
-            document["source"] = json!({
-                "files": files.files, "kind": files.kind.words(), "skipped": files.skipped, "faults": files.faults, "expired": files.expired,
-                "without_images": files.without_images,
-            });
+            document["source"] = files.document();
+        }
+        if let Some(past) = self.past {
+            document["past_gateways"] = past.document();
         }
         document
     }
@@ -74,32 +79,34 @@ impl Said<'_> {
     }
 
     fn text(&self) -> String {
+        let mut text = self.body();
+        text += if self.report.measured { MEASURED } else { STAMPED };
+        if self.files.is_some() && self.report.shard_keys > 0 {
+            text += &format!("\n{}\n", shards(self.report.shard_keys, self.table));
+        }
+        if let Some(past) = self.past {
+            text += &past.text();
+        }
+        match self.recipe {
+            Some(recipe) => text + &format!("\nwarning: {recipe}\n"),
+            None => text,
+        }
+    }
+
+    /// What was found, without what holds for all reports of its kind.
+    pub fn body(&self) -> String {
         let Said { table, report, .. } = self;
-        let mut text = format!("table {}: {}{}\n", inert(table), self.read(), self.part());
+        let index = report.traffic.as_ref().and_then(|traffic| traffic.index.as_deref());
+        let index = index.map_or_else(String::new, |index| format!(", index {}", inert(index)));
+        let mut text = format!("table {}{index}: {}{}\n", inert(table), self.read(), self.part());
         if let Some(files) = &self.files {
             text += &files.text();
         }
         text += "\n";
-        let mut cells = screen::table([
-            "keys like",
-            "keys",
-            self.things(),
-            "largest, bytes",
-            "busiest, units/s",
-            "what to do",
-        ]);
-        for pattern in &report.patterns {
-            let peak = pattern.busiest.as_ref().and_then(|key| key.peak_units);
-            cells.add_row([
-                excerpt(&pattern.pattern, CELL),
-                pattern.keys.to_string(),
-                pattern.items.to_string(),
-                pattern.largest.bytes.to_string(),
-                peak.map_or_else(|| "unknown".to_owned(), |peak| format!("{peak:.1}")),
-                pattern.verdict.action.words().to_owned(),
-            ]);
-        }
-        text += &screen::drawn(cells, &[1, 2, 3, 4]);
+        text += &match report.traffic {
+            None => self.drawn(),
+            Some(_) => self.drawn_traffic(),
+        };
         text += "\n";
         for pattern in &report.patterns {
             let verdict = &pattern.verdict;
@@ -109,22 +116,87 @@ impl Said<'_> {
                 text += &format!("    {line}\n");
             }
         }
-        text += if report.measured { MEASURED } else { STAMPED };
-        match self.recipe {
-            Some(recipe) => text + &format!("\nwarning: {recipe}\n"),
-            None => text,
+        text
+    }
+
+    fn drawn(&self) -> String {
+        let mut cells = screen::table([
+            "keys like",
+            "keys",
+            self.things(),
+            "largest, bytes",
+            "busiest, units/s",
+            "what to do",
+        ]);
+        for pattern in &self.report.patterns {
+            cells.add_row([
+                excerpt(&pattern.pattern, CELL),
+                pattern.keys.to_string(),
+                pattern.items.to_string(),
+                pattern.largest.bytes.to_string(),
+                peak(pattern).map_or_else(|| "unknown".to_owned(), |peak| format!("{peak:.1}")),
+                pattern.verdict.action.words().to_owned(),
+            ]);
         }
+        screen::drawn(cells, &[1, 2, 3, 4])
+    }
+
+    fn drawn_traffic(&self) -> String {
+        let mut cells = screen::table([
+            "keys like",
+            "keys",
+            self.things(),
+            "write units/s",
+            "read units/s",
+            "throttled",
+            "what to do",
+        ]);
+        for pattern in &self.report.patterns {
+            let asked = pattern.busiest.as_ref().and_then(|key| key.asked.as_ref());
+            cells.add_row([
+                excerpt(&pattern.pattern, CELL),
+                pattern.keys.to_string(),
+                pattern.items.to_string(),
+                format!("{:.1}", peak(pattern).unwrap_or(0.0)),
+                format!("{:.1}", asked.map_or(0.0, |asked| asked.peak_read_units)),
+                percent(asked.map_or(0.0, |asked| asked.throttled_share)),
+                pattern.verdict.action.words().to_owned(),
+            ]);
+        }
+        screen::drawn(cells, &[1, 2, 3, 4, 5])
     }
 
     fn things(&self) -> &'static str {
-        if self.report.measured { "writes" } else { "items" }
+        match (&self.report.traffic, self.report.measured) {
+            (Some(_), _) => "requests",
+            (None, true) => "writes",
+            (None, false) => "items",
+        }
     }
 
     fn read(&self) -> String {
+        if let Some(traffic) = &self.report.traffic {
+            let count = match self.report.items {
+                1 => "1 request".to_owned(),
+                items => format!("{items} requests"),
+            };
+            let mut read = format!(
+                "{count} within {} s, {} throttled",
+                self.report.seconds.unwrap_or(0),
+                percent(traffic.throttled_share)
+            );
+            if traffic.without_key_share > 0.0 {
+                read += &format!(
+                    ", {} more of no one key, or of one that is not known",
+                    percent(traffic.without_key_share)
+                );
+            }
+            return read;
+        }
         let mut read = format!("{} {} read", self.report.items, self.things());
         if let Some(files) = &self.files {
             let count = if files.files == 1 { "1 file".to_owned() } else { format!("{} files", files.files) };
-            read += &format!(" from {count} ({})", files.kind.words());
+            read += &format!(" from {count} ({})", files.kind);
         }
         if let (true, Some(seconds)) = (self.report.measured, self.report.seconds) {
             read += &format!(", written within {seconds} s");
@@ -145,6 +217,21 @@ impl Said<'_> {
     }
 }
 
+/// Write units a second of the busiest key.
+fn peak(pattern: &Pattern) -> Option<f64> {
+    pattern.busiest.as_ref()?.peak_units
+}
+
+/// What physical keys of shards mean.
+fn shards(keys: u64, table: &str) -> String {
+    let table = inert(table);
+    let (keys, end) = if keys == 1 { ("1 key".to_owned(), "ends") } else { (format!("{keys} keys"), "end") };
+    format!(
+        "{keys} {end} like those of shards (`#~3`), so these are physical keys of a sharded table. Whether each item lies where its layout says is what \
+         `heatsink verify {table}` tells: one that does not was written past Heatsink."
+    )
+}
+
 /// Ends a report on items.
 const STAMPED: &str = "\nRates are those of items that are still there, by the times in their sort keys. Overwrites, updates, deletes and reads leave no trace.\n";
 /// Ends a report on stream records.
@@ -152,7 +239,16 @@ const MEASURED: &str = "\nRates are measured, by the times of stream records. Wr
                         in this time are not in it.\n";
 
 impl Files {
-    fn text(&self) -> String {
+    /// For programs.
+    pub fn document(&self) -> serde_json::Value {
+        json!({
+            "files": self.files, "kind": self.kind, "skipped": self.skipped, "faults": self.faults, "expired": self.expired,
+            "without_images": self.without_images,
+        })
+    }
+
+    /// What is to be said of them.
+    pub fn text(&self) -> String {
         let mut text = String::new();
         if self.skipped > 0 {
             let what = if self.skipped == 1 {

@@ -59,7 +59,8 @@ pub async fn run(args: &Args, table: &str) -> Result<(), Exit> {
     bar.finish_and_clear();
     let report = if whole { found.report(table) } else { found.report_sample(table, there) };
     let of = (!whole).then_some(there);
-    Said { table, report: &report, of, recipe: store.advice().as_deref(), files: None }.print(args.output)
+    Said { table, report: &report, of, recipe: store.advice().as_deref(), files: None, past: None }
+        .print(args.output)
 }
 
 /// Reads a table by its logical keys.
