@@ -241,12 +241,12 @@ fn see_index_keys(
         });
         let Some(known) = keys.get_mut(at) else { continue };
         let is_new = index_value.new.as_ref() == Ok(&index_value.stored);
-        match (is_new, index_value.stored == index_value.old) {
+        match (is_new, index_value.forms.len() > 1) {
             // Its shard is 0, so both forms are equal.
-            (true, true) => {}
-            (true, false) => known.spread += 1,
-            (false, true) => known.plain += 1,
-            (false, false) => {
+            (true, false) => {}
+            (true, true) => known.spread += 1,
+            (false, _) if index_value.is_known() => known.plain += 1,
+            (false, _) => {
                 let stored = String::from_utf8_lossy(&index_value.stored);
                 found.refuse(
                     context,
@@ -280,6 +280,12 @@ async fn original(registry: &Registry, named: &str) -> Result<Record, AdoptError
     if record.keys > 0 {
         return Err(AdoptError::Usage(format!(
             "Single keys of table {} ({}) are on record by `heatsink reshard`, and their records cannot be taken over yet",
+            record.name, record.id
+        )));
+    }
+    if !record.values.is_empty() {
+        return Err(AdoptError::Usage(format!(
+            "Single values of indexes of table {} ({}) are on record by `heatsink reshard`, and such records cannot be taken over yet",
             record.name, record.id
         )));
     }

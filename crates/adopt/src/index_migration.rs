@@ -162,6 +162,9 @@ impl<'a> IndexMigrationRun<'a> {
                 migration,
             ));
         }
+        if !self.change.before.is_empty() {
+            self.known().await?;
+        }
         let survey = self.survey(progress).await?;
         if survey.refused > 0 {
             return Err(AdoptError::Failed(survey.refusal(self.table())));
@@ -177,6 +180,22 @@ impl<'a> IndexMigrationRun<'a> {
         on_record::begin(self.registry, &record).await?;
         tag(self.registry, self.described).await;
         Ok((record, migration))
+    }
+
+    /// Refuses where gateways would refuse the table: older builds know plain and spread values alone.
+    async fn known(&self) -> Result<(), AdoptError> {
+        let listed = self.changer.gateways().await?.map(|(_, listed)| listed);
+        let older = listed.into_iter().flatten().filter(|one| !one.knows_values);
+        let older: Vec<String> = older.map(|one| one.name).collect();
+        if older.is_empty() {
+            return Ok(());
+        }
+        Err(AdoptError::Failed(format!(
+            "Gateways of an older build do not know that the shards of an index key change, and would refuse every request on table {}: {}. Start newer ones in \
+             their place first. Nothing was changed",
+            self.table(),
+            older.join(", ")
+        )))
     }
 
     /// Records the end of the migration: the layouts of its attributes are those of after. Attributes that are plain leave the record.
@@ -213,53 +232,11 @@ impl<'a> IndexMigrationRun<'a> {
         walk.change_each(record, concurrency, progress, |item| async move {
             let mut any = false;
             for index_value in self.index_values(&item)? {
-                any |= self.rewrite(claim, &item, index_value).await?;
+                any |= bring(claim, self.context, &item, &index_value).await? == Brought::Done;
             }
             Ok(any)
         })
         .await
-    }
-
-    /// Rewrites a value, unless another writer changed the item meanwhile: then it has the new form already, or is gone.
-    async fn rewrite(
-        &self,
-        claim: &Claim,
-        item: &Attributes,
-        index_value: IndexValue<'_>,
-    ) -> Result<bool, AdoptError> {
-        let stop = |problem: &str| {
-            let key = shown(&self.context.primary_key(item));
-            AdoptError::Failed(format!(
-                "The item {key} of table {}: {problem}. Run this again once that is fixed",
-                self.table()
-            ))
-        };
-        if index_value.key.goes_to_plain()
-            && let Some(problem) = looks_spread(&index_value)
-        {
-            // A client wrote it after the survey, and before its gateway had heard of the migration.
-            return Err(stop(&problem));
-        }
-        let new = index_value.new.clone().map_err(|problem| stop(&problem))?;
-        if index_value.stored == new {
-            return Ok(false);
-        }
-        let attribute = index_value.key.attribute();
-        if index_value.stored != index_value.old {
-            let stored = String::from_utf8_lossy(&index_value.stored);
-            return Err(stop(&format!(
-                "its {} is {stored:?}, which nobody wrote through a gateway",
-                attribute.name
-            )));
-        }
-        match rewrite(claim, self.context, item, &index_value, &new).await {
-            Ok(Written::Done) => Ok(true),
-            Ok(Written::Refused(_)) => Ok(false),
-            Err(ClaimError::Store(error)) if error.code == Code::ValidationException => {
-                Err(stop(&error.to_string()))
-            }
-            Err(error) => Err(error.into()),
-        }
     }
 
     /// The migrated attributes that an item has.
@@ -314,7 +291,7 @@ impl<'a> IndexMigrationRun<'a> {
             Ok(new) => new,
             Err(problem) => return Ok(Some(problem.clone())),
         };
-        if index_value.stored != *new && index_value.stored != index_value.old {
+        if !index_value.is_known() {
             return Ok(Some(format!("its {name} was not written through a gateway")));
         }
         let longer = new.len().saturating_sub(index_value.stored.len());
@@ -365,6 +342,58 @@ fn looks_spread(index_value: &IndexValue<'_>) -> Option<String> {
             "its {name} is {plain:?}, which ends in `#~` and a number like a spread value; change it first"
         )
     })
+}
+
+/// What became of a value that was to be brought to its new form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Brought {
+    /// It had it.
+    InForm,
+    Done,
+    /// Another writer changed the item meanwhile: then it has the new form already, or is gone.
+    Changed,
+}
+
+/// Brings a value of an item to its new form.
+///
+/// # Errors
+/// The store's; that another worker has taken over; and, by name, where the item cannot have that form or was not written through a gateway.
+pub(crate) async fn bring(
+    claim: &Claim,
+    context: &TableContext,
+    item: &Attributes,
+    index_value: &IndexValue<'_>,
+) -> Result<Brought, AdoptError> {
+    let stop = |problem: &str| {
+        let key = shown(&context.primary_key(item));
+        let table = &context.table.name;
+        AdoptError::Failed(format!(
+            "The item {key} of table {table}: {problem}. Run this again once that is fixed"
+        ))
+    };
+    if index_value.key.goes_to_plain()
+        && let Some(problem) = looks_spread(index_value)
+    {
+        // A client wrote it after the survey, and before its gateway had heard of the migration.
+        return Err(stop(&problem));
+    }
+    let new = index_value.new.clone().map_err(|problem| stop(&problem))?;
+    if index_value.stored == new {
+        return Ok(Brought::InForm);
+    }
+    if !index_value.is_known() {
+        let stored = String::from_utf8_lossy(&index_value.stored);
+        let name = &index_value.key.attribute().name;
+        return Err(stop(&format!("its {name} is {stored:?}, which nobody wrote through a gateway")));
+    }
+    match rewrite(claim, context, item, index_value, &new).await {
+        Ok(Written::Done) => Ok(Brought::Done),
+        Ok(Written::Refused(_)) => Ok(Brought::Changed),
+        Err(ClaimError::Store(error)) if error.code == Code::ValidationException => {
+            Err(stop(&error.to_string()))
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Writes another form of an index key value to an item, on condition that the item still holds the value that was read.

@@ -1,4 +1,4 @@
-//! The values of an item's spread index keys: each as it is stored, and in the forms of before and after a migration.
+//! The values of an item's spread index keys: each as it is stored, and in all forms that it may have.
 //!
 //! Not here: rewriting them (`index_migration`).
 
@@ -10,9 +10,17 @@ use crate::item::{Attributes, NoKey, Scalar, TableContext, bytes};
 pub(crate) struct IndexValue<'a> {
     pub key: &'a IndexKey,
     pub stored: Vec<u8>,
-    /// The stored value in the form before the migration, and in the form after it; twice the same where none is under way.
-    pub old: Vec<u8>,
+    /// All forms in which a gateway may have stored it.
+    pub forms: Vec<Vec<u8>>,
+    /// The form that it has once it has migrated, if it does.
     pub new: Result<Vec<u8>, String>,
+}
+
+impl IndexValue<'_> {
+    /// Whether a gateway may have stored it so.
+    pub fn is_known(&self) -> bool {
+        self.forms.contains(&self.stored)
+    }
 }
 
 impl TableContext {
@@ -33,9 +41,8 @@ impl TableContext {
             let stored = bytes(item.get(&attribute.name)?, attribute.key_type).ok()?;
             let logical = key.logical(&stored).to_vec();
             let new = key.form(&logical, primary).map_err(|error| error.to_string());
-            // Values too long to take a suffix are stored without one.
-            let old = key.former(&logical, primary).unwrap_or_default();
-            Some(IndexValue { key, stored, old, new })
+            let forms = key.forms(&logical, primary);
+            Some(IndexValue { key, stored, forms, new })
         });
         Ok(values.collect())
     }

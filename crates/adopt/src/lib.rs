@@ -22,6 +22,7 @@ mod recipe_observer;
 mod sharded;
 mod survey;
 mod types;
+mod value_reshard;
 pub mod verify;
 mod walk;
 
@@ -31,3 +32,4 @@ pub use direction::Direction;
 pub use recipe_observer::RecipeObserver;
 pub use survey::Survey;
 pub use types::{AdoptError, Options, Phase, Progress, Report};
+pub use value_reshard::{INDEX_DELAY, ValueAsked, ValuePlan, ValueReport, ValueReshard};

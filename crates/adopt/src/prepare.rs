@@ -74,6 +74,14 @@ impl Adoption {
                 "Single keys of table {table} are on record by `heatsink reshard`, and a table with such keys cannot be adopted, or brought back,                  yet"
             ));
         }
+        if let Some(value) = record.as_ref().and_then(|record| record.values.first()) {
+            return usage(format!(
+                "Single values of the index {0} of table {table} are on record by `heatsink reshard`, and a table with such values cannot be adopted, or \
+                 brought back: bring each back first, with `heatsink reshard start {table} VALUE --index {0} --shards 1`; `heatsink reshard status {table}` \
+                 lists them",
+                value.index.name
+            ));
+        }
         let mut ruled = None;
         let (layouts, index_change) = match (direction, &record) {
             (Direction::Back | Direction::Release, None) => {

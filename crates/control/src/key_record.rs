@@ -340,6 +340,7 @@ mod tests {
             made: None,
             adopted: true,
             keys: 5,
+            values: Vec::new(),
         }
     }
 

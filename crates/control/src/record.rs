@@ -4,7 +4,7 @@ use heatsink_dynamo::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use heatsink_layout::{MigrationPhase, TableLayouts};
+use heatsink_layout::{MigrationPhase, TableLayouts, ValueLayout};
 
 /// The sort key of a table's record.
 pub(crate) const SORT: &str = "table";
@@ -18,6 +18,8 @@ const OLD_FORM: u64 = 1;
 pub(crate) const FORM_WITH_KEYS: u64 = 3;
 /// The form of a record of a single key that is a counter, or becomes one: older builds would show a part of its numbers.
 pub(crate) const FORM_OF_COUNTER: u64 = 4;
+/// The form of a record that has layouts of single values of index keys: older builds would take their shards for values of clients.
+const FORM_WITH_VALUES: u64 = 5;
 
 /// How one table's data is laid out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub struct Record {
     pub adopted: bool,
     /// The version that this record had when a record of a single key was last written; 0 if there never was one.
     pub keys: u64,
+    /// The layouts of single values of index keys.
+    pub values: Vec<ValueLayout>,
 }
 
 /// The state of a recorded table.
@@ -121,7 +125,7 @@ impl Record {
         let mut item = json!({
             "pk": { "S": self.id },
             "sk": { "S": SORT },
-            "form": { "N": if self.keys == 0 { FORM } else { FORM_WITH_KEYS }.to_string() },
+            "form": { "N": self.form().to_string() },
             "name": { "S": self.name },
             "layouts": { "S": json!(self.layouts).to_string() },
             "state": { "S": json!(self.state).to_string() },
@@ -132,10 +136,26 @@ impl Record {
         if let Some(made) = self.made {
             item["made"] = json!({ "N": made.to_string() });
         }
-        if self.keys > 0 {
+        if self.form() != FORM {
             item["keys"] = json!({ "N": self.keys.to_string() });
         }
+        if !self.values.is_empty() {
+            item["values"] = json!({ "S": json!(self.values).to_string() });
+        }
         item
+    }
+
+    fn form(&self) -> u64 {
+        match (self.values.is_empty(), self.keys) {
+            (false, _) => FORM_WITH_VALUES,
+            (true, 0) => FORM,
+            (true, _) => FORM_WITH_KEYS,
+        }
+    }
+
+    /// Whether it says nothing of how anything is stored.
+    pub fn is_empty(&self) -> bool {
+        self.layouts.is_empty() && self.keys == 0 && self.values.is_empty()
     }
 
     /// Reads an item of the registry.
@@ -143,7 +163,7 @@ impl Record {
         let text = |name: &str| item[name]["S"].as_str();
         let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
         let id = text("pk").unwrap_or_default();
-        if !matches!(number("form"), Some(FORM | OLD_FORM | FORM_WITH_KEYS)) {
+        if !matches!(number("form"), Some(FORM | OLD_FORM | FORM_WITH_KEYS | FORM_WITH_VALUES)) {
             return Err(Error::internal(format!(
                 "The registry's record of table {} ({id}) has a form that this version of Heatsink does not know; it was written by another version",
                 text("name").unwrap_or("?"),
@@ -151,9 +171,16 @@ impl Record {
         }
         let known = |name: &str| text(name).is_some_and(|text| serde_json::from_str::<Json>(text).is_ok());
         // The form says whether keys are on record. To take lost numbers for "none" would read a moved key where it no longer is.
-        let keys = match number("keys").unwrap_or(0) {
-            0 if number("form") == Some(FORM_WITH_KEYS) => None,
-            keys => Some(keys).filter(|keys| *keys == 0 || number("form") == Some(FORM_WITH_KEYS)),
+        let keys = match (number("form"), number("keys")) {
+            (Some(FORM_WITH_VALUES), keys) => keys,
+            (Some(FORM_WITH_KEYS), keys) => keys.filter(|keys| *keys > 0),
+            (_, keys) => Some(keys.unwrap_or(0)).filter(|keys| *keys == 0),
+        };
+        let has_values = number("form") == Some(FORM_WITH_VALUES);
+        let values = || match text("values") {
+            Some(text) if has_values => serde_json::from_str(text).ok(),
+            None if !has_values => Some(Vec::new()),
+            _ => None,
         };
         let read = || {
             Some(Record {
@@ -166,12 +193,13 @@ impl Record {
                 made: number("made"),
                 adopted: item["adopted"]["BOOL"].as_bool().unwrap_or(true),
                 keys: keys?,
+                values: values()?,
             })
         };
         read().ok_or_else(|| {
             let table = text("name").unwrap_or("?");
             // Its members are JSON and mean nothing here: a newer version's strategy, hash or state.
-            Error::internal(if known("layouts") && known("state") && number("version").is_some() && keys.is_some() {
+            Error::internal(if known("layouts") && known("state") && number("version").is_some() && keys.is_some() && (!has_values || known("values")) {
                 format!(
                     "The registry's record of table {table} ({id}) says something that this version of Heatsink does not know; it was written by \
                      another version"

@@ -74,6 +74,7 @@ impl Registry {
             made: described.made,
             adopted,
             keys: 0,
+            values: Vec::new(),
         }
     }
 

@@ -243,12 +243,13 @@ fn recorded(
         let taken = rules.physical_keys(&schema.name, &record.layouts);
         Table::new(schema.clone(), Arc::new(record.layouts.clone()))
             .with_physical_keys(taken)
+            .with_value_layouts(&record.values)
             .with_key_layouts(Arc::clone(&keys))
             .adopted(record.adopted)
     };
     let under_way = match &record.state {
         // Nothing of it was ever sharded.
-        State::Active if record.layouts.is_empty() && record.keys == 0 => return TableStatus::Forward,
+        State::Active if record.is_empty() => return TableStatus::Forward,
         State::Active => return TableStatus::Sharded(Arc::new(table())),
         State::MigratingIndexKeys(migration) => {
             let phase = migration.phase(&record.layouts);

@@ -10,11 +10,19 @@
 //! leave. Clients' writes take items back as well, through gateways that are one step apart: a reader has to meet the shards of one kind, those of
 //! the other, and those of the one again.
 //!
+//! In an index that no rule names, single values can be on record by themselves ([`ValueLayout`](crate::ValueLayout)): only they are spread, and nothing
+//! is escaped.
+//!
 //! Not here: the table's own partition key ([`Table`](crate::Table)); who migrates an attribute (`adopt`).
+
+use std::collections::HashMap;
 
 use heatsink_dynamo::AttributeDefinition;
 
-use crate::{KeyLayout, KeyTooLong, MAX_PARTITION_KEY, SortKey, TableLayouts, Unplaced, codec, hash};
+use crate::codec::Decoded;
+use crate::{
+    KeyLayout, KeyTooLong, MAX_PARTITION_KEY, SortKey, TableLayouts, Unplaced, ValueLayout, codec, hash,
+};
 
 /// How far a migration of index keys has come.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +74,8 @@ pub struct IndexKey {
     /// Those in force; while it migrates, those after it.
     layouts: Vec<KeyLayout>,
     migration: Option<Migration>,
+    /// The values that are on record by themselves. Where there are any, no rule names the attribute.
+    values: HashMap<Vec<u8>, ValueLayout>,
 }
 
 /// What is left of the time before, while an attribute migrates.
@@ -75,9 +85,30 @@ struct Migration {
     writes_new: bool,
 }
 
+/// The shard counts by which items with one value may be stored.
+struct Counts {
+    /// Once the value has migrated, if it does.
+    target: u16,
+    /// By which it is written now.
+    written: u16,
+    /// By which items may be stored besides; some perhaps named twice.
+    others: Vec<u16>,
+}
+
+impl Counts {
+    fn of(shards: u16) -> Self {
+        Counts { target: shards, written: shards, others: Vec::new() }
+    }
+
+    /// All of them, the written one first.
+    fn all(&self) -> impl Iterator<Item = u16> {
+        std::iter::once(self.written).chain(self.others.iter().copied())
+    }
+}
+
 impl IndexKey {
     pub(crate) fn new(attribute: AttributeDefinition) -> Self {
-        IndexKey { attribute, layouts: Vec::new(), migration: None }
+        IndexKey { attribute, layouts: Vec::new(), migration: None, values: HashMap::new() }
     }
 
     pub(crate) fn migrating(&mut self, phase: &MigrationPhase) {
@@ -89,13 +120,22 @@ impl IndexKey {
         self.migration = Some(Migration { from, writes_new: phase.writes_new });
     }
 
-    /// Whether it migrates, so that items hold its values in two forms.
-    pub fn is_migrating(&self) -> bool {
-        self.migration.is_some()
-    }
-
     pub(crate) fn add(&mut self, layout: KeyLayout) {
         self.layouts.push(layout);
+    }
+
+    pub(crate) fn add_value(&mut self, layout: &ValueLayout) {
+        self.values.insert(layout.value.clone(), layout.clone());
+    }
+
+    /// Whether it migrates, or a value of it does: a worker rewrites items.
+    pub fn is_migrating(&self) -> bool {
+        self.migration.is_some() || self.values.values().any(|one| one.migration.is_some())
+    }
+
+    /// Whether items may hold one value in several forms, because it migrates or not all items could be rewritten.
+    pub fn is_mixed(&self) -> bool {
+        self.migration.is_some() || self.values.values().any(ValueLayout::is_mixed)
     }
 
     /// The attribute.
@@ -103,69 +143,99 @@ impl IndexKey {
         &self.attribute
     }
 
-    /// In how many shards items with a logical value may lie; 1 for one that no rule names, which is escaped like the rest.
-    pub fn shards(&self, logical: &[u8]) -> u16 {
-        let (before, after) = self.shards_before_and_after(logical);
-        before.max(after)
+    /// The values that are on record by themselves, in no order.
+    pub fn values(&self) -> impl Iterator<Item = &ValueLayout> {
+        self.values.values()
     }
 
-    /// Over how many shards a value is spread before the migration, and after it. Twice the same if it does not migrate.
-    fn shards_before_and_after(&self, logical: &[u8]) -> (u16, u16) {
-        let after = shards_by(&self.layouts, logical);
-        (self.migration.as_ref().map_or(after, |migration| shards_by(&migration.from, logical)), after)
-    }
-
-    /// Whether items with a logical value enter that shard as they are rewritten. Into the others none comes, and some leave them.
-    pub fn is_entered(&self, logical: &[u8], shard: u16) -> bool {
-        match self.shards_before_and_after(logical) {
-            (before, after) if before < after => shard >= before,
-            (before, after) => before > after && shard < after,
+    fn counts(&self, logical: &[u8]) -> Counts {
+        if let Some(value) = self.values.get(logical) {
+            let written = value.written();
+            let others = value.counts().filter(|count| *count != written).collect();
+            return Counts { target: value.target(), written, others };
         }
+        let target = shards_by(&self.layouts, logical);
+        match &self.migration {
+            None => Counts::of(target),
+            Some(migration) => match shards_by(&migration.from, logical) {
+                before if before == target => Counts::of(target),
+                before if migration.writes_new => Counts { target, written: target, others: vec![before] },
+                before => Counts { target, written: before, others: vec![target] },
+            },
+        }
+    }
+
+    /// In how many shards items with a logical value may lie; 1 for one that nothing names.
+    pub fn shards(&self, logical: &[u8]) -> u16 {
+        self.counts(logical).all().max().unwrap_or(1)
+    }
+
+    /// When that shard of a value is read, where items may hold the value in several forms: items that are rewritten meanwhile only go from shards that are
+    /// read earlier to such that are read later.
+    pub fn stage(&self, logical: &[u8], shard: u16) -> usize {
+        let counts = self.counts(logical);
+        if shard >= counts.target {
+            return 0;
+        }
+        let mut below: Vec<u16> = counts.all().filter(|count| *count <= shard).collect();
+        below.sort_unstable();
+        below.dedup();
+        1 + below.len()
     }
 
     /// The shard of the item with that primary key, while the attribute has that value; once it has migrated, if it does.
     pub fn shard_of(&self, logical: &[u8], key: PrimaryKey<'_>) -> u16 {
-        jump(key, self.shards_before_and_after(logical).1)
+        jump(key, self.counts(logical).target)
     }
 
-    /// The shard of an item before the migration, and after it.
-    fn before_and_after(&self, logical: &[u8], key: PrimaryKey<'_>) -> (u16, u16) {
-        let (before, after) = self.shards_before_and_after(logical);
-        let new = jump(key, after);
-        (if before == after { new } else { jump(key, before) }, new)
+    /// The shards in which an item may lie, first the one to which it is written.
+    fn shards_of(&self, logical: &[u8], key: PrimaryKey<'_>) -> Vec<u16> {
+        let mut shards: Vec<u16> = Vec::new();
+        for count in self.counts(logical).all() {
+            let shard = jump(key, count);
+            if !shards.contains(&shard) {
+                shards.push(shard);
+            }
+        }
+        shards
     }
 
-    /// What may be appended to a value of the item with that primary key: to the one that is written first; while the attribute
-    /// migrates also to the other one.
+    /// What may be appended to a value of the item with that primary key, first what is when it is written.
     pub fn suffixes(&self, logical: &[u8], key: PrimaryKey<'_>) -> Vec<String> {
-        let (before, after) = self.before_and_after(logical, key);
-        let shards = match &self.migration {
-            _ if before == after => vec![after],
-            Some(migration) if !migration.writes_new => vec![before, after],
-            _ => vec![after, before],
-        };
-        shards.into_iter().map(|shard| codec::suffix(logical, shard)).collect()
+        self.shards_of(logical, key).into_iter().map(|shard| self.suffix(logical, shard)).collect()
     }
 
     /// What has to be appended to a value of the item with that primary key when it is written. A value that is too long by itself
     /// is left as it is: the store refuses it.
     ///
     /// # Errors
-    /// [`Unplaced::TooLong`] for a value that its suffix makes too long, in either form while the attribute migrates;
+    /// [`Unplaced::TooLong`] for a value that its suffix makes too long, in any of its forms;
     /// [`Unplaced::Migrating`] for one in the reserved form while the attribute migrates from plain values or to them: those are not escaped,
-    /// so it could not be told from a spread one.
+    /// so it could not be told from a spread one; [`Unplaced::Reserved`] for a shard of a value on record.
     pub fn checked_suffix(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<String, Unplaced> {
+        self.refuse_shard(logical)?;
         if logical.len() > MAX_PARTITION_KEY {
             return Ok(String::new());
         }
-        let (before, after) = self.before_and_after(logical, key);
-        let (old, new) = (codec::checked_suffix(logical, before)?, codec::checked_suffix(logical, after)?);
-        match &self.migration {
-            Some(_) if self.has_plain_values() && codec::is_reserved(logical) => {
-                Err(Unplaced::Migrating(self.attribute.name.clone()))
+        let shards = self.shards_of(logical, key);
+        shards.iter().try_for_each(|shard| self.encode(logical, *shard).map(drop))?;
+        if self.has_plain_values() && codec::is_reserved(logical) {
+            return Err(Unplaced::Migrating(self.attribute.name.clone()));
+        }
+        Ok(shards.first().map(|shard| self.suffix(logical, *shard)).unwrap_or_default())
+    }
+
+    /// Refuses a client's value that is the stored form of a shard of a value on record: it would be read as that one.
+    ///
+    /// # Errors
+    /// [`Unplaced::Reserved`].
+    pub fn refuse_shard(&self, value: &[u8]) -> Result<(), Unplaced> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match self.value_on_record(value) {
+            Some((of, shard)) if shard < of.reserved => {
+                Err(Unplaced::Reserved { key: text(value), logical: text(&of.value) })
             }
-            Some(migration) if !migration.writes_new => Ok(old),
-            _ => Ok(new),
+            _ => Ok(()),
         }
     }
 
@@ -184,30 +254,61 @@ impl IndexKey {
         self.migration.as_ref().is_some_and(|migration| migration.from.is_empty() || self.layouts.is_empty())
     }
 
-    /// The stored form of a value of the item with that primary key: once the attribute has migrated, if it does.
+    /// The stored form of a value of the item with that primary key: once it has migrated, if it does.
     ///
     /// # Errors
     /// [`KeyTooLong`].
     pub fn form(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<Vec<u8>, KeyTooLong> {
-        codec::encode(logical, self.before_and_after(logical, key).1)
+        self.encode(logical, self.shard_of(logical, key))
     }
 
-    /// The same before the migration.
-    ///
-    /// # Errors
-    /// [`KeyTooLong`].
-    pub fn former(&self, logical: &[u8], key: PrimaryKey<'_>) -> Result<Vec<u8>, KeyTooLong> {
-        codec::encode(logical, self.before_and_after(logical, key).0)
+    /// All forms in which such an item may be stored. What is too long to take a suffix is stored without one.
+    pub fn forms(&self, logical: &[u8], key: PrimaryKey<'_>) -> Vec<Vec<u8>> {
+        let forms = self.shards_of(logical, key).into_iter();
+        forms.filter_map(|shard| self.encode(logical, shard).ok()).collect()
+    }
+
+    fn encode(&self, logical: &[u8], shard: u16) -> Result<Vec<u8>, KeyTooLong> {
+        let suffix = self.suffix(logical, shard);
+        if !suffix.is_empty() && logical.len() + suffix.len() > MAX_PARTITION_KEY {
+            return Err(KeyTooLong { logical: logical.len(), suffix: suffix.len() });
+        }
+        Ok([logical, suffix.as_bytes()].concat())
+    }
+
+    fn suffix(&self, logical: &[u8], shard: u16) -> String {
+        if self.values.is_empty() { codec::suffix(logical, shard) } else { codec::plain_suffix(shard) }
     }
 
     /// The stored form of a value in a shard. No limit is checked: what is too long is never found.
-    pub fn physical(logical: &[u8], shard: u16) -> Vec<u8> {
-        [logical, codec::suffix(logical, shard).as_bytes()].concat()
+    pub fn physical(&self, logical: &[u8], shard: u16) -> Vec<u8> {
+        [logical, self.suffix(logical, shard).as_bytes()].concat()
+    }
+
+    /// A stored value, read.
+    pub fn decode<'a>(&self, physical: &'a [u8]) -> Decoded<'a> {
+        if self.values.is_empty() {
+            return codec::decode(physical);
+        }
+        // What is reserved before it is used, and after, is a client's value where it is stored.
+        let used = self.value_on_record(physical).filter(|(of, shard)| *shard < of.extent());
+        let (logical, shard) = used
+            .map_or((physical, 0), |(of, shard)| (physical.get(..of.value.len()).unwrap_or(physical), shard));
+        Decoded { logical, shard }
     }
 
     /// The logical value of a stored one.
     pub fn logical<'a>(&self, physical: &'a [u8]) -> &'a [u8] {
-        codec::decode(physical).logical
+        self.decode(physical).logical
+    }
+
+    /// Reads a value as a shard, at least 1, of one on record.
+    fn value_on_record(&self, value: &[u8]) -> Option<(&ValueLayout, u16)> {
+        if self.values.is_empty() {
+            return None;
+        }
+        let (logical, shard) = codec::split_shard(value)?;
+        Some((self.values.get(logical)?, shard))
     }
 }
 

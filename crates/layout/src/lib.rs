@@ -22,6 +22,7 @@ mod table;
 mod template;
 mod time;
 mod unplaced;
+mod value_layout;
 
 pub use bucket::{Bucket, Granularity};
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
@@ -41,3 +42,4 @@ pub use table::{Affixes, KeyLayout, OfIndex, Table, TableLayouts};
 pub use template::{Template, TemplateError};
 pub use time::{Epoch, Span, Time};
 pub use unplaced::Unplaced;
+pub use value_layout::{MAX_VALUE_BYTES, MAX_VALUE_LAYOUTS, ValueLayout, ValueMigration};

@@ -6,7 +6,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{IndexKey, KeyLayout, Table};
 
-/// The name of the order of a Query of an index whose partition key migrates. Even on a table that was empty when it was laid out there was
+/// The name of the order of a Query of an index whose partition key is stored in several forms. Even on a table that was empty when it was laid out there was
 /// another order before.
 pub const MIGRATING: &str = "migrating";
 
@@ -32,14 +32,31 @@ impl Table {
             Some(attribute) => index.contains(&attribute.name.as_str()),
         };
         let layouts: Vec<&KeyLayout> = self.layouts().iter().filter(matters).collect();
-        let text = serde_json::to_vec(&layouts).unwrap_or_default();
-        (!layouts.is_empty()).then(|| format!("{:016x}", xxh3_64(&text)))
+        let mut text = serde_json::to_vec(&layouts).unwrap_or_default();
+        let mut values: Vec<(&[u8], u16)> = Vec::new();
+        for key in self.index_keys().iter().filter(|key| index.contains(&key.attribute().name.as_str())) {
+            values.extend(key.values().map(|one| (&*one.value, one.shards)));
+        }
+        if layouts.is_empty() && values.is_empty() {
+            return None;
+        }
+        values.sort_unstable();
+        for (value, shards) in values {
+            text.extend([value, &[0], &shards.to_be_bytes()].concat());
+        }
+        Some(format!("{:016x}", xxh3_64(&text)))
     }
 
     /// Whether an attribute of an index's partition key migrates.
     pub fn is_index_migrating(&self, index: &IndexSchema) -> bool {
         let migrates = |name: &str| self.index_key(name).is_some_and(IndexKey::is_migrating);
         index.key.partition.iter().any(|attribute| migrates(&attribute.name))
+    }
+
+    /// Whether items may hold a value of an index's partition key in several forms.
+    pub fn is_index_mixed(&self, index: &IndexSchema) -> bool {
+        let mixed = |name: &str| self.index_key(name).is_some_and(IndexKey::is_mixed);
+        index.key.partition.iter().any(|attribute| mixed(&attribute.name))
     }
 
     /// Names the order in which a Query of an index meets items with equal index keys; nothing where that order is the one of a table without
@@ -50,7 +67,7 @@ impl Table {
         if index.key.sort.iter().any(|attribute| self.is_suffixed(&attribute.name)) || suffixed.count() > 1 {
             return Some("logical".to_owned());
         }
-        if self.is_index_migrating(index) {
+        if self.is_index_mixed(index) {
             return Some(MIGRATING.to_owned());
         }
         let order = self.scan_order(&index.key.names().collect::<Vec<_>>());

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::codec::{self, MAX_PARTITION_KEY};
 use crate::{
     Glob, InForce, IndexKey, KeyLayouts, KeyTooLong, Layout, MigrationPhase, PhysicalKeys, Slot, Strategy,
-    Unplaced,
+    Unplaced, ValueLayout,
 };
 
 /// A table that is on record as sharded: its schema, and how its keys are laid out.
@@ -113,6 +113,26 @@ impl Table {
             self.form = Form::Recorded;
         }
         self.key_layouts = key_layouts;
+        self
+    }
+
+    /// The same table with layouts of single values of index keys. Those of attributes that rules spread do not count: rules precede them.
+    #[must_use]
+    pub fn with_value_layouts(mut self, values: &[ValueLayout]) -> Self {
+        for value in
+            values.iter().filter(|value| self.layouts.of_attribute(&value.index.attribute.name).is_empty())
+        {
+            let attribute = &value.index.attribute;
+            if !self.index_keys.iter().any(|known| known.attribute() == attribute) {
+                self.index_keys.push(IndexKey::new(attribute.clone()));
+            }
+            if let Some(key) = self.index_keys.iter_mut().find(|known| known.attribute() == attribute) {
+                key.add_value(value);
+            }
+        }
+        if !values.is_empty() && self.form == Form::Suffix && self.layouts.is_empty() {
+            self.form = Form::Whole;
+        }
         self
     }
 

@@ -75,6 +75,12 @@ impl TableContext {
                 "Table {table} is being adopted, deleted or recorded; wait until that is done"
             ));
         }
+        if recorded.as_ref().is_some_and(|record| record.values.iter().any(|one| one.migration.is_some())) {
+            return usage(format!(
+                "A value of an index of table {table} is being resharded, and one change of a table goes on at a time: let that end, or run it again if it was \
+                 interrupted (`heatsink reshard status {table}`)"
+            ));
+        }
         if layouts.iter().any(|one| one.layout().template().is_some() || one.layout().time().is_some()) {
             return usage(format!(
                 "Table {table} is laid out by templates or buckets ({layouts}), and single keys of such tables cannot be resharded yet"

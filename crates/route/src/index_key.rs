@@ -74,9 +74,20 @@ impl Spread<'_> {
         self.table.index_key(&path.root).filter(|_| path.rest.is_empty())
     }
 
+    /// Refuses a value that is the stored form of another one: a test of it would hold for items with that one.
+    pub(crate) fn refuse_shard(&self, key: &IndexKey, value: &Value) -> Result<(), Error> {
+        let refused = bytes_of(key, value).map_or(Ok(()), |bytes| key.refuse_shard(bytes));
+        refused.map_err(|error| Error::validation(error.to_string()))
+    }
+
     /// A test that reads `key`.
     fn predicate(&self, key: &IndexKey, predicate: &Condition) -> Result<Condition, Error> {
         let name = &key.attribute().name;
+        for operand in operands(predicate) {
+            if let Operand::Value(value) = operand {
+                self.refuse_shard(key, value)?;
+            }
+        }
         let is_key = |operand: &Operand| matches!(operand, Operand::Path(path) if path.is_root(name));
         let refused = |what: &str| Err(cannot(&format!("a condition with {what} of {name}"), name));
         match predicate {

@@ -77,7 +77,9 @@ impl Verification {
             ));
         };
         let keys = registry.key_layouts(&record, None).await?;
-        let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone())).with_key_layouts(keys);
+        let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone()))
+            .with_value_layouts(&record.values)
+            .with_key_layouts(keys);
         let laid_out = match &record.state {
             State::Active => laid_out,
             State::MigratingIndexKeys(migration) => laid_out.migrating(&migration.phase(&record.layouts)),
@@ -114,7 +116,13 @@ impl Verification {
             1 => "1 single key".to_owned(),
             more => format!("{more} single keys"),
         };
-        let known = [self.record.layouts.to_string(), single].into_iter().filter(|text| !text.is_empty());
+        let values = match self.record.values.len() {
+            0 => String::new(),
+            1 => "1 single value of an index".to_owned(),
+            more => format!("{more} single values of indexes"),
+        };
+        let known =
+            [self.record.layouts.to_string(), single, values].into_iter().filter(|text| !text.is_empty());
         known.collect::<Vec<_>>().join("; ")
     }
 
@@ -168,6 +176,12 @@ impl Verification {
         if self.record.state != State::Active {
             return Err(VerifyError::Usage(format!(
                 "`heatsink adopt {0}` is under way and rewrites keys of indexes of table {0}; end that first",
+                self.record.name
+            )));
+        }
+        if self.context.table.is_migrating() {
+            return Err(VerifyError::Usage(format!(
+                "A value of an index of table {0} is being rewritten by `heatsink reshard`; let that end first, or run it again if it was interrupted",
                 self.record.name
             )));
         }

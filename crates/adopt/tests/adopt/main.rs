@@ -8,4 +8,5 @@ mod adopt_template;
 mod bad_registry;
 mod claims;
 mod support;
+mod value_reshard;
 mod verify;

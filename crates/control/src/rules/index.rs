@@ -9,16 +9,22 @@ use super::{Rule, Spread};
 pub(super) fn of(rule: &Rule, schema: &TableSchema) -> Option<OfIndex> {
     let Spread::Sharded { .. } = rule.spread else { return None };
     let name = rule.index.as_ref()?;
-    Some(OfIndex { name: name.clone(), attribute: spread(name, schema).ok()?.clone() })
+    Some(OfIndex { name: name.clone(), attribute: attribute_to_spread(name, schema).ok()?.clone() })
 }
 
 /// Whether the partition key of an index can be spread, or why not.
 pub(super) fn fits(name: &str, schema: &TableSchema) -> Result<(), String> {
-    spread(name, schema).map(drop)
+    attribute_to_spread(name, schema).map(drop)
 }
 
-/// The attribute that is spread: of several partition key attributes the first that can be.
-fn spread<'a>(name: &str, schema: &'a TableSchema) -> Result<&'a AttributeDefinition, String> {
+/// The attribute of an index's partition key that is spread: of several the first that can be.
+///
+/// # Errors
+/// Why none can be, in words.
+pub fn attribute_to_spread<'a>(
+    name: &str,
+    schema: &'a TableSchema,
+) -> Result<&'a AttributeDefinition, String> {
     let Some(index) = schema.index(name) else { return Err(format!("it has no index {name}")) };
     if index.local {
         return Err(format!(

@@ -24,6 +24,7 @@ use display::{Keys, Tables};
 use find::{ByGlob, Finder, Sought};
 use fits::Unfit;
 pub use fits::can_count;
+pub use index::attribute_to_spread;
 pub use read::MAX_COUNTER_SHARDS;
 
 pub use automatic::{Automatic, Mode};

@@ -153,7 +153,7 @@ fn statement(case: &Case, step: &Step, plain: &Answer, sharded: &Answer) -> Opti
 
 /// Whether an answer is one of the refusals that sharded tables give by design (docs/compatibility.md).
 pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
-    const REFUSALS: [&str; 10] = [
+    const REFUSALS: [&str; 11] = [
         "for attributes that it does not hold, with a condition on pk, is not supported on sharded tables",
         "is not supported on a sharded table: the stored value of ",
         "The table's rule takes the bucket from the time in the sort key, and this sort key holds none",
@@ -163,6 +163,7 @@ pub fn refused_by_design(answer: &Answer) -> Option<&'static str> {
         "Not supported on a key whose shard other writers assign (hash = \"random\"): Expected",
         "would be read as another logical key's: the rule's template cannot tell the two apart",
         "is being spread or brought back by `heatsink adopt`",
+        "is the physical key of a shard of the key",
         "is not carried out on it meanwhile",
     ];
     let (_, message, _) = answer.error.as_ref()?;

@@ -47,6 +47,7 @@ mod strategies;
 mod streams;
 mod tables;
 mod transact;
+mod valued;
 mod values;
 mod widening;
 mod world;
@@ -140,6 +141,31 @@ fn items_of_one_key_lie_under_all_its_physical_keys() {
             assert_eq!(compare::run(&world.service, &step).error, None);
         }
         assert_eq!(physical::partition_keys(&tables[0], &*world.raw).len(), usize::from(shards));
+    }
+}
+
+/// The same of index keys between two steps, and of values on record: items hold both forms of one value.
+#[test]
+fn index_keys_lie_in_the_forms_that_their_world_is_for() {
+    for (rules, least) in
+        [("# from 2 shards", 5), ("# from 5 shards", 5), ("# values on record", 3), ("# values migrate", 6)]
+    {
+        let all = world::RESPREAD.iter().filter(|one| one.ends_with(rules));
+        for rules in all {
+            let tables = schema::tables();
+            let world = world::World::new(Judge::Engine, &tables, rules);
+            for number in 0..100 {
+                let item = serde_json::json!({"pk": {"S": "x"}, "sk": {"S": format!("s{number}")}, "t": {"S": "t0"}});
+                let body = serde_json::json!({"TableName": "Indexed", "Item": item});
+                let step = generate::Step { operation: "PutItem".to_owned(), body };
+                assert_eq!(compare::run(&world.service, &step).error, None);
+            }
+            let table = tables.iter().find(|table| table.name == "Indexed").unwrap();
+            let items = physical::items(table, &*world.raw);
+            let forms: std::collections::BTreeSet<String> =
+                items.iter().map(|item| item["t"].to_string()).collect();
+            assert!(forms.len() >= least, "{rules}: {forms:?}");
+        }
     }
 }
 

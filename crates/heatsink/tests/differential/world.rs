@@ -19,6 +19,7 @@ use crate::judge::Judge;
 use crate::lacking;
 use crate::recorded;
 use crate::schema::Table;
+use crate::valued;
 use crate::widening;
 
 /// The rules that cases draw from. `*` is every table with a sort key and a partition key that can take a suffix.
@@ -197,6 +198,17 @@ pub const RESPREAD: &[&str] = &[
         { table = "*", index = "b-pk", strategy = "calculated", shards = 2 },
     ]
     # back to 4 shards"#,
+    r#"rule = []
+    # values on record"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "calculated", shards = 3 },
+        { table = "*", keys = "a*", strategy = "counter", attributes = ["c"], shards = 2 },
+    ]
+    # values on record"#,
+    r#"rule = []
+    # values migrate"#,
+    r#"rule = [{ table = "*", strategy = "calculated", shards = 2 }]
+    # values migrate"#,
 ];
 
 /// After so many calls the next change of a counter is known: a case goes through all of them.
@@ -224,24 +236,29 @@ pub fn draw(rng: &mut Rng, judge: Judge) -> String {
 
 /// How index keys migrate.
 #[derive(Clone, Copy)]
-pub struct Turn {
-    /// To what the rules say; otherwise from there to what was before.
-    forward: bool,
-    /// How many shards values had before, if they were spread.
-    before: Option<u16>,
+pub enum Turn {
+    Rules {
+        /// To what the rules say; otherwise from there to what was before.
+        forward: bool,
+        /// How many shards values had before, if they were spread.
+        before: Option<u16>,
+    },
+    /// Values on record.
+    Values,
 }
 
 /// How index keys are on their way under these rules, if they are: items hold both forms of their values.
 pub fn turns(rules: &str) -> Option<Turn> {
     let comment = rules.rsplit_once("# ")?.1.trim();
     match comment {
-        "spreading" => Some(Turn { forward: true, before: None }),
-        "bringing back" => Some(Turn { forward: false, before: None }),
+        "spreading" => Some(Turn::Rules { forward: true, before: None }),
+        "bringing back" => Some(Turn::Rules { forward: false, before: None }),
+        "values migrate" => Some(Turn::Values),
         _ => {
             let (way, shards) = comment.strip_suffix(" shards")?.rsplit_once(' ')?;
             let forward = way == "from";
             let before = shards.parse().ok().filter(|_| forward || way == "back to")?;
-            Some(Turn { forward, before: Some(before) })
+            Some(Turn::Rules { forward, before: Some(before) })
         }
     }
 }
@@ -339,11 +356,25 @@ impl World {
             let service = Sharded { changes_after: Some(CALLS), ..Sharded::new(views.into()) };
             return World { service, raw, control };
         }
+        if valued::has(rules) && turn.is_none() {
+            tables.iter().for_each(|table| valued::write(&raw, table, rules, false));
+        }
         let Some(turn) = turn else { return World::before(raw.clone(), raw, rules) };
         // Two gateways between two steps of an adoption.
         let gateways = [false, true].map(|writes_new| {
-            tables.iter().for_each(|table| turn_on_record(judge, &*raw, table.name, turn, writes_new));
-            gateway(&raw, &read)
+            for table in tables {
+                match turn {
+                    Turn::Values => valued::write(&raw, table, rules, writes_new),
+                    Turn::Rules { forward, before } => {
+                        turn_on_record(judge, &*raw, table.name, (forward, before), writes_new)
+                    }
+                }
+            }
+            let gateway = gateway(&raw, &read);
+            // It looks them up now, and not again.
+            let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
+            let _ = block_on(gateway.1.resolve(&names));
+            gateway
         });
         let control = gateways[0].1.clone();
         World { service: Sharded::new(gateways.into()), raw, control }
@@ -367,7 +398,13 @@ fn gateway(store: &Arc<dyn Store>, rules: &Rules) -> (Service, Control) {
 }
 
 /// Makes the registry say that a table's index keys are on their way, as `heatsink adopt` does.
-fn turn_on_record(judge: Judge, raw: &dyn Store, table: &str, turn: Turn, writes_new: bool) {
+fn turn_on_record(
+    judge: Judge,
+    raw: &dyn Store,
+    table: &str,
+    (forward, before): (bool, Option<u16>),
+    writes_new: bool,
+) {
     let ask = |operation, body: Json| -> Result<Json, Error> {
         let answer = block_on(raw.call(operation, Bytes::from(body.to_string())))?;
         Ok(serde_json::from_slice(&answer).expect("JSON"))
@@ -382,10 +419,10 @@ fn turn_on_record(judge: Judge, raw: &dyn Store, table: &str, turn: Turn, writes
     let of_table = |item: &&Json| item["name"]["S"] == table;
     let Some(record) = found["Items"].as_array().into_iter().flatten().find(of_table) else { return };
     let mut state = json!({
-        "state": "TURNING", "attributes": ["t", "b"], "spreads": turn.forward, "writes_new": writes_new, "touched": true, "items": 0, "run": 1,
+        "state": "TURNING", "attributes": ["t", "b"], "spreads": forward, "writes_new": writes_new, "touched": true, "items": 0, "run": 1,
     });
     let mut record = record.clone();
-    if let Some(shards) = turn.before {
+    if let Some(shards) = before {
         let text = record["layouts"]["S"].as_str().expect("a record has layouts");
         let mut before: Vec<Json> = serde_json::from_str(text).expect("JSON");
         before.retain(|layout| layout.get("index").is_some());

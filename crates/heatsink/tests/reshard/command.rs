@@ -64,14 +64,20 @@ pub(super) fn heatsink(data: &Path, args: &[&str]) -> (i32, Json) {
 
 fn physical_keys(data: &Path) -> Vec<String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let scanned = runtime.block_on(async {
+    runtime.block_on(async {
         let store = Embedded::file(data).unwrap();
-        store.call(Operation::Scan, Bytes::from_static(b"{\"TableName\":\"Scores\"}")).await.unwrap()
-    });
-    let scanned: Json = serde_json::from_slice(&scanned).unwrap();
-    let keys =
-        scanned["Items"].as_array().unwrap().iter().map(|item| item["pk"]["S"].as_str().unwrap().to_owned());
-    keys.collect()
+        let (mut keys, mut scan) = (Vec::new(), json!({ "TableName": "Scores" }));
+        loop {
+            let page = store.call(Operation::Scan, Bytes::from(scan.to_string())).await.unwrap();
+            let page: Json = serde_json::from_slice(&page).unwrap();
+            let items = page["Items"].as_array().unwrap().iter();
+            keys.extend(items.map(|item| item["pk"]["S"].as_str().unwrap().to_owned()));
+            match page.get("LastEvaluatedKey") {
+                Some(last) => scan["ExclusiveStartKey"] = last.clone(),
+                None => return keys,
+            }
+        }
+    })
 }
 
 #[test]

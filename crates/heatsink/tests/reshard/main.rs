@@ -9,3 +9,4 @@ mod counter;
 mod online;
 mod recreated;
 mod town;
+mod value;

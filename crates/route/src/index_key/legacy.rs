@@ -73,6 +73,7 @@ fn condition(key: &IndexKey, condition: &[u8], spread: &Spread<'_>) -> Result<Op
         let name = &key.attribute().name;
         return Err(cannot(&format!("Expected with {operator} of {name}"), name));
     }
+    values.iter().try_for_each(|value| spread.refuse_shard(key, value))?;
     let held: Vec<Vec<Value>> = values.iter().map(|value| spread.held(key, value)).collect();
     let stored: Vec<Vec<u8>> = held.concat().iter().map(Value::to_json).collect();
     let list = |stored: Vec<Vec<u8>>| [b"[", &*stored.join(&b","[..]), b"]"].concat();

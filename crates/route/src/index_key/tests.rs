@@ -6,6 +6,7 @@ use heatsink_dynamo::Item;
 use heatsink_dynamo::{AttributeDefinition, KeySchema, TableSchema};
 use heatsink_layout::{
     By, Glob, Hash, KeyLayout, Layout, MigrationPhase, OfIndex, SortKey, Strategy as Spreading, TableLayouts,
+    ValueLayout, ValueMigration,
 };
 use proptest::prelude::*;
 
@@ -32,6 +33,28 @@ fn on_its_way(from: u16, to: u16, writes_new: bool) -> Table {
     let of = |shards| if shards == 0 { TableLayouts::default() } else { layouts(shards) };
     let attributes = vec!["t".to_owned()];
     table(from.max(to)).migrating(&MigrationPhase { attributes, from: of(from), to: of(to), writes_new })
+}
+
+fn on_record(value: &str, shards: u16, to: Option<(u16, bool)>) -> ValueLayout {
+    let attribute = AttributeDefinition { name: "t".to_owned(), key_type: KeyType::S };
+    let index = OfIndex { name: "i".to_owned(), attribute };
+    let migration = to.map(|(to, writes_new)| ValueMigration { to, writes_new, run: 1 });
+    // Two that it had, in which items may still be stored.
+    ValueLayout {
+        index,
+        value: value.as_bytes().to_vec(),
+        shards,
+        migration,
+        former: vec![1, 5],
+        reserved: 6,
+    }
+}
+
+fn with_values(values: &[ValueLayout]) -> Table {
+    let partition = AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
+    let key = KeySchema { partition, sort: None };
+    let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
+    Table::new(schema, Arc::default()).with_value_layouts(values)
 }
 
 fn item(value: Option<&Value>) -> Item {
@@ -62,21 +85,27 @@ proptest! {
     #[test]
     fn conditions_hold_for_stored_values_as_for_logical_ones(
         value in proptest::option::of("[!#~a0-4]{1,6}"), low in "[!#~a0-4]{1,6}", high in "[!#~a0-4]{1,6}",
-        item_key in "[a-z]{1,4}", shards in 1_u16..6, from in proptest::option::of((0_u16..6, any::<bool>())), second in any::<bool>(),
-        back in any::<bool>(),
+        item_key in "[a-z]{1,4}", shards in 1_u16..6, from in proptest::option::of((0_u16..6, any::<bool>())), second in 0_usize..4,
+        back in any::<bool>(), by_value in any::<bool>(),
     ) {
         let table = match from {
+            _ if by_value => {
+                let on_record = |value: &str, to: Option<(u16, bool)>| on_record(value, shards, to);
+                // Values of which some begin with others.
+                with_values(&[on_record("a", from.filter(|(to, _)| *to > 0)), on_record("a#", None), on_record("!", None)])
+            }
             None => table(shards),
             Some((from, writes_new)) if back => on_its_way(shards, from, writes_new),
             Some((from, writes_new)) => on_its_way(from, shards, writes_new),
         };
         let spread = Spread { table: &table, primary: PrimaryKey { partition: SortKey::S(&item_key), sort: None } };
         let key = table.index_key("t").unwrap();
-        let logical = value.map(Value::S);
+        // Nobody writes a value that is a shard of one on record.
+        let logical = value.filter(|value| key.refuse_shard(value.as_bytes()).is_ok()).map(Value::S);
         // While the attribute migrates, in one form or the other.
         let stored = logical.as_ref().and_then(|value| {
             let held = spread.held(key, value);
-            held.get(usize::from(second)).or(held.first()).cloned()
+            held.get(second).or(held.first()).cloned()
         });
         for condition in conditions(&low, &high) {
             // What cannot be said is refused.

@@ -181,7 +181,7 @@ impl Changes {
             }
             _ => return Err(unsaid(key)),
         };
-        if key.is_migrating() {
+        if key.is_mixed() {
             return self.either(test, &compared, is_not, key, spread, written);
         }
         compared.into_iter().try_for_each(|term| self.store(term, key, spread, written))
@@ -200,6 +200,7 @@ impl Changes {
         let mut forms = Vec::new();
         for term in terms {
             let Some(value) = term.value(&written.values) else { return Ok(()) };
+            spread.refuse_shard(key, &value)?;
             for held in spread.held(key, &value) {
                 // Other types than the key's equal no stored value, and binaries have no literal.
                 let Value::S(text) = held else { return Err(unsaid(key)) };

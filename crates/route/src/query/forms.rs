@@ -33,23 +33,24 @@ pub(super) fn in_all_forms(
     context: &PlanContext<'_>,
 ) -> Result<(Vec<ShardStream>, Vec<Vec<usize>>), Unplanned> {
     let schema = query.schema;
-    // How many values of a combination are ones that items enter says when it is read.
+    // Each value of an attribute has a stage. Items that are rewritten only go to later ones, so the sum of its stages says when a combination is read.
     let mut combinations = vec![(Vec::new(), 0)];
     let fixed = query.fixed.iter().map(|(attribute, value)| (*attribute, value));
     for (attribute, logical) in std::iter::once((query.spread, &query.partition)).chain(fixed) {
         let forms = forms(schema, attribute, logical, context)?;
-        let with = |(values, entered): &(Vec<Key>, usize)| {
-            let longer = |(form, is_entered): &(Key, bool)| {
-                ([values.as_slice(), std::slice::from_ref(form)].concat(), entered + usize::from(*is_entered))
+        let with = |(values, stages): &(Vec<Key>, usize)| {
+            let longer = |(form, stage): &(Key, usize)| {
+                ([values.as_slice(), std::slice::from_ref(form)].concat(), stages + stage)
             };
             forms.iter().map(longer).collect::<Vec<_>>()
         };
         combinations = combinations.iter().flat_map(with).collect();
     }
     let mut streams = Vec::new();
-    let mut stages = vec![Vec::new(); query.fixed.len() + 2];
-    for (values, entered) in combinations {
-        let Some(((partition, others), stage)) = values.split_first().zip(stages.get_mut(entered)) else {
+    let last = combinations.iter().map(|(_, stage)| *stage).max().unwrap_or(0);
+    let mut stages = vec![Vec::new(); last + 1];
+    for (values, stage) in combinations {
+        let Some(((partition, others), stage)) = values.split_first().zip(stages.get_mut(stage)) else {
             continue;
         };
         for stream in in_shards {
@@ -78,22 +79,22 @@ fn there_and_back(streams: &mut Vec<ShardStream>, stages: &mut Vec<Vec<usize>>) 
     }
 }
 
-/// What a value of a partition key attribute is stored as, and of each form whether items enter it while the attribute migrates.
+/// What a value of a partition key attribute is stored as, and of each form its stage.
 fn forms(
     schema: &Table,
     attribute: &AttributeDefinition,
     logical: &Key,
     context: &PlanContext<'_>,
-) -> Result<Vec<(Key, bool)>, Unplanned> {
+) -> Result<Vec<(Key, usize)>, Unplanned> {
     if let Some(key) = schema.index_key(&attribute.name) {
         let bytes = logical.canonical_bytes();
         // What is too long for a shard was refused to every write.
         let fits = |form: &Key| form.check(KeyPart::Partition, &attribute.name).is_ok();
         let forms = (0..).zip(values(key, logical)).filter(|(shard, form)| *shard == 0 || fits(form));
-        return Ok(forms.map(|(shard, form)| (form, key.is_entered(&bytes, shard))).collect());
+        return Ok(forms.map(|(shard, form)| (form, key.stage(&bytes, shard))).collect());
     }
     if !schema.is_suffixed(&attribute.name) {
-        return Ok(vec![(logical.clone(), false)]);
+        return Ok(vec![(logical.clone(), 0)]);
     }
     let layout = stable(context, schema, logical);
     let shards = context.most_shards(schema, &logical.canonical_bytes(), &layout);
@@ -105,5 +106,5 @@ fn forms(
         ))));
     }
     let forms = (0..shards).filter_map(|shard| physical(schema, &layout, logical, Slot::shard(shard)).ok());
-    Ok(forms.map(|form| (form, false)).collect())
+    Ok(forms.map(|form| (form, 0)).collect())
 }

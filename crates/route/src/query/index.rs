@@ -18,10 +18,10 @@ use crate::splice::Splice;
 pub(crate) fn values(key: &IndexKey, logical: &Key) -> Vec<Key> {
     let stored = |shard| match logical {
         KeyValue::S(text) => {
-            let bytes = IndexKey::physical(text.as_bytes(), shard);
+            let bytes = key.physical(text.as_bytes(), shard);
             KeyValue::S(String::from_utf8_lossy(&bytes).into_owned().into())
         }
-        KeyValue::B(bytes) => KeyValue::B(IndexKey::physical(bytes, shard).into()),
+        KeyValue::B(bytes) => KeyValue::B(key.physical(bytes, shard).into()),
         KeyValue::N(number) => KeyValue::N(*number),
     };
     (0..key.shards(&logical.canonical_bytes())).map(stored).collect()

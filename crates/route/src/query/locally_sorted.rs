@@ -3,7 +3,8 @@
 //! - **Its sort key has the table's partition key in it.** The index is ordered by physical keys, the client thinks in logical ones, and a
 //!   suffix moves a key past its neighbours. So all that has the same values before it is read for a page, put in logical order, tested, and
 //!   cut: the whole collection of the index key, if it is the first sort attribute. With `=` on it, only that key's shards are read.
-//! - **Its partition key migrates** ([`MigrationPhase`](heatsink_layout::MigrationPhase)): items go from one stored value to the other between two pages, and
+//! - **Its partition key is stored in several forms**: while it migrates ([`MigrationPhase`](heatsink_layout::MigrationPhase)), or where not every item could be
+//!   rewritten ([`ValueLayout`](heatsink_layout::ValueLayout)). Items go from one stored value to the other between two pages, and
 //!   within one. So equal index sort keys are ordered by primary key, which does not move; the values of the one form are read, those of the other, and
 //!   those of the one again, since gateways that are one step apart write either; and what was seen more than once counts once, as it was seen last.
 //!   A page reads, beyond its own rows, all that have its last index sort key.
@@ -39,7 +40,7 @@ use crate::moving::index::{Copy, Lies, in_old_slots, lies};
 use crate::refusal::Unplanned;
 use crate::{Answer, Calls, PhysicalCall};
 
-const MIGRATING: &str = "the index's partition key is being spread, brought back, or given another number of shards: values of before and after are both read, \
+const MIXED: &str = "the index's partition key is being given another number of shards, or was where not every item was in the index: values of before and after are read, \
                          and rows with equal sort keys are ordered by primary key, so each page reads all rows that have its last sort key";
 
 const MOVING: &str = "keys of the table are being moved to other shards: rows with equal sort keys are ordered by primary key, and rows of old slots are \
@@ -169,13 +170,13 @@ impl LocallySorted {
             stages.push((streams.len()..streams.len() + again.len()).collect());
             streams.extend(again);
         }
-        let migrates = schema.is_index_migrating(query.index.ok_or(Unplanned::Invalid)?);
+        let mixed = schema.is_index_mixed(query.index.ok_or(Unplanned::Invalid)?);
         let why = if own.is_some() && ordered > 0 {
             SORTED_BY_KEY_TOO
         } else if own.is_some() {
             SORTED_BY_KEY
-        } else if migrates {
-            MIGRATING
+        } else if mixed {
+            MIXED
         } else if moves {
             MOVING
         } else {

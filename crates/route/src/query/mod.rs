@@ -140,6 +140,12 @@ fn read(
             sort.name
         ))));
     }
+    let fixed = query.fixed.iter().map(|(attribute, value)| (*attribute, value));
+    for (attribute, value) in std::iter::once((query.spread, &query.partition)).chain(fixed) {
+        if let Some(key) = schema.index_key(&attribute.name) {
+            key.refuse_shard(&value.canonical_bytes())?;
+        }
+    }
     let spread_by_several = query.fixed.iter().any(|(attribute, _)| schema.is_suffixed(&attribute.name));
     if query.spread.name != *partition || spread_by_several {
         let sorted_by_partition =
@@ -148,7 +154,7 @@ fn read(
             key if moves
                 || sorted_by_partition
                 || spread_by_several
-                || key.is_some_and(IndexKey::is_migrating) =>
+                || key.is_some_and(IndexKey::is_mixed) =>
             {
                 let gathering = Gathering::new(query, Logical::Decoded);
                 let locally_sorted = LocallySorted::new(query, gathering, context)?;

@@ -99,8 +99,12 @@ pub(super) struct How {
 pub(super) struct Start {
     /// The table
     pub table: String,
-    /// The logical partition key; binary in base64
+    /// The logical partition key, or with --index the value of the index's; binary in base64
     pub key: Option<String>,
+    /// Reshard a value of this global index's partition key instead: only that value is spread. The command rewrites its items itself; if it is killed, run
+    /// it again
+    #[arg(long, value_name = "INDEX", conflicts_with_all = ["prefix", "file", "strategy", "attribute", "separator", "part", "wait"])]
+    pub index: Option<String>,
     /// All keys of the table that begin so, at most 1,000. Reads the keys of at most 1,000,000 items
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Option<String>,

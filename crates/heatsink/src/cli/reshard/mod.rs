@@ -1,7 +1,7 @@
 //! `heatsink reshard`: asks for other shards for keys while clients use them, follows that, and says which keys are on record.
 //!
 //! The commands write intents to the registry, and a gateway carries them out. On a data file, where there is no gateway, and with `--here` the
-//! command carries them out itself.
+//! command carries them out itself. Values of indexes (`--index`) it always carries out itself ([`value`]).
 
 mod args;
 mod ask;
@@ -10,6 +10,7 @@ mod follow;
 mod here;
 mod keys;
 mod status;
+mod value;
 
 use std::sync::Arc;
 
@@ -100,6 +101,9 @@ impl Opened {
 async fn begin(start: Start) -> Result<(), Exit> {
     args::shards(start.shards)?;
     let opened = Opened::at(&start.place).await?;
+    if let (Some(index), Some(value)) = (&start.index, &start.key) {
+        return value::begin(&opened, &start, index, value).await;
+    }
     let wanted = args::wanted(&start)?;
     let context = opened.table(&start.table, start.how.confirm_streams).await.map_err(exit)?;
     let keys = keys::named(&opened, &context, &start).await?;

@@ -6,7 +6,7 @@ use heatsink_dynamo::display::inert;
 use serde_json::{Value as Json, json};
 
 use super::args::{Place, Status, words};
-use super::{Opened, command, say, unread};
+use super::{Opened, command, say, unread, value};
 use crate::exit::Exit;
 
 /// Lists them.
@@ -14,21 +14,26 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
     let opened = Opened::at(&status.place).await?;
     let registry = &opened.registry;
     let Intents { mut known, unknown } = registry.intents(true).await.map_err(unread)?;
-    let mut records = Vec::new();
+    let (mut records, mut values) = (Vec::new(), Vec::new());
     if let Some(table) = &status.table {
         known.retain(|one| one.table == *table);
         let Some(described) = registry.describe(table).await.map_err(unread)? else {
             return Err(Exit::usage(format!("there is no table {table}")));
         };
         let recorded = registry.read(&described.schema.id).await.map_err(unread)?;
-        if let Some(record) = recorded.filter(|record| record.keys > 0) {
+        if let Some(record) = recorded.as_ref().filter(|record| record.keys > 0) {
             records = registry.key_records(&record.id).await.map_err(unread)?;
         }
+        values = recorded.map(|record| record.values).unwrap_or_default();
     }
     known.sort_by_key(|one| (one.table.clone(), one.request.asked));
     let now = opened.env.unix_millis();
     let unread_intents: Vec<String> = unknown.iter().map(ToString::to_string).collect();
-    let next_steps = next_steps(status.table.as_deref(), &known, &records, &status.place);
+    let mut next_steps = next_steps(status.table.as_deref(), &known, &records, &status.place);
+    if let Some(table) = &status.table {
+        let place = status.place.words();
+        next_steps.extend(values.iter().filter_map(|one| value::resume(table, one, &place)));
+    }
     let mut document = json!({
         "reshards": known.iter().map(asked).collect::<Vec<_>>(), "unreadable": unread_intents, "next_steps": next_steps,
     });
@@ -36,7 +41,9 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
     if let Some(table) = &status.table {
         document["table"] = json!(table);
         document["keys"] = records.iter().map(recorded).collect();
+        document["values"] = values.iter().map(value::recorded).collect();
         text.extend(records.iter().map(recorded_line));
+        text.extend(values.iter().map(value::recorded_line));
         if records.is_empty() {
             text.push(format!("no key of table {table} is on record by itself"));
         }
