@@ -217,27 +217,28 @@ impl Registry {
     /// The store's; a record that cannot be read.
     pub fn key_records<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<Vec<KeyRecord>, Error>> {
         async move {
-        let mut found = Vec::new();
-        let mut start = Json::Null;
-        loop {
-            let mut body = json!({
-                "TableName": self.name(), "ConsistentRead": true, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
-                "ExpressionAttributeValues": { ":p": { "S": id }, ":s": { "S": SORT } },
-            });
-            if !start.is_null() {
-                body["ExclusiveStartKey"] = start;
-            }
-            let page = self.call_patiently(Operation::Query, body).await;
-            let mut page = page.map_err(|error| self.failed(error))?;
-            for item in page["Items"].as_array().into_iter().flatten() {
-                found.push(KeyRecord::read(item)?);
-            }
-            start = page["LastEvaluatedKey"].take();
-            if start.is_null() {
-                return Ok(found);
+            let mut found = Vec::new();
+            let mut start = Json::Null;
+            loop {
+                let mut body = json!({
+                    "TableName": self.name(), "ConsistentRead": true, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
+                    "ExpressionAttributeValues": { ":p": { "S": id }, ":s": { "S": SORT } },
+                });
+                if !start.is_null() {
+                    body["ExclusiveStartKey"] = start;
+                }
+                let page = self.call_patiently(Operation::Query, body).await;
+                let mut page = page.map_err(|error| self.failed(error))?;
+                for item in page["Items"].as_array().into_iter().flatten() {
+                    found.push(KeyRecord::read(item)?);
+                }
+                start = page["LastEvaluatedKey"].take();
+                if start.is_null() {
+                    return Ok(found);
+                }
             }
         }
-    }.boxed()
+        .boxed()
     }
 
     /// The layouts of a table's recorded keys: `known`, where the table's record says that they have not changed since.
@@ -272,46 +273,47 @@ impl Registry {
         to: &'a KeyRecord,
     ) -> BoxFuture<'a, Result<Option<(Record, KeyRecord)>, Error>> {
         async move {
-        let version = table.version + 1;
-        let next = Record { version, keys: version, ..table.clone() };
-        let since = match from {
-            Some(from) if from.lies_as(to) => from.since,
-            // It lies as it always did.
-            None if to.moves.as_ref().is_some_and(|moves| moves.phase == Phase::Reserve) => 0,
-            _ => version,
-        };
-        let to = KeyRecord { since, ..to.clone() };
-        let unchanged = |version: u64| {
-            json!({
-                "ConditionExpression": "#v = :v", "ExpressionAttributeNames": { "#v": "version" },
-                "ExpressionAttributeValues": { ":v": { "N": version.to_string() } },
-            })
-        };
-        let put = |item: Json, mut put: Json| {
-            put["TableName"] = json!(self.name());
-            put["Item"] = item;
-            json!({ "Put": put })
-        };
-        let of_key = match from {
-            Some(from) => unchanged(from.version),
-            None => json!({ "ConditionExpression": "attribute_not_exists(pk)" }),
-        };
-        let body = json!({ "TransactItems": [put(next.item(), unchanged(table.version)), put(to.item(table)?, of_key)] });
-        match self.call_patiently(Operation::TransactWriteItems, body).await {
-            Ok(_) => Ok(Some((next, to))),
-            Err(error)
-                if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
-            {
-                // This process may have done it, and the answer was lost. A later change of another key would hide that: the key's record tells.
-                let done = self.key_records(&table.id).await?.contains(&to);
-                match self.read(&table.id).await? {
-                    Some(found) if done && found.keys >= version => Ok(Some((found, to))),
-                    _ => Ok(None),
+            let version = table.version + 1;
+            let next = Record { version, keys: version, ..table.clone() };
+            let since = match from {
+                Some(from) if from.lies_as(to) => from.since,
+                // It lies as it always did.
+                None if to.moves.as_ref().is_some_and(|moves| moves.phase == Phase::Reserve) => 0,
+                _ => version,
+            };
+            let to = KeyRecord { since, ..to.clone() };
+            let unchanged = |version: u64| {
+                json!({
+                    "ConditionExpression": "#v = :v", "ExpressionAttributeNames": { "#v": "version" },
+                    "ExpressionAttributeValues": { ":v": { "N": version.to_string() } },
+                })
+            };
+            let put = |item: Json, mut put: Json| {
+                put["TableName"] = json!(self.name());
+                put["Item"] = item;
+                json!({ "Put": put })
+            };
+            let of_key = match from {
+                Some(from) => unchanged(from.version),
+                None => json!({ "ConditionExpression": "attribute_not_exists(pk)" }),
+            };
+            let body = json!({ "TransactItems": [put(next.item(), unchanged(table.version)), put(to.item(table)?, of_key)] });
+            match self.call_patiently(Operation::TransactWriteItems, body).await {
+                Ok(_) => Ok(Some((next, to))),
+                Err(error)
+                    if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
+                {
+                    // This process may have done it, and the answer was lost. A later change of another key would hide that: the key's record tells.
+                    let done = self.key_records(&table.id).await?.contains(&to);
+                    match self.read(&table.id).await? {
+                        Some(found) if done && found.keys >= version => Ok(Some((found, to))),
+                        _ => Ok(None),
+                    }
                 }
+                Err(error) => Err(self.failed(error)),
             }
-            Err(error) => Err(self.failed(error)),
         }
-    }.boxed()
+        .boxed()
     }
 }
 

@@ -302,40 +302,41 @@ impl Registry {
         record: &'a Record,
     ) -> BoxFuture<'a, Result<Record, Error>> {
         async move {
-        let holder = Holder::Bound { id: record.id.clone() };
-        let next = self.entry_after(entry, &record.name, holder);
-        let mut named = json!({ "TableName": &*self.name, "Item": next.item() });
-        unchanged(&mut named, entry);
-        let body = json!({ "TransactItems": [
-            { "Put": { "TableName": &*self.name, "Item": record.item(), "ConditionExpression": "attribute_not_exists(pk)" } },
-            { "Put": named },
-        ] });
-        let put = match self.call_patiently(Operation::TransactWriteItems, body.clone()).await {
-            Err(error) if error.code == Code::ResourceNotFoundException => {
-                self.absent(())?;
-                self.make(&self.name).await?;
-                self.call_patiently(Operation::TransactWriteItems, body).await
+            let holder = Holder::Bound { id: record.id.clone() };
+            let next = self.entry_after(entry, &record.name, holder);
+            let mut named = json!({ "TableName": &*self.name, "Item": next.item() });
+            unchanged(&mut named, entry);
+            let body = json!({ "TransactItems": [
+                { "Put": { "TableName": &*self.name, "Item": record.item(), "ConditionExpression": "attribute_not_exists(pk)" } },
+                { "Put": named },
+            ] });
+            let put = match self.call_patiently(Operation::TransactWriteItems, body.clone()).await {
+                Err(error) if error.code == Code::ResourceNotFoundException => {
+                    self.absent(())?;
+                    self.make(&self.name).await?;
+                    self.call_patiently(Operation::TransactWriteItems, body).await
+                }
+                put => put,
+            };
+            match put {
+                Ok(_) => Ok(record.clone()),
+                // Another process was first; or this one was, and the answer was lost. The record itself tells.
+                Err(error)
+                    if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
+                {
+                    let found = self.read(&record.id).await?;
+                    found.ok_or_else(|| {
+                        let name = &record.name;
+                        Error::unavailable(
+                            format!("Table {name} could not be put on record: {error}"),
+                            Outcome::NotDone,
+                        )
+                    })
+                }
+                Err(error) => Err(self.failed(error)),
             }
-            put => put,
-        };
-        match put {
-            Ok(_) => Ok(record.clone()),
-            // Another process was first; or this one was, and the answer was lost. The record itself tells.
-            Err(error)
-                if error.code == Code::TransactionCanceledException || error.outcome == Outcome::Unknown =>
-            {
-                let found = self.read(&record.id).await?;
-                found.ok_or_else(|| {
-                    let name = &record.name;
-                    Error::unavailable(
-                        format!("Table {name} could not be put on record: {error}"),
-                        Outcome::NotDone,
-                    )
-                })
-            }
-            Err(error) => Err(self.failed(error)),
         }
-    }.boxed()
+        .boxed()
     }
 
     /// The entry of a name; `None` if it has none, or if there is no registry yet.
@@ -384,39 +385,41 @@ impl Registry {
     /// Replaces a record, if it still equals `from`. `false` when it does not.
     pub fn replace<'a>(&'a self, from: &'a Record, to: &'a Record) -> BoxFuture<'a, Result<bool, Error>> {
         async move {
-        let body = json!({
-            "TableName": &*self.name, "Item": to.item(), "ConditionExpression": "#v = :v",
-            "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": from.version.to_string() } },
-        });
-        match self.call(Operation::PutItem, body).await {
-            Ok(_) => Ok(true),
-            Err(error)
-                if error.code == Code::ConditionalCheckFailedException
-                    || error.outcome == Outcome::Unknown =>
-            {
-                match self.read(&to.id).await? {
-                    Some(found) => Ok(found == *to),
-                    None => Ok(false),
+            let body = json!({
+                "TableName": &*self.name, "Item": to.item(), "ConditionExpression": "#v = :v",
+                "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": from.version.to_string() } },
+            });
+            match self.call(Operation::PutItem, body).await {
+                Ok(_) => Ok(true),
+                Err(error)
+                    if error.code == Code::ConditionalCheckFailedException
+                        || error.outcome == Outcome::Unknown =>
+                {
+                    match self.read(&to.id).await? {
+                        Some(found) => Ok(found == *to),
+                        None => Ok(false),
+                    }
                 }
+                Err(error) => Err(self.failed(error)),
             }
-            Err(error) => Err(self.failed(error)),
         }
-    }.boxed()
+        .boxed()
     }
 
     /// Removes a record, if it still equals `record`. `false` when it changed meanwhile; a missing record counts as removed.
     pub fn remove<'a>(&'a self, record: &'a Record) -> BoxFuture<'a, Result<bool, Error>> {
         async move {
-        let body = json!({
-            "TableName": &*self.name, "Key": key(&record.id), "ConditionExpression": "attribute_not_exists(pk) OR #v = :v",
-            "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": record.version.to_string() } },
-        });
-        match self.call(Operation::DeleteItem, body).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
-            Err(error) => Err(self.failed(error)),
+            let body = json!({
+                "TableName": &*self.name, "Key": key(&record.id), "ConditionExpression": "attribute_not_exists(pk) OR #v = :v",
+                "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": record.version.to_string() } },
+            });
+            match self.call(Operation::DeleteItem, body).await {
+                Ok(_) => Ok(true),
+                Err(error) if error.code == Code::ConditionalCheckFailedException => Ok(false),
+                Err(error) => Err(self.failed(error)),
+            }
         }
-    }.boxed()
+        .boxed()
     }
 
     /// Removes a record, if it still equals `record`, and writes the entry of its name, if that still equals `from`, in one transaction. `false`
