@@ -16,7 +16,7 @@ use crate::OfIndex;
 /// How many values of one table can be on record. Every gateway holds all of them in memory, and every change reads and writes them all.
 pub const MAX_VALUE_LAYOUTS: usize = 100;
 
-/// The most bytes that they have together on record, of the 400 KB of an item.
+/// The most bytes that they take together on record, as JSON, of the 400 KB of an item.
 pub const MAX_VALUE_BYTES: usize = 200_000;
 
 /// The layout of one value of an index's key.

@@ -73,7 +73,7 @@ pub(crate) fn query(
 /// The name of the order of a Scan of the table, or of that index.
 pub(crate) fn order(table: &Table, index: Option<&str>) -> Option<String> {
     let index = index.and_then(|name| table.indexes.iter().find(|index| index.name == name));
-    if index.is_some_and(|index| table.is_index_migrating(index)) {
+    if index.is_some_and(|index| table.is_index_mixed(index)) {
         return Some(format!("{OF_THE_TABLE}{}", table.scan_order(&[]).unwrap_or_default()));
     }
     let names: Vec<&str> = index.into_iter().flat_map(|index| index.key.names()).collect();

@@ -34,8 +34,8 @@ use crate::{Router, counter, cursor, layout_cursor};
 const WHY: &str =
     "a scan reads all physical keys anyway: one physical request, keys in cursor and items translated";
 
-const MIGRATING: &str = "the values of the index's key are being rewritten, and items change their place in the index meanwhile: the table is scanned, \
-                         in which they keep theirs, and items that are not in the index are left out";
+const MIGRATING: &str = "values of the index's key are being rewritten, or some items keep a former form of them: the table is scanned, in which each item has \
+                         one place, and items that are not in the index are left out";
 
 /// A Scan's way so far, as its cursor tells it.
 struct Progress<'a> {
@@ -104,7 +104,7 @@ fn untagged(
         // An index that this schema does not know: the store refuses it, or was given it a moment ago.
         Some(name) => schema.indexes.iter().find(|index| index.name == name),
     };
-    if let Some(index) = index.filter(|index| schema.is_index_migrating(index)) {
+    if let Some(index) = index.filter(|index| schema.is_index_mixed(index)) {
         return of_the_table(request, schema, context, index, progress);
     }
     let by_key =
@@ -210,7 +210,7 @@ fn evaluated(
     progress: &Progress<'_>,
 ) -> Result<Option<Evaluated>, Unplanned> {
     let counters = has_counters(request, schema, index);
-    let migrating = index.filter(|index| schema.is_index_migrating(index));
+    let migrating = index.filter(|index| schema.is_index_mixed(index));
     // What the store refuses has no keys to read.
     let apart = progress.reads_apart(schema) && (index.is_some() || request.get("IndexName").is_none());
     if !apart && !counters && migrating.is_none() && !may_filter_by_key(request, schema) {
@@ -297,7 +297,7 @@ impl Progress<'_> {
         // Of a local index the store adds what the index does not hold.
         let whole = index.is_some_and(|index| index.local)
             && (select.as_deref() == Some("ALL_ATTRIBUTES") || wanted.is_some());
-        let migrating = index.is_some_and(|index| schema.is_index_migrating(index));
+        let migrating = index.is_some_and(|index| schema.is_index_mixed(index));
         let cursor = cursor_attributes(schema, index.filter(|_| !migrating)).into_iter();
         let is_own = |name: &str| schema.key.names().any(|own| own == name);
         Ok(KeysApart {

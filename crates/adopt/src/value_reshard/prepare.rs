@@ -250,10 +250,21 @@ fn room(
             asked.table
         ));
     }
-    let bytes: usize = values.iter().map(|one| one.value.len()).sum();
-    if bytes + value.len() > MAX_VALUE_BYTES {
+    let other = &index.attribute;
+    let same_name = |one: &&ValueLayout| one.index.attribute.name == other.name;
+    if let Some(one) = values.iter().find(same_name).filter(|one| one.index.attribute != *other) {
         return usage(format!(
-            "The values of indexes of table {} on record have {bytes} bytes together, and {MAX_VALUE_BYTES} is the most. {back}",
+            "The value {:?} of the attribute {} is on record, as one of another type: that index is gone. {back}",
+            String::from_utf8_lossy(&one.value),
+            other.name
+        ));
+    }
+    // As they are written on record, where a control character takes six bytes.
+    let written = |value: &[u8]| json!(String::from_utf8_lossy(value)).to_string().len();
+    let bytes: usize = values.iter().map(|one| written(&one.value)).sum();
+    if bytes + written(value) > MAX_VALUE_BYTES {
+        return usage(format!(
+            "The values of indexes of table {} on record take {bytes} bytes together, and {MAX_VALUE_BYTES} is the most. {back}",
             asked.table
         ));
     }
@@ -268,5 +279,51 @@ fn room(
             asked.value,
             String::from_utf8_lossy(&one.value)
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn index(key_type: KeyType) -> OfIndex {
+        OfIndex {
+            name: "kinds".to_owned(),
+            attribute: AttributeDefinition { name: "kind".to_owned(), key_type },
+        }
+    }
+
+    fn on_record(value: &[u8]) -> ValueLayout {
+        let (value, former) = (value.to_vec(), Vec::new());
+        ValueLayout { index: index(KeyType::S), value, shards: 4, migration: None, former, reserved: 4 }
+    }
+
+    fn refusal(values: &[ValueLayout], key_type: KeyType, value: &[u8]) -> Option<String> {
+        let asked = ValueAsked { table: "Book", index: "kinds", value: "x", shards: 4 };
+        room(values, &index(key_type), value, asked).err().map(|error| error.to_string())
+    }
+
+    #[test]
+    fn an_attribute_has_values_of_one_type_on_record() {
+        let values = [on_record(b"open")];
+        assert_eq!(refusal(&values, KeyType::S, b"done"), None);
+        let why = refusal(&values, KeyType::B, b"done").unwrap();
+        assert!(why.contains("another type") && why.contains("\"open\""), "{why}");
+    }
+
+    #[test]
+    fn values_are_as_long_as_they_are_written() {
+        let values: Vec<_> =
+            (0..90_u8).map(|nth| on_record(&[&[nth], [1; 1_000].as_slice()].concat())).collect();
+        assert!(values.iter().map(|one| one.value.len()).sum::<usize>() < MAX_VALUE_BYTES);
+        let why = refusal(&values, KeyType::S, b"open").unwrap();
+        assert!(why.contains("bytes together"), "{why}");
+    }
+
+    #[test]
+    fn a_shard_of_a_value_on_record_is_none() {
+        let values = [on_record(b"open")];
+        assert!(refusal(&values, KeyType::S, b"open#~3").is_some());
+        assert_eq!(refusal(&values, KeyType::S, b"open#~4"), None);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink::Gateway;
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress, ValueAsked, ValueReshard};
 use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
@@ -358,4 +358,29 @@ async fn a_query_of_another_index_than_the_one_that_changed_goes_on() {
     adopt(&store, INDEX, Direction::Adopt).await;
     let (rest, _) = pages(&gateway(&store, INDEX).await, read, next.unwrap(), usize::MAX).await.unwrap();
     assert_eq!((before.len(), rest.len()), (6, 19));
+}
+
+/// Items that the index of the reshard does not hold keep the form that they had, and another index shows them under it.
+#[tokio::test]
+async fn a_scan_goes_on_behind_items_that_keep_a_former_form() {
+    let store = filled(NONE).await;
+    let service = gateway(&store, NONE).await;
+    for number in 0..20 {
+        let item = json!({ "pk": { "S": "k9" }, "sk": { "S": number.to_string() }, "kind": { "S": "x1" } });
+        call(&service, Operation::PutItem, json!({ "TableName": "Book", "Item": item })).await.unwrap();
+    }
+    drop(service);
+    let asked = ValueAsked { table: "Book", index: "kinds", value: "x1", shards: 5 };
+    let rules = Rules::default();
+    let reshard = ValueReshard::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, asked).await.unwrap();
+    let options = Options { concurrency: 4, exclusive: true };
+    reshard.run(options, std::time::Duration::ZERO, &Quiet).await.unwrap();
+    for read in [
+        scan(|| json!({ "TableName": "Book", "Limit": 1, "IndexName": "ordered" })),
+        select(|| json!({ "Statement": "SELECT * FROM \"Book\".\"ordered\"", "Limit": 1 })),
+    ] {
+        let service = gateway(&store, NONE).await;
+        let (seen, next) = pages(&service, read, (read.body)(), 2 * ITEMS).await.unwrap();
+        assert_eq!((seen.len(), seen.values().max(), next), (ITEMS + 20, Some(&1), None), "{read:?}");
+    }
 }

@@ -193,7 +193,7 @@ impl Select<'_> {
         let (confined, descending) = self.ordered(confined, key)?;
         let sort = key.sort.as_ref().zip(condition);
         let sort = sort.and_then(|(sort, condition)| sort_condition(condition, sort, values));
-        let through_table = |index: &&IndexSchema| confined.is_none() && schema.is_index_migrating(index);
+        let through_table = |index: &&IndexSchema| confined.is_none() && schema.is_index_mixed(index);
         let cursor = cursor_attributes(schema, index.filter(|index| !through_table(index)));
         let holds = |index: &IndexSchema, name: &str| {
             projects(index, name) || cursor.iter().any(|attribute| attribute.name == name)
