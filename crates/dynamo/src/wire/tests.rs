@@ -642,7 +642,8 @@ proptest! {
         ][..]), 0..12),
     ) {
         let body = words.concat();
-        let json = serde_json::from_str::<serde_json::Value>(&body).is_ok();
+        // Not a value: JSON bounds no number, and `-0.5e311` is none of Rust's.
+        let json = serde_json::from_str::<serde::de::IgnoredAny>(&body).is_ok();
         match verdict(operation, &body) {
             None => prop_assert!(json, "{body}"),
             Some((Code::SerializationException, message)) if message.is_empty() => {
@@ -658,6 +659,13 @@ proptest! {
         let body = serde_json::json!({"TableName": value, "Limit": limit, "Select": value}).to_string();
         let again = serde_json::to_string_pretty(&serde_json::from_str::<serde_json::Value>(&body).unwrap()).unwrap();
         prop_assert_eq!(verdict(Operation::Query, &body), verdict(Operation::Query, &again));
+    }
+}
+
+#[test]
+fn a_number_beyond_a_doubles_range_is_json_like_any_other() {
+    for operation in Operation::ALL {
+        assert_eq!(verdict(*operation, "-0.5e311"), verdict(*operation, "-0.5e31"));
     }
 }
 
