@@ -416,7 +416,8 @@ fn turn_on_record(
         }
         found => found.expect("the store answers"),
     };
-    let of_table = |item: &&Json| item["name"]["S"] == table;
+    // Its name has an entry too, and a store scans them in its own order.
+    let of_table = |item: &&Json| item["name"]["S"] == table && item["sk"]["S"] == "table";
     let Some(record) = found["Items"].as_array().into_iter().flatten().find(of_table) else { return };
     let mut state = json!({
         "state": "TURNING", "attributes": ["t", "b"], "spreads": forward, "writes_new": writes_new, "touched": true, "items": 0, "run": 1,
