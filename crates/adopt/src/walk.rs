@@ -1,4 +1,4 @@
-//! Reads every item of a table once, page by page, strongly consistent.
+//! Reads every item of a table once, page by page, strongly consistent; or what a Query of an index finds, as the index has it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,35 +12,46 @@ use crate::item::Attributes;
 use crate::on_record::taken_over;
 use crate::types::{AdoptError, Progress};
 
-/// A full read of a table in progress.
+/// A full read of a table, or of what a Query finds, in progress.
 pub(crate) struct Walk<'a> {
     registry: &'a Registry,
     table: &'a str,
+    operation: Operation,
+    request: Json,
     start: Option<Json>,
 }
 
 impl<'a> Walk<'a> {
     pub fn new(registry: &'a Registry, table: &'a str) -> Self {
-        Walk { registry, table, start: Some(Json::Null) }
+        let request = json!({ "TableName": table, "ConsistentRead": true });
+        Walk { registry, table, operation: Operation::Scan, request, start: Some(Json::Null) }
+    }
+
+    /// Of what that Query of the table finds.
+    pub fn of_query(registry: &'a Registry, table: &'a str, request: Json) -> Self {
+        Walk { registry, table, operation: Operation::Query, request, start: Some(Json::Null) }
     }
 
     /// The next page; `None` after the last. Items that are added behind the reader, as adoption does, may appear; items that are not moved appear
     /// exactly once.
     pub async fn page(&mut self) -> Result<Option<Vec<Attributes>>, Error> {
         let Some(start) = self.start.take() else { return Ok(None) };
-        let mut body = json!({ "TableName": self.table, "ConsistentRead": true });
+        let mut body = self.request.clone();
         if !start.is_null() {
             body["ExclusiveStartKey"] = start;
         }
-        let mut page = self.registry.call_patiently(Operation::Scan, body).await?;
+        let mut page = self.registry.call_patiently(self.operation, body).await?;
         let next = page["LastEvaluatedKey"].take();
         self.start = (!next.is_null()).then_some(next);
         let Json::Array(items) = page["Items"].take() else {
-            return Err(Error::internal("The store's Scan has no Items"));
+            return Err(Error::internal(format!("The store's {} has no Items", self.operation.name())));
         };
         let items = items.into_iter().map(|item| match item {
             Json::Object(item) => Ok(item),
-            _ => Err(Error::internal("The store's Scan holds an item that is none")),
+            _ => Err(Error::internal(format!(
+                "The store's {} holds an item that is none",
+                self.operation.name()
+            ))),
         });
         items.collect::<Result<Vec<_>, _>>().map(Some)
     }

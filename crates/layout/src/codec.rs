@@ -95,7 +95,7 @@ pub fn suffix(logical: &[u8], shard: u16) -> String {
 }
 
 /// What has to be appended to a logical key to make it the physical key of `shard`, where nothing is escaped. Empty for shard 0.
-pub(crate) fn plain_suffix(shard: u16) -> String {
+pub fn plain_suffix(shard: u16) -> String {
     if shard == 0 { String::new() } else { format!("#~{shard}") }
 }
 

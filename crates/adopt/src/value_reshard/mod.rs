@@ -13,24 +13,25 @@
 //! (`heatsink_layout::IndexKey`); whether a value can be resharded ([`prepare`](ValueReshard::prepare)).
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
-use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use heatsink_control::claim::Claim;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::{Changer, Record, State};
-use heatsink_dynamo::{Error, Operation};
-use heatsink_layout::{OfIndex, Table, ValueLayout, ValueMigration};
+use heatsink_layout::{OfIndex, Table, ValueLayout, ValueMigration, codec};
 use serde::Serialize;
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::index_migration::{Brought, bring};
-use crate::item::{Attributes, TableContext, value};
+use crate::index_value::IndexValue;
+use crate::item::{TableContext, value};
 use crate::on_record::{self, tag, taken_over, untag};
 use crate::types::{AdoptError, Options, Phase, Progress};
+use crate::walk::Walk;
 
 mod prepare;
 
@@ -85,15 +86,6 @@ pub struct ValueReport {
     pub to: u16,
     /// Items that this run rewrote.
     pub rewritten: u64,
-}
-
-/// What a walk found.
-#[derive(Default)]
-struct Walked {
-    items: AtomicU64,
-    rewritten: AtomicU64,
-    /// Rows that were not as the index showed them any more.
-    stale: AtomicU64,
 }
 
 impl ValueReshard {
@@ -152,32 +144,32 @@ impl ValueReshard {
                 ..layout.clone()
             };
             let context = self.context(self.record.as_ref(), &after).await?;
-            let to_rewrite = AtomicU64::new(0);
-            let walked = self
-                .walk(None, layout.extent(), 1, progress, |item| {
-                    let (context, to_rewrite) = (&context, &to_rewrite);
-                    async move {
-                        for found in context.index_values(&item)?.iter().filter(|found| self.is_value(found))
-                        {
-                            let moves = found.new.as_ref() != Ok(&found.stored);
-                            to_rewrite.fetch_add(u64::from(moves), Ordering::Relaxed);
-                        }
-                        Ok(Brought::InForm)
+            let (mut items, mut to_rewrite) = (0, 0);
+            for shard in 0..layout.extent() {
+                let mut walk = self.items(shard, None);
+                while let Some(page) = walk.page().await? {
+                    for item in &page {
+                        let found = context.index_values(item)?;
+                        let moves = |found: &IndexValue<'_>| found.new.as_ref() != Ok(&found.stored);
+                        to_rewrite +=
+                            u64::from(found.iter().any(|found| self.is_value(found) && moves(found)));
+                        items += 1;
+                        progress.passed(1);
                     }
-                })
-                .await?;
+                }
+            }
             Ok(ValuePlan {
                 from: layout.shards,
                 to: self.shards,
-                items: walked.items.into_inner(),
-                to_rewrite: to_rewrite.into_inner(),
+                items,
+                to_rewrite,
                 keeps_former_forms: self.may_miss,
             })
         }
         .boxed()
     }
 
-    fn is_value(&self, found: &crate::index_value::IndexValue<'_>) -> bool {
+    fn is_value(&self, found: &IndexValue<'_>) -> bool {
         found.key.attribute() == &self.index.attribute && found.key.logical(&found.stored) == self.value
     }
 
@@ -221,10 +213,10 @@ impl ValueReshard {
     async fn free(&self, layout: &ValueLayout) -> Result<(), AdoptError> {
         for shard in layout.extent()..self.shards {
             let own = plain(&self.value, shard);
-            let found = self.page(&own, Some(1), None).await?;
+            let found = self.items(shard, Some(1)).page().await?;
             let is_own = |one: &ValueLayout| one.value == own && one.index.attribute == self.index.attribute;
             let listed = |record: &Record| record.values.iter().any(is_own);
-            if !found.0.is_empty() || self.record.as_ref().is_some_and(listed) {
+            if found.is_some_and(|page| !page.is_empty()) || self.record.as_ref().is_some_and(listed) {
                 let own = String::from_utf8_lossy(&own).into_owned();
                 return Err(AdoptError::Failed(format!(
                     "Clients use the value {own:?} of {}, which is what {:?} would be stored as in shard {shard}. Change it in these items, or ask for at most \
@@ -237,91 +229,23 @@ impl ValueReshard {
         Ok(())
     }
 
-    /// A page of the items with a stored value.
-    async fn page(
-        &self,
-        stored: &[u8],
-        limit: Option<u64>,
-        start: Option<Json>,
-    ) -> Result<(Vec<Attributes>, Option<Json>), AdoptError> {
+    /// The items that the index shows in a shard, so many at once.
+    fn items(&self, shard: u16, limit: Option<u64>) -> Walk<'_> {
         let (attribute, key) = (&self.index.attribute, &self.described.schema.key);
-        let mut body = json!({
+        let mut request = json!({
             "TableName": self.table(), "IndexName": self.walked, "KeyConditionExpression": "#a = :v",
             "ExpressionAttributeNames": { "#a": attribute.name, "#p": key.partition.name },
-            "ExpressionAttributeValues": { ":v": value(stored, attribute.key_type) },
+            "ExpressionAttributeValues": { ":v": value(&plain(&self.value, shard), attribute.key_type) },
             "ProjectionExpression": "#a, #p",
         });
         if let Some(sort) = &key.sort {
-            body["ExpressionAttributeNames"]["#s"] = json!(sort.name);
-            body["ProjectionExpression"] = json!("#a, #p, #s");
+            request["ExpressionAttributeNames"]["#s"] = json!(sort.name);
+            request["ProjectionExpression"] = json!("#a, #p, #s");
         }
         if let Some(limit) = limit {
-            body["Limit"] = json!(limit);
+            request["Limit"] = json!(limit);
         }
-        if let Some(start) = start {
-            body["ExclusiveStartKey"] = start;
-        }
-        let mut page = self.registry.call_patiently(Operation::Query, body).await?;
-        let next = page["LastEvaluatedKey"].take();
-        let Json::Array(items) = page["Items"].take() else {
-            return Err(Error::internal("The store's Query has no Items").into());
-        };
-        let items = items.into_iter().filter_map(|item| match item {
-            Json::Object(item) => Some(item),
-            _ => None,
-        });
-        Ok((items.collect(), Some(next).filter(|next| !next.is_null())))
-    }
-
-    /// Gives `change` every item that the index shows in one of so many shards.
-    async fn walk<C>(
-        &self,
-        record: Option<&Record>,
-        shards: u16,
-        concurrency: usize,
-        progress: &dyn Progress,
-        change: impl Fn(Attributes) -> C,
-    ) -> Result<Walked, AdoptError>
-    where
-        C: Future<Output = Result<Brought, AdoptError>>,
-    {
-        let walked = Walked::default();
-        for shard in 0..shards {
-            let (stored, mut start) = (plain(&self.value, shard), None);
-            loop {
-                let (page, next) = self.page(&stored, None, start.take()).await?;
-                if let Some(record) = record
-                    && self.registry.read(&record.id).await?.as_ref() != Some(record)
-                {
-                    return Err(taken_over(self.table()));
-                }
-                stream::iter(page)
-                    .map(Ok::<Attributes, AdoptError>)
-                    .try_for_each_concurrent(concurrency.max(1), |item| {
-                        let (walked, change) = (&walked, change(item));
-                        async move {
-                            walked.items.fetch_add(1, Ordering::Relaxed);
-                            match change.await? {
-                                Brought::InForm => {}
-                                Brought::Done => {
-                                    walked.rewritten.fetch_add(1, Ordering::Relaxed);
-                                }
-                                Brought::Changed => {
-                                    walked.stale.fetch_add(1, Ordering::Relaxed);
-                                }
-                            }
-                            progress.passed(1);
-                            Ok(())
-                        }
-                    })
-                    .await?;
-                match next {
-                    Some(next) => start = Some(next),
-                    None => break,
-                }
-            }
-        }
-        Ok(walked)
+        Walk::of_query(&self.registry, self.table(), request)
     }
 
     /// The table as it is laid out with that layout of the value.
@@ -351,7 +275,7 @@ fn is_trivial(layout: &ValueLayout) -> bool {
 
 /// A value as it is stored in a shard, where nothing is escaped.
 fn plain(value: &[u8], shard: u16) -> Vec<u8> {
-    if shard == 0 { value.to_vec() } else { [value, format!("#~{shard}").as_bytes()].concat() }
+    [value, codec::plain_suffix(shard).as_bytes()].concat()
 }
 
 /// A run under way.
@@ -490,20 +414,28 @@ impl Run<'_> {
         let mut all = 0;
         for walks in 0..WALKS {
             self.progress.phase(if walks == 0 { Phase::Moving } else { Phase::Verifying }, None);
-            let walk = this.walk(Some(record), old, self.options.concurrency, self.progress, |item| {
-                let context = &context;
-                async move {
-                    let mut brought = Brought::InForm;
-                    for found in context.index_values(&item)?.iter().filter(|found| this.is_value(found)) {
-                        brought = bring(claim, context, &item, found).await?;
-                    }
-                    Ok(brought)
-                }
-            });
-            let walked = walk.await?;
-            let (rewritten, stale) = (walked.rewritten.into_inner(), walked.stale.into_inner());
+            let (mut rewritten, stale) = (0, AtomicBool::new(false));
+            for shard in 0..old {
+                let walk = this.items(shard, None);
+                rewritten += walk
+                    .change_each(record, self.options.concurrency, self.progress, |item| {
+                        let (context, stale) = (&context, &stale);
+                        async move {
+                            let mut brought = Brought::InForm;
+                            for found in
+                                context.index_values(&item)?.iter().filter(|found| this.is_value(found))
+                            {
+                                brought = bring(claim, context, &item, found).await?;
+                            }
+                            stale.fetch_or(brought == Brought::Changed, Ordering::Relaxed);
+                            Ok(brought == Brought::Done)
+                        }
+                    })
+                    .await?;
+            }
             all += rewritten;
-            if walks > 0 && rewritten == 0 && stale == 0 {
+            // Rows that were not as the index showed them any more count too.
+            if walks > 0 && rewritten == 0 && !stale.into_inner() {
                 return Ok(all);
             }
             this.registry.env().sleep(self.delay).await;
