@@ -184,9 +184,7 @@ impl<'a> IndexMigrationRun<'a> {
 
     /// Refuses where gateways would refuse the table: older builds know plain and spread values alone.
     async fn known(&self) -> Result<(), AdoptError> {
-        let listed = self.changer.gateways().await?.map(|(_, listed)| listed);
-        let older = listed.into_iter().flatten().filter(|one| !one.knows_values);
-        let older: Vec<String> = older.map(|one| one.name).collect();
+        let older = self.changer.gateways_without(|one| one.knows_values).await?;
         if older.is_empty() {
             return Ok(());
         }

@@ -309,6 +309,15 @@ impl Changer {
         }
     }
 
+    /// The names of registered gateways of which that does not hold: older builds do not say what they know.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn gateways_without(&self, knows: impl Fn(&Gateway) -> bool) -> Result<Vec<String>, Error> {
+        let listed = self.gateways().await?.map(|(_, listed)| listed);
+        Ok(listed.into_iter().flatten().filter(|one| !knows(one)).map(|one| one.name).collect())
+    }
+
     /// Removes the registration of a gateway that is known to be dead.
     ///
     /// # Errors

@@ -189,9 +189,7 @@ async fn knows_counters(opened: &Opened) -> Result<(), Exit> {
     if opened.access != Access::BesideGateways {
         return Ok(());
     }
-    let listed = opened.observer().gateways().await.map_err(unread)?.map(|(_, listed)| listed);
-    let older: Vec<String> =
-        listed.into_iter().flatten().filter(|one| !one.knows_counters).map(|one| one.name).collect();
+    let older = opened.observer().gateways_without(|one| one.knows_counters).await.map_err(unread)?;
     if older.is_empty() {
         return Ok(());
     }

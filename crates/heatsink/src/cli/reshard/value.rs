@@ -72,9 +72,7 @@ async fn known(opened: &Opened) -> Result<(), Exit> {
     if opened.access == Access::Alone {
         return Ok(());
     }
-    let listed = opened.observer().gateways().await.map_err(super::unread)?.map(|(_, listed)| listed);
-    let older: Vec<String> =
-        listed.into_iter().flatten().filter(|one| !one.knows_values).map(|one| one.name).collect();
+    let older = opened.observer().gateways_without(|one| one.knows_values).await.map_err(super::unread)?;
     if older.is_empty() {
         return Ok(());
     }
