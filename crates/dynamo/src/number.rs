@@ -247,6 +247,13 @@ impl fmt::Display for Number {
     }
 }
 
+/// Bits that are ordered as the floats are that they stand for, as unsigned numbers: where numbers only have to be compared.
+#[inline]
+pub const fn ascending_bits(number: f64) -> u64 {
+    let bits = number.to_bits();
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

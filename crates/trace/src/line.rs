@@ -44,6 +44,18 @@ pub struct Header {
     pub unix_millis: u64,
 }
 
+impl Header {
+    /// A moment of the trace, so many microseconds after its begin, in microseconds since 1970-01-01T00:00:00Z.
+    pub fn micros(&self, us: u64) -> u64 {
+        self.unix_millis.saturating_mul(1_000).saturating_add(us)
+    }
+
+    /// The second since 1970-01-01T00:00:00Z of that moment.
+    pub fn second(&self, us: u64) -> i64 {
+        i64::try_from(self.micros(us) / 1_000_000).unwrap_or(i64::MAX)
+    }
+}
+
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

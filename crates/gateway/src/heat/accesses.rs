@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 
 use heatsink_dynamo::capacity::Consistency;
+use heatsink_dynamo::number::ascending_bits;
 use heatsink_dynamo::{Code, Error, KeyType, Number, Operation, Origin, json};
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::detect::{Outcome, PartId};
@@ -479,11 +480,7 @@ pub(super) fn ordered(raw: &[u8]) -> Option<Cow<'_, [u8]>> {
     match key_text(raw)? {
         (KeyType::S, Cow::Borrowed(text)) => Some(Cow::Borrowed(text.as_bytes())),
         (KeyType::S, Cow::Owned(text)) => Some(Cow::Owned(text.into_bytes())),
-        (KeyType::N, text) => {
-            let bits = text.parse::<f64>().ok()?.to_bits();
-            let ascending = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
-            Some(Cow::Owned(ascending.to_be_bytes().to_vec()))
-        }
+        (KeyType::N, text) => Some(Cow::Owned(ascending_bits(text.parse().ok()?).to_be_bytes().to_vec())),
         // Base64 is not ordered as what it stands for.
         (KeyType::B, _) => None,
     }

@@ -104,7 +104,7 @@ impl Traffic {
                     return Err(Hashed);
                 }
                 self.header = header.clone();
-                self.at(0);
+                self.reaches(0);
             }
             Line::Table(table) => {
                 let known = Known { sort_key: table.sort_key, local_index: table.local_index };
@@ -115,7 +115,7 @@ impl Traffic {
                 return Ok(1);
             }
             Line::End(End { us, dropped, because, .. }) => {
-                self.at(*us);
+                self.reaches(*us);
                 self.seen.dropped += dropped;
                 self.seen.limited += usize::from(*because == Ended::Limit);
             }
@@ -124,7 +124,8 @@ impl Traffic {
     }
 
     fn access(&mut self, access: &Access<'_>) {
-        let second = i64::try_from(self.at(access.us) / 1_000_000).unwrap_or(i64::MAX);
+        self.reaches(access.us);
+        let second = self.header.second(access.us);
         self.seen.recorded += 1;
         self.seen.weight = self.seen.weight.max(access.weight);
         let place = Place {
@@ -141,12 +142,11 @@ impl Traffic {
         }
     }
 
-    /// A moment of the trace that is read, in microseconds since 1970.
-    fn at(&mut self, us: u64) -> u64 {
-        let at = self.header.unix_millis.saturating_mul(1_000).saturating_add(us);
+    /// The trace that is read has a line of that moment.
+    fn reaches(&mut self, us: u64) {
+        let at = self.header.micros(us);
         let span = self.span.get_or_insert(Span { first: at, last: at });
         (span.first, span.last) = (span.first.min(at), span.last.max(at));
-        at
     }
 
     /// What was recorded, and what was not.

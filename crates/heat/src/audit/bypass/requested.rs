@@ -52,7 +52,7 @@ impl Requested {
             Line::Trace(header) => {
                 self.hashed |= header.hashed;
                 self.header = header.clone();
-                let begin = self.second(0);
+                let begin = self.header.second(0);
                 self.spans.push((begin, begin));
             }
             Line::Table(_) => {}
@@ -70,7 +70,7 @@ impl Requested {
         if !writes(access.op) || access.index.is_some() || access.throttled {
             return;
         }
-        let second = self.second(access.us);
+        let second = self.header.second(access.us);
         let of = self.tables.entry(access.table.clone().into_owned()).or_default();
         of.weight = of.weight.max(access.weight);
         of.last = if of.last.0 == access.us { (access.us, of.last.1 + 1) } else { (access.us, 1) };
@@ -89,14 +89,9 @@ impl Requested {
         }
     }
 
-    fn second(&self, us: u64) -> i64 {
-        let micros = self.header.unix_millis.saturating_mul(1_000).saturating_add(us);
-        i64::try_from(micros / 1_000_000).unwrap_or(i64::MAX)
-    }
-
     /// The trace that is read goes on until then.
     fn reaches(&mut self, us: u64) {
-        let second = self.second(us);
+        let second = self.header.second(us);
         if let Some((_, last)) = self.spans.last_mut() {
             *last = (*last).max(second);
         }

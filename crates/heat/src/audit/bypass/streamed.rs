@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use heatsink_dynamo::number::ascending_bits;
 use heatsink_layout::SortKey;
 
 use super::requested::sort_hash;
@@ -68,9 +69,7 @@ fn shown(sort: Option<SortKey<'_>>) -> u64 {
         Some(SortKey::S(text)) => sort_hash(text),
         Some(SortKey::B(bytes)) => sort_hash(&STANDARD.encode(bytes)),
         Some(SortKey::N(text)) => {
-            let bits = text.parse::<f64>().unwrap_or(f64::NAN).to_bits();
-            let ascending = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
-            sort_hash(&format!("{ascending:016x}"))
+            sort_hash(&format!("{:016x}", ascending_bits(text.parse().unwrap_or(f64::NAN))))
         }
     }
 }
