@@ -47,12 +47,6 @@ impl Table {
         Some(format!("{:016x}", xxh3_64(&text)))
     }
 
-    /// Whether an attribute of an index's partition key migrates.
-    pub fn is_index_migrating(&self, index: &IndexSchema) -> bool {
-        let migrates = |name: &str| self.index_key(name).is_some_and(IndexKey::is_migrating);
-        index.key.partition.iter().any(|attribute| migrates(&attribute.name))
-    }
-
     /// Whether items may hold a value of an index's partition key in several forms.
     pub fn is_index_mixed(&self, index: &IndexSchema) -> bool {
         let mixed = |name: &str| self.index_key(name).is_some_and(IndexKey::is_mixed);

@@ -34,7 +34,7 @@ use crate::{Router, counter, cursor, layout_cursor};
 const WHY: &str =
     "a scan reads all physical keys anyway: one physical request, keys in cursor and items translated";
 
-const MIGRATING: &str = "values of the index's key are being rewritten, or some items keep a former form of them: the table is scanned, in which each item has \
+const MIXED: &str = "values of the index's key are being rewritten, or some items keep a former form of them: the table is scanned, in which each item has \
                          one place, and items that are not in the index are left out";
 
 /// A Scan's way so far, as its cursor tells it.
@@ -210,14 +210,14 @@ fn evaluated(
     progress: &Progress<'_>,
 ) -> Result<Option<Evaluated>, Unplanned> {
     let counters = has_counters(request, schema, index);
-    let migrating = index.filter(|index| schema.is_index_mixed(index));
+    let mixed = index.filter(|index| schema.is_index_mixed(index));
     // What the store refuses has no keys to read.
     let apart = progress.reads_apart(schema) && (index.is_some() || request.get("IndexName").is_none());
-    if !apart && !counters && migrating.is_none() && !may_filter_by_key(request, schema) {
+    if !apart && !counters && mixed.is_none() && !may_filter_by_key(request, schema) {
         return Ok(None);
     }
     let mut expressions = Expressions::read(request, schema, None, checks)?;
-    if let Some(index) = migrating {
+    if let Some(index) = mixed {
         expressions.confine(schema, index);
     }
     let filter = expressions.filter.as_ref().map(|(_, filter)| filter);
@@ -228,12 +228,12 @@ fn evaluated(
         None => counter::of_table(request, &expressions, schema),
         Some(index) => counter::of_index(request, &expressions, schema, index).map_err(Unplanned::Refused)?,
     };
-    if !apart && !by_key && fold.is_none() && migrating.is_none() && !(counters && index.is_none()) {
+    if !apart && !by_key && fold.is_none() && mixed.is_none() && !(counters && index.is_none()) {
         return Ok(None);
     }
-    let mut why = match migrating {
+    let mut why = match mixed {
         None => WHY.to_owned(),
-        Some(_) => MIGRATING.to_owned(),
+        Some(_) => MIXED.to_owned(),
     };
     if by_key {
         why += "; the filter reads a key that is stored with shard suffixes and is evaluated here, on logical keys";
@@ -255,10 +255,10 @@ fn evaluated(
         _ => None,
     };
     let mut changes = expressions.changes(schema, index);
-    if migrating.is_some() {
+    if mixed.is_some() {
         changes.extend([("IndexName", None), ("Select", None)]);
     }
-    let cursor = cursor_attributes(schema, index.filter(|_| migrating.is_none()));
+    let cursor = cursor_attributes(schema, index.filter(|_| mixed.is_none()));
     Ok(Some(Evaluated {
         body: set_members(body, &changes).map_err(Unplanned::Refused)?,
         mark: progress.mark.clone(),
@@ -269,7 +269,7 @@ fn evaluated(
         limit: request.limit()?,
         fold,
         cursor: cursor.into_iter().map(|key| key.name.clone()).collect(),
-        within: migrating.map(|index| index.key.clone()),
+        within: mixed.map(|index| index.key.clone()),
         why,
     }))
 }
@@ -297,8 +297,8 @@ impl Progress<'_> {
         // Of a local index the store adds what the index does not hold.
         let whole = index.is_some_and(|index| index.local)
             && (select.as_deref() == Some("ALL_ATTRIBUTES") || wanted.is_some());
-        let migrating = index.is_some_and(|index| schema.is_index_mixed(index));
-        let cursor = cursor_attributes(schema, index.filter(|_| !migrating)).into_iter();
+        let mixed = index.is_some_and(|index| schema.is_index_mixed(index));
+        let cursor = cursor_attributes(schema, index.filter(|_| !mixed)).into_iter();
         let is_own = |name: &str| schema.key.names().any(|own| own == name);
         Ok(KeysApart {
             router: self.router.clone(),
