@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::command::{TestDir, text};
+use crate::command::{TestDir, report, text};
 
 /// 2026-06-22T18:00:00Z, in seconds.
 const BEGIN: u64 = 1_782_151_200;
@@ -50,11 +50,7 @@ fn records() -> String {
 }
 
 fn past(place: &TestDir, arguments: &str) -> Json {
-    let arguments = format!("audit {arguments} --output json");
-    let done = place.run(&arguments.split(' ').collect::<Vec<_>>());
-    assert_eq!(done.status.code(), Some(0), "{arguments}: {}", text(&done.stderr));
-    let report: Json = serde_json::from_slice(&done.stdout).unwrap();
-    report["past_gateways"].clone()
+    report(place, &format!("audit {arguments}"))["past_gateways"].clone()
 }
 
 #[test]

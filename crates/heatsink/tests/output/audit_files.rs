@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value as Json, json};
 
-use crate::command::{TestDir, text};
+use crate::command::{TestDir, report, run, text};
 
 fn item(key: &str, nth: u32) -> Json {
     let sort = format!("2026-06-22T01:00:{:02}.{:03}Z#{nth}", nth / 900, nth % 900);
@@ -46,17 +46,6 @@ fn bytes(place: &TestDir, name: &str, content: &[u8]) -> PathBuf {
     let path = place.0.join(name);
     std::fs::write(&path, content).unwrap();
     path
-}
-
-/// The arguments, one blank between them.
-fn run(place: &TestDir, arguments: &str) -> Output {
-    place.run(&arguments.split(' ').collect::<Vec<_>>())
-}
-
-fn report(place: &TestDir, arguments: &str) -> Json {
-    let done = run(place, &format!("{arguments} --output json"));
-    assert_eq!(done.status.code(), Some(0), "{arguments}: {}", text(&done.stderr));
-    serde_json::from_slice(&done.stdout).unwrap()
 }
 
 /// What it says when it is refused, with 64.

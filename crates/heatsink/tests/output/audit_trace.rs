@@ -1,13 +1,12 @@
 //! `heatsink audit --trace`: what `serve --record` writes names the hot keys and what to do about them, and says what it does not show.
 
 use std::io::Write as _;
-use std::process::Output;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value as Json, json};
 
-use crate::command::{Server, TestDir, text};
+use crate::command::{Server, TestDir, report, run, text};
 use crate::rules::post;
 
 /// 2026-06-22T18:00:00Z.
@@ -49,16 +48,6 @@ fn accesses() -> String {
     }
     all += &access(7, &json!({ "key": "open", "index": "by-status" }));
     all + &access(8, &json!({ "op": "scan" }))
-}
-
-fn run(place: &TestDir, arguments: &str) -> Output {
-    place.run(&arguments.split(' ').collect::<Vec<_>>())
-}
-
-fn report(place: &TestDir, arguments: &str) -> Json {
-    let done = run(place, &format!("{arguments} --output json"));
-    assert_eq!(done.status.code(), Some(0), "{arguments}: {}", text(&done.stderr));
-    serde_json::from_slice(&done.stdout).unwrap()
 }
 
 /// Each pattern with its action.

@@ -86,6 +86,18 @@ impl Drop for TestDir {
     }
 }
 
+/// Runs the command with these arguments, one blank between them.
+pub fn run(place: &TestDir, arguments: &str) -> Output {
+    place.run(&arguments.split(' ').collect::<Vec<_>>())
+}
+
+/// The document that it prints, if all is well.
+pub fn report(place: &TestDir, arguments: &str) -> Json {
+    let done = run(place, &format!("{arguments} --output json"));
+    assert_eq!(done.status.code(), Some(0), "{arguments}: {}", text(&done.stderr));
+    serde_json::from_slice(&done.stdout).unwrap()
+}
+
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }

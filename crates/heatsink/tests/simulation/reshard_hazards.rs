@@ -69,12 +69,16 @@ pub async fn moved(world: &World, shards: u16) {
 
 /// A run that is killed at a call that holds a text, which never arrives.
 pub async fn killed_at(world: &World, shards: u16, text: &'static str) {
-    let mishap = Mishap { text, before: 0, vanishes: true, stops: None };
-    assert!(run(world, shards, Some(mishap)).await.is_none(), "no call holds {text}");
+    killed(world, shards, Mishap { text, before: 0, vanishes: true, stops: None }).await;
+}
+
+/// A run that is killed at a call, which arrives unless it vanishes.
+pub async fn killed(world: &World, shards: u16, mishap: Mishap) {
+    assert!(run(world, shards, Some(mishap)).await.is_none(), "{mishap:?} was not met");
 }
 
 /// Puts every item once through a gateway; each put lands, and is answered, so late.
-async fn puts(world: &World, gateway: usize, items: &[String], there: Duration, back: Duration) {
+pub async fn puts(world: &World, gateway: usize, items: &[String], there: Duration, back: Duration) {
     let fate = Fate { back, ..Fate::late(there) };
     world.network.plan(&name(gateway), Wire::PutItem, "\"n\"", items.len(), fate);
     let puts = items.iter().enumerate();

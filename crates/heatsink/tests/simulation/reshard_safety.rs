@@ -17,8 +17,10 @@ use heatsink_history::Operation;
 use crate::client::PATIENCE;
 use crate::network::{Fate, Weather};
 use crate::reshard::{Mishap, Phases};
-use crate::reshard_hazards::{CLEAR, COPY, HOLD, PREPARE, PUBLICATION, WHOLE, begun, count, moved};
-use crate::scene::{scene, seconds, value};
+use crate::reshard_hazards::{
+    CLEAR, COPY, HOLD, PREPARE, PUBLICATION, WHOLE, begun, count, killed, killed_at, moved, puts,
+};
+use crate::scene::{scene, seconds};
 use crate::world::{World, name};
 
 /// No rule for the table. Gateways look often, so that a move of few items is over before what is late lands.
@@ -28,22 +30,14 @@ const BRISK: &str =
 const CLAIM: &str = r#""permits":{"N":"10"}"#;
 const CLOSING: &str = r#"\"closing\":true"#;
 
-/// A run that is killed at a call, which arrives unless it vanishes.
-async fn killed(world: &World, shards: u16, mishap: Mishap) {
-    let run = world.reshard(WHOLE, shards, &Arc::new(Phases::default()), Some(mishap)).await;
-    assert!(run.is_none(), "{mishap:?} was not met");
-}
-
 /// A run that is killed when it has published MOVE: nothing is claimed, and nothing moved.
 async fn killed_in_move(world: &World, shards: u16) {
     killed(world, shards, Mishap { text: PUBLICATION, before: 3, vanishes: false, stops: None }).await;
 }
 
-/// Puts every item once through the second gateway, as blind puts are; each lands so late.
+/// Puts every item once through the second gateway, as blind puts are; each lands so late, and is answered at once.
 async fn late_puts(world: &World, items: &[String], late: Duration) {
-    world.network.plan(&name(1), Wire::PutItem, "\"n\"", items.len(), Fate::late(late));
-    let puts = items.iter().enumerate();
-    join_all(puts.map(|(at, item)| world.call(1, item, Operation::Put(value(100 + at)), PATIENCE))).await;
+    puts(world, 1, items, late, Duration::from_millis(1)).await;
 }
 
 /// Reads all items, again and again.
@@ -96,7 +90,7 @@ fn who_takes_over_waits_for_puts_that_were_given_up_before() {
             given_up(&world, &items, seconds(3.9), 60).await;
         };
         let taken_over = async {
-            killed(&world, 4, Mishap { text: HOLD, before: 0, vanishes: true, stops: None }).await;
+            killed_at(&world, 4, HOLD).await;
             moved(&world, 4).await;
         };
         join(late, taken_over).await;
