@@ -40,7 +40,7 @@ use self::buckets::{Buckets, Source};
 use self::explain::Gather;
 use self::locally_sorted::LocallySorted;
 use self::request::Query;
-use self::scatter::Wanted;
+use self::scatter::wanted::Wanted;
 use self::shape::Gathering;
 use self::shard_streams::{ShardStream, streams};
 use crate::Router;
