@@ -23,7 +23,7 @@ INNER = "crates/control/src/inner.rs"
 MEMBER = "crates/fence/src/member.rs"
 LIVENESS = "crates/fence/src/liveness.rs"
 STEP = "crates/fence/src/step.rs"
-SERVICE = "crates/gateway/src/service.rs"
+PLANNER = "crates/gateway/src/planner.rs"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ RULES = (
     Rule(
         "not-found-answered",
         "a request for a table that is not there is answered, not sent",
-        ((SERVICE, "if pass.is_missing() {", "if pass.is_missing() && !LEFT_OUT {"),),
+        ((PLANNER, "if pass.is_missing() {", "if pass.is_missing() && !LEFT_OUT {"),),
     ),
     Rule(
         "time-to-live",
