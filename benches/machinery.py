@@ -35,18 +35,27 @@ def need(*programs):
         raise SystemExit(f"missing: {', '.join(missing)}; on Debian: apt-get install {' '.join(missing)}")
 
 
+def built(names):
+    """Paths of binaries of this repository, by the variables that name one which is built already."""
+    wanted = [name for name, variable in names.items() if variable not in os.environ]
+    if wanted:
+        packages = [word for name in wanted for word in ("-p", name)]
+        subprocess.run(["cargo", "build", "--quiet", "--release", *packages], cwd=ROOT, check=True)
+    return [os.environ.get(variable) or TARGET / "release" / name for name, variable in names.items()]
+
+
+def load_client():
+    """Path of the load client, built if no variable names one."""
+    return built({"heatsink-load": "HEATSINK_LOAD_BIN"})[0]
+
+
 def build():
     """Paths of heatsink, the load client, and the engine's own HTTP server, which stands for a third party's.
 
     HEATSINK_BIN, HEATSINK_LOAD_BIN and DYNOXIDE name binaries that are built already.
     """
     say("building")
-    names = {"heatsink": "HEATSINK_BIN", "heatsink-load": "HEATSINK_LOAD_BIN"}
-    wanted = [name for name, variable in names.items() if variable not in os.environ]
-    if wanted:
-        packages = [word for name in wanted for word in ("-p", name)]
-        subprocess.run(["cargo", "build", "--quiet", "--release", *packages], cwd=ROOT, check=True)
-    ours = [os.environ.get(variable) or TARGET / "release" / name for name, variable in names.items()]
+    ours = built({"heatsink": "HEATSINK_BIN", "heatsink-load": "HEATSINK_LOAD_BIN"})
     engine = os.environ.get("DYNOXIDE") or TARGET / "tools/bin/dynoxide"
     if not Path(engine).exists():
         subprocess.run(
@@ -123,13 +132,13 @@ class Bench:
         nginx = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
         return self.start("nginx", [nginx, "-p", home, "-c", home / "nginx.conf", "-e", "stderr"], port)
 
-    def heatsink_serve(self, *arguments, rules=False):
+    def heatsink_serve(self, *arguments, rules=False, binary=None):
         port = free_port()
         if rules:
             file = self.scratch / "rules.toml"
             file.write_text(RULES if rules is True else rules)
             arguments = (*arguments, "--rules", file)
-        return self.start("heatsink", [self.heatsink, "serve", "--listen", f"127.0.0.1:{port}", *arguments], port)
+        return self.start("heatsink", [binary or self.heatsink, "serve", "--listen", f"127.0.0.1:{port}", *arguments], port)
 
     def bodies(self, name, requests):
         path = self.scratch / f"{name}.jsonl"
@@ -162,14 +171,29 @@ class Bench:
         found = {name: [] for name in contenders}
         order = list(contenders)
         random.Random(1).shuffle(order)
-        for port, operation, bodies in contenders.values():  # warm caches and connections, not counted
-            subprocess.run(
-                ["wrk", "-t1", "-c16", "-d1s", "-s", str(HERE / "requests.lua"), f"http://127.0.0.1:{port}", "--",
-                 operation, str(bodies)], capture_output=True, check=True)
+        for contender in contenders.values():
+            self.warm(*contender)
         for turn in range(self.rounds):
             for name in order[turn % len(order):] + order[: turn % len(order)]:
                 found[name].append(self.wrk(*contenders[name]))
                 say(f"  {name}: {found[name][-1]:,.0f}/s, {found[name][-1].cpu:.1f} µs")
+        return found
+
+    def warm(self, port, operation, bodies):
+        """Warms caches and connections, not counted."""
+        subprocess.run(
+            ["wrk", "-t1", "-c16", "-d1s", "-s", str(HERE / "requests.lua"), f"http://127.0.0.1:{port}", "--", operation, str(bodies)],
+            capture_output=True, check=True)
+
+    def pairs(self, old, new):
+        """Two contenders as of `rates`: runs one after the other, the first of a pair in turn. The pairs of rates."""
+        found = []
+        self.warm(*old)
+        self.warm(*new)
+        for turn in range(self.rounds):
+            runs = [self.wrk(*contender) for contender in ((old, new) if turn % 2 == 0 else (new, old))]
+            found.append(tuple(runs if turn % 2 == 0 else reversed(runs)))
+            say(f"  {found[-1][0].cpu:.1f} µs, {found[-1][1].cpu:.1f} µs")
         return found
 
 

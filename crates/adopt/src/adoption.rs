@@ -4,17 +4,9 @@
 //! ([`Claim`]). The registry's record says that an adoption is in progress, so gateways refuse the table meanwhile. A run that was interrupted can be
 //! resumed, in either direction.
 //!
-//! **Passes.** A stored key in the reserved form is either a logical key that has yet to be escaped, or a shard of another key. The depth of a key,
-//! the number of reserved suffixes that it ends in, tells them apart: a logical key of depth d is stored at depth d before, and deeper after (at d
-//! too, for d = 0). So the deepest keys are moved first, one depth per pass. When the pass of depth d runs, every item at depth d is one that has not
-//! been moved yet, and the target keys are free. The way back runs the passes in the opposite order. Nearly every table has one pass.
-//!
 //! The keys of indexes are adopted after the table's own keys and brought back before them, while clients use the table ([`crate::index_migration`]).
 //!
-//! Not here: moving a table's own keys while clients use it; the command line.
-
-use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
+//! Not here: the passes over the items (`adoption_pass`); moving a table's own keys while clients use it; the command line.
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -22,19 +14,14 @@ use heatsink_control::claim::Claim;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::{AdoptionCheckpoint, Changer, Record, State};
-use heatsink_layout::Bucket;
 
+use crate::adoption_pass::Pass;
 use crate::direction::Direction;
 use crate::index_migration::{IndexChange, IndexMigrationRun};
-use crate::item::{Attributes, TableContext, depth};
-use crate::item_move;
+use crate::item::TableContext;
 use crate::on_record::{self, tag, taken_over, untag, write};
 use crate::survey::{self, Survey};
-use crate::types::{AdoptError, Options, Phase, Progress, Report, shown};
-use crate::walk::Walk;
-
-/// The buckets that a pass has entered in the directory.
-type Entered = Mutex<HashSet<(Vec<u8>, Bucket)>>;
+use crate::types::{AdoptError, Options, Phase, Progress, Report};
 
 /// A prepared adoption: the table exists, the rules can hold for it, and the registry does not contradict them. It concerns either the table's own
 /// keys or the keys of its indexes. Where rules ask for both, a second adoption follows.
@@ -179,7 +166,8 @@ impl Adoption {
         self.changer.announce(&record.name, record.version).await?;
         let mut moved = 0;
         loop {
-            moved += self.pass(&claim, &record, &checkpoint, options.concurrency, progress).await?;
+            let pass = Pass { registry: &self.registry, context: &self.context, direction: self.direction };
+            moved += pass.run(&claim, &record, &checkpoint, options.concurrency, progress).await?;
             let next = match self.direction {
                 Direction::Adopt => checkpoint.depth.checked_sub(1),
                 _ => Some(checkpoint.depth + 1).filter(|depth| *depth <= checkpoint.deepest),
@@ -293,72 +281,6 @@ impl Adoption {
 
     fn taken_over(&self) -> AdoptError {
         taken_over(&self.context.table.name)
-    }
-
-    /// Moves every item of the current pass. Returns the number of moved items.
-    async fn pass(
-        &self,
-        claim: &Claim,
-        record: &Record,
-        checkpoint: &AdoptionCheckpoint,
-        concurrency: usize,
-        progress: &dyn Progress,
-    ) -> Result<u64, AdoptError> {
-        progress.phase(Phase::Moving, Some(checkpoint.items));
-        let entered = &Mutex::new(HashSet::new());
-        let walk = Walk::new(&self.registry, &self.context.table.name);
-        walk.change_each(record, concurrency, progress, |item| async move {
-            let key = self.context.key(&item)?;
-            self.enter(entered, &key, &item).await?;
-            let Some(target) = self.target(&key, &item, checkpoint.depth)? else { return Ok(false) };
-            item_move::move_item(claim, &self.registry, &self.context, &item, &target).await?;
-            Ok(true)
-        })
-        .await
-    }
-
-    /// Enters the bucket of an item in the directory, once for each key and bucket, before the item is written there.
-    async fn enter(&self, entered: &Entered, key: &[u8], item: &Attributes) -> Result<(), AdoptError> {
-        let table = &self.context.table;
-        let logical = self.context.logical(key, self.direction);
-        let Ok(assigned) = self.context.assigned_key(key, logical, item)? else { return Ok(()) };
-        let Some(bucket) = table.decode(&assigned).1.and_then(|slot| slot.bucket) else { return Ok(()) };
-        let row = (logical.to_vec(), bucket);
-        if !entered.lock().unwrap_or_else(PoisonError::into_inner).contains(&row) {
-            self.registry.enter_bucket(table, logical, bucket).await?;
-            entered.lock().unwrap_or_else(PoisonError::into_inner).insert(row);
-        }
-        Ok(())
-    }
-
-    /// The key to which the pass of that depth moves an item; `None` if it stays.
-    fn target(&self, key: &[u8], item: &Attributes, pass: usize) -> Result<Option<Vec<u8>>, AdoptError> {
-        let table = &self.context.table;
-        let logical = self.context.logical(key, self.direction);
-        let target = match self.direction {
-            Direction::Adopt if depth(table, key) == pass => {
-                self.context.assigned_key(key, logical, item)?.map_err(|unplaced| {
-                    AdoptError::Failed(format!(
-                        "{unplaced}. The item is {}",
-                        shown(&self.context.primary_key(item))
-                    ))
-                })?
-            }
-            Direction::Back if self.context.by_hand() => {
-                if !self.context.stands_alone(logical) {
-                    // Under that key it would be taken for a shard of another key, and be moved to that one.
-                    return Err(AdoptError::Failed(format!(
-                        "The logical key {:?} would be read as a shard of another key. The item is {}",
-                        String::from_utf8_lossy(logical),
-                        shown(&self.context.primary_key(item))
-                    )));
-                }
-                logical.to_vec()
-            }
-            Direction::Back if depth(table, key) > pass && depth(table, logical) == pass => logical.to_vec(),
-            _ => return Ok(None),
-        };
-        Ok((target != key).then_some(target))
     }
 
     /// Counts every item at its key and compares with the counts of the start.

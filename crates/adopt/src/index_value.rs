@@ -1,6 +1,6 @@
 //! The values of an item's spread index keys: each as it is stored, and in all forms that it may have.
 //!
-//! Not here: rewriting them (`index_migration`).
+//! Not here: rewriting them (`index_rewrite`).
 
 use heatsink_layout::{IndexKey, PrimaryKey};
 

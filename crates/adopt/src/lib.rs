@@ -7,10 +7,12 @@
 //! Not here: which layout is in force (`control`), how a layout places an item (`layout`), the command line.
 
 mod adoption;
+mod adoption_pass;
 mod as_it_lies;
 mod direction;
 mod eligible;
 mod index_migration;
+mod index_rewrite;
 mod index_value;
 mod item;
 mod item_location;

@@ -20,14 +20,12 @@ use heatsink_store::Store;
 
 use crate::fence::{Changer, Fence, Fencing};
 use crate::in_progress::InProgress;
-use crate::inner::Inner;
+use crate::inner::{Inner, layouts_unknown};
 use crate::registry::{NOBODY, Registry};
 use crate::reserved_keys::ReservedKeyMonitor;
 use crate::rules::Rules;
 use crate::table_cache::{TableCache, TableStatus};
 use crate::tags::Untagged;
-
-use admission::layouts_unknown;
 
 pub use table_operations::Prepared;
 pub use view::View;

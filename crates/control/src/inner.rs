@@ -77,3 +77,11 @@ impl Inner {
         Ok(list.iter().any(|one| one.registration.gateway == by))
     }
 }
+
+/// The error of a gateway that only forwards, on a store where that would be wrong.
+pub(crate) fn layouts_unknown(registry: &str) -> String {
+    format!(
+        "The store has a registry of sharded tables, {registry}: items may lie under other keys than clients name, and requests that are forwarded as they are \
+         would miss them"
+    )
+}

@@ -17,6 +17,7 @@ mod inner;
 mod key_record;
 mod name;
 mod record;
+mod records;
 pub mod registry;
 mod reserved_keys;
 pub mod reshard_intent;

@@ -15,6 +15,7 @@ mod tables;
 mod term;
 #[cfg(test)]
 mod tests;
+mod unread;
 
 pub use ast::{
     Action, Condition, Named, Operand, Order, Place, Put, Returned, Span, Statement, Term, TermKind, Test,
@@ -22,19 +23,7 @@ pub use ast::{
 };
 pub use parse::parse;
 pub use tables::{tables, tables_at};
+pub use unread::{MAX_DEPTH, Unread};
 
 /// The longest statement DynamoDB takes, in characters (API reference, `ExecuteStatement`).
 pub const MAX_STATEMENT: usize = 8192;
-
-/// How deep parentheses, calls and literals may nest here. DynamoDB takes values 32 levels deep.
-pub const MAX_DEPTH: usize = 64;
-
-/// Why a statement could not be read.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what} at byte {at}")]
-pub struct Unread {
-    /// What was found, or was missing.
-    pub what: String,
-    /// Where in the text, in bytes.
-    pub at: usize,
-}

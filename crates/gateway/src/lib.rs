@@ -15,8 +15,11 @@ mod memory_estimate;
 mod metrics;
 mod missing_table;
 mod missing_table_statements;
+mod planner;
+mod send;
 mod service;
 mod spans;
+mod spent;
 
 pub use access_log::ACCESS_LOG;
 pub use gateway::{Builder, Gateway};

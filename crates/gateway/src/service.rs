@@ -1,40 +1,30 @@
 //! Processes a request from its operation and body to its answer: its tables, their layouts, the plan, the physical calls.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_control::{Control, Pass, Prepared};
-use heatsink_dynamo::{Code, Error, Operation, Origin, wire};
-use heatsink_env::{Env, MonotonicInstant};
+use heatsink_control::Control;
+use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_env::Env;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::history::{Saved, Span};
 use heatsink_layout::LayoutSource;
-use heatsink_route::{Answer, Explanation, Plan, Router, name_rules, tables_of};
+use heatsink_route::{Answer, Explanation, Plan, Router, name_rules};
 use heatsink_store::Store;
 
 use crate::Limits;
-use crate::blocking;
 use crate::budget::{Budget, Stage, UNCOUNTED};
-use crate::execute::{Executor, send};
+use crate::execute::Executor;
 use crate::heat::{self, Heat, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
-use crate::{access_log, missing_table, missing_table_statements, spans};
-
-/// How often a request that waits for a layout to change looks whether one has.
-const HELD_LOOK: Duration = Duration::from_millis(5);
-
-/// After this time it is planned again even if none was seen.
-const HELD_AT_MOST: Duration = Duration::from_secs(1);
-
-/// How often a request is planned again because its lease ran out meanwhile.
-const RENEWALS: usize = 4;
+use crate::planner::{Planned, Planner};
+use crate::send::{Sender, send};
+use crate::{access_log, missing_table_statements, spans};
 
 /// Takes requests from clients and answers like one logical DynamoDB.
 pub struct Service {
@@ -255,7 +245,7 @@ impl Service {
     /// What [`Service::call`] would do with a request, without doing it. It resolves the tables as a call does.
     pub fn explain<'a>(&'a self, operation: Operation, body: &'a Bytes) -> BoxFuture<'a, Explanation> {
         async move {
-            match self.plan(operation, body).await {
+            match self.planner().plan(operation, body).await {
                 Ok(planned) => planned.plan.explain(),
                 Err(error) => Explanation::refused(&error),
             }
@@ -263,72 +253,9 @@ impl Service {
         .boxed()
     }
 
-    /// The plan of a request. One that depends on a key about to move has the lease that it needs.
-    async fn plan<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
-        let mut planned = self.plan_leased(operation, body).await?;
-        for _ in 0..RENEWALS {
-            if !planned.pass.needs_renewal() {
-                break;
-            }
-            drop(planned);
-            Box::pin(self.control.renew()).await?;
-            planned = self.plan_leased(operation, body).await?;
-        }
-        Ok(planned)
-    }
-
-    async fn plan_leased<'a>(&self, operation: Operation, body: &'a Bytes) -> Result<Planned<'a>, Error> {
-        // Names are found by a reader that skips over everything else. What it cannot read is wrong, and the checks of
-        // the whole request know how DynamoDB says so.
-        let named = blocking::run(body.len(), || {
-            tables_of(operation, body)
-                .map_err(|unreadable| wire::check(operation, body).err().unwrap_or(unreadable))
-        });
-        let names = named?;
-        let (pass, prepared) = if operation.touches_items() {
-            (self.control.resolve(&names).await?, Prepared::default())
-        } else {
-            let mut prepared = Box::pin(self.control.before(operation, body, &names)).await?;
-            (prepared.pass(&self.control), prepared)
-        };
-        if pass.is_missing() {
-            if !operation.is_streams() {
-                let missing = pass.missing();
-                return Err(Box::pin(missing_table::refusal(&*self.store, operation, body, missing)).await);
-            }
-            for name in &names {
-                if Box::pin(self.control.was_recorded(name)).await? {
-                    return Err(missing_table::stream(name));
-                }
-            }
-        }
-        let view = self.control.view(&pass);
-        match blocking::run(body.len(), || self.router.plan_among(operation, body, &names, &view)) {
-            Ok(plan) => Ok(Planned { names, plan, pass, prepared }),
-            Err(error) => Err(name_rules(error, &names, &self.control)),
-        }
-    }
-
-    /// The plan of a request. One that has to wait for a layout to change is planned again after each change.
-    async fn plan_when_due<'a>(
-        &self,
-        operation: Operation,
-        body: &'a Bytes,
-        begun: MonotonicInstant,
-    ) -> Result<Planned<'a>, Error> {
-        let deadline = begun + self.limits.request;
-        loop {
-            let seen = self.control.epoch();
-            match self.plan(operation, body).await {
-                Err(error) if error.origin == Origin::Held && self.env.now() < deadline => {}
-                planned => return planned,
-            }
-            // No pass is held meanwhile: the change that is waited for waits for requests that have one.
-            let again = (self.env.now() + HELD_AT_MOST).min(deadline);
-            while self.control.epoch() == seen && self.env.now() < again {
-                self.env.sleep(HELD_LOOK).await;
-            }
-        }
+    fn planner(&self) -> Planner<'_> {
+        let Service { store, control, router, env, .. } = self;
+        Planner { store: &**store, control, router, env: &**env }
     }
 
     /// A request, and of a batch of statements those that can be carried out.
@@ -355,7 +282,7 @@ impl Service {
             _ => Some(share.enter(Stage::Begins, memory_estimate(&body)).await?),
         };
         let begun = self.env.now();
-        let planned = self.plan_when_due(operation, &body, begun).await;
+        let planned = self.planner().plan_when_due(operation, &body, begun + self.limits.request).await;
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
         let kind = self.metrics.planned(&plan);
@@ -372,16 +299,15 @@ impl Service {
                 let deadline = self.env.now() + self.limits.request;
                 let view = self.control.view(&pass);
                 let turns = |name| view.table(name).is_some_and(|table| table.is_migrating());
-                let executor = Executor {
+                let sender = Sender {
                     store: &*self.store,
                     pass: &pass,
                     env: &*self.env,
                     metrics: &self.metrics,
                     deadline,
-                    cost: self.limits.cost,
                     beside_worker: names.iter().any(|name| turns(name)),
                 };
-                Box::pin(executor.run(plan, share)).await
+                Box::pin(Executor { sender, cost: self.limits.cost }.run(plan, share)).await
             }
         };
         let answer = pass.deliver(answer);
@@ -399,12 +325,4 @@ impl Service {
         }
         answer.map_err(|error| name_rules(error, &names, &self.control))
     }
-}
-
-/// A request that is planned, and may be carried out for as long as its pass holds.
-struct Planned<'a> {
-    names: Vec<Cow<'a, str>>,
-    plan: Plan,
-    pass: Pass,
-    prepared: Prepared,
 }

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::cli::inert_lines;
 use crate::output::Output;
+use crate::screen::inert_lines;
 
 /// What kind of end it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,14 +1,23 @@
-//! The width of output, and the tables and paragraphs that fit it.
+//! The width of output, the tables and paragraphs that fit it, and text in which nothing acts on a terminal.
+
+use std::borrow::Cow;
 
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
 use console::{Term, measure_text_width};
+use heatsink_dynamo::display::inert;
 use textwrap::{Options, WordSplitter, WrapAlgorithm};
 
 /// Columns of a table where nothing tells the width: stdout is a file or a pipe.
 const DEFAULT_COLUMNS: u16 = 100;
 /// Below this nothing is readable, so nothing is cut to fit.
 const FEWEST_COLUMNS: u16 = 40;
+
+/// Text of several lines in which nothing acts on a terminal.
+pub fn inert_lines(text: &str) -> String {
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(inert).collect();
+    lines.join("\n")
+}
 
 /// The width of the screen: what `COLUMNS` says, else the terminal's. `None` where stdout is no terminal and `COLUMNS` is not set.
 pub fn columns() -> Option<u16> {

@@ -17,7 +17,7 @@ use serde_json::{Value as Json, json};
 use crate::error::ReshardError;
 use crate::key::Key;
 use crate::place::{Old, Place, Within};
-use crate::run::Progress;
+use crate::progress::Progress;
 use crate::spare::Spare;
 use crate::steering::Steering;
 

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::WantedLayout;
-use heatsink_control::{Control, KeyRecord, Record, Rules as Configured, TableLayouts};
+use heatsink_control::{Control, Record, Rules as Configured, TableLayouts};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, MonotonicInstant};
 use heatsink_layout::{Layout, Moving, Phase};
@@ -20,6 +19,7 @@ use crate::error::ReshardError;
 use crate::key::Key;
 use crate::mover::UNITS;
 use crate::protocol;
+use crate::reshard::Reshard;
 use crate::table::TableContext;
 use crate::wanted::same;
 
@@ -79,20 +79,6 @@ pub struct Plan {
     pub time_to_live: Option<String>,
     /// What to do next.
     pub next_steps: Vec<String>,
-}
-
-/// A prepared reshard of one key.
-pub struct Reshard {
-    pub(crate) registry: Registry,
-    pub(crate) announcer: Announcer,
-    pub(crate) described: Described,
-    pub(crate) table: Option<Record>,
-    pub(crate) record: Option<KeyRecord>,
-    pub(crate) key: Key,
-    pub(crate) from: Layout,
-    pub(crate) to: Layout,
-    /// The attribute by which items of the table expire.
-    pub(crate) expires: Option<String>,
 }
 
 impl Reshard {

@@ -8,39 +8,17 @@ use heatsink_control::claim::Claim;
 use heatsink_control::{Awaits, KeyRecord, Record};
 use heatsink_layout::Layout;
 use heatsink_reshard::{Coordinator, Do, Outcome, Rules, Seen, State};
-use serde::Serialize;
 
 use crate::announcer::Announcer;
 use crate::error::ReshardError;
 use crate::mover::{PARALLEL, Work};
-use crate::prepare::{Options, Reshard};
+use crate::prepare::Options;
+use crate::progress::{Progress, Report};
+use crate::reshard::Reshard;
 use crate::steering::Steering;
 use crate::survey::{self, Found};
 use crate::wanted::same;
 use crate::{protocol, survey::clear};
-
-/// Receives the progress of a reshard. Called often: must be fast.
-pub trait Progress: Send + Sync {
-    /// The key's record says so from now on.
-    fn phase(&self, state: State);
-    /// So many items have been moved by this run.
-    fn moved(&self, items: u64);
-}
-
-/// What a run has done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Report {
-    /// The table.
-    pub table: String,
-    /// The logical key.
-    pub key: String,
-    /// How many shards it had.
-    pub from: u16,
-    /// How many it has.
-    pub to: u16,
-    /// How many items this run moved.
-    pub moved: u64,
-}
 
 /// How often a record is written again that met another transaction, and the first pause before that.
 const ATTEMPTS: u32 = 20;

@@ -17,7 +17,7 @@ use serde_json::json;
 use crate::announcer::Announcer;
 use crate::error::{ReshardError, usage};
 use crate::key::Key;
-use crate::prepare::Reshard;
+use crate::reshard::Reshard;
 use crate::wanted::{
     alike, by, can_change, expiring_counters, is_countable, is_wanted, number_of_shards, part_of_text, same,
     target,

@@ -2,7 +2,7 @@
 //!
 //! Not here: reading the directory, which a Query does beside its shards (`query::buckets`).
 
-mod known;
+pub(crate) mod known;
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_layout::{Bucket, DIRECTORY};
 use serde_json::json;
 
-pub(crate) use self::known::KnownBuckets;
+use self::known::KnownBuckets;
 use crate::plan::{CallExplanation, Explanation, Plan, Planned};
 use crate::{Answer, Calls, PhysicalCall};
 

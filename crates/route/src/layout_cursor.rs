@@ -11,9 +11,9 @@
 //!
 //! Not here: where a cursor's item lies (`cursor`, `key`); Queries of the table, whose order no layout changes.
 
+mod refused;
 mod ties;
 
-use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use bytes::Bytes;
@@ -22,6 +22,7 @@ use heatsink_dynamo::{Error, IndexSchema, Operation, json};
 use heatsink_layout::{MIGRATING, Table};
 use memchr::memmem::Finder;
 
+pub(crate) use self::refused::{of_another_layout, of_no_layout};
 use crate::answer::rewrite;
 use crate::collection::keys::cursor_attributes;
 use crate::plan::{Explanation, Plan, Planned};
@@ -102,24 +103,6 @@ pub(crate) fn names_layout(body: &Bytes) -> bool {
     // Every forwarded Query is searched: making the searcher costs more than one search.
     static NAME: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(LAYOUT));
     NAME.find(body).is_some() && cursor::without(body, LAYOUT).is_some()
-}
-
-/// The refusal of a position that is not of the layout in force.
-pub(crate) fn of_another_layout(table: &Table) -> Error {
-    Error::gateway_rejection(refusal(&table.name))
-}
-
-/// The refusal of such a position in a request on tables without a layout.
-pub(crate) fn of_no_layout(tables: &[Cow<'_, str>]) -> Error {
-    Error::validation(refusal(&tables.join(", ")))
-}
-
-fn refusal(table: &str) -> String {
-    format!(
-        "The position that the request goes on from is of another layout of table {table} than the one in force: items have moved since, and the \
-         rest would miss some of them and show others twice. Begin the Scan, the Query, or the statement again. A position that was made of an \
-         item's key, rather than handed back as it came, is refused for the same reason. Nothing was read"
-    )
 }
 
 /// The name in the body's cursor, and the body without it.

@@ -7,7 +7,7 @@
 //! not lie in one slot each have a folder: `counter`, `assigned` (other writers assign the shard). Beneath them `key` (where an item lies, its
 //! key physical and logical), `splice` (a body with a few places changed), `answer` (answers made logical), `collection`
 //! (what all reads of many items share), `cursor` (what a cursor holds), `layout_cursor` (cursors that say a layout), `context` (what one planning
-//! knows and learns).
+//! knows and learns), `shared` (what all plans of one router share).
 
 mod answer;
 mod assigned;
@@ -36,6 +36,7 @@ mod refusal;
 mod request;
 mod router;
 mod scan;
+mod shared;
 mod splice;
 mod streams;
 mod tables;

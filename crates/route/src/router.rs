@@ -3,43 +3,30 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 
 use bytes::Bytes;
 use heatsink_dynamo::{Error, Operation};
 use heatsink_layout::{LayoutSource, Table};
 
-use crate::assigned::{self, Tokens};
+use crate::assigned;
 use crate::context::{Learned, Named, Places, PlanContext};
-use crate::directory::{KnownBuckets, enter_first};
+use crate::directory::enter_first;
 use crate::items::{batch, point, transact};
-use crate::query::share::ItemSizes;
 use crate::request::Request;
+use crate::shared::Shared;
 use crate::{Plan, counter, hidden, layout_cursor, moving, partiql, query, scan, streams, tables_of};
 
 /// Makes plans. Holds nothing but what it learned of item sizes and buckets; share one per process.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Router {
-    /// What the items of each table weigh, learned from answers.
-    pub(crate) sizes: Arc<ItemSizes>,
-    /// What is known of the directory of buckets.
-    pub(crate) buckets: Arc<KnownBuckets>,
-    /// How many updates of counters were given a fragment.
-    turns: Arc<AtomicU16>,
-    /// What transactions with tokens were sent as, where that does not follow from them.
-    pub(crate) tokens: Tokens,
-    clock: Option<Clock>,
+    shared: Shared,
     /// The names of the tables that clients never see.
     hidden: Arc<[String]>,
 }
 
-/// Tells the time, in milliseconds since 1970.
-#[derive(Clone)]
-struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
-
-impl std::fmt::Debug for Clock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Clock")
+impl Default for Router {
+    fn default() -> Self {
+        Router { shared: Shared::new(plan_at), hidden: Arc::default() }
     }
 }
 
@@ -53,23 +40,13 @@ impl Router {
     /// old a transaction's token is.
     #[must_use]
     pub fn with_clock(self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
-        Router { clock: Some(Clock(Arc::new(clock))), ..self }
+        Router { shared: self.shared.with_clock(clock), ..self }
     }
 
     /// The same router, which hides tables of these names from clients: Heatsink's own, whether they exist yet or not.
     #[must_use]
     pub fn hiding(self, hidden: Arc<[String]>) -> Self {
         Router { hidden, ..self }
-    }
-
-    /// The time in milliseconds since 1970, if it is known.
-    pub(crate) fn now(&self) -> Option<u64> {
-        self.clock.as_ref().map(|clock| clock.0())
-    }
-
-    /// The fragment of a counter that takes the next update: each in turn.
-    pub(crate) fn next_fragment(&self, shards: u16) -> u16 {
-        self.turns.fetch_add(1, Ordering::Relaxed) % shards.max(1)
     }
 
     /// The plan of a request. Every table that it names ([`tables_of`]) must be known to `layouts` by now: a table that `layouts`
@@ -137,84 +114,84 @@ impl Router {
             return Ok(Plan::Forward { operation, body: body.clone(), why });
         }
         let request = Request::checked(operation, body)?;
-        let plan = |request: &Request<'_>| self.plan_valid(operation, request, tables, &schema, layouts);
+        let plan =
+            |request: &Request<'_>| plan_valid(&self.shared, operation, request, tables, &schema, layouts);
         match operation {
             Operation::Query => layout_cursor::query(&request, &schema, plan),
             _ => plan(&request),
         }
     }
+}
 
-    /// The plan of a valid request on items, of which `schema` is the first recorded table.
-    fn plan_valid(
-        &self,
-        operation: Operation,
-        request: &Request<'_>,
-        tables: &[Cow<'_, str>],
-        schema: &Arc<Table>,
-        layouts: &dyn LayoutSource,
-    ) -> Result<Plan, Error> {
-        let assigned =
-            |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_externally_assigned());
-        if schema.has_externally_assigned() || tables.len() > 1 && tables.iter().any(assigned) {
-            return assigned::plan(self, operation, request, schema, layouts);
-        }
-        self.plan_at(operation, request, schema, layouts, None).map(|(plan, _)| plan)
+/// The plan of a valid request on items, of which `schema` is the first recorded table.
+fn plan_valid(
+    shared: &Shared,
+    operation: Operation,
+    request: &Request<'_>,
+    tables: &[Cow<'_, str>],
+    schema: &Arc<Table>,
+    layouts: &dyn LayoutSource,
+) -> Result<Plan, Error> {
+    let assigned =
+        |name: &Cow<'_, str>| layouts.table(name).is_some_and(|table| table.has_externally_assigned());
+    if schema.has_externally_assigned() || tables.len() > 1 && tables.iter().any(assigned) {
+        return assigned::plan(shared, operation, request, schema, layouts);
     }
+    plan_at(shared, operation, request, schema, layouts, None).map(|(plan, _)| plan)
+}
 
-    /// The plan of a valid request, after the rows of the buckets that it is the first to put something into. `places`: where its items
-    /// lie, if they were looked for. Where not, also gives the items whose place was assumed.
-    pub(crate) fn plan_at(
-        &self,
-        operation: Operation,
-        request: &Request<'_>,
-        schema: &Arc<Table>,
-        layouts: &dyn LayoutSource,
-        places: Option<&Places>,
-    ) -> Result<(Plan, Vec<Named>), Error> {
-        let learned = RefCell::<Learned>::default();
-        let now = || self.now();
-        let context = PlanContext::new(layouts, &now, places, operation, &learned);
-        let mut plan = self.plan_recorded(operation, request, schema, &context)?;
-        // A statement has Queries of its own.
-        if operation == Operation::Query && learned.borrow().gathers_moving {
-            plan = moving::query::plan(self, request, schema, &context, plan)?;
-        }
-        let mut learned = learned.into_inner();
-        let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;
-        let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &self.buckets);
-        Ok((plan, learned.assumed()))
+/// [`PlanAt`](crate::shared::PlanAt).
+fn plan_at(
+    shared: &Shared,
+    operation: Operation,
+    request: &Request<'_>,
+    schema: &Arc<Table>,
+    layouts: &dyn LayoutSource,
+    places: Option<&Places>,
+) -> Result<(Plan, Vec<Named>), Error> {
+    let learned = RefCell::<Learned>::default();
+    let now = || shared.now();
+    let context = PlanContext::new(layouts, &now, places, operation, &learned);
+    let mut plan = plan_recorded(shared, operation, request, schema, &context)?;
+    // A statement has Queries of its own.
+    if operation == Operation::Query && learned.borrow().gathers_moving {
+        plan = moving::query::plan(shared, request, schema, &context, plan)?;
     }
+    let mut learned = learned.into_inner();
+    let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;
+    let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &shared.buckets);
+    Ok((plan, learned.assumed()))
+}
 
-    fn plan_recorded(
-        &self,
-        operation: Operation,
-        request: &Request<'_>,
-        schema: &Arc<Table>,
-        context: &PlanContext<'_>,
-    ) -> Result<Plan, Error> {
-        match operation {
-            Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
-                point::plan(self, operation, request, schema, context)
-            }
-            Operation::Query => query::plan(self, request, schema, context),
-            Operation::Scan => scan::plan(self, request, schema, context),
-            Operation::BatchGetItem | Operation::BatchWriteItem => {
-                batch::plan(operation, request, context, counter::batch::plan)
-            }
-            Operation::TransactGetItems | Operation::TransactWriteItems => {
-                transact::plan(operation, request, context)
-            }
-            Operation::GetShardIterator => Ok(streams::iterator(request, schema)),
-            Operation::GetRecords => Ok(streams::records(request, schema)),
-            Operation::ExecuteStatement
-            | Operation::BatchExecuteStatement
-            | Operation::ExecuteTransaction => partiql::plan(self, operation, request, context),
-            _ => Err(Error::gateway_rejection(format!(
-                "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
-                operation.name(),
-                schema.name
-            ))),
+fn plan_recorded(
+    shared: &Shared,
+    operation: Operation,
+    request: &Request<'_>,
+    schema: &Arc<Table>,
+    context: &PlanContext<'_>,
+) -> Result<Plan, Error> {
+    match operation {
+        Operation::GetItem | Operation::PutItem | Operation::UpdateItem | Operation::DeleteItem => {
+            point::plan(shared, operation, request, schema, context)
         }
+        Operation::Query => query::plan(shared, request, schema, context),
+        Operation::Scan => scan::plan(shared, request, schema, context),
+        Operation::BatchGetItem | Operation::BatchWriteItem => {
+            batch::plan(operation, request, context, counter::batch::plan)
+        }
+        Operation::TransactGetItems | Operation::TransactWriteItems => {
+            transact::plan(operation, request, context)
+        }
+        Operation::GetShardIterator => Ok(streams::iterator(request, schema)),
+        Operation::GetRecords => Ok(streams::records(request, schema)),
+        Operation::ExecuteStatement | Operation::BatchExecuteStatement | Operation::ExecuteTransaction => {
+            partiql::plan(shared, operation, request, context)
+        }
+        _ => Err(Error::gateway_rejection(format!(
+            "{} is not supported on a sharded table yet: table {} is sharded by a rule of Heatsink. Nothing was read or written",
+            operation.name(),
+            schema.name
+        ))),
     }
 }
 

@@ -28,8 +28,9 @@ use crate::preflight;
 use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
 use crate::request::{Request, set_members};
+use crate::shared::Shared;
 use crate::splice::Splice;
-use crate::{Router, counter, cursor, layout_cursor};
+use crate::{counter, cursor, layout_cursor};
 
 const WHY: &str =
     "a scan reads all physical keys anyway: one physical request, keys in cursor and items translated";
@@ -39,7 +40,7 @@ const MIXED: &str = "values of the index's key are being rewritten, or some item
 
 /// A Scan's way so far, as its cursor tells it.
 struct Progress<'a> {
-    router: &'a Router,
+    shared: &'a Shared,
     /// What the next cursor says.
     mark: Mark,
     /// The shard of the cursor's item, if its key had moved before.
@@ -53,7 +54,7 @@ struct Progress<'a> {
 /// # Errors
 /// `ValidationException` for a cursor of another layout; `ServiceUnavailable` for one of a page that knew more of the table's keys than this gateway.
 pub(crate) fn plan(
-    router: &Router,
+    shared: &Shared,
     request: &Request<'_>,
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
@@ -68,7 +69,7 @@ pub(crate) fn plan(
         (None, None) => Mark::begun(order.clone(), schema),
     };
     let mark = read.next(order.clone(), schema)?;
-    let mut progress = Progress { router, mark, shard: read.shard, apart: None };
+    let mut progress = Progress { shared, mark, shard: read.shard, apart: None };
     let start = Request::read(&body)?.get("ExclusiveStartKey").map(|start| body.slice_ref(start));
     if let (Some(apart), Some(start)) = (read.apart, &start) {
         progress.apart = Some((apart, start.clone()));
@@ -301,7 +302,7 @@ impl Progress<'_> {
         let cursor = cursor_attributes(schema, index.filter(|_| !mixed)).into_iter();
         let is_own = |name: &str| schema.key.names().any(|own| own == name);
         Ok(KeysApart {
-            router: self.router.clone(),
+            shared: self.shared.clone(),
             layouts: context.handle(),
             table: Arc::clone(schema),
             segment: number("Segment")?.zip(number("TotalSegments")?),

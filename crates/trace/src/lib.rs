@@ -11,9 +11,6 @@ mod reader;
 #[cfg(test)]
 mod tests;
 
-pub use line::{Access, End, Ended, Header, Line, Operation, Table};
+pub use line::{Access, End, Ended, Header, Line, Operation, Table, VERSION};
 pub use read::{MOST_ACCESSES, Trace, is_trace, read};
 pub use reader::{NO_END, Reader, Unreadable};
-
-/// The version of the form that this build writes, and the newest that it reads.
-pub const VERSION: u32 = 1;

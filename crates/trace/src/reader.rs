@@ -4,8 +4,7 @@
 
 use serde::Deserialize;
 
-use crate::VERSION;
-use crate::line::{End, Header, Line};
+use crate::line::{End, Header, Line, VERSION};
 
 /// What is wrong with a trace that has no last line.
 pub const NO_END: &str = "the trace has no last line: the gateway was killed, or the file is cut off; --skip-bad takes what is there";

@@ -26,7 +26,7 @@ use heatsink_layout::{OfIndex, Table, ValueLayout, ValueMigration, codec};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::index_migration::{Brought, bring};
+use crate::index_rewrite::{Brought, bring};
 use crate::index_value::IndexValue;
 use crate::item::{TableContext, value};
 use crate::on_record::{self, tag, taken_over, untag};

@@ -3,16 +3,16 @@
 //! Not here: what is written (`repair`).
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use heatsink_control::registry::Registry;
 use heatsink_dynamo::Operation;
-use heatsink_layout::{Bucket, DIRECTORY, Strategy, directory_key};
+use heatsink_layout::{Bucket, DIRECTORY, InForce, Moving, Phase, Strategy, Table, directory_key};
 use serde_json::{Value as Json, json};
 
 use super::error::VerifyError;
 use super::findings::{Class, Finding, Findings};
-use super::moving::on_its_way;
 use crate::item::{Attributes, TableContext, same};
 use crate::item_location::ItemLocation;
 use crate::item_move;
@@ -302,4 +302,12 @@ fn differing(a: &Attributes, b: &Attributes) -> String {
         }
     }
     names.join(", ")
+}
+
+/// The move of a logical key, if its items may lie in two places.
+pub(super) fn on_its_way(table: &Table, logical: &[u8]) -> Option<Arc<Moving>> {
+    match table.in_force(logical)? {
+        InForce::Moving(moving) if moving.phase >= Phase::Check => Some(moving),
+        _ => None,
+    }
 }

@@ -30,10 +30,10 @@ use serde_json::json;
 
 use crate::item::TableContext;
 use crate::types::{Phase, Progress};
-use classify::{AT_ONCE, Classifier};
+use classify::{AT_ONCE, Classifier, on_its_way};
 pub use error::VerifyError;
 pub use findings::{Class, Finding, Findings, Repaired};
-use moving::{KeyOnItsWay, on_its_way};
+use moving::KeyOnItsWay;
 use pages::Pages;
 use repair::Repair;
 

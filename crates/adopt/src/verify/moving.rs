@@ -6,9 +6,8 @@
 //! Not here: the phases before that, in which items lie where the old layout puts them.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
-use heatsink_layout::{InForce, Layout, Moving, Phase, Slot, Slots, Table};
+use heatsink_layout::{Layout, Moving, Slot, Slots};
 use serde_json::Value as Json;
 
 use super::classify::{Classifier, Found, RepairAction};
@@ -17,14 +16,6 @@ use super::findings::{Class, Findings};
 use super::pages::Pages;
 use crate::item::{Attributes, Scalar, TableContext};
 use crate::types::Progress;
-
-/// The move of a logical key, if its items may lie in two places.
-pub(super) fn on_its_way(table: &Table, logical: &[u8]) -> Option<Arc<Moving>> {
-    match table.in_force(logical)? {
-        InForce::Moving(moving) if moving.phase >= Phase::Check => Some(moving),
-        _ => None,
-    }
-}
 
 /// One key on its way.
 pub(super) struct KeyOnItsWay<'a> {

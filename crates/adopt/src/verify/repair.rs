@@ -10,7 +10,7 @@ use heatsink_control::registry::Registry;
 use super::classify::{AT_ONCE, Found, RepairAction};
 use super::error::VerifyError;
 use super::findings::Repaired;
-use crate::index_migration;
+use crate::index_rewrite;
 use crate::item::TableContext;
 use crate::item_move::{self, Moved};
 
@@ -91,7 +91,7 @@ impl<'a> Repair<'a> {
                     return Ok(Outcome::Left);
                 };
                 let Ok(new) = &index_value.new else { return Ok(Outcome::Left) };
-                match index_migration::rewrite(claim, context, item, index_value, new).await? {
+                match index_rewrite::rewrite(claim, context, item, index_value, new).await? {
                     Written::Done => Outcome::Rewritten,
                     Written::Refused(_) => Outcome::Left,
                 }

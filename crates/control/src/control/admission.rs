@@ -11,7 +11,7 @@ use heatsink_dynamo::{Error, Outcome};
 
 use super::Control;
 use crate::fence::Pass;
-use crate::inner::{Inner, Look};
+use crate::inner::{self, Inner, Look};
 use crate::resolve;
 use crate::table_cache::{CacheState, Snapshot, not_found};
 
@@ -161,18 +161,10 @@ impl Control {
     fn may_forward(&self) -> Result<(), Error> {
         let Inner { registry, fence, .. } = &*self.inner;
         match fence.settings.forwards && !fence.sees_no_registry() {
-            true => Err(Error::unavailable(layouts_unknown(registry.name()), Outcome::NotDone)),
+            true => Err(Error::unavailable(inner::layouts_unknown(registry.name()), Outcome::NotDone)),
             false => Ok(()),
         }
     }
-}
-
-/// The error of a gateway that only forwards, on a store where that would be wrong.
-pub(super) fn layouts_unknown(registry: &str) -> String {
-    format!(
-        "The store has a registry of sharded tables, {registry}: items may lie under other keys than clients name, and requests that are forwarded as they are \
-         would miss them"
-    )
 }
 
 /// An error from before a request was sent: nothing of the request was done.

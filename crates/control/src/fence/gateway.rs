@@ -10,6 +10,7 @@ use heatsink_env::{Env, MonotonicInstant};
 use heatsink_fence::{Epoch, Gate, Heartbeat, Liveness, Member, Registration, Seen};
 
 use super::items::{Gateway, StoredHead};
+use super::lease::Lease;
 use super::settings::Fencing;
 use crate::registry::Registry;
 use crate::table_cache::TableCache;
@@ -24,41 +25,6 @@ const BUSY: Duration = Duration::from_secs(10);
 const BUSIER: u32 = 10;
 /// How many reads of the head a request waits for.
 const LOOKS: usize = 4;
-
-/// The end of this gateway's lease, as every request reads it.
-pub(crate) struct Lease {
-    env: Arc<dyn Env>,
-    until: AtomicU64,
-    /// The same for requests that depend on a key about to move.
-    short_until: AtomicU64,
-    /// When there was such a request.
-    short_used: AtomicU64,
-}
-
-impl Lease {
-    pub fn none(env: Arc<dyn Env>) -> Self {
-        let zero = AtomicU64::default;
-        Lease { env, until: zero(), short_until: zero(), short_used: zero() }
-    }
-
-    pub fn now(&self) -> MonotonicInstant {
-        self.env.now()
-    }
-
-    pub fn is_over(&self, now: MonotonicInstant) -> bool {
-        now >= MonotonicInstant(self.until.load(Ordering::SeqCst))
-    }
-
-    /// Whether requests may no longer be sent that depend on a key about to move.
-    pub fn is_short_over(&self, now: MonotonicInstant) -> bool {
-        now >= MonotonicInstant(self.short_until.load(Ordering::SeqCst))
-    }
-
-    /// There is such a request: the lease is renewed more often for a while.
-    pub fn use_short(&self) {
-        self.short_used.fetch_max(self.now().0, Ordering::Relaxed);
-    }
-}
 
 /// A gateway's side of the fence.
 pub(crate) struct Fence {

@@ -11,6 +11,7 @@
 mod changer;
 mod gateway;
 mod items;
+mod lease;
 mod pass;
 mod settings;
 

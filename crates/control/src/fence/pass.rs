@@ -9,7 +9,7 @@ use heatsink_env::{Env, MonotonicInstant};
 use heatsink_fence::Admission;
 use heatsink_store::Permit;
 
-use super::gateway::Lease;
+use super::lease::Lease;
 use crate::table_cache::Snapshot;
 
 /// A request's right to send physical calls and to give its client a result. It ends when a change of one of its tables is acknowledged. The right

@@ -14,7 +14,7 @@ use toml::Spanned;
 use super::RulesError;
 use super::fault::Fault;
 use super::fence::duration;
-use super::file::{MAX_SHARDS, Shards};
+use super::numbers::{MAX_SHARDS, Shards};
 
 /// Which keys may get shards without being asked for. For every key the first that matches holds.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use heatsink_layout::{By, Consistency, Glob, PhysicalKeys, Strategy};
 
-use super::{Rule, Spread};
+use super::rule::{Rule, Spread};
 
 pub(super) struct Keys<'a>(pub &'a Glob);
 pub(super) struct Tables<'a>(pub &'a Glob);

@@ -7,9 +7,24 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::RulesError;
 use super::fault::Fault;
-use super::{FenceSettings, RulesError};
 use crate::registry::REGISTRY;
+
+/// How the gateways of a store agree on layout changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FenceSettings {
+    /// The name of the registry's table.
+    pub registry: String,
+    /// The time bounds.
+    pub bounds: Bounds,
+}
+
+impl Default for FenceSettings {
+    fn default() -> Self {
+        FenceSettings { registry: REGISTRY.to_owned(), bounds: Bounds::DEFAULT }
+    }
+}
 
 /// How the gateways of a store agree on changes of layouts. All gateways of one store should have the same.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]

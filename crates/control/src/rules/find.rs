@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use heatsink_layout::Glob;
 
-use super::Rule;
+use super::rule::Rule;
 
 /// The position of a glob's text in the names that it matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@
 use heatsink_dynamo::{KeyType, TableSchema};
 use heatsink_layout::{Hash, Layout};
 
-use super::{Rule, Spread, index};
+use super::index;
+use super::rule::{Rule, Spread};
 
 /// Why a rule cannot hold for a table.
 #[derive(Clone, Debug, PartialEq, Eq)]

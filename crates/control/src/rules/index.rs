@@ -3,7 +3,7 @@
 use heatsink_dynamo::{AttributeDefinition, IndexSchema, KeyType, TableSchema};
 use heatsink_layout::OfIndex;
 
-use super::{Rule, Spread};
+use super::rule::{Rule, Spread};
 
 /// The index of a rule, in a table that it can hold for.
 pub(super) fn of(rule: &Rule, schema: &TableSchema) -> Option<OfIndex> {

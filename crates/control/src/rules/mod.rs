@@ -12,23 +12,26 @@ mod find;
 mod fits;
 mod hash;
 mod index;
+mod numbers;
 mod read;
+mod rule;
 
 use heatsink_dynamo::TableSchema;
-use heatsink_fence::Bounds;
 pub use heatsink_layout::Glob;
-use heatsink_layout::{KeyLayout, Layout, PhysicalKeys, Reads, Strategy, TableLayouts};
+use heatsink_layout::{KeyLayout, PhysicalKeys, Reads, Strategy, TableLayouts};
 
-use crate::registry::REGISTRY;
 use display::{Keys, Tables};
 use find::{ByGlob, Finder, Sought};
 use fits::Unfit;
 pub use fits::can_count;
 pub use index::attribute_to_spread;
+pub use numbers::MAX_SHARDS;
 pub use read::MAX_COUNTER_SHARDS;
+pub use rule::{Rule, Spread};
 
 pub use automatic::{Automatic, Mode};
-pub use file::{MAX_SHARDS, json_schema};
+pub use fence::FenceSettings;
+pub use file::json_schema;
 pub use heatsink_config_diagnostics::Fault as RulesError;
 
 /// The checked rules of one gateway. For every key of a table the first matching rule holds.
@@ -39,56 +42,6 @@ pub struct Rules {
     finder: Finder,
     fence: FenceSettings,
     automatic: Vec<Automatic>,
-}
-
-/// How the gateways of a store agree on layout changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FenceSettings {
-    /// The name of the registry's table.
-    pub registry: String,
-    /// The time bounds.
-    pub bounds: Bounds,
-}
-
-impl Default for FenceSettings {
-    fn default() -> Self {
-        FenceSettings { registry: REGISTRY.to_owned(), bounds: Bounds::DEFAULT }
-    }
-}
-
-/// One rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
-    /// Its number in the file, counted from 1.
-    pub number: usize,
-    /// The line it starts on, counted from 1.
-    pub line: usize,
-    /// The tables it is for.
-    pub table: Glob,
-    /// The global index whose partition key it is for; `None` for the table's own.
-    pub index: Option<String>,
-    /// The logical keys it is for.
-    pub keys: Glob,
-    /// The effect on those keys.
-    pub spread: Spread,
-    /// How Queries over their shards are gathered.
-    pub reads: Reads,
-    /// What becomes of client keys that look like physical keys.
-    pub physical_keys: PhysicalKeys,
-}
-
-/// What a rule does with a key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Spread {
-    /// The key stays whole.
-    Whole,
-    /// Its items are spread.
-    Sharded {
-        /// How.
-        layout: Layout,
-        /// The attribute whose part decides the shard, which must be the sort key.
-        part_of: Option<String>,
-    },
 }
 
 /// The layout that the rules demand for one table.
@@ -342,58 +295,4 @@ fn clash(layouts: &[KeyLayout], table: &str) -> Option<String> {
         ));
     }
     None
-}
-
-impl Rule {
-    /// The layout of a key that it matches.
-    pub fn layout(&self) -> Layout {
-        match &self.spread {
-            Spread::Whole => Layout::none(),
-            Spread::Sharded { layout, .. } => layout.clone(),
-        }
-    }
-
-    /// This rule's layout for a table whose record has one for the same index, or for the same counters. The comparison of rules and record decides
-    /// whether the two are equal.
-    fn held(&self, recorded: &TableLayouts) -> Option<KeyLayout> {
-        let same = |one: &&KeyLayout| match (&self.index, one.index()) {
-            (Some(name), Some(index)) => *name == index.name,
-            (None, None) => one.layout().counter_attributes().is_some() && *one.keys() == self.keys,
-            _ => false,
-        };
-        Some(match recorded.iter().find(same)?.index() {
-            Some(index) => KeyLayout::of_index(index.clone(), self.keys.clone(), self.layout()),
-            None => KeyLayout::new(self.keys.clone(), self.layout()),
-        })
-    }
-
-    /// Whether this rule already takes every key that `later` matches. A glob skips tables that it cannot hold for, so it certainly takes them only
-    /// if it can hold wherever `later` can.
-    fn leaves_nothing_to(&self, later: &Rule) -> bool {
-        let fits_alike = match (&self.spread, &later.spread) {
-            (Spread::Whole, _) => true,
-            (Spread::Sharded { layout, part_of: None }, Spread::Sharded { layout: theirs, .. })
-                if layout.time().is_none()
-                    && layout.counter_attributes().is_none()
-                    && theirs.counter_attributes().is_none() =>
-            {
-                true
-            }
-            (
-                Spread::Sharded { layout: mine, part_of: a },
-                Spread::Sharded { layout: theirs, part_of: b },
-            ) => {
-                let like = |layout: &Layout| {
-                    let counted = layout.counter_attributes().map(<[String]>::to_vec);
-                    (layout.time().cloned(), counted)
-                };
-                self.table.is_exact() || a == b && like(mine) == like(theirs)
-            }
-            _ => self.table.is_exact(),
-        };
-        self.index == later.index
-            && fits_alike
-            && self.table.covers(&later.table)
-            && self.keys.covers(&later.keys)
-    }
 }

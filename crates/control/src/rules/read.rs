@@ -9,10 +9,11 @@ use toml::Spanned;
 
 use super::fault::Fault;
 use super::file::{
-    self, BucketName, ConsistencyName, EpochName, HashName, MAX_SHARDS, OnShardError, PhysicalKeysName,
-    StrategyName,
+    self, BucketName, ConsistencyName, EpochName, HashName, OnShardError, PhysicalKeysName, StrategyName,
 };
-use super::{Rule, RulesError, Spread, hash};
+use super::numbers::MAX_SHARDS;
+use super::rule::{Rule, Spread};
+use super::{RulesError, hash};
 
 /// Checks rule `number` of a file.
 pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) -> Result<Rule, RulesError> {

@@ -1,9 +1,9 @@
 //! What DynamoDB refuses in a predicate before it looks at any item: literals of the wrong type, bounds out of order.
 
-use super::Kind;
 use super::ast::{Comparator, Condition, Operand};
 use super::eval;
 use super::faults::{Faults, Grave};
+use super::kind::Kind;
 use crate::{Error, KeySchema, Value};
 
 impl Condition {

@@ -2,10 +2,11 @@
 
 use super::ast::{Comparator, Condition, Operand};
 use super::bindings::Bindings;
+use super::check;
 use super::faults::Grave;
+use super::kind::{Checks, Kind, MAX_IN_OPERANDS};
 use super::lexer::Token;
 use super::parse::Parser;
-use super::{Checks, Kind, MAX_IN_OPERANDS, check};
 use crate::{Error, Value};
 
 impl Condition {

@@ -3,7 +3,7 @@
 //! A syntax error ends the parse at once. Other mistakes are collected and the first of the gravest kind is told; the
 //! order of kinds was observed by the dynalite project on AWS.
 
-use super::{Checks, Kind};
+use super::kind::{Checks, Kind};
 use crate::Error;
 
 /// Kinds of mistakes, gravest first.

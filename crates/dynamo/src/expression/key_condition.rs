@@ -3,8 +3,8 @@
 
 use super::ast::{Comparator, Condition, Operand, Path};
 use super::bindings::{Bindings, Fresh};
+use super::kind::{Checks, Kind};
 use super::render::path_text;
-use super::{Checks, Kind};
 use crate::{AttributeDefinition, Error, KeyAttributes, Value};
 
 /// What a sort key must satisfy.

@@ -1,6 +1,6 @@
 //! An expression's text as tokens.
 
-use super::Kind;
+use super::kind::Kind;
 use crate::Error;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

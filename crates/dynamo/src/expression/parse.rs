@@ -3,8 +3,9 @@
 use super::ast::{Path, Step};
 use super::bindings::Bindings;
 use super::faults::{Faults, Grave};
+use super::is_reserved;
+use super::kind::{Checks, Kind, MAX_EXPRESSION, MAX_OPERATORS};
 use super::lexer::{Lexeme, Token, has_redundant_parentheses, lex, syntax_error};
-use super::{Checks, Kind, MAX_EXPRESSION, MAX_OPERATORS, is_reserved};
 use crate::{Error, Value};
 
 /// How deep parentheses and functions may nest. DynamoDB's own bound is the number of operators; this one keeps the

@@ -3,8 +3,8 @@
 use super::ast::{Path, Projection, Step};
 use super::bindings::Bindings;
 use super::faults::{Faults, Grave};
+use super::kind::{Checks, Kind};
 use super::parse::Parser;
-use super::{Checks, Kind};
 use crate::Error;
 
 impl Projection {

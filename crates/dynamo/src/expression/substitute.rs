@@ -6,7 +6,7 @@
 
 use super::ast::{Assigned, Condition, Operand, Path, Update};
 use super::faults::Faults;
-use super::{Checks, Kind};
+use super::kind::{Checks, Kind};
 use super::{check, eval};
 use crate::{Item, Value};
 

@@ -3,9 +3,9 @@
 use super::ast::{Assigned, Path, Update};
 use super::bindings::Bindings;
 use super::faults::Grave;
+use super::kind::{Checks, Kind};
 use super::parse::Parser;
 use super::projection::check_overlaps;
-use super::{Checks, Kind};
 use crate::{Error, Value};
 
 impl Update {

@@ -25,6 +25,18 @@ pub(super) const GENERIC: &str = "class sun.reflect.generics.reflectiveObjects.P
 /// What DynamoDB says of a value that nests deeper than it takes.
 pub(super) const TOO_DEEP: &str = "Nesting Levels have exceeded supported limits: Attributes in the item have nested levels beyond supported limit";
 
+/// Where a value stands decides how a wrong type is worded.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum At {
+    Member,
+    Element,
+}
+
+/// Stops at a scalar that stands where something else belongs.
+pub(super) fn scalar<T>(at: At) -> Result<T, Stop> {
+    stop(if at == At::Element { ELEMENT } else { FIELD })
+}
+
 pub(super) fn stop<T>(message: impl Into<String>) -> Result<T, Stop> {
     Err(Stop::Type(Some(message.into())))
 }

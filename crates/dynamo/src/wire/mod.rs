@@ -11,6 +11,7 @@
 //! Not here: what needs the meaning of a request (expressions, numbers, sets, base64, unused placeholders), which
 //! belongs to who carries it out; and the table operations' limits, which differ from one table state to the next.
 
+mod constraint;
 mod fault;
 mod numbers;
 mod operations;
@@ -18,6 +19,7 @@ mod placeholders;
 mod problems;
 mod scan;
 mod shape;
+mod trail;
 mod value;
 mod walk;
 

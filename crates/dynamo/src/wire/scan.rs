@@ -1,5 +1,9 @@
 //! A cursor over JSON text that checks the grammar (RFC 8259) as it goes and keeps nothing.
 
+use std::borrow::Cow;
+
+use crate::json;
+
 /// The text is not JSON.
 #[derive(Debug)]
 pub(super) struct Malformed;
@@ -230,4 +234,14 @@ impl<'a> Scan<'a> {
             }
         }
     }
+}
+
+/// A string's text from what stands between its quotes.
+pub(super) fn decoded(raw: &[u8]) -> Cow<'_, str> {
+    if raw.contains(&b'\\') {
+        let quoted = [b"\"", raw, b"\""].concat();
+        // An escape that is half of a pair has no text; it fits no name and no set either.
+        return json::string(&quoted).map_or(Cow::Borrowed("\u{fffd}"), |text| Cow::Owned(text.into_owned()));
+    }
+    String::from_utf8_lossy(raw)
 }

@@ -1,9 +1,10 @@
-//! Attribute values: one type each, nested no deeper than can be read.
+//! Attribute values: one type each, nested no deeper than can be read. Not here: which members hold one (`walk`).
 
 use std::borrow::Cow;
 
-use super::fault::{self, Stop, TOO_DEEP, stop};
-use super::walk::{At, Walk, decoded, scalar};
+use super::fault::{self, At, Stop, TOO_DEEP, scalar, stop};
+use super::numbers::Numbers;
+use super::scan::{Scan, decoded};
 
 /// Levels of lists and maps that DynamoDB takes in an attribute (AWS, "Limits": 32, the attribute itself counted).
 /// A value nested deeper is passed over unread.
@@ -16,12 +17,28 @@ const UNREADABLE: usize = 4_001;
 const EMPTY: &str = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes";
 const SEVERAL: &str = "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes";
 
-impl Walk<'_> {
+/// The attribute values of a body, as they are read.
+pub(super) struct Values<'a> {
+    pub(super) scan: Scan<'a>,
+    /// The name of the request's structure.
+    operation: &'static str,
+    /// What is said of the first attribute value that is none.
+    pub(super) wrong: Option<Cow<'static, str>>,
+    pub(super) numbers: Numbers,
+}
+
+impl<'a> Values<'a> {
+    /// Those of a request of that structure; nothing is read yet.
+    pub(super) fn new(operation: &'static str, body: &'a [u8]) -> Self {
+        Values { scan: Scan::new(body), operation, wrong: None, numbers: Numbers::default() }
+    }
+
+    /// Reads an attribute value. `judged`: whether more than its depth counts.
     pub(super) fn attribute(&mut self, at: At, judged: bool) -> Result<(), Stop> {
         if let Some(message) = self.value_at(at, 0)?
             && (judged || message == TOO_DEEP)
         {
-            self.value.get_or_insert(Cow::Borrowed(message));
+            self.wrong.get_or_insert(Cow::Borrowed(message));
         }
         Ok(())
     }
@@ -154,7 +171,7 @@ impl Walk<'_> {
         match self.scan.peek()? {
             b'"' => self.plain(),
             b'[' => Err(Stop::Type(None)),
-            _ => self.flag(),
+            _ => flag(&mut self.scan),
         }
     }
 
@@ -185,7 +202,7 @@ impl Walk<'_> {
         if depth > BEYOND_READERS {
             // DynamoDB tells which of the two it meets first.
             let message = numbers.before_the_deep().map_or(Cow::Borrowed(TOO_DEEP), Cow::Owned);
-            self.value.get_or_insert(message);
+            self.wrong.get_or_insert(message);
         }
         wrong.map_or(Ok(()), Err)
     }
@@ -193,9 +210,26 @@ impl Walk<'_> {
     /// Passes over a value that nobody here judges.
     pub(super) fn skip(&mut self) -> Result<(), Stop> {
         if self.scan.skip()? > BEYOND_READERS {
-            self.value.get_or_insert(Cow::Borrowed(TOO_DEEP));
+            self.wrong.get_or_insert(Cow::Borrowed(TOO_DEEP));
         }
         Ok(())
+    }
+}
+
+/// Reads a boolean, or a text that passes for one.
+pub(super) fn flag(scan: &mut Scan<'_>) -> Result<(), Stop> {
+    match scan.peek()? {
+        b't' => Ok(scan.word("true")?),
+        b'f' => Ok(scan.word("false")?),
+        b'"' => {
+            let text = scan.string()?;
+            if text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false") {
+                Ok(())
+            } else {
+                stop(fault::TOKEN)
+            }
+        }
+        _ => fault::cannot(scan, "Boolean"),
     }
 }
 

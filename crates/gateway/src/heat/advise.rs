@@ -9,8 +9,8 @@ use heatsink_heat::advice::{Action, diagnose};
 use heatsink_heat::detect::PartHeat;
 use serde_json::{Value as Json, json};
 
+use super::layouts::{Layouts, shards_of};
 use super::loads;
-use super::show::{Layouts, shards_of};
 use crate::Service;
 
 /// The most keys that are looked at.

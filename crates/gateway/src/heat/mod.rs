@@ -12,6 +12,7 @@ mod accesses;
 mod advise;
 mod condition;
 mod draws;
+mod layouts;
 mod loads;
 mod recording;
 mod show;
@@ -186,8 +187,9 @@ impl Heat {
                 taken = number;
                 let (window, parts) = self.parts(env.now());
                 totals.add(window, &parts);
-                let layouts = show::layouts_of(service, &parts).await;
-                let shards = |part: &PartName, key: &ShownKey| show::shards(key, part, &layouts).unwrap_or(1);
+                let layouts = layouts::layouts_of(service, &parts).await;
+                let shards =
+                    |part: &PartName, key: &ShownKey| layouts::shards(key, part, &layouts).unwrap_or(1);
                 self.history().add(env.unix_millis(), window, &parts, shards);
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! Not here: how heat is measured, shard counts by given rates ([`shards`](crate::advise)), when advice is acted on ([`policy`](crate::policy)).
 
+mod observed;
 mod split;
 
 use serde::Serialize;
@@ -9,6 +10,7 @@ use serde::Serialize;
 use crate::shards::assumed_partitions;
 use crate::{Asked, Costs, DEFAULT_RISK, PARTITION_READS, PARTITION_WRITES, advise, assess, units_per_write};
 
+pub use observed::Observed;
 pub use split::Split;
 
 /// A key is near a ceiling from this share of it on.
@@ -19,41 +21,6 @@ pub const THROTTLED: f64 = 0.01;
 const MOST: f64 = 0.5;
 /// Read units on demand in us-east-1: $0.125 a million (AWS, "Pricing for On-Demand Capacity").
 const DOLLARS_PER_READ_UNIT: f64 = 0.125e-6;
-
-/// What was seen of one logical key of a table or a global index.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Observed {
-    /// Write units a second that were offered.
-    pub writes: f64,
-    /// The same in the busiest second.
-    pub peak_writes: f64,
-    /// Read units a second that were offered.
-    pub reads: f64,
-    /// Queries a second, each of `page` items in order.
-    pub queries: f64,
-    /// Items of such a Query.
-    pub page: u32,
-    /// Which share of the requests the store throttled; from 0 to 1.
-    pub throttled: f64,
-    /// Bytes of an item.
-    pub item_bytes: u32,
-    /// Which share of the writes had a sort key above all before; from 0 to 1.
-    pub growing: f64,
-    /// Which share of the load went to one item; from 0 to 1.
-    pub one_item: f64,
-    /// Which share of the reads equalled the read before; from 0 to 1.
-    pub same_page: f64,
-    /// How many shards the key has.
-    pub shards: u16,
-    /// Whether the table has a sort key.
-    pub sort_key: bool,
-    /// Whether the table has a local index.
-    pub local_index: bool,
-    /// Items of the key, where known.
-    pub items: Option<u64>,
-    /// The table's partitions, where known.
-    pub partitions: Option<u32>,
-}
 
 /// What to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Observed;
+use super::observed::Observed;
 
 /// From this share of growing sort keys on, a split leaves all new items on one side.
 const GROWING: f64 = 0.9;

@@ -10,9 +10,22 @@ use heatsink_layout::SortKey;
 use heatsink_trace::Access;
 
 use super::load::{self, Load};
+use super::recorded::Recorded;
+use super::report::Key;
 use super::stamp::{self, Stamp};
-use super::traffic_verdict::Recorded;
-use super::{Key, Write};
+
+/// A write that a stream record tells of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// When, in seconds since 1970.
+    pub second: i64,
+    /// Bytes of the item before; 0 if there was none.
+    pub before: usize,
+    /// Bytes of the item after; 0 if there is none.
+    pub after: usize,
+    /// Whether the record has an image. If not, the write counts as one unit.
+    pub sized: bool,
+}
 
 /// The items of one partition key, the writes of it, or the requests for it.
 #[derive(Debug, Default)]

@@ -7,14 +7,18 @@
 //!
 //! Sans-IO: items, records or accesses in, a report out. Not here: reading a table or files.
 
+mod action;
 pub mod bypass;
 mod collected;
+mod context;
 pub mod framing;
 mod load;
 mod pattern;
+mod recorded;
 pub mod records;
 mod report;
 mod rule;
+mod seen;
 mod stamp;
 pub mod traffic;
 mod traffic_verdict;
@@ -28,12 +32,14 @@ use heatsink_layout::{SortKey, codec};
 use heatsink_trace::Access;
 
 use crate::advice::NEAR;
+pub use action::{Action, Verdict};
 use collected::Collected;
+pub use collected::Write;
+use context::{Context, Sample};
 pub use load::Asked;
-pub use report::{Key, Pattern, Report};
-pub use traffic::Totals;
-use traffic_verdict::Recorded;
-pub use verdict::{Action, Verdict};
+use recorded::Recorded;
+pub use report::{Key, Pattern, Report, Totals};
+use seen::Seen;
 
 /// Analyses the items of one table, its writes, or the requests for it; only one of these. It remembers every key and the seconds in which it was written, so its memory grows by up to
 /// 200 bytes for each item.
@@ -41,35 +47,6 @@ pub use verdict::{Action, Verdict};
 pub struct Audit {
     keys: HashMap<Vec<u8>, Collected>,
     measured: bool,
-}
-
-/// A write that a stream record tells of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Write {
-    /// When, in seconds since 1970.
-    pub second: i64,
-    /// Bytes of the item before; 0 if there was none.
-    pub before: usize,
-    /// Bytes of the item after; 0 if there is none.
-    pub after: usize,
-    /// Whether the record has an image. If not, the write counts as one unit.
-    pub sized: bool,
-}
-
-/// How much of a table was read.
-#[derive(Clone, Copy, Debug)]
-struct Sample {
-    items: u64,
-    /// Of about so many. DynamoDB counts every six hours, so it may be too few.
-    of: u64,
-}
-
-impl Sample {
-    /// `None` if the count says that there are no more items.
-    #[allow(clippy::cast_precision_loss, reason = "items, far below 2^52")]
-    fn share(self) -> Option<f64> {
-        (self.of > self.items).then(|| self.items as f64 / self.of as f64)
-    }
 }
 
 impl Audit {
@@ -177,18 +154,6 @@ impl Audit {
     }
 }
 
-/// What holds for all patterns of a report.
-#[derive(Clone, Copy)]
-struct Context<'a> {
-    table: &'a str,
-    sample: Option<Sample>,
-    measured: bool,
-    /// Of recorded requests: what is known of all of them.
-    recorded: Option<Recorded<'a>>,
-    /// Items of the whole table, or of the sample.
-    all: u64,
-}
-
 type Group<'a> = Vec<&'a (String, &'a Collected)>;
 
 /// Keys of a pattern that stand out are patterns of their own, so that advice on them is no advice on the others: those that are written nearly as fast as a partition
@@ -229,7 +194,7 @@ fn of_pattern(context: Context<'_>, name: String, keys: &Group<'_>) -> Option<Pa
         .map(|one| (one.1.filled(context.recorded).or(one.0.peak_units).unwrap_or(0.0), one))
         .max_by(|(a, _), (b, _)| a.total_cmp(b))
         .map(|(_, one)| one);
-    let verdict = verdict::of(&verdict::Seen {
+    let verdict = verdict::of(&Seen {
         context,
         pattern: &name,
         keys: described.len(),

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Asked, Totals, Verdict};
+use super::action::Verdict;
+use super::load::Asked;
 
 /// The report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -28,6 +29,18 @@ pub struct Report {
     pub shard_keys: u64,
     /// The patterns, those with something to do first, then by items.
     pub patterns: Vec<Pattern>,
+}
+
+/// What was asked of a table or index as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Totals {
+    /// The index whose keys the patterns are of; `None` for the table's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub index: Option<String>,
+    /// The share of its requests that was throttled.
+    pub throttled_share: f64,
+    /// The share of its requests that are of no one key, or of one that is not known: Scans, and some statements of PartiQL.
+    pub without_key_share: f64,
 }
 
 /// The keys that are written alike.

@@ -4,8 +4,9 @@
 
 use heatsink_dynamo::display::is_inert;
 
-use super::verdict::{LARGE, Seen};
-use super::{Collected, pattern};
+use super::collected::Collected;
+use super::pattern;
+use super::seen::{LARGE, Seen};
 
 /// The rule. `buckets`: by the times of these items, of which a key gets so many bytes a day.
 pub(super) fn rule(seen: &Seen<'_>, buckets: Option<(&Collected, f64)>, shards: Option<u16>) -> String {

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use heatsink_trace::{Access, End, Ended, Header, Line};
 use serde::Serialize;
 
-use super::traffic_verdict::Recorded;
-use super::{Audit, Report};
+use super::Audit;
+use super::recorded::Recorded;
+use super::report::{Report, Totals};
 
 /// Reads the lines of traces, one trace after the other.
 #[derive(Debug, Default)]
@@ -48,18 +49,6 @@ pub struct Recording {
     pub weight: u32,
     /// Seconds from the begin of the first trace to the end of the last one.
     pub seconds: i64,
-}
-
-/// What was asked of a table or index as a whole.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Totals {
-    /// The index whose keys the patterns are of; `None` for the table's.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub index: Option<String>,
-    /// The share of its requests that was throttled.
-    pub throttled_share: f64,
-    /// The share of its requests that are of no one key, or of one that is not known: Scans, and some statements of PartiQL.
-    pub without_key_share: f64,
 }
 
 /// Why a trace cannot be audited together with those before it.

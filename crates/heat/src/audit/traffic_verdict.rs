@@ -4,26 +4,13 @@
 
 use heatsink_dynamo::display::excerpt;
 
+use super::action::{Action, Verdict};
 use super::load::Load;
+use super::recorded::Recorded;
 use super::rule::rule;
-use super::verdict::{Action, SHOWN, Seen, Verdict};
+use super::seen::{SHOWN, Seen};
 use crate::advice::{self, Diagnosis, Observed};
 use crate::{PARTITION_READS, PARTITION_WRITES};
-
-/// What is known of all recorded requests of a table or an index.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Recorded<'a> {
-    /// The index whose keys these are; `None` for the table's.
-    pub index: Option<&'a str>,
-    /// Whether the table has a sort key.
-    pub sort_key: bool,
-    /// Whether it has a local index.
-    pub local_index: bool,
-    /// Whether keys are hashes.
-    pub hashed: bool,
-    /// Seconds of the recording.
-    pub seconds: i64,
-}
 
 /// The verdict; `None` where none of the keys has requests.
 pub(super) fn of(seen: &Seen<'_>, recorded: Recorded<'_>) -> Option<Verdict> {

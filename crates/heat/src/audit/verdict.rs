@@ -1,84 +1,21 @@
 //! What to do about a pattern of keys, and why.
 
 use heatsink_dynamo::display::excerpt;
-use serde::Serialize;
 
+use super::action::{Action, Verdict};
 use super::rule::rule;
-use super::{Collected, Context, Key, traffic_verdict};
+use super::seen::{LARGE, SHOWN, Seen};
+use super::traffic_verdict;
 use crate::{Asked, DEFAULT_RISK, PARTITION_WRITES, advise};
 
 /// A key is near a partition's ceiling from half of it on, because the items that still exist understate what was written.
 const NEAR: f64 = PARTITION_WRITES / 2.0;
 /// Writes that were measured understate less: only what was throttled left no record.
 const NEAR_MEASURED: f64 = PARTITION_WRITES * 0.7;
-/// The longest key that a sentence shows, in characters.
-pub(super) const SHOWN: usize = 60;
-/// A collection of this size should be bounded: DynamoDB's partitions hold 10 GB, and a read of old items pages through all of it.
-pub(super) const LARGE: f64 = 1e9;
 /// The size to which a collection may grow in a year without buckets.
 const LARGE_IN_A_YEAR: f64 = 1e10;
 /// A key that holds this share of a table's items is worth measuring.
 const SHARE: f64 = 0.1;
-
-/// What to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Action {
-    /// Spread the keys: one of them was written nearly as fast as a partition accepts, or faster.
-    Shard,
-    /// Nothing yet: DynamoDB splits the partition. If it does not, spread the key.
-    Wait,
-    /// Spread the load over several keys: no shard count carries it.
-    SeveralKeys,
-    /// Write one item less often, or make it a counter: most writes of a hot key go to it.
-    ChangeItem,
-    /// Keep what is read again and again in a cache.
-    Cache,
-    /// Bound the size of the collections by buckets of time. This does not raise the rate.
-    Bucket,
-    /// The items do not show the rate: measure it.
-    Measure,
-    /// Do not shard.
-    Leave,
-}
-
-impl Action {
-    /// In words.
-    pub const fn words(self) -> &'static str {
-        match self {
-            Action::Shard => "shard",
-            Action::Wait => "wait, else shard",
-            Action::SeveralKeys => "several keys",
-            Action::ChangeItem => "change the item",
-            Action::Cache => "cache",
-            Action::Bucket => "bucket",
-            Action::Measure => "measure",
-            Action::Leave => "do not shard",
-        }
-    }
-}
-
-/// What to do about a pattern.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Verdict {
-    /// What.
-    pub action: Action,
-    /// Why.
-    pub reason: String,
-    /// A rule for heatsink.toml, where one is proposed.
-    pub rule: Option<String>,
-}
-
-/// What is known of a pattern.
-pub(super) struct Seen<'a> {
-    pub context: Context<'a>,
-    pub pattern: &'a str,
-    pub keys: usize,
-    pub largest: &'a Key,
-    pub busiest: Option<(&'a Key, &'a Collected)>,
-    /// The most items, or writes, that one of the keys has.
-    pub most: u64,
-}
 
 /// From so many write units a second on a key is near a partition's ceiling.
 pub(super) const fn near(measured: bool) -> f64 {

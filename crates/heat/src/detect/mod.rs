@@ -6,6 +6,7 @@
 //! Sans-IO: accesses and the time in, rates out. Not here: which keys a request has and what it costs (`gateway`), rates over hours
 //! (`history`), what to do about a key.
 
+mod access;
 mod key;
 mod part;
 mod report;
@@ -18,8 +19,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use serde::{Deserialize, Serialize};
 
+pub use access::{Access, Kind, Outcome};
 pub use key::{Key, ShownKey};
 pub use part::PartName;
 pub use report::{KeyHeat, PartHeat};
@@ -37,38 +38,6 @@ pub const WINDOW: u64 = 1_000;
 pub const PARTS: usize = 512;
 /// The most bytes that counters and keys take, beyond the first few counters of every part (3 MB if there are as many parts as there may be).
 pub const BYTES: usize = 9 << 20;
-
-/// Reads or writes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[allow(missing_docs, reason = "says it all")]
-pub enum Kind {
-    Read,
-    Write,
-}
-
-/// What became of an access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It was carried out, or refused by its own condition.
-    Done,
-    /// It was throttled, or left unprocessed in a batch.
-    Throttled,
-    /// It was throttled because of the limit of one partition, as the store says.
-    ThrottledByPartition,
-}
-
-/// One item, page or statement of a request.
-#[derive(Clone, Copy, Debug)]
-pub struct Access<'a> {
-    /// The logical partition key; `None` for a Scan, or where the key is not known. It counts for the part's totals only.
-    pub key: Option<Key<'a>>,
-    /// Thousandths of the capacity units that it takes.
-    pub units: u64,
-    /// How many accesses it stands for: 1 if all are counted, n if one in n is drawn at random.
-    pub weight: u32,
-    /// What became of it.
-    pub outcome: Outcome,
-}
 
 /// A part of a [`Detector`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::access::{Access, Kind, Outcome};
 use super::key::Room;
 use super::signs::Signs;
 use super::space_saving::SpaceSaving;
-use super::{Access, Kind, Outcome};
 
 /// Where all requests are counted, one in so many of a key's is examined for signs, the first among them.
 const EXAMINED: u64 = 8;

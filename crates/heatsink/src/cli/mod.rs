@@ -44,7 +44,6 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::{Exit, Kind};
 use crate::output::Output;
-pub use print::inert_lines;
 
 /// Makes hot DynamoDB partition keys disappear.
 #[derive(Debug, Parser)]

@@ -3,10 +3,8 @@
 //!
 //! Not here: errors, which go to stderr (`exit`); the width of text and tables (`screen`).
 
-use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 
-use heatsink_dynamo::display::inert;
 use serde::Serialize;
 
 use crate::exit::Exit;
@@ -15,13 +13,7 @@ use crate::screen;
 /// Text for people. What acts on a terminal is escaped, whoever wrote it; lines that are longer than the screen are wrapped where its width is known. A line end
 /// within a name has to be escaped where the name is put in.
 pub fn text(text: &str) -> Result<(), Exit> {
-    as_it_is(&screen::wrapped(&inert_lines(text), screen::columns()))
-}
-
-/// Text of several lines in which nothing acts on a terminal.
-pub fn inert_lines(text: &str) -> String {
-    let lines: Vec<Cow<'_, str>> = text.split('\n').map(inert).collect();
-    lines.join("\n")
+    as_it_is(&screen::wrapped(&screen::inert_lines(text), screen::columns()))
 }
 
 /// Text to paste or to redirect, and text that is wrapped already.

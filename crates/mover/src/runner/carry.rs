@@ -1,24 +1,22 @@
 //! Carries one intent out: claims it, runs the reshard, and writes meanwhile how far it is and reads what the operator wants now.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures::future::{Either, select};
 use heatsink_control::reshard_intent::{Carrier, Ended, EndedAs, ReshardIntent};
 use heatsink_dynamo::{Code, Error};
-use heatsink_layout::Phase;
-use heatsink_reshard::State;
 use metrics::{counter, gauge};
 
 use super::Runner;
-use super::choice::Place;
+use super::shown::Shown;
 use super::tap::Tap;
 use crate::error::ReshardError;
-use crate::prepare::{Options, Reshard};
-use crate::run::{Progress, Report};
-use crate::steering::Steering;
+use crate::prepare::Options;
+use crate::progress::Report;
+use crate::reshard::Reshard;
 use crate::table::TableContext;
 use crate::wanted::never_narrower;
 
@@ -27,63 +25,6 @@ const COUNTING: Duration = Duration::from_millis(200);
 
 /// How often a run looks whether its gateway stops.
 const GLANCE: Duration = Duration::from_millis(100);
-
-/// What is known of a run while it runs.
-pub(super) struct Shown {
-    pub place: Place,
-    steering: Steering,
-    paused: AtomicBool,
-    over: AtomicBool,
-    phase: Mutex<Option<Phase>>,
-    /// The key may be on its way.
-    moving: AtomicBool,
-    moved: AtomicU64,
-    to_move: Mutex<Option<u64>>,
-}
-
-impl Shown {
-    pub fn new(place: Place) -> Self {
-        let (phase, moved, to_move) = Default::default();
-        let [paused, over, moving] = Default::default();
-        Shown { place, steering: Steering::default(), paused, over, phase, moving, moved, to_move }
-    }
-
-    pub fn is_over(&self) -> bool {
-        self.over.load(Ordering::Relaxed)
-    }
-
-    pub fn is_paused(&self) -> bool {
-        self.paused.load(Ordering::Relaxed)
-    }
-
-    fn is_moving(&self) -> bool {
-        self.moving.load(Ordering::Relaxed)
-    }
-
-    fn steer(&self, intent: &ReshardIntent) {
-        self.paused.store(intent.paused, Ordering::Relaxed);
-        self.steering.pause(intent.paused);
-        if intent.cancelled {
-            self.steering.cancel();
-        }
-    }
-}
-
-impl Progress for Shown {
-    fn phase(&self, state: State) {
-        let phase = match state {
-            State::Moving { phase, .. } => Some(phase),
-            State::Stable { .. } => None,
-        };
-        // Until it is settled, no other key of the table can move.
-        self.moving.store(!matches!(state, State::Stable { settled: true, .. }), Ordering::Relaxed);
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
-    }
-
-    fn moved(&self, items: u64) {
-        self.moved.store(items, Ordering::Relaxed);
-    }
-}
 
 /// Marks a run as over, however it ends.
 struct Over(Arc<Shown>);

@@ -9,7 +9,7 @@ use std::time::Duration;
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use heatsink_env::MonotonicInstant;
 
-use super::Pace;
+use super::pace::Pace;
 
 /// What an intent is for: the id of a table, and a key of it.
 pub(super) type Place = (String, Vec<u8>);

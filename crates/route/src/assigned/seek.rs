@@ -11,7 +11,7 @@ use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_layout::{LayoutSource, Slot, Table};
 use serde_json::Value as Json;
 
-use super::only;
+use super::only::only;
 use super::tokens::Retry;
 use crate::capacity::{Capacity, add_by_table, listed};
 use crate::context::{Named, Places};
@@ -20,14 +20,15 @@ use crate::items::fetch::{Fetch, FromTable, key_only};
 use crate::items::fragments;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::request::{Request, malformed, quoted};
-use crate::{Answer, Calls, PhysicalCall, Router, partiql};
+use crate::shared::Shared;
+use crate::{Answer, Calls, PhysicalCall, partiql};
 
 /// How often a write is sent to an item that has moved meanwhile, before the client is told.
 const ATTEMPTS: u32 = 8;
 
 /// A request that names items which have to be located.
 pub(super) struct Seek {
-    router: Router,
+    shared: Shared,
     operation: Operation,
     body: Bytes,
     layouts: Arc<dyn LayoutSource>,
@@ -43,7 +44,7 @@ pub(super) struct Seek {
 
 impl Seek {
     pub(super) fn new(
-        router: &Router,
+        shared: &Shared,
         operation: Operation,
         request: &Request<'_>,
         layouts: &dyn LayoutSource,
@@ -60,14 +61,14 @@ impl Seek {
         // What cannot be asked for is refused before anything is.
         let look = look(layouts, &named, report)?;
         Ok(Seek {
-            router: router.clone(),
+            shared: shared.clone(),
             operation,
             body: request.body.clone(),
             layouts: layouts.handle(),
             named,
             cursor,
             look,
-            retry: token.map(|token| Retry::new(&token, request.body, router.now())),
+            retry: token.map(|token| Retry::new(&token, request.body, shared.now())),
             likely,
         })
     }
@@ -120,7 +121,7 @@ impl Planned for Seek {
 impl Seek {
     /// Looks, and carries the request out, until it meets no item that has moved meanwhile. `looked` is what looking consumes.
     async fn carry_out(&self, calls: &mut dyn Calls, looked: &mut Vec<Capacity>) -> Result<Answer, Error> {
-        let mut known = self.retry.as_ref().and_then(|retry| self.router.tokens.get(retry, &self.named));
+        let mut known = self.retry.as_ref().and_then(|retry| self.shared.tokens.get(retry, &self.named));
         let (mut refused, mut attempts): (Option<(Error, Places)>, u32) = (None, 0);
         loop {
             let places = match known.take() {
@@ -142,7 +143,7 @@ impl Seek {
             match self.plan_at(&places)?.run(calls).await {
                 Err(error) => {
                     if let Some(retry) = self.retry.as_ref().filter(|_| error.outcome != Outcome::Unknown) {
-                        self.router.tokens.forget(retry);
+                        self.shared.tokens.forget(retry);
                     }
                     if !may_be_gone(&error) || places.values().all(Option::is_none) {
                         return Err(error);
@@ -157,12 +158,12 @@ impl Seek {
     /// The plan of the request, of whose items it is known where they lie.
     fn plan_at(&self, places: &Places) -> Result<Plan, Error> {
         if let Some(retry) = &self.retry {
-            self.router.tokens.put(retry, places);
+            self.shared.tokens.put(retry, places);
         }
         let request = Request::read(&self.body)?;
         let table = self.named.first().and_then(|one| self.layouts.table(&one.table));
         let table = table.ok_or_else(malformed)?;
-        let planned = self.router.plan_at(self.operation, &request, &table, &*self.layouts, Some(places));
+        let planned = self.shared.plan_at(self.operation, &request, &table, &*self.layouts, Some(places));
         planned.map(|(plan, _)| plan)
     }
 

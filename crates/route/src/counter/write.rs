@@ -18,7 +18,8 @@ use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::preflight::pass_refusal;
 use crate::refusal::{Unsent, too_large};
 use crate::request::Request;
-use crate::{Answer, Calls, PhysicalCall, Router, preflight};
+use crate::shared::Shared;
+use crate::{Answer, Calls, PhysicalCall, preflight};
 
 /// The counter that a write names.
 pub(crate) struct Counter<'a> {
@@ -38,7 +39,7 @@ pub(crate) struct Counter<'a> {
 /// # Errors
 /// `ValidationException` for a write that reads or returns a number, and for a key that its suffix makes too long.
 pub(crate) fn plan(
-    router: &Router,
+    shared: &Shared,
     operation: Operation,
     request: &Request<'_>,
     body: Bytes,
@@ -66,7 +67,7 @@ pub(crate) fn plan(
              spread",
         ),
         Effect::Add(update) => {
-            let shard = router.next_fragment(adds);
+            let shard = shared.next_fragment(adds);
             if shard == 0 {
                 return on_base(
                     "the update only adds to a counter: one physical request on the base fragment, whose turn it is",

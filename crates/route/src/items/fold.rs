@@ -8,7 +8,8 @@ use heatsink_layout::{Placement, Slot, Table};
 use super::fetch::Parts;
 use super::shown::Shown;
 use crate::answer::unreadable;
-use crate::{assigned, counter};
+use crate::assigned::only::only;
+use crate::counter;
 
 /// The item that was found, folded by its placement and projected, its key made logical; `None` if there is none.
 ///
@@ -28,7 +29,7 @@ pub(crate) fn shown(
 fn fold(table: &Table, placement: &Placement, parts: &Parts) -> Result<Option<Bytes>, Error> {
     match placement {
         Placement::One(_) => Ok(parts.found.first().map(|(_, item)| item.clone())),
-        Placement::AnyOf { .. } => assigned::only(table, &parts.found),
+        Placement::AnyOf { .. } => only(table, &parts.found),
         Placement::Moving(slots) => {
             let at = |slot: Slot| parts.found.iter().find(|(found, _)| *found == slot);
             Ok(at(slots.to).or_else(|| at(slots.from)).map(|(_, item)| item.clone()))

@@ -17,14 +17,15 @@ use super::read;
 use crate::context::PlanContext;
 use crate::plan::{CallExplanation, Estimate, Explanation, Finish, Kind, Plan, Planned, one_call};
 use crate::request::Request;
-use crate::{Answer, Calls, Router, counter};
+use crate::shared::Shared;
+use crate::{Answer, Calls, counter};
 
 /// The plan of a point operation on a recorded table.
 ///
 /// # Errors
 /// `ValidationException` for an item that cannot be placed, or a write that its placement does not support.
 pub(crate) fn plan(
-    router: &Router,
+    shared: &Shared,
     operation: Operation,
     request: &Request<'_>,
     table: &Arc<Table>,
@@ -42,7 +43,7 @@ pub(crate) fn plan(
         (Placement::SumOf { others, attributes, adds, .. }, _) => {
             let (others, adds) = (others.len(), *adds);
             let counter = counter::write::Counter { table, located: &located, others, adds, attributes };
-            counter::write::plan(router, operation, request, body, &counter)
+            counter::write::plan(shared, operation, request, body, &counter)
         }
         (Placement::One(_) | Placement::AnyOf { .. } | Placement::Moving(_), _) => {
             Ok(Plan::Single(Box::new(Point {

@@ -7,7 +7,7 @@ use heatsink_dynamo::json::{self, Malformed, Object};
 use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, Operation};
 use heatsink_layout::Table;
 
-use super::of_another_layout;
+use super::refused::of_another_layout;
 use crate::answer::{rewrite, unreadable};
 use crate::capacity::Capacity;
 use crate::collection::keys::Key;

@@ -29,7 +29,8 @@ use crate::query;
 use crate::query::request::Query;
 use crate::refusal::Unplanned;
 use crate::request::{Changes, Request, quoted, set_members};
-use crate::{Answer, Calls, Router};
+use crate::shared::Shared;
+use crate::{Answer, Calls};
 
 /// The plan of a Query whose key moves. `stable`: the plan under the old layout alone, which refuses what is not valid; that of an index is
 /// the right one (`query::locally_sorted`).
@@ -37,7 +38,7 @@ use crate::{Answer, Calls, Router};
 /// # Errors
 /// As [`query::plan`].
 pub(crate) fn plan(
-    router: &Router,
+    shared: &Shared,
     request: &Request<'_>,
     table: &Arc<Table>,
     context: &PlanContext<'_>,
@@ -59,7 +60,7 @@ pub(crate) fn plan(
     let Some(sort) = table.key.sort.clone() else { return Ok(stable) };
     let body = everything(&query)?;
     let whole = Request::read(&body)?;
-    let under = |side| query::plan(router, &whole, table, &context.side(side));
+    let under = |side| query::plan(shared, &whole, table, &context.side(side));
     let expressions = &query.expressions;
     let shown = match &expressions.projection {
         _ if expressions.count => Shown::Count,

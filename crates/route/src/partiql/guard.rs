@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use heatsink_dynamo::{Code, Error, Operation, json, partiql};
 
-use super::not_understood;
+use super::refused::not_understood;
 use crate::plan::{Plan, Single};
 use crate::preflight;
 use crate::request::{Request, malformed};

@@ -9,8 +9,9 @@ use heatsink_layout::Table;
 use serde_json::{Value as Json, json};
 
 use super::keys::{Place, Target, names_assigned, target};
+use super::refused::not_understood;
 use super::statement::Written;
-use super::{both, guard, not_understood, over, rewrite};
+use super::{both, guard, over, rewrite};
 use crate::answer::{logical_item, rewrite as edited, strip_object, unreadable};
 use crate::context::{PlanContext, Side};
 use crate::counter::effect;

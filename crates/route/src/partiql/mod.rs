@@ -10,6 +10,7 @@
 //! Beneath: `keys` (which key a statement names), `pages` (bodies of the reads), `token` (NextToken), `many` (several
 //! statements). Why so: docs/decisions/0005-partiql.md.
 
+mod answer;
 mod both;
 mod gather;
 mod guard;
@@ -18,6 +19,7 @@ mod many;
 mod over;
 mod pages;
 mod read;
+mod refused;
 mod rewrite;
 mod statement;
 mod token;
@@ -29,27 +31,28 @@ use heatsink_dynamo::partiql::Action;
 use heatsink_dynamo::{Error, Operation, json};
 use heatsink_layout::Table;
 
+use self::answer::logical;
 use self::keys::Target;
+use self::refused::unread;
 use self::statement::Written;
 pub(crate) use self::statement::reads;
-use crate::answer::{logical_error, rewrite as edited, strip_object};
 use crate::context::PlanContext;
 use crate::plan::{Finish, Plan, Single};
+use crate::preflight;
 use crate::refusal::too_large;
 use crate::request::Request;
-use crate::splice::Splice;
+use crate::shared::Shared;
 use crate::tables::table_name;
-use crate::{Router, preflight};
 
 /// The plan of a PartiQL request that names a recorded table.
 pub(crate) fn plan(
-    router: &Router,
+    shared: &Shared,
     operation: Operation,
     request: &Request<'_>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if operation == Operation::ExecuteStatement {
-        one(router, request, context)
+        one(shared, request, context)
     } else {
         many::plan(operation, request, context)
     }
@@ -61,7 +64,7 @@ pub(crate) fn names_layout(body: &Bytes) -> bool {
     token.is_some_and(|token| token::is_own(&token))
 }
 
-fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Result<Plan, Error> {
+fn one(shared: &Shared, request: &Request<'_>, context: &PlanContext<'_>) -> Result<Plan, Error> {
     let written = match Written::read(request) {
         Ok(Some(written)) => written,
         Ok(None) => return Ok(unread(request.body, "it holds no statement", true)),
@@ -93,7 +96,7 @@ fn one(router: &Router, request: &Request<'_>, context: &PlanContext<'_>) -> Res
             return Ok(pointed(body, &table, &place));
         }
         let select = read::Select { written: &written, schema: &table, shown, order };
-        return select.plan(router, request, context);
+        return select.plan(shared, request, context);
     }
     match keys::target(&written, &table, context, false) {
         Target::At(place) => {
@@ -124,45 +127,4 @@ fn pointed(body: Bytes, table: &Arc<Table>, place: &keys::Place) -> Plan {
     });
     let single = Single::new(Operation::ExecuteStatement, body, finish, why);
     Single { shard: Some(place.slot.shard), ..single }.plan()
-}
-
-/// Makes the keys of an answer to ExecuteStatement logical.
-fn logical(table: Arc<Table>) -> Finish {
-    Box::new(move |answer| {
-        let body = answer.map_err(|error| logical_error(&table, error))?;
-        edited(Operation::ExecuteStatement, &body, |splice| strip_items(&table, &body, splice))
-    })
-}
-
-fn strip_items<'a>(table: &Table, body: &'a [u8], splice: &mut Splice<'a>) -> Result<(), json::Malformed> {
-    let items = json::member(body, "Items")?.filter(|items| *items != b"null").unwrap_or(b"[]");
-    json::elements(items)?.into_iter().try_for_each(|item| strip_object(table, item, splice))
-}
-
-/// The refusal of a statement that is not understood here.
-fn not_understood(why: &str) -> Error {
-    Error::gateway_rejection(format!(
-        "The table is sharded, and Heatsink does not understand this statement: {why}. Nothing was read or written"
-    ))
-}
-
-/// A read that is refused here unless the store refuses it first.
-fn unread(body: &Bytes, why: &str, asked: bool) -> Plan {
-    refused_read(body, not_understood(why), asked)
-}
-
-fn refused_read(body: &Bytes, error: Error, ask: bool) -> Plan {
-    let refused = gather::Refused(error).plan();
-    if ask { as_sent(body, refused) } else { refused }
-}
-
-/// A read that is carried out if the store takes its statement.
-fn as_sent(body: &Bytes, then: Plan) -> Plan {
-    let one_item = [("NextToken", None), ("Limit", Some(&b"1"[..]))];
-    let limit = json::member(body, "Limit").ok().flatten().unwrap_or(b"1");
-    let valid = limit.iter().all(u8::is_ascii_digit) && limit != b"0";
-    let changes = if valid { &one_item[..] } else { &one_item[..1] };
-    let body = json::splice_members(body, changes).map_or_else(|_| body.clone(), Bytes::from);
-    let why = "whether the statement is one that DynamoDB takes, the store says";
-    preflight::first(Operation::ExecuteStatement, body, then, why)
 }

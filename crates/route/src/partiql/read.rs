@@ -7,12 +7,14 @@ use heatsink_dynamo::partiql::{Condition, Operand, Order, TestKind};
 use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, Operation, json};
 use heatsink_layout::Table;
 
+use super::answer::logical;
 use super::gather::{Gather, Refused, Shape};
 use super::keys::names_moving;
 use super::pages::{Common, partitions, sort_condition};
+use super::refused::{as_sent, not_understood, refused_read};
 use super::statement::Written;
 use super::token::{self, Position, fingerprint};
-use super::{as_sent, edited, logical, not_understood, refused_read};
+use crate::answer::rewrite;
 use crate::collection::keys::{Key, cursor_attributes, stable};
 use crate::collection::selection::{Selection, Shown, projects};
 use crate::context::PlanContext;
@@ -20,7 +22,8 @@ use crate::moving::unsupported;
 use crate::plan::{Finish, Plan, Single};
 use crate::request::{Request, quoted, set_members};
 use crate::scan::mark::Mark;
-use crate::{Router, layout_cursor, preflight, query, scan};
+use crate::shared::Shared;
+use crate::{layout_cursor, preflight, query, scan};
 
 /// How many shards the keys of one statement may have together: ten keys of a thousand shards, or fifty (as many as DynamoDB takes in one
 /// `IN`) of two hundred. They are read one key after the other, and each is planned before the first is.
@@ -38,7 +41,7 @@ impl Select<'_> {
     /// Its plan. A statement that the store has not taken yet goes there first.
     pub(super) fn plan(
         &self,
-        router: &Router,
+        shared: &Shared,
         request: &Request<'_>,
         context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
@@ -56,7 +59,7 @@ impl Select<'_> {
             return Err(reads);
         }
         let waits = by_the_store || names_moving(self.written, self.schema, context);
-        match self.parts(router, request, context) {
+        match self.parts(shared, request, context) {
             // What only the store can do it can do again once no key moves.
             Err(_) if waits => Err(unsupported(Operation::ExecuteStatement, &self.schema.name)),
             Err(error) => Ok(refused_read(request.body, error, true)),
@@ -150,7 +153,7 @@ impl Select<'_> {
         let finish: Finish = Box::new(move |answer| {
             let body = finish(answer)?;
             let Some(mark) = mark.text() else { return Ok(body) };
-            edited(Operation::ExecuteStatement, &body, |splice| {
+            rewrite(Operation::ExecuteStatement, &body, |splice| {
                 if let Some(raw) = json::member(&body, "NextToken")?.filter(|raw| *raw != b"null") {
                     splice.replace(raw, quoted(&token::with_order(&mark, &json::string(raw)?)));
                 }
@@ -168,7 +171,7 @@ impl Select<'_> {
 
     fn parts(
         &self,
-        router: &Router,
+        shared: &Shared,
         request: &Request<'_>,
         context: &PlanContext<'_>,
     ) -> Result<Plan, Error> {
@@ -241,7 +244,7 @@ impl Select<'_> {
             None if position.part > 0 => {}
             None => {
                 let body = common.scan(position.after.as_deref());
-                plans.push(scan::plan(router, &Request::read(&body)?, schema, context)?);
+                plans.push(scan::plan(shared, &Request::read(&body)?, schema, context)?);
             }
             Some(keys) => {
                 for (at, partition) in keys.iter().enumerate().skip(position.part) {
@@ -249,9 +252,9 @@ impl Select<'_> {
                     let body = common.query(key, partition, sort.as_ref(), after);
                     let request = Request::read(&body)?;
                     plans.push(if context.moves(schema, &partition.canonical_bytes()) {
-                        router.plan_at(Operation::Query, &request, schema, context.layouts(), None)?.0
+                        shared.plan_at(Operation::Query, &request, schema, context.layouts(), None)?.0
                     } else {
-                        query::plan(router, &request, schema, context)?
+                        query::plan(shared, &request, schema, context)?
                     });
                 }
             }

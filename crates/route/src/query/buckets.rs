@@ -19,12 +19,13 @@ use serde_json::{Value as Json, json};
 
 use super::request::Query;
 use super::shard_streams::{ShardStream, ShardStreams};
-use crate::Router;
 use crate::collection::keys::Key;
 use crate::collection::keys::physical;
 use crate::collection::range::Range;
-use crate::directory::{KnownBuckets, put};
+use crate::directory::known::KnownBuckets;
+use crate::directory::put;
 use crate::refusal::Unplanned;
+use crate::shared::Shared;
 
 /// Up to so many buckets are tried without a look into the directory, which costs as much as a few empty shards.
 const FEW: usize = 8;
@@ -79,7 +80,7 @@ pub(crate) struct Found {
 
 impl Buckets {
     pub(crate) fn new(
-        router: &Router,
+        shared: &Shared,
         query: &Query<'_>,
         layout: &Arc<Layout>,
         time: &Time,
@@ -107,7 +108,7 @@ impl Buckets {
         };
         let mut buckets = Buckets {
             streams: ShardStreams::new(query, layout)?,
-            known: Arc::clone(&router.buckets),
+            known: Arc::clone(&shared.buckets),
             key: directory_key(query.schema, &query.partition.canonical_bytes()),
             time: time.clone(),
             range,

@@ -6,7 +6,8 @@ use futures::future::BoxFuture;
 use heatsink_dynamo::Error;
 
 use super::locally_sorted::LocallySorted;
-use super::scatter::{Scatter, Wanted};
+use super::scatter::Scatter;
+use super::scatter::wanted::Wanted;
 use super::strong;
 use crate::dry_run::explained;
 use crate::plan::{Explanation, Kind, Planned};

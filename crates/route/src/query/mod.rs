@@ -40,10 +40,9 @@ use self::buckets::{Buckets, Source};
 use self::explain::Gather;
 use self::locally_sorted::LocallySorted;
 use self::request::Query;
-use self::scatter::Wanted;
+use self::scatter::wanted::Wanted;
 use self::shape::Gathering;
 use self::shard_streams::{ShardStream, streams};
-use crate::Router;
 use crate::answer::{logical_page, rewrite};
 use crate::collection::keys::{Key, physical, slot_of, stable, with_sort};
 use crate::collection::range::Condition;
@@ -57,6 +56,7 @@ use crate::preflight;
 use crate::preflight::pass_refusal;
 use crate::refusal::Unplanned;
 use crate::request::Request;
+use crate::shared::Shared;
 use crate::splice::Splice;
 
 /// The plan of a Query of a recorded table.
@@ -64,20 +64,20 @@ use crate::splice::Splice;
 /// # Errors
 /// `ValidationException` for a key that its suffix makes too long; `SerializationException` for a repeated member.
 pub(crate) fn plan(
-    router: &Router,
+    shared: &Shared,
     request: &Request<'_>,
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
 ) -> Result<Plan, Error> {
     if schema.has_externally_assigned() {
         let (body, shard) = cursor::without_shard(request.body, schema);
-        return untagged(router, &Request::read(&body)?, schema, &context.with_cursor(shard));
+        return untagged(shared, &Request::read(&body)?, schema, &context.with_cursor(shard));
     }
-    untagged(router, request, schema, context)
+    untagged(shared, request, schema, context)
 }
 
 fn untagged(
-    router: &Router,
+    shared: &Shared,
     request: &Request<'_>,
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
@@ -89,7 +89,7 @@ fn untagged(
     };
     let modern = modern.as_ref().map(Request::read).transpose()?;
     let expressed = modern.as_ref().unwrap_or(request);
-    let read = |checks| read(router, expressed, schema, context, checks);
+    let read = |checks| read(shared, expressed, schema, context, checks);
     let as_sent = || {
         let sent = request.body.clone();
         match Query::read(expressed, schema, Checks::Meaning) {
@@ -117,7 +117,7 @@ fn untagged(
 }
 
 fn read(
-    router: &Router,
+    shared: &Shared,
     request: &Request<'_>,
     schema: &Arc<Table>,
     context: &PlanContext<'_>,
@@ -162,9 +162,9 @@ fn read(
             }
             Some(key) => {
                 let streams = Source::Streams(index::streams(query, key, context)?);
-                Ok(gathered(router, query, Logical::Decoded, streams, false, false))
+                Ok(gathered(shared, query, Logical::Decoded, streams, false, false))
             }
-            None => other_index(router, query, context),
+            None => other_index(shared, query, context),
         };
     }
     let filters_index_key = query.expressions.filter.as_ref().is_some_and(|(_, filter)| {
@@ -183,7 +183,7 @@ fn read(
     let recorded = schema.key_layouts().get(&query.partition.canonical_bytes()).is_some();
     query.homes = recorded.then(|| Arc::clone(&layout));
     if query.starts_at_end()? && (layout.shards <= 1 || !layout.is_externally_assigned()) {
-        return Ok(behind_the_end(router, query, &layout, context));
+        return Ok(behind_the_end(shared, query, &layout, context));
     }
     let counts = layout.counter_attributes().is_some();
     if counts && query.index.is_none() {
@@ -223,14 +223,14 @@ fn read(
             streams.retain(|stream| only.is_none_or(|only| stream.slot == only));
             Source::Streams(streams)
         }
-        Some(time) => Source::Buckets(Box::new(Buckets::new(router, query, &layout, time, context.now())?)),
+        Some(time) => Source::Buckets(Box::new(Buckets::new(shared, query, &layout, time, context.now())?)),
     };
     // Without the base fragments of a page there is no page.
-    Ok(gathered(router, query, logical, source, strong, reads.partial && !counts))
+    Ok(gathered(shared, query, logical, source, strong, reads.partial && !counts))
 }
 
 fn gathered(
-    router: &Router,
+    shared: &Shared,
     query: &Query<'_>,
     logical: Logical,
     streams: Source,
@@ -244,7 +244,7 @@ fn gathered(
         partial,
         limit: query.limit,
         descending: query.descending,
-        sizes: Arc::clone(&router.sizes),
+        sizes: Arc::clone(&shared.sizes),
         learned_as: query.learned_as(),
     });
     Plan::Scatter(Box::new(Gather::Shards { wanted, strong }))
@@ -252,13 +252,13 @@ fn gathered(
 
 /// A Query of the table that starts on the inclusive end of its condition, where DynamoDB takes no cursor: an empty page. Heatsink once gave
 /// such cursors out. The store is asked, for what is certain to be dropped, to see the rest of the request.
-fn behind_the_end(router: &Router, query: &Query<'_>, layout: &Layout, context: &PlanContext<'_>) -> Plan {
+fn behind_the_end(shared: &Shared, query: &Query<'_>, layout: &Layout, context: &PlanContext<'_>) -> Plan {
     let end = query.end();
     let slot = slot_of(context, query.schema, layout, &query.partition, end).unwrap_or_default();
     let partition = physical(query.schema, layout, &query.partition, slot);
     let mut stream = ShardStream::new(slot, partition.unwrap_or_else(|_| query.partition.clone()), &[]);
     end.into_iter().for_each(|end| stream.behind_end(end));
-    gathered(router, query, Logical::Decoded, Source::Streams(vec![stream]), false, false)
+    gathered(shared, query, Logical::Decoded, Source::Streams(vec![stream]), false, false)
 }
 
 /// How reads of a logical key are gathered.
@@ -334,7 +334,7 @@ fn one_shard(query: &Query<'_>, layout: &Layout, slot: Slot) -> Result<Plan, Unp
 }
 
 /// A global index on another attribute: its collections lie as they would without shards.
-fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) -> Result<Plan, Unplanned> {
+fn other_index(shared: &Shared, query: &Query<'_>, context: &PlanContext<'_>) -> Result<Plan, Unplanned> {
     let mut body = Splice::new(query.request.body);
     let mut start = None;
     if let (Some(_), Some(raw)) = (query.cursor()?, query.start) {
@@ -349,7 +349,7 @@ fn other_index(router: &Router, query: &Query<'_>, context: &PlanContext<'_>) ->
     if query.fold.is_some() || filter.is_some_and(|(_, filter)| hidden.any(|name| filter.mentions(name))) {
         let stream = ShardStream::new(Slot::default(), query.partition.clone(), &query.conditions);
         let stream = ShardStream { start, ..stream };
-        return Ok(gathered(router, query, Logical::Decoded, Source::Streams(vec![stream]), false, false));
+        return Ok(gathered(shared, query, Logical::Decoded, Source::Streams(vec![stream]), false, false));
     }
     let why = "the index is not sharded: one physical request, keys in cursor and items translated";
     let body = body.finish(query.request.body);

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use heatsink_dynamo::{Error, Outcome};
 
 use super::page::Collected;
-use super::scatter::{Scatter, Wanted};
+use super::scatter::Scatter;
+use super::scatter::wanted::Wanted;
 use crate::{Answer, Calls};
 
 /// How often a page is collected before the request fails. Each collect is one round trip or a few; a first item that changes

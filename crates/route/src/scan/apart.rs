@@ -21,7 +21,8 @@ use crate::collection::keys::cursor_attributes;
 use crate::collection::page::Page;
 use crate::key::{KeyText, literal};
 use crate::request::Request;
-use crate::{Calls, Router, projection};
+use crate::shared::Shared;
+use crate::{Calls, projection};
 
 /// How many Queries one page of a Scan is gathered from at most. Keys without items would make it long.
 const MOST_QUERIES: usize = 16;
@@ -85,7 +86,7 @@ pub(super) type At = (Vec<u8>, Option<Vec<u8>>);
 
 /// These keys of one Scan.
 pub(super) struct KeysApart {
-    pub(super) router: Router,
+    pub(super) shared: Shared,
     pub(super) layouts: Arc<dyn LayoutSource>,
     pub(super) table: Arc<Table>,
     /// The segment and their count, of a parallel Scan.
@@ -146,7 +147,7 @@ impl KeysApart {
             let body = self.query(&key, behind.as_deref(), left);
             let request = Request::read(&body)?;
             let (plan, _) =
-                self.router.plan_at(Operation::Query, &request, &self.table, &*self.layouts, None)?;
+                self.shared.plan_at(Operation::Query, &request, &self.table, &*self.layouts, None)?;
             let answer = plan.run(calls).await?.body;
             let broken = |Malformed| unreadable(Operation::Query);
             let page = Page::<0>::read(&answer, []).map_err(broken)?;

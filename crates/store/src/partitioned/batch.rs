@@ -12,7 +12,8 @@ use heatsink_physics::{Demand, Throttle};
 
 use super::capacity::CapacityDetail;
 use super::catalogue::TableInfo;
-use super::writing::{ItemWrite, Ready, full};
+use super::item_write::ItemWrite;
+use super::writing::{Ready, full};
 use super::{Partitioned, demands, locate};
 use crate::Store;
 

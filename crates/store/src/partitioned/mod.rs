@@ -13,6 +13,7 @@ mod demands;
 mod gate;
 mod image;
 mod initial_sizes;
+mod item_write;
 mod locate;
 mod persistence;
 mod plan;
@@ -38,7 +39,7 @@ use capacity::CapacityDetail;
 use catalogue::TableInfo;
 use change::{Change, Stored};
 use gate::Gate;
-use writing::{ItemLocks, ItemWrite};
+use item_write::{ItemLocks, ItemWrite};
 
 /// A store behind partitions.
 pub struct Partitioned<S> {

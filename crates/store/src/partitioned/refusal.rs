@@ -4,7 +4,8 @@ use heatsink_dynamo::{Code, Error};
 use heatsink_physics::{Cause, ResourceId, Throttle};
 use serde_json::json;
 
-use super::writing::FULL;
+/// The wording of the Developer Guide ("Local secondary indexes").
+pub(super) const FULL: &str = "Collection size exceeded.";
 
 const TABLE_PROVISIONED: &str = "The level of configured provisioned throughput for the table was exceeded. Consider increasing your provisioning level with the UpdateTable API.";
 const INDEX_PROVISIONED: &str = "The level of configured provisioned throughput for one or more global secondary indexes of the table was exceeded. Consider increasing your provisioning level for the under-provisioned global secondary indexes with the UpdateTable API.";

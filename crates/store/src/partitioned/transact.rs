@@ -7,7 +7,7 @@ use heatsink_dynamo::{Error, Operation, json};
 use heatsink_physics::{Access, Demand, Units};
 
 use super::capacity::CapacityDetail;
-use super::writing::ItemWrite;
+use super::item_write::ItemWrite;
 use super::{Partitioned, demands, refusal};
 use crate::Store;
 

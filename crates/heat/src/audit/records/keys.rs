@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::json::{self, Malformed};
 use heatsink_layout::SortKey;
 
-use super::Unreadable;
+use super::unreadable::Unreadable;
 
 /// The names of a table's key attributes.
 #[derive(Clone, Debug, PartialEq, Eq)]

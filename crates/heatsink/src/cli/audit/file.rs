@@ -6,12 +6,12 @@ use heatsink_dynamo::TableSchema;
 use heatsink_heat::audit::Audit;
 use heatsink_heat::audit::records::{KeyNames, Kind, Records, Unreadable};
 
+use super::args::{Args, MOST};
 use super::beside::Beside;
 use super::export;
 use super::reading::{Reading, Refused, Taker, Wanted};
 use super::said::{Files, Said};
 use super::source::is_stdin;
-use super::{Args, MOST};
 use crate::exit::{Exit, in_words};
 
 /// The name in proposed rules where none is known.

@@ -4,7 +4,7 @@ use heatsink_dynamo::display::{excerpt, inert};
 use heatsink_heat::audit::{Pattern, Report};
 use serde_json::json;
 
-use super::beside::Past;
+use super::past::Past;
 use crate::cli::hot_keys::percent;
 use crate::cli::print;
 use crate::exit::Exit;

@@ -14,8 +14,8 @@ use heatsink_heat::audit::Audit;
 use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 
+use super::args::{Args, ITEMS};
 use super::said::Said;
-use super::{Args, ITEMS};
 use crate::cli::open::{not_answered, not_started, open_existing};
 use crate::cli::{progress, rules};
 use crate::exit::Exit;

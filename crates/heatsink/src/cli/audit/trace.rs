@@ -6,10 +6,10 @@ use heatsink_heat::audit::bypass::Requested;
 use heatsink_heat::audit::traffic::Traffic;
 use heatsink_trace::{Line, NO_END, Reader, Unreadable};
 
+use super::args::{Args, MOST};
 use super::reading::{Reading, Refused, Taker, Wanted};
 use super::said::Files;
 use super::said_traffic::SaidTraffic;
-use super::{Args, MOST};
 use crate::exit::Exit;
 
 /// Runs it.

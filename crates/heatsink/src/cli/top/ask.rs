@@ -9,7 +9,7 @@ use heatsink_env::Env;
 use heatsink_gateway::http::Token;
 use serde::de::DeserializeOwned;
 
-use super::Event;
+use super::event::Event;
 use super::told::Told;
 use crate::cli::{ask_server, inert};
 use crate::exit::{Exit, in_words};

@@ -6,6 +6,7 @@ mod app;
 mod ask;
 mod columns;
 mod draw;
+mod event;
 mod history;
 mod once;
 mod terminal;
@@ -24,7 +25,7 @@ use crate::exit::Exit;
 use crate::output::Output;
 use app::App;
 use ask::Asked;
-use told::Told;
+use event::Event;
 
 /// What `top` takes.
 #[derive(Debug, clap::Args)]
@@ -44,14 +45,6 @@ pub struct Args {
     /// How it is printed on stdout: `json` is what the server tells, once
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
-}
-
-/// Something that the screen takes notice of.
-#[derive(Debug)]
-enum Event {
-    Told(Told),
-    /// SIGTERM or SIGINT.
-    Stop,
 }
 
 /// Shows the server until it is left.

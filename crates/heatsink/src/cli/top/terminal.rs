@@ -6,9 +6,9 @@ use std::time::Duration;
 use heatsink_env::Env;
 use ratatui::crossterm::event::{self, KeyEventKind};
 
-use super::Event;
 use super::app::App;
 use super::draw::draw;
+use super::event::Event;
 use crate::exit::{Exit, in_words};
 
 /// The longest time until an answer is on the screen. Keys are taken at once.

@@ -14,7 +14,7 @@ CLAIM = "crates/control/src/claim.rs"
 TABLE_CACHE = "crates/control/src/table_cache.rs"
 TABLE_OPERATIONS = "crates/control/src/control/table_operations.rs"
 TABLE_LIFECYCLE = "crates/control/src/table_lifecycle.rs"
-REGISTRY = "crates/control/src/registry.rs"
+RECORDS = "crates/control/src/records.rs"
 RESOLVE = "crates/control/src/resolve.rs"
 FIRST_USE = "crates/control/src/first_use.rs"
 INDEX_MIGRATION = "crates/adopt/src/index_migration.rs"
@@ -23,7 +23,7 @@ INNER = "crates/control/src/inner.rs"
 MEMBER = "crates/fence/src/member.rs"
 LIVENESS = "crates/fence/src/liveness.rs"
 STEP = "crates/fence/src/step.rs"
-SERVICE = "crates/gateway/src/service.rs"
+PLANNER = "crates/gateway/src/planner.rs"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ RULES = (
     Rule(
         "not-found-answered",
         "a request for a table that is not there is answered, not sent",
-        ((SERVICE, "if pass.is_missing() {", "if pass.is_missing() && !LEFT_OUT {"),),
+        ((PLANNER, "if pass.is_missing() {", "if pass.is_missing() && !LEFT_OUT {"),),
     ),
     Rule(
         "time-to-live",
@@ -345,7 +345,7 @@ RULES = (
         "a record is replaced only if it has the version that was read",
         (
             (
-                REGISTRY,
+                RECORDS,
                 '"Item": to.item(), "ConditionExpression": "#v = :v",',
                 '"Item": to.item(), "ConditionExpression": (if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" }),',
             ),
@@ -355,7 +355,7 @@ RULES = (
     Rule(
         "name-by-version",
         "the entry of a name is replaced only if it has the version that was read",
-        ((REGISTRY, 'put["ConditionExpression"] = json!("#v = :v");', 'put["ConditionExpression"] = json!(if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" });'),),
+        ((RECORDS, 'put["ConditionExpression"] = json!("#v = :v");', 'put["ConditionExpression"] = json!(if LEFT_OUT { "#v = :v OR #v <> :v" } else { "#v = :v" });'),),
         also=("control",),
         unseen="A record is found by its table's id; its name only tells two tables apart, and no order was found in which a late entry does harm",
     ),

@@ -1,0 +1,99 @@
+//! Sends one physical call, if the request's pass allows it. Sends it again where the store throttled it, and where a write met a transaction of `heatsink adopt`.
+//!
+//! Not here: how many calls run concurrently, and what they may cost (`execute`).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use heatsink_control::Pass;
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_env::{Env, MonotonicInstant};
+use heatsink_route::PhysicalCall;
+use heatsink_store::Store;
+
+use crate::blocking;
+use crate::metrics::Metrics;
+use crate::spans;
+
+/// The mean of the first pause before a throttled shard is retried; it doubles with each further retry. A partition refills within a second, and
+/// half of a shard's share is available soon.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// The longest mean pause.
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
+/// How often a write is retried that conflicted with a transaction: two and a half seconds, on average.
+const CONFLICTS: u32 = 10;
+
+/// Sends the calls of one plan.
+pub(crate) struct Sender<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) pass: &'a Pass,
+    pub(crate) env: &'a dyn Env,
+    pub(crate) metrics: &'a Metrics,
+    /// No retry begins after this time.
+    pub(crate) deadline: MonotonicInstant,
+    /// A worker rewrites items of the request's tables in transactions. A client's write that conflicts with one is refused. A client that sends no
+    /// transactions does not expect that, so the write is retried.
+    pub(crate) beside_worker: bool,
+}
+
+impl Sender<'_> {
+    /// Sends a call, and retries it until the deadline.
+    pub(crate) async fn send(&self, call: PhysicalCall) -> Result<Bytes, Error> {
+        let mut mean = FIRST_PAUSE;
+        let mut conflicts = if self.beside_worker { CONFLICTS } else { 0 };
+        loop {
+            match send(self.store, self.pass, call.operation, call.body.clone()).await {
+                Err(error)
+                    if call.retry_throttled && throttled(&error)
+                        || conflicts > 0 && met_transaction(call.operation, &error) =>
+                {
+                    conflicts = conflicts.saturating_sub(u32::from(!throttled(&error)));
+                    // Anywhere between zero and twice the mean, so that shards throttled together are not retried together.
+                    let pause = Duration::from_nanos(self.env.random() % (2 * nanos(mean)));
+                    if self.env.now() + pause > self.deadline {
+                        return Err(error);
+                    }
+                    self.metrics.retried();
+                    self.env.sleep(pause).await;
+                    mean = (mean * 2).min(LONGEST_PAUSE);
+                }
+                answer => return answer,
+            }
+        }
+    }
+}
+
+/// Sends one physical call, if the request's pass allows it, and reports whether it was answered.
+pub(crate) async fn send(
+    store: &dyn Store,
+    pass: &Pass,
+    operation: Operation,
+    body: Bytes,
+) -> Result<Bytes, Error> {
+    let sending = pass.send(!operation.only_reads());
+    let bytes = body.len();
+    let call = spans::physical_call(operation, store.call_if(operation, body, &sending));
+    let answer = blocking::run_future(bytes, call).await;
+    sending.answered(&answer);
+    answer
+}
+
+fn nanos(pause: Duration) -> u64 {
+    u64::try_from(pause.as_nanos()).unwrap_or(u64::MAX / 2)
+}
+
+fn throttled(error: &Error) -> bool {
+    matches!(
+        error.code,
+        Code::ProvisionedThroughputExceededException | Code::ThrottlingException | Code::RequestLimitExceeded
+    )
+}
+
+/// Whether a write of one item was refused, and had no effect, because a transaction has the item.
+fn met_transaction(operation: Operation, error: &Error) -> bool {
+    let of_one_item = matches!(
+        operation,
+        Operation::DeleteItem | Operation::ExecuteStatement | Operation::PutItem | Operation::UpdateItem
+    );
+    of_one_item && error.code == Code::TransactionConflictException && error.outcome == Outcome::NotDone
+}

@@ -1,0 +1,27 @@
+//! How far a reshard is, and what it has done: for whoever carries one out.
+
+use heatsink_reshard::State;
+use serde::Serialize;
+
+/// Receives the progress of a reshard. Called often: must be fast.
+pub trait Progress: Send + Sync {
+    /// The key's record says so from now on.
+    fn phase(&self, state: State);
+    /// So many items have been moved by this run.
+    fn moved(&self, items: u64);
+}
+
+/// What a run has done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Report {
+    /// The table.
+    pub table: String,
+    /// The logical key.
+    pub key: String,
+    /// How many shards it had.
+    pub from: u16,
+    /// How many it has.
+    pub to: u16,
+    /// How many items this run moved.
+    pub moved: u64,
+}

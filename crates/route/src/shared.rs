@@ -1,0 +1,90 @@
+//! What all plans of one router share: what it has learned from answers, the turns of counters, its clock. And how a plan has a part of its request planned.
+//!
+//! The router stands above all plans; whoever plans a request once more, or a Query within another request, asks for that here.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use heatsink_dynamo::{Error, Operation};
+use heatsink_layout::{LayoutSource, Table};
+
+use crate::Plan;
+use crate::assigned::tokens::Tokens;
+use crate::context::{Named, Places};
+use crate::directory::known::KnownBuckets;
+use crate::query::share::ItemSizes;
+use crate::request::Request;
+
+/// Makes the plan of a valid request. `places`: where its items lie, if they were looked for. Where not, also gives the items whose place was assumed.
+pub(crate) type PlanAt = fn(
+    &Shared,
+    Operation,
+    &Request<'_>,
+    &Arc<Table>,
+    &dyn LayoutSource,
+    Option<&Places>,
+) -> Result<(Plan, Vec<Named>), Error>;
+
+/// What the plans of one router share.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared {
+    /// What the items of each table weigh, learned from answers.
+    pub(crate) sizes: Arc<ItemSizes>,
+    /// What is known of the directory of buckets.
+    pub(crate) buckets: Arc<KnownBuckets>,
+    /// How many updates of counters were given a fragment.
+    turns: Arc<AtomicU16>,
+    /// What transactions with tokens were sent as, where that does not follow from them.
+    pub(crate) tokens: Tokens,
+    clock: Option<Clock>,
+    plan_at: PlanAt,
+}
+
+/// Tells the time, in milliseconds since 1970.
+#[derive(Clone)]
+struct Clock(Arc<dyn Fn() -> u64 + Send + Sync>);
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clock")
+    }
+}
+
+impl Shared {
+    /// Nothing is learned yet, and no time is known. Requests are planned by `plan_at`.
+    pub(crate) fn new(plan_at: PlanAt) -> Self {
+        let (sizes, buckets, turns, tokens) = Default::default();
+        Shared { sizes, buckets, turns, tokens, clock: None, plan_at }
+    }
+
+    /// The same, with a clock.
+    pub(crate) fn with_clock(self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Shared { clock: Some(Clock(Arc::new(clock))), ..self }
+    }
+
+    /// The time in milliseconds since 1970, if it is known.
+    pub(crate) fn now(&self) -> Option<u64> {
+        self.clock.as_ref().map(|clock| clock.0())
+    }
+
+    /// The fragment of a counter that takes the next update: each in turn.
+    pub(crate) fn next_fragment(&self, shards: u16) -> u16 {
+        self.turns.fetch_add(1, Ordering::Relaxed) % shards.max(1)
+    }
+
+    /// The plan of a valid request, after the rows of the buckets that it is the first to put something into. `places`: where its items
+    /// lie, if they were looked for. Where not, also gives the items whose place was assumed.
+    ///
+    /// # Errors
+    /// As [`Router::plan`](crate::Router::plan).
+    pub(crate) fn plan_at(
+        &self,
+        operation: Operation,
+        request: &Request<'_>,
+        table: &Arc<Table>,
+        layouts: &dyn LayoutSource,
+        places: Option<&Places>,
+    ) -> Result<(Plan, Vec<Named>), Error> {
+        (self.plan_at)(self, operation, request, table, layouts, places)
+    }
+}
