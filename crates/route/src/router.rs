@@ -180,6 +180,9 @@ impl Router {
             plan = moving::query::plan(self, request, schema, &context, plan)?;
         }
         let mut learned = learned.into_inner();
+        if let Some(table) = &learned.held {
+            return Err(moving::held(table));
+        }
         let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;
         let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &self.buckets);
         Ok((plan, learned.assumed()))

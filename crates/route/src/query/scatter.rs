@@ -301,14 +301,17 @@ impl Scatter {
         let by_bytes = self.rows_left_by_bytes();
         let left = self.rows_left();
         let mut wanted = self.merge.wanted(left);
-        let mut open = self.merge.open();
-        if let Source::Buckets(buckets) = &self.wanted.source
-            && buckets.in_order()
-        {
-            open = usize::from(buckets.shards);
+        let all = self.merge.open();
+        let in_order = match &self.wanted.source {
+            Source::Buckets(buckets) if buckets.in_order() => Some(buckets),
+            _ => None,
+        };
+        if in_order.is_some() {
             self.hold_back(blocked, &mut wanted);
         }
+        let bucket = |want: &Want| self.streams.get(want.stream).and_then(|stream| stream.slot.bucket);
         let share = |want: Want| {
+            let open = in_order.map_or(all, |buckets| buckets.shards(bucket(&want)).into());
             let share = match want.reads {
                 0 if left == by_bytes => mean(want.rows, open),
                 0 => likely(want.rows, open),
