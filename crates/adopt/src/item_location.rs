@@ -59,7 +59,7 @@ fn has_slot(layout: &Layout, slot: Slot) -> bool {
     match (layout.time(), slot.bucket) {
         (None, None) => slot.shard < layout.shards.max(1),
         (Some(time), Some(bucket)) => {
-            bucket.granularity() == time.granularity && slot.shard < layout.shards.max(1)
+            bucket.granularity() == time.granularity && slot.shard < layout.shards_in(bucket).max(1)
         }
         // Items whose sort key has no time are stored outside all buckets.
         (Some(_), None) => slot.shard == 0,

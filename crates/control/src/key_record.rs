@@ -15,7 +15,7 @@ use heatsink_layout::{InForce, KeyLayouts, Layout, Moving, Phase, RecordedKey};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use crate::record::{FORM_OF_COUNTER, FORM_WITH_KEYS, Record};
+use crate::record::{FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_WITH_KEYS, Record};
 use crate::registry::Registry;
 
 /// How the sort keys of these records begin. What follows is the logical key: text as it is, binary in base64.
@@ -81,9 +81,14 @@ impl KeyRecord {
     }
 
     fn form(&self) -> u64 {
-        let to = self.moves.as_ref().map(|moves| &moves.to);
-        let counts = |layout: &Layout| layout.counter_attributes().is_some();
-        if counts(&self.layout) || to.is_some_and(counts) { FORM_OF_COUNTER } else { FORM_WITH_KEYS }
+        let layouts = || std::iter::once(&self.layout).chain(self.moves.as_ref().map(|moves| &moves.to));
+        if layouts().any(|layout| layout.time().is_some()) {
+            FORM_OF_BUCKETS
+        } else if layouts().any(|layout| layout.counter_attributes().is_some()) {
+            FORM_OF_COUNTER
+        } else {
+            FORM_WITH_KEYS
+        }
     }
 
     fn item(&self, table: &Record) -> Result<Json, Error> {
@@ -111,7 +116,7 @@ impl KeyRecord {
         let text = |name: &str| item[name]["S"].as_str();
         let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
         let (table, sort) = (text("name").unwrap_or("?"), text("sk").unwrap_or_default());
-        let known = matches!(number("form"), Some(FORM_WITH_KEYS | FORM_OF_COUNTER));
+        let known = matches!(number("form"), Some(FORM_WITH_KEYS | FORM_OF_COUNTER | FORM_OF_BUCKETS));
         // JSON that means nothing here is a newer version's strategy, hash or phase.
         let unknown = |name: &str, is_known: fn(&Json) -> bool| {
             let json = text(name).map(serde_json::from_str::<Json>);
@@ -138,16 +143,17 @@ impl KeyRecord {
                 Some(text) => Some(serde_json::from_str(text).ok()?),
                 None => None,
             };
-            // Only a counter that widens has fragments, and it has nothing to hold or to move.
-            let to_counter = |moves: &Move| moves.to.counter_attributes().is_some();
-            let is_sound = |moves: &Move| {
-                Moving::is_possible(&layout, &moves.to)
-                    && (!to_counter(moves) || moves.phase <= Phase::Prepare)
-            };
-            if moves.as_ref().is_some_and(|moves| to_counter(moves) && !is_sound(moves)) {
+            // A counter only gets more fragments, and buckets other numbers of shards: there is nothing to hold or to move.
+            let leaves_items =
+                |moves: &Move| Moving::leaves_items(&layout, &moves.to) && moves.phase <= Phase::Prepare;
+            let is_special =
+                |layout: &Layout| layout.counter_attributes().is_some() || layout.time().is_some();
+            let unsound = |moves: &Move| is_special(&moves.to) && !leaves_items(moves);
+            let layouts = || std::iter::once(&layout).chain(moves.as_ref().map(|moves| &moves.to));
+            if moves.as_ref().is_some_and(unsound) || !layouts().all(Layout::has_sound_steps) {
                 return None;
             }
-            let most = moves.as_ref().map_or(0, |moves| moves.to.shards).max(layout.shards);
+            let most = layouts().map(Layout::most_shards).max().unwrap_or(1);
             let reserved = number("reserved")?.try_into().ok().filter(|reserved| *reserved >= most)?;
             let (version, changed) = (number("version")?, number("changed")?);
             // A record of an older build does not say it: then the key may have changed a moment ago.
@@ -162,11 +168,12 @@ impl KeyRecord {
         })
     }
 
-    /// Whether items lie, and go, where they do according to another record of the key. None go before PREPARE, nor where a counter widens.
+    /// Whether items lie, and go, where they do according to another record of the key. None go before PREPARE, nor where a counter widens, or buckets
+    /// without items get another number of shards.
     fn lies_as(&self, other: &KeyRecord) -> bool {
         let to = |record: &KeyRecord| {
             let moves = record.moves.as_ref().filter(|moves| moves.phase > Phase::Reserve);
-            moves.map(|moves| moves.to.clone()).filter(|to| !Moving::widens(&record.layout, to))
+            moves.map(|moves| moves.to.clone()).filter(|to| !Moving::leaves_items(&record.layout, to))
         };
         self.layout.places_as(&other.layout) && to(self) == to(other)
     }
@@ -319,7 +326,7 @@ impl Registry {
 
 #[cfg(test)]
 mod tests {
-    use heatsink_layout::{By, Hash, Strategy};
+    use heatsink_layout::{Bucket, By, Epoch, Granularity, Hash, Strategy, Time};
 
     use super::*;
 
@@ -379,6 +386,64 @@ mod tests {
         assert!(broken("5", &widens).contains("another version"));
         let moves = record(Layout::none(), Some((counter(4), Phase::Move)));
         assert!(broken("4", &moves).contains("damaged"));
+    }
+
+    fn buckets(shards: u16) -> Layout {
+        let time = Time { granularity: Granularity::Day, prefix: String::new(), epoch: Epoch::Seconds };
+        layout(Strategy::Bucket { time, by: By::SortKey, earlier: Vec::new() }, shards)
+    }
+
+    fn day(number: i64) -> Bucket {
+        Bucket::at(number * 86_400, Granularity::Day).unwrap()
+    }
+
+    #[test]
+    fn older_builds_read_no_record_of_a_key_with_buckets() {
+        let four = buckets(1).stepped(day(20), 4).unwrap();
+        let fewer = four.stepped(day(30), 2).unwrap();
+        let records = [
+            record(buckets(2), None),
+            record(buckets(1), Some((four.clone(), Phase::Reserve))),
+            record(four.clone(), None),
+            KeyRecord { reserved: 4, ..record(four.clone(), Some((fewer, Phase::Prepare))) },
+        ];
+        for record in &records {
+            let item = record.item(&table()).unwrap();
+            assert_eq!(item["form"]["N"], "6");
+            assert_eq!(KeyRecord::read(&item).unwrap(), *record);
+            for former in ["3", "4"] {
+                let mut item = item.clone();
+                item["form"]["N"] = json!(former);
+                assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+            }
+        }
+        // No such key goes further than PREPARE, becomes something else, or gives its oldest buckets another number; nor are fewer names its own.
+        let moves = |to: Layout, phase| record(buckets(1), Some((to, phase)));
+        let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
+        for damaged in [
+            moves(four.clone(), Phase::Hold),
+            moves(buckets(4), Phase::Prepare),
+            record(calculated, Some((four.clone(), Phase::Prepare))),
+            KeyRecord { reserved: 3, ..record(four, None) },
+        ] {
+            let item = damaged.item(&table()).unwrap();
+            assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"), "{damaged:?}");
+        }
+    }
+
+    #[test]
+    fn buckets_that_get_another_number_of_shards_lie_as_they_did() {
+        let four = buckets(1).stepped(day(20), 4).unwrap();
+        let held = record(buckets(1), Some((four.clone(), Phase::Prepare)));
+        assert!(record(buckets(1), None).lies_as(&held) && held.lies_as(&record(four.clone(), None)));
+        assert!(!record(buckets(1), None).lies_as(&record(buckets(4), None)));
+        let in_force = |phase| {
+            let (_, recorded) = record(buckets(1), Some((four.clone(), phase))).recorded();
+            let InForce::Stepping(stepping) = recorded.in_force else { panic!("{phase:?}") };
+            (stepping.layout.shards, stepping.held_from)
+        };
+        assert_eq!(in_force(Phase::Reserve), (1, day(20)));
+        assert_eq!(in_force(Phase::Prepare), (4, day(20)));
     }
 
     #[test]

@@ -169,6 +169,11 @@ impl Bucket {
         }
     }
 
+    /// Its first second as ISO-8601 text.
+    pub fn begins(self) -> String {
+        self.write("%Y-%m-%dT%H:00:00Z")
+    }
+
     /// When it begins, if that is between the years 0 and 9999.
     fn first(self) -> Option<DateTime> {
         let number = i64::from(self.number);
@@ -184,6 +189,29 @@ impl Bucket {
             }
         };
         first.ok().filter(|first| first.year() >= 0)
+    }
+}
+
+/// All lengths of buckets, the longest text first: an hour's text ends in no day's.
+pub(crate) const GRANULARITIES: [Granularity; 4] =
+    [Granularity::Hour, Granularity::Day, Granularity::Week, Granularity::Month];
+
+impl Serialize for Bucket {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Bucket {
+    /// Its text, which tells its length.
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let read =
+            |granularity: Granularity| Bucket::read(text.as_bytes(), granularity, granularity.format());
+        GRANULARITIES
+            .into_iter()
+            .find_map(read)
+            .ok_or_else(|| serde::de::Error::custom(format!("{text:?} is no hour, day, week or month")))
     }
 }
 

@@ -14,8 +14,8 @@
 //! Works on the key's bytes, for string and binary keys alike. Not here: which shard an item belongs to
 //! ([`Layout::shard_of`](crate::Layout::shard_of)).
 
-use crate::bucket::width;
-use crate::{Bucket, Granularity, Slot};
+use crate::bucket::{GRANULARITIES, width};
+use crate::{Bucket, Slot};
 
 /// The longest partition key that DynamoDB stores, in bytes (AWS Developer Guide, "Constraints", partition keys).
 pub const MAX_PARTITION_KEY: usize = 2048;
@@ -44,10 +44,6 @@ pub struct Decoded<'a> {
     /// The shard it lies in.
     pub shard: u16,
 }
-
-/// The lengths of buckets that are known, longest first: an hour's text ends in no day's.
-const GRANULARITIES: [Granularity; 4] =
-    [Granularity::Hour, Granularity::Day, Granularity::Week, Granularity::Month];
 
 /// [`suffix`] for any slot of a table that has buckets.
 pub fn bucket_suffix(logical: &[u8], slot: Slot) -> String {

@@ -23,9 +23,16 @@ impl std::fmt::Display for Layout {
         match &self.strategy {
             Strategy::None => f.write_str("whole"),
             Strategy::Calculated { by } => write!(f, "{shards} shards by {by}"),
-            Strategy::Bucket { time, .. } if shards <= 1 => write!(f, "a bucket for each {time}"),
-            Strategy::Bucket { time, by } => {
-                write!(f, "a bucket for each {time}, {shards} shards in each by {by}")
+            Strategy::Bucket { time, earlier, .. } if shards <= 1 && earlier.is_empty() => {
+                write!(f, "a bucket for each {time}")
+            }
+            Strategy::Bucket { time, by, earlier } => {
+                write!(f, "a bucket for each {time}, ")?;
+                for step in earlier {
+                    write!(f, "{} shards in each before {}, ", step.shards, step.before)?;
+                }
+                let since = self.newest_from().map(|from| format!(" from {from} on")).unwrap_or_default();
+                write!(f, "{shards} shards in each{since} by {by}")
             }
             Strategy::Counter { attributes } => {
                 write!(f, "counters of {} in {shards} shards", attributes.join(", "))

@@ -29,7 +29,7 @@ impl RecordedKey {
     /// Whether gateways may not know yet that the key begins to move, or that it has come to rest. Where a counter widens its items stay.
     fn may_be_unknown(&self) -> bool {
         match &self.in_force {
-            InForce::Widening(_) => false,
+            InForce::Widening(_) | InForce::Stepping(_) => false,
             InForce::Moving(moving) if Moving::widens(&moving.from, &moving.to) => false,
             InForce::Stable(layout) if layout.counter_attributes().is_some() => false,
             _ => self.phase().map_or(!self.settled && self.since > 0, |phase| phase == Phase::Prepare),
@@ -40,7 +40,7 @@ impl RecordedKey {
     fn phase(&self) -> Option<Phase> {
         match &self.in_force {
             InForce::Moving(moving) => Some(moving.phase).filter(|phase| *phase > Phase::Reserve),
-            InForce::Stable(_) | InForce::Widening(_) => None,
+            InForce::Stable(_) | InForce::Widening(_) | InForce::Stepping(_) => None,
         }
     }
 
@@ -50,6 +50,7 @@ impl RecordedKey {
             InForce::Stable(layout) => layout,
             InForce::Moving(moving) => &moving.to,
             InForce::Widening(widening) => &widening.layout,
+            InForce::Stepping(stepping) => &stepping.layout,
         };
         layout.counter_attributes().unwrap_or_default()
     }
@@ -84,6 +85,7 @@ impl KeyLayouts {
             let (layout, moves) = match &of.in_force {
                 InForce::Stable(layout) => (layout, None),
                 InForce::Widening(widening) => (&widening.layout, None),
+                InForce::Stepping(stepping) => (&stepping.layout, None),
                 // Before PREPARE all lies as ever, and from then on readers put both layouts in one order.
                 InForce::Moving(moving) => (&moving.from, of.phase().map(|_| &*moving.to)),
             };

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Template, Time};
+use crate::{Step, Template, Time};
 
 /// What decides an item's shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub enum Strategy {
         time: Time,
         /// What is hashed, within a bucket.
         by: By,
+        /// The numbers of shards that older buckets have, the oldest first. Builds that do not know them refuse the records of keys with buckets.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        earlier: Vec<Step>,
     },
     /// An item has a fragment in every shard. The base fragment, in shard 0, holds all of the item; the others hold parts of these numbers. The base
     /// fragment exists whenever another one does. The item shows the sum of each number over its fragments.
@@ -122,7 +125,7 @@ pub enum Hash {
 pub struct Layout {
     /// How an item's shard is chosen.
     pub strategy: Strategy,
-    /// How many physical keys there are, in each bucket where there are buckets; at least 1.
+    /// How many physical keys there are; where there are buckets in each of the newest, from which [`shards_in`](Layout::shards_in) tells others. At least 1.
     pub shards: u16,
     /// The hash.
     pub hash: Hash,
@@ -170,11 +173,11 @@ impl Layout {
         }
     }
 
-    /// Whether two layouts put each item under the same key: they are equal, or all items lie under the key itself, those of counters with their base
-    /// fragments.
+    /// Whether two layouts of one key put each of its items under the same key: they are equal; or all items lie under the key itself, those of counters
+    /// with their base fragments; or they differ in buckets that hold none.
     pub fn places_as(&self, other: &Layout) -> bool {
         let in_one = |layout: &Layout| layout.lies_whole() || layout.counter_attributes().is_some();
-        self == other || in_one(self) && in_one(other)
+        self == other || in_one(self) && in_one(other) || self.differs_from(other).is_some()
     }
 
     /// Whether other writers assign the shard: an item can be in any of them, and equal sort keys in several.

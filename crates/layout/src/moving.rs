@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{InForce, Layout, Placement, Slot, SortKey, Unplaced};
+use crate::{Bucket, InForce, Layout, Placement, Slot, SortKey, Unplaced};
 
 /// How far a key's move has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -89,9 +89,18 @@ impl Widening {
     }
 }
 
+/// A key whose buckets get another number of shards from one on that nothing was written to yet. From PREPARE on its readers know the new number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stepping {
+    /// The layout by which items are read, and written to the buckets before `held_from`: the old one in RESERVE, then the new one.
+    pub layout: Arc<Layout>,
+    /// Writes that can put an item into this bucket or a later one wait.
+    pub held_from: Bucket,
+}
+
 impl Moving {
     /// Whether one key can change its layout while clients write: in both of them an item has one slot, which follows from its primary key; or it
-    /// [widens](Self::widens).
+    /// [widens](Self::widens), or its buckets [step](Self::steps).
     pub fn is_possible(from: &Layout, to: &Layout) -> bool {
         let one_slot = |layout: &Layout| {
             layout.follows_from_key()
@@ -99,7 +108,17 @@ impl Moving {
                 && layout.template().is_none()
                 && layout.counter_attributes().is_none()
         };
-        one_slot(from) && one_slot(to) || Moving::widens(from, to)
+        one_slot(from) && one_slot(to) || Moving::leaves_items(from, to)
+    }
+
+    /// Whether no stored item has another slot in the one layout than in the other, and none will until the change is made.
+    pub fn leaves_items(from: &Layout, to: &Layout) -> bool {
+        Moving::widens(from, to) || Moving::steps(from, to).is_some()
+    }
+
+    /// The bucket from which on buckets get another number of shards, if that is all that changes. Whoever makes the change proves that nothing lies there.
+    pub fn steps(from: &Layout, to: &Layout) -> Option<Bucket> {
+        from.differs_from(to)
     }
 
     /// Whether no item has to move, because a counter gets more fragments: a whole key becomes one, or one of the same attributes grows. What is stored
@@ -119,6 +138,10 @@ impl Moving {
         if self.phase > Phase::Reserve && Moving::widens(&self.from, &self.to) {
             let adds = self.from.shards.max(1);
             return InForce::Widening(Arc::new(Widening { layout: self.to, adds }));
+        }
+        if let Some(held_from) = Moving::steps(&self.from, &self.to) {
+            let layout = if self.phase > Phase::Reserve { self.to } else { self.from };
+            return InForce::Stepping(Arc::new(Stepping { layout, held_from }));
         }
         InForce::Moving(Arc::new(self))
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Layout, Moving, Phase, Placement, SortKey, Table, Unplaced, Widening};
+use crate::{Bucket, Layout, Moving, Phase, Placement, SortKey, Stepping, Table, Unplaced, Widening};
 
 /// The key of the tag by which a recorded table names its registry. Clients never see it.
 pub const REGISTRY_TAG: &str = "heatsink.registry";
@@ -16,6 +16,8 @@ pub enum InForce {
     Moving(Arc<Moving>),
     /// One layout, of which some fragments take no ADDs yet.
     Widening(Arc<Widening>),
+    /// One layout, under which nothing is put into some buckets yet.
+    Stepping(Arc<Stepping>),
 }
 
 impl InForce {
@@ -31,7 +33,13 @@ impl InForce {
                 _ => moving.from.placement(sort),
             },
             InForce::Widening(widening) => Ok(widening.narrowed(widening.layout.placement(sort)?)),
+            InForce::Stepping(stepping) => stepping.layout.placement(sort),
         }
+    }
+
+    /// Whether a write that can put an item into that bucket waits.
+    pub fn holds(&self, bucket: Bucket) -> bool {
+        matches!(self, InForce::Stepping(stepping) if bucket >= stepping.held_from)
     }
 
     /// The layout that holds, or that held before the move.
@@ -40,6 +48,7 @@ impl InForce {
             InForce::Stable(layout) => layout,
             InForce::Moving(moving) => &moving.from,
             InForce::Widening(widening) => &widening.layout,
+            InForce::Stepping(stepping) => &stepping.layout,
         }
     }
 }

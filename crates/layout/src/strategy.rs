@@ -53,9 +53,10 @@ impl Layout {
         if matches!(self.strategy, Strategy::Bucket { .. }) && bucket.is_none() {
             return Ok(Slot::default());
         }
+        let shards = bucket.map_or(self.shards, |bucket| self.shards_in(bucket));
         let shard = match sort {
             None => 0,
-            Some(sort) => self.shard(by, sort)?,
+            Some(sort) => self.shard(by, sort, shards)?,
         };
         Ok(Slot { bucket, shard })
     }
@@ -82,14 +83,14 @@ impl Layout {
         }
     }
 
-    fn shard(&self, by: &By, from: SortKey<'_>) -> Result<u16, Unplaced> {
+    fn shard(&self, by: &By, from: SortKey<'_>, shards: u16) -> Result<u16, Unplaced> {
         let part = match (by, from) {
             (By::Part { separator, part }, SortKey::S(text)) => text.split(separator.as_str()).nth(*part),
             _ => None,
         };
         if matches!(self.hash, Hash::JumpXxh3 | Hash::Random) {
             let canonical = from.canonical();
-            return Ok(hash::jump_xxh3(part.map_or(&*canonical, str::as_bytes), self.shards));
+            return Ok(hash::jump_xxh3(part.map_or(&*canonical, str::as_bytes), shards));
         }
         let plain = match part {
             Some(part) => Cow::Borrowed(part.as_bytes()),
@@ -97,18 +98,18 @@ impl Layout {
         };
         let text = || std::str::from_utf8(&plain).map_err(|_| Unplaced::NoText);
         Ok(match self.hash {
-            Hash::Sha1 => hash::digest(Digest::Sha1, 0, &plain, self.shards),
-            Hash::Slice { digest, digits } => hash::digest(digest, digits, &plain, self.shards),
-            Hash::Crc32 => hash::crc32(&plain, self.shards),
-            Hash::Java => hash::java(text()?, self.shards),
-            Hash::JavaAbs => hash::java_abs(text()?, self.shards),
-            Hash::JavaMask => hash::java_mask(text()?, self.shards),
-            Hash::JavaObjects => hash::java_objects(text()?, self.shards),
-            Hash::Md5 => hash::md5(&plain, self.shards),
-            Hash::Sha256 => hash::sha256(&plain, self.shards),
-            Hash::Fnv1a32 => hash::fnv1a32(&plain, self.shards),
-            Hash::Fnv1a64 => hash::fnv1a64(&plain, self.shards),
-            Hash::Modulo => hash::modulo(&plain, self.shards)
+            Hash::Sha1 => hash::digest(Digest::Sha1, 0, &plain, shards),
+            Hash::Slice { digest, digits } => hash::digest(digest, digits, &plain, shards),
+            Hash::Crc32 => hash::crc32(&plain, shards),
+            Hash::Java => hash::java(text()?, shards),
+            Hash::JavaAbs => hash::java_abs(text()?, shards),
+            Hash::JavaMask => hash::java_mask(text()?, shards),
+            Hash::JavaObjects => hash::java_objects(text()?, shards),
+            Hash::Md5 => hash::md5(&plain, shards),
+            Hash::Sha256 => hash::sha256(&plain, shards),
+            Hash::Fnv1a32 => hash::fnv1a32(&plain, shards),
+            Hash::Fnv1a64 => hash::fnv1a64(&plain, shards),
+            Hash::Modulo => hash::modulo(&plain, shards)
                 .ok_or_else(|| Unplaced::NoNumber(String::from_utf8_lossy(&plain).into_owned()))?,
             Hash::JumpXxh3 | Hash::Random => 0,
         })

@@ -29,7 +29,7 @@ fn golden() {
             r##"{"strategy":{"Calculated":{"by":{"Part":{"separator":"#","part":1}}}},"shards":4,"hash":"JumpXxh3","version":1}"##,
         ),
         (
-            layout(Strategy::Bucket { time: time.clone(), by: by() }, 2, Hash::JumpXxh3),
+            layout(Strategy::Bucket { time: time.clone(), by: by(), earlier: Vec::new() }, 2, Hash::JumpXxh3),
             r##"{"strategy":{"Bucket":{"time":{"granularity":"Day","prefix":"A#","epoch":"Milliseconds"},"by":"SortKey"}},"shards":2,"hash":"JumpXxh3","version":1}"##,
         ),
         (

@@ -55,7 +55,14 @@ impl Key {
     /// # Errors
     /// `ValidationException` for a key that its suffix makes too long.
     pub(crate) fn physical(&self, layout: &Layout, shard: u16) -> Result<Json, Error> {
-        let slot = Slot::shard(shard);
+        self.in_slot(layout, Slot::shard(shard))
+    }
+
+    /// The physical key of a slot.
+    ///
+    /// # Errors
+    /// As [`physical`](Self::physical).
+    pub(crate) fn in_slot(&self, layout: &Layout, slot: Slot) -> Result<Json, Error> {
         let physical = self.table.physical(&self.bytes, layout, slot);
         physical.map(|bytes| self.value(&bytes)).map_err(|unplaced| Error::validation(unplaced.to_string()))
     }

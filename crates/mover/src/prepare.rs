@@ -8,7 +8,7 @@ use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::{Control, Record, Rules as Configured, TableLayouts};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, MonotonicInstant};
-use heatsink_layout::{Layout, Moving, Phase};
+use heatsink_layout::{Bucket, Layout, Moving, Phase};
 use heatsink_reshard::{Change, Coordinator, Do, Rules, Seen, State};
 use heatsink_store::Store;
 use serde::Serialize;
@@ -20,6 +20,7 @@ use crate::key::Key;
 use crate::mover::UNITS;
 use crate::protocol;
 use crate::reshard::Reshard;
+use crate::steps::{self, NewestStep};
 use crate::table::TableContext;
 use crate::wanted::same;
 
@@ -52,7 +53,7 @@ pub struct Plan {
     pub counter: Option<Vec<String>>,
     /// Where an interrupted reshard stands; none for one that begins.
     pub phase: Option<Phase>,
-    /// How many items the key has.
+    /// How many items the key has. Those in buckets are not counted, since none moves.
     pub items: u64,
     /// How many of them move, as far as the hash tells before they are read: all that its new shards are expected to take.
     pub to_move: u64,
@@ -72,6 +73,9 @@ pub struct Plan {
     pub longest_stall_millis: u64,
     /// The phases, in order.
     pub phases: Vec<String>,
+    /// From which bucket on it holds, where its buckets get another number of shards. Buckets before it keep theirs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<NewestStep>,
     /// From which phase on a cancel is a second reshard.
     pub point_of_no_return: &'static str,
     /// The attribute by which items of the table expire, if it has time to live. Puts of items with it take from the old shards until their item has
@@ -108,6 +112,11 @@ impl Reshard {
         Reshard { announcer: Announcer::Gateway(control.clone()), ..self }
     }
 
+    /// Whether its buckets get another number of shards.
+    pub fn has_buckets(&self) -> bool {
+        self.from.time().is_some()
+    }
+
     /// Whether the key is on the way already.
     pub fn is_begun(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.moves.is_some())
@@ -120,8 +129,8 @@ impl Reshard {
     ) -> impl Future<Output = Result<u64, ReshardError>> + Send + use<> {
         let (registry, key) = (self.registry.clone(), self.key.clone());
         let (from, to) = (self.from.clone(), self.to.clone());
-        // Of a counter that widens none moves.
-        let shards = if self.change() == Change::Widen { 0 } else { from.shards };
+        // Of a counter that widens, and of buckets, none moves.
+        let shards = if self.change() == Change::Move { from.shards } else { 0 };
         async move {
             let mut items = 0;
             for shard in 0..shards {
@@ -142,23 +151,24 @@ impl Reshard {
     /// # Errors
     /// The store's.
     pub async fn plan(&self, rate: u32) -> Result<Plan, ReshardError> {
-        let widens = self.change() == Change::Widen;
+        let stays = self.change() != Change::Move;
         let (mut items, mut units) = (0, 0.0);
         // Each item of a counter has its base fragment in the first.
-        for shard in 0..if widens { 1 } else { self.from.shards } {
+        for shard in 0..if stays { 1 } else { self.from.shards } {
             let counted = count(&self.registry, &self.key, &self.from, shard, None).await?;
             items += counted.items;
             units += counted.units;
         }
-        let to_move = if widens { 0 } else { moving_of(items, &self.from, &self.to) };
+        let to_move = if stays { 0 } else { moving_of(items, &self.from, &self.to) };
         // A read that may be out of date takes half a unit for each 4 KB.
         let bytes = as_count(units * 8.0 * 1024.0);
         let bytes_to_move = bytes.checked_div(items).unwrap_or(0) * to_move;
         // A put and a check, a check and a delete, each counted twice, and twice the check of a permit: all by the item's size but the last.
         let kilobytes = bytes.checked_div(items).unwrap_or(0).div_ceil(1024).max(1);
         let write_units = to_move * (8 * kilobytes + 4);
-        let read_units = if widens { 0 } else { as_count(units * 4.0) };
+        let read_units = if stays { 0 } else { as_count(units * 4.0) };
         let bounds = self.announcer.bounds();
+        let to = self.chosen().await?;
         Ok(Plan {
             table: self.key.table.name.clone(),
             key: self.key.text(),
@@ -173,13 +183,18 @@ impl Reshard {
             read_units,
             dollars: dollars(write_units, read_units),
             seconds: to_move * u64::from(UNITS) / u64::from(rate.max(1)),
-            stall_millis: if widens { 0 } else { millis(bounds.poll / 5) },
-            longest_stall_millis: match widens {
+            stall_millis: if stays { 0 } else { millis(bounds.poll / 5) },
+            longest_stall_millis: match stays {
                 true => 0,
                 false => millis(bounds.short_lease() + bounds.straggler),
             },
+            step: NewestStep::of(&to).filter(|_| !self.is_done()),
             phases: phases(protocol::read(self.record.as_ref()), self.change()),
-            point_of_no_return: if widens { "STABLE" } else { "CHECK, or MOVE where there is none" },
+            point_of_no_return: match self.change() {
+                Change::Widen => "STABLE",
+                Change::Step => "PREPARE",
+                Change::Move => "CHECK, or MOVE where there is none",
+            },
             time_to_live: self.expires.clone(),
             next_steps: Vec::new(),
         })
@@ -187,7 +202,34 @@ impl Reshard {
 
     /// What becomes of the key.
     pub(crate) fn change(&self) -> Change {
-        if Moving::widens(&self.from, &self.to) { Change::Widen } else { Change::Move }
+        if Moving::widens(&self.from, &self.to) {
+            Change::Widen
+        } else if Moving::steps(&self.from, &self.to).is_some() {
+            Change::Step
+        } else {
+            Change::Move
+        }
+    }
+
+    /// The layout that the key gets: of one with buckets, whose change has not begun, from the first bucket on that can have it.
+    ///
+    /// # Errors
+    /// The store's; [`ReshardError::Usage`] where items lie too far in the future.
+    pub(crate) async fn chosen(&self) -> Result<Layout, ReshardError> {
+        let shards = self.to.shards;
+        if self.is_begun() || Moving::steps(&self.from, &self.to).is_none() {
+            return Ok(self.to.clone());
+        }
+        let margin = steps::margin(self.announcer.bounds());
+        steps::behind_items(&self.registry, &self.key, &self.from, shards, margin).await
+    }
+
+    /// Whether it can begin, as far as that takes reads of the store.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub async fn can_begin(&self) -> Result<(), ReshardError> {
+        self.chosen().await.map(drop)
     }
 
     /// Whether the key has any item.
@@ -195,7 +237,17 @@ impl Reshard {
     /// # Errors
     /// The store's.
     pub async fn has_items(&self) -> Result<bool, ReshardError> {
-        for shard in 0..self.from.shards {
+        if let Some(time) = self.from.time() {
+            let most = self.from.most_shards();
+            if let Some(oldest) = Bucket::at(0, time.granularity)
+                && steps::newest_item(&self.registry, &self.key, &self.from, most, oldest).await?.is_some()
+            {
+                return Ok(true);
+            }
+        }
+        // What has no time lies in no bucket.
+        let shards = if self.from.time().is_some() { 1 } else { self.from.shards };
+        for shard in 0..shards {
             let physical = self.key.physical(&self.from, shard)?;
             if !self.key.page(&self.registry, &physical, None, Some(1)).await?.items.is_empty() {
                 return Ok(true);

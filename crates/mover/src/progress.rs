@@ -3,6 +3,8 @@
 use heatsink_reshard::State;
 use serde::Serialize;
 
+use crate::steps::NewestStep;
+
 /// Receives the progress of a reshard. Called often: must be fast.
 pub trait Progress: Send + Sync {
     /// The key's record says so from now on.
@@ -24,4 +26,7 @@ pub struct Report {
     pub to: u16,
     /// How many items this run moved.
     pub moved: u64,
+    /// From which bucket on, where they are shards of buckets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<NewestStep>,
 }

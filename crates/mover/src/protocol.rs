@@ -32,16 +32,18 @@ pub(crate) fn write(
                 None => expires.filter(|_| phase > Phase::Reserve).map(str::to_owned),
             };
             let moves = Some(Move { to: to.clone(), phase, reserved_before, closing, expires });
-            KeyRecord { moves, settled: false, reserved: before.reserved.max(to.shards), ..same }
+            KeyRecord { moves, settled: false, reserved: before.reserved.max(to.most_shards()), ..same }
         }
         // Of a record without a move the layout is the one in force already.
         State::Stable { in_force: Side::New, settled } if before.moves.is_some() => {
             KeyRecord { layout: to.clone(), moves: None, settled, ..same }
         }
         State::Stable { settled, .. } => {
-            // Writes that clear the new fragments of a counter may still land under their names: nobody else gets these back.
-            let clears =
-                |moves: &Move| moves.phase > Phase::Reserve && Moving::widens(&before.layout, &moves.to);
+            // Writes that clear the new fragments of a counter may still land under their names, and deletes under those of a bucket's new shards: nobody
+            // else gets these back.
+            let clears = |moves: &Move| {
+                moves.phase > Phase::Reserve && Moving::leaves_items(&before.layout, &moves.to)
+            };
             let kept = before.moves.as_ref().is_some_and(clears);
             let reserved = if kept { before.reserved } else { reserved_before };
             KeyRecord { moves: None, settled, reserved, ..same }

@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::claim::Claim;
 use heatsink_control::{Awaits, KeyRecord, Record};
-use heatsink_layout::Layout;
+use heatsink_layout::{Layout, Moving};
 use heatsink_reshard::{Coordinator, Do, Outcome, Rules, Seen, State};
 
 use crate::announcer::Announcer;
@@ -16,6 +16,7 @@ use crate::prepare::Options;
 use crate::progress::{Progress, Report};
 use crate::reshard::Reshard;
 use crate::steering::Steering;
+use crate::steps::{NewestStep, is_due};
 use crate::survey::{self, Found};
 use crate::wanted::same;
 use crate::{protocol, survey::clear};
@@ -27,6 +28,8 @@ const AGAIN: Duration = Duration::from_millis(20);
 /// One run.
 struct Run<'a> {
     reshard: &'a Reshard,
+    /// The layout that the key gets. Of a key with buckets the first one with another number of shards is chosen when the change begins.
+    to: Layout,
     options: Options,
     steering: &'a Steering,
     progress: &'a dyn Progress,
@@ -67,6 +70,7 @@ impl Reshard {
             let table = self.on_record().await?;
             let run = Run {
                 reshard: &self,
+                to: self.to.clone(),
                 options,
                 steering,
                 progress,
@@ -112,12 +116,16 @@ impl Run<'_> {
         let mut coordinator =
             match Coordinator::take_over(record, self.reshard.change(), straggler, Rules::ALL) {
                 Some(coordinator) => coordinator,
-                None => match self.begin(straggler)? {
+                None => match self.begin(straggler).await? {
                     Some(coordinator) => coordinator,
                     None => return Ok(self.report()),
                 },
             };
         loop {
+            if may_cancel && !self.cancelling && self.is_late() {
+                // Writers would soon wait. Back at rest, a later bucket is chosen; from PREPARE on the end is nearer.
+                self.cancelling = coordinator.cancel();
+            }
             if may_cancel && self.steering.is_cancelled() && !self.cancelling {
                 self.cancelling = coordinator.cancel();
                 if !self.cancelling {
@@ -156,10 +164,10 @@ impl Run<'_> {
                     Seen::ClaimsEnded
                 }
                 // An earlier move was over but for its last wait: now this one begins.
-                Do::Rest(Outcome::Back) if self.found.foreign == 0 => match self.begin(straggler)? {
+                Do::Rest(Outcome::Back) if self.found.foreign == 0 => match self.begin(straggler).await? {
                     Some(next) => {
                         coordinator = next;
-                        may_cancel = false;
+                        (may_cancel, self.cancelling) = (false, false);
                         continue;
                     }
                     None => return Ok(self.report()),
@@ -180,7 +188,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// [`ReshardError::Cancelled`], if it is to stay where it is.
-    fn begin(&self, straggler: Duration) -> Result<Option<Coordinator>, ReshardError> {
+    async fn begin(&mut self, straggler: Duration) -> Result<Option<Coordinator>, ReshardError> {
         let wanted = !same(self.from(), self.to());
         if wanted && self.steering.is_cancelled() {
             return Err(ReshardError::Cancelled(format!(
@@ -188,6 +196,9 @@ impl Run<'_> {
                 self.reshard.key.text(),
                 self.table.name
             )));
+        }
+        if wanted {
+            self.to = self.reshard.chosen().await?;
         }
         let (record, change) = (protocol::read(self.record.as_ref()), self.reshard.change());
         let begun = Coordinator::begin(record, change, straggler, Rules::ALL);
@@ -199,7 +210,14 @@ impl Run<'_> {
     }
 
     fn to(&self) -> &Layout {
-        &self.reshard.to
+        &self.to
+    }
+
+    /// Whether a fast clock may soon reach the first bucket that gets another number of shards, and the change is not yet made.
+    fn is_late(&self) -> bool {
+        let first = Moving::steps(self.from(), self.to());
+        let begun = self.record.as_ref().is_some_and(|record| record.moves.is_some());
+        begun && first.is_some_and(|first| is_due(first, self.reshard.registry.env().unix_millis()))
     }
 
     /// Writes the record of the key, and with it that of the table.
@@ -212,7 +230,7 @@ impl Run<'_> {
             layout: self.reshard.from.clone(),
             moves: None,
             settled: true,
-            reserved: self.reshard.from.shards,
+            reserved: self.reshard.from.most_shards(),
             version: 0,
             changed: 0,
             since: 0,
@@ -220,7 +238,7 @@ impl Run<'_> {
         let before = self.record.clone().unwrap_or_else(whole);
         let to = protocol::write(
             &before,
-            &self.reshard.to,
+            &self.to,
             self.found.expires.as_deref(),
             next,
             registry.env().unix_millis(),
@@ -255,10 +273,18 @@ impl Run<'_> {
     }
 
     async fn survey(&mut self) -> Result<Seen, ReshardError> {
-        let Reshard { registry, key, from, to, .. } = self.reshard;
+        let (Reshard { registry, key, from, .. }, to) = (self.reshard, &self.to);
         let moves = self.record.as_ref().and_then(|record| record.moves.as_ref());
-        let reserved = moves.map_or(from.shards, |moves| moves.reserved_before);
-        self.found = survey::survey(registry, key, from, to, reserved).await?;
+        self.found = match Moving::steps(from, to) {
+            Some(first) => {
+                let most = self.record.as_ref().map_or(to.most_shards(), |record| record.reserved);
+                survey::buckets(registry, key, from, first, most).await?
+            }
+            None => {
+                let reserved = moves.map_or(from.shards, |moves| moves.reserved_before);
+                survey::survey(registry, key, from, to, reserved).await?
+            }
+        };
         survey::names(registry, &self.table.id, key, to, &mut self.found).await?;
         let orphans = u64::try_from(self.found.orphans.len()).unwrap_or(u64::MAX);
         Ok(Seen::Surveyed { foreign: self.found.foreign, orphans })
@@ -287,6 +313,7 @@ impl Run<'_> {
             from: self.from().shards,
             to: self.record.as_ref().map_or(self.to().shards, |record| record.layout.shards),
             moved: self.moved,
+            step: self.record.as_ref().and_then(|record| NewestStep::of(&record.layout)),
         }
     }
 

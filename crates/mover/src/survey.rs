@@ -4,11 +4,12 @@ use heatsink_control::KeyRecord;
 use heatsink_control::claim::Claim;
 use heatsink_control::registry::Registry;
 use heatsink_dynamo::Operation;
-use heatsink_layout::{Layout, Moving};
+use heatsink_layout::{Bucket, Layout, Moving};
 use serde_json::{Value as Json, json};
 
 use crate::error::ReshardError;
 use crate::key::Key;
+use crate::steps::newest_item;
 
 /// What was found there.
 #[derive(Debug, Default)]
@@ -89,6 +90,28 @@ pub(crate) async fn survey(
     Ok(found)
 }
 
+/// Looks into the buckets that are to have another number of shards, in all shards that any bucket of the key ever had.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn buckets(
+    registry: &Registry,
+    key: &Key,
+    from: &Layout,
+    first: Bucket,
+    shards: u16,
+) -> Result<Found, ReshardError> {
+    let mut found = Found::default();
+    if let Some(bucket) = newest_item(registry, key, from, shards, first).await? {
+        // The next run begins behind it.
+        found.passing = true;
+        found.in_the_way(|| {
+            format!("its bucket {bucket} holds items, which were written when the change began: a later one is chosen next time")
+        });
+    }
+    Ok(found)
+}
+
 /// Looks for what may have come since the move was prepared: keys on record under the names of its shards, other keys that move, and time to live. From
 /// RESERVE on no gateway turns that on or off, so what is found here holds for the move.
 ///
@@ -102,8 +125,10 @@ pub(crate) async fn names(
     found: &mut Found,
 ) -> Result<(), ReshardError> {
     let records = registry.key_records(id).await?;
+    // In a table with buckets every name of a shard's form is escaped.
+    let shards = if to.time().is_some() { 1 } else { to.shards };
     let text = |record: &KeyRecord| String::from_utf8_lossy(&record.key).into_owned();
-    for shard in 1..to.shards {
+    for shard in 1..shards {
         let name = [&*key.bytes, format!("#~{shard}").as_bytes()].concat();
         if let Some(record) = records.iter().find(|record| record.key == name) {
             found.in_the_way(|| {
@@ -112,7 +137,7 @@ pub(crate) async fn names(
         }
     }
     if let Some(other) = records.iter().find(|record| record.key != key.bytes && record.moves.is_some()) {
-        found.passing = found.foreign == 0;
+        found.passing |= found.foreign == 0;
         found.in_the_way(|| {
             format!("the key {:?} moves, and one key of a table moves at a time", text(other))
         });

@@ -10,7 +10,7 @@ use heatsink_control::{
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Table};
+use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Slot, Table};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -18,6 +18,7 @@ use crate::announcer::Announcer;
 use crate::error::{ReshardError, usage};
 use crate::key::Key;
 use crate::reshard::Reshard;
+use crate::steps;
 use crate::wanted::{
     alike, by, can_change, expiring_counters, is_countable, is_wanted, number_of_shards, part_of_text, same,
     target,
@@ -33,6 +34,8 @@ pub struct TableContext {
     records: Vec<KeyRecord>,
     table: Arc<Table>,
     expires: Option<String>,
+    /// Why no item may move, if the table has a stream or replicas and that is not confirmed.
+    streamed: Option<String>,
 }
 
 impl TableContext {
@@ -52,9 +55,7 @@ impl TableContext {
             return usage(format!("There is no table {table}"));
         };
         can_be_sharded(&described)?;
-        if !streams_confirmed {
-            without_stream(&registry, table).await?;
-        }
+        let streamed = if streams_confirmed { None } else { streamed(&registry, table).await? };
         if let Some(problem) = tags::foreign(&registry, &described).await? {
             return usage(problem);
         }
@@ -81,9 +82,10 @@ impl TableContext {
                  interrupted (`heatsink reshard status {table}`)"
             ));
         }
-        if layouts.iter().any(|one| one.layout().template().is_some() || one.layout().time().is_some()) {
+        if layouts.iter().any(|one| one.layout().template().is_some()) {
             return usage(format!(
-                "Table {table} is laid out by templates or buckets ({layouts}), and single keys of such tables cannot be resharded yet"
+                "Table {table} is laid out by templates ({layouts}): code that writes by them beside Heatsink would go on with its own shards, so they stay as \
+                 they are"
             ));
         }
         let expires = registry.time_to_live(table).await?;
@@ -111,7 +113,17 @@ impl TableContext {
         }
         let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "reshard"));
         let announcer = Announcer::Beside(changer);
-        Ok(TableContext { registry, announcer, described, recorded, layouts, records, table, expires })
+        Ok(TableContext {
+            registry,
+            announcer,
+            described,
+            recorded,
+            layouts,
+            records,
+            table,
+            expires,
+            streamed,
+        })
     }
 
     /// The registry that the table is on record in.
@@ -164,7 +176,15 @@ impl TableContext {
 
     /// Whether shards can be given to a key without being asked for: its items are spread as they are.
     pub(crate) fn can_spread(&self, key: &[u8]) -> bool {
-        self.described.schema.key.sort.is_some() && !self.is_counter(key)
+        self.described.schema.key.sort.is_some()
+            && !self.is_counter(key)
+            && !self.has_buckets()
+            && self.streamed.is_none()
+    }
+
+    /// Whether keys of the table lie in buckets by its rules.
+    fn has_buckets(&self) -> bool {
+        self.layouts.iter().any(|one| one.layout().time().is_some())
     }
 
     /// The layout that a key has, or is about to have.
@@ -254,13 +274,31 @@ impl TableContext {
                 ));
             }
             Some(moves) => moves.to.clone(),
-            None => target(&from, wanted),
+            None => match target(&from, wanted) {
+                to if to.time().is_some() && to.shards != from.shards => {
+                    let (now, bounds) = (self.registry.env().unix_millis(), self.announcer.bounds());
+                    steps::by_the_clock(&from, to.shards, now, steps::margin(bounds))?
+                }
+                to => to,
+            },
         };
+        if self.has_buckets() && from.time().is_none() {
+            return usage(format!(
+                "The key {:?} of table {table} lies in no buckets, and other keys of the table do ({}): of such tables only keys with buckets get other shards \
+                 while clients use them",
+                text(key),
+                self.layouts
+            ));
+        }
+        if let Some(why) = self.streamed.as_ref().filter(|_| from.time().is_none()) {
+            return usage(why.clone());
+        }
         if !same(&from, &to) || to.counter_attributes().is_some() {
             can_change(schema, key, &from, &to)?;
         }
         let owner = Key { table: Arc::clone(&self.table), bytes: key.to_vec() };
-        owner.physical(&to, to.shards - 1).map_err(|error| {
+        let last = Slot { bucket: to.newest_from(), shard: to.shards - 1 };
+        owner.in_slot(&to, last).map_err(|error| {
             ReshardError::Usage(format!("The key {:?} is too long for so many shards: {error}", text(key)))
         })?;
         Ok(Reshard {
@@ -291,16 +329,17 @@ fn can_be_sharded(described: &Described) -> Result<(), ReshardError> {
     Ok(())
 }
 
-async fn without_stream(registry: &Registry, table: &str) -> Result<(), ReshardError> {
+/// Why no item of the table may move without a word of the operator.
+async fn streamed(registry: &Registry, table: &str) -> Result<Option<String>, ReshardError> {
     let answer = registry.call(Operation::DescribeTable, json!({ "TableName": table })).await?;
     let description = &answer["Table"];
     let replicas = description["Replicas"].as_array().is_some_and(|replicas| !replicas.is_empty());
     if !replicas && description["StreamSpecification"]["StreamEnabled"] != true {
-        return Ok(());
+        return Ok(None);
     }
-    usage(format!(
+    Ok(Some(format!(
         "Table {table} has a stream{}: its readers would see each item that moves inserted under its new key and removed under the old one. \
          A counter's parts are items to them. Say --confirm-streams if they can bear that",
         if replicas { " and replicas" } else { "" }
-    ))
+    )))
 }

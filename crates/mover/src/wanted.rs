@@ -12,11 +12,14 @@ use crate::error::{ReshardError, usage};
 /// The most shards of a key.
 const MOST_SHARDS: u16 = 1_000;
 
-/// The layout that is wanted of a key that is laid out as `from`.
+/// The layout that is wanted of a key that is laid out as `from`. From which bucket on a number of shards holds is not wanted, but chosen (`steps`).
 pub(crate) fn target(from: &Layout, wanted: &WantedLayout) -> Layout {
     if let Some(attributes) = wanted.counter.clone() {
         let strategy = Strategy::Counter { attributes };
         return Layout { strategy, shards: wanted.shards, hash: Hash::JumpXxh3, version: from.version + 1 };
+    }
+    if from.time().is_some() && wanted.by.is_none() {
+        return Layout { shards: wanted.shards, ..from.clone() };
     }
     let by = wanted.by.clone().or_else(|| by(from).cloned()).unwrap_or(By::SortKey);
     let strategy = if wanted.shards == 1 { Strategy::None } else { Strategy::Calculated { by } };
@@ -33,8 +36,9 @@ pub(crate) fn by(layout: &Layout) -> Option<&By> {
 
 /// Whether two layouts put every item in the same place.
 pub(crate) fn same(one: &Layout, other: &Layout) -> bool {
+    let whole = |layout: &Layout| layout.shards == 1 && layout.time().is_none();
     one.shards == other.shards
-        && (one.shards == 1 || one.strategy == other.strategy && one.hash == other.hash)
+        && (whole(one) && whole(other) || one.strategy == other.strategy && one.hash == other.hash)
 }
 
 /// Whether a layout is what is wanted.
@@ -64,6 +68,12 @@ pub(crate) fn can_change(
     to: &Layout,
 ) -> Result<(), ReshardError> {
     let (key, table) = (String::from_utf8_lossy(key), &schema.name);
+    if from.time().is_some() && to.time().is_none() {
+        return usage(format!(
+            "The key {key:?} of table {table} is laid out by its rule ({from}). It can get another number of shards for the buckets to come, and nothing \
+             else: leave the strategy out"
+        ));
+    }
     if to.counter_attributes().is_none() && schema.key.sort.is_none() {
         return usage(format!(
             "Table {table} has no sort key: each of its keys is one item, which cannot lie in several shards. A number in it that is only added to \

@@ -97,7 +97,9 @@ impl Coordinator {
     /// it does.
     pub fn cancel(&mut self) -> bool {
         let State::Moving { phase, .. } = self.record.state else { return false };
-        if !phase.may_cancel() && self.rules.keep(Rule::CancelThroughHold) {
+        // In PREPARE readers look for what is put into the buckets of a step under its new number.
+        let too_late = !phase.may_cancel() || self.change == Change::Step && phase > Phase::Reserve;
+        if too_late && self.rules.keep(Rule::CancelThroughHold) {
             return false;
         }
         self.cancelled = true;
@@ -157,6 +159,8 @@ impl Coordinator {
                 let wait = !self.clean && self.rules.keep(Rule::WidenAfterStragglers);
                 if wait { self.wait(now) } else { self.widen() }
             }
+            // What may land late puts nothing into the buckets of a step: since RESERVE it has waited.
+            State::Moving { phase: Phase::Prepare, .. } if self.change == Change::Step => self.widen(),
             State::Moving { phase: Phase::Prepare, .. } => self.enter(Phase::Hold),
             State::Moving { phase: Phase::Hold, .. } => {
                 self.held = Some(now);
@@ -202,7 +206,7 @@ impl Coordinator {
         }
     }
 
-    /// Everybody sees the new fragments: from now on they are added to.
+    /// Everybody sees the new fragments, or shards: from now on they are written to.
     fn widen(&mut self) {
         self.publish(State::Stable { in_force: Side::New, settled: false });
     }
@@ -228,7 +232,7 @@ impl Coordinator {
     fn claims_ended(&mut self) {
         match self.record.state {
             State::Moving { phase: Phase::Reserve, .. } if !self.cancelled => match self.change {
-                Change::Widen if !self.rules.keep(Rule::WidenReadersFirst) => self.widen(),
+                Change::Widen | Change::Step if !self.rules.keep(Rule::WidenReadersFirst) => self.widen(),
                 _ => self.enter(Phase::Prepare),
             },
             State::Moving { phase: Phase::Move, .. } => {

@@ -10,7 +10,8 @@
 //! - [`Mover`] brings the items over, under a [`Claim`].
 //!
 //! A counter that only gets more fragments ([`Change::Widen`]) goes through RESERVE and PREPARE alone. In PREPARE all that has to see or clear every
-//! fragment knows the new ones, and ADDs go to the old ones (`heatsink_layout::Widening`); nothing waits, is pulled or moved.
+//! fragment knows the new ones, and ADDs go to the old ones (`heatsink_layout::Widening`); nothing waits, is pulled or moved. So does a key whose buckets
+//! get another number of shards from one on: until STABLE nothing is put into these (`heatsink_layout::Stepping`), and the survey proves them empty.
 //!
 //! Everything here is a plain function of values and times. `tests/model` searches all interleavings of these same types.
 //!

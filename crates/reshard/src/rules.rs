@@ -68,11 +68,11 @@ pub enum Rule {
     SurveyAfterStragglers,
     /// The next change waits until no call of the last one can land any more.
     Settled,
-    /// All gateways read and clear the new fragments of a counter before anybody adds to them.
+    /// All gateways read and clear the new fragments of a counter, or look into the new shards of buckets, before anybody writes to them.
     WidenReadersFirst,
     /// Nobody adds to the new fragments while calls may land that were planned without them.
     WidenAfterStragglers,
-    /// A cancel is taken only through HOLD.
+    /// A cancel is taken only through HOLD; of a step of buckets only in RESERVE.
     CancelThroughHold,
     /// The record is written only if it still has the version that the coordinator knows.
     RecordByVersion,

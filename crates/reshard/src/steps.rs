@@ -14,6 +14,8 @@ pub enum Change {
     Move,
     /// It is a counter that gets more fragments, and nothing that is stored moves. PREPARE is followed by STABLE.
     Widen,
+    /// Buckets that nothing lies in get another number of shards, and nothing is put there until STABLE, which follows PREPARE.
+    Step,
 }
 
 /// What to do next, and then to tell with [`Coordinator::seen`](crate::Coordinator::seen).

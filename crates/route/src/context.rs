@@ -73,6 +73,8 @@ pub(crate) struct Learned {
     pub(crate) moving: Vec<MovingItem>,
     /// Whether a collection is read whose key moves.
     pub(crate) gathers_moving: bool,
+    /// The table of a bucket that nothing is put into yet, because it gets another number of shards.
+    pub(crate) held: Option<String>,
 }
 
 /// One of the two layouts of a key that moves.
@@ -159,6 +161,7 @@ impl<'a> PlanContext<'a> {
         match self.layouts.in_force(table, key) {
             InForce::Stable(layout) => layout,
             InForce::Widening(widening) => Arc::clone(&widening.layout),
+            InForce::Stepping(stepping) => Arc::clone(&stepping.layout),
             InForce::Moving(moving) => Arc::clone(match self.side {
                 Side::From => &moving.from,
                 Side::To => &moving.to,
@@ -189,7 +192,7 @@ impl<'a> PlanContext<'a> {
             return None;
         }
         match self.layouts.in_force(table, key) {
-            InForce::Stable(_) | InForce::Widening(_) => None,
+            InForce::Stable(_) | InForce::Widening(_) | InForce::Stepping(_) => None,
             InForce::Moving(moving) => Some(moving),
         }
     }
@@ -311,10 +314,14 @@ impl<'a> PlanContext<'a> {
         *self.places?.get(&(table.name.clone(), Identity::of(key, sort)))?
     }
 
-    /// Learns that an item lies in a bucket, or will once the request is carried out.
+    /// Learns that an item lies in a bucket, or will once the request is carried out; and whether that has to wait.
     pub(crate) fn learn_bucket(&self, table: &Table, key: &[u8], bucket: Bucket) {
         if can_put(self.operation) {
-            self.learned.borrow_mut().buckets.push((directory_key(table, key), bucket));
+            let mut learned = self.learned.borrow_mut();
+            if !table.key_layouts().is_empty() && self.layouts.in_force(table, key).holds(bucket) {
+                learned.held = Some(table.name.clone());
+            }
+            learned.buckets.push((directory_key(table, key), bucket));
         }
     }
 }

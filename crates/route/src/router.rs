@@ -158,6 +158,9 @@ fn plan_at(
         plan = moving::query::plan(shared, request, schema, &context, plan)?;
     }
     let mut learned = learned.into_inner();
+    if let Some(table) = &learned.held {
+        return Err(moving::held(table));
+    }
     let plan = moving::plan(plan, operation, request, std::mem::take(&mut learned.moving), layouts)?;
     let plan = enter_first(plan, std::mem::take(&mut learned.buckets), &shared.buckets);
     Ok((plan, learned.assumed()))

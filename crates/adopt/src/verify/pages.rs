@@ -177,7 +177,8 @@ async fn physical_keys(
         keys.push(logical.to_vec());
     }
     for bucket in buckets {
-        for shard in 0..layout.shards.max(1) {
+        // Also those that other buckets have: what lies there by mistake is found.
+        for shard in 0..layout.most_shards().max(1) {
             if let Ok(key) = table.physical(logical, layout, Slot { bucket, shard })
                 && !keys.contains(&key)
             {

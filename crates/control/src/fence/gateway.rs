@@ -288,6 +288,7 @@ impl Fence {
             since: self.lease.env.unix_millis(),
             carries: self.settings.carries,
             knows_counters: true,
+            knows_steps: true,
             knows_values: true,
         };
         registry.register(&gateway).await?;

@@ -69,6 +69,8 @@ pub struct Gateway {
     pub carries: bool,
     /// Whether it knows counters of single keys. Older builds refuse requests on tables that have some.
     pub knows_counters: bool,
+    /// Whether it knows keys whose buckets have several numbers of shards. Older builds refuse requests on tables that have some.
+    pub knows_steps: bool,
     /// Whether it knows single values of indexes, and keys of indexes that get another number of shards. Older builds refuse requests on tables that have
     /// some on record.
     pub knows_values: bool,
@@ -89,6 +91,7 @@ impl Gateway {
             "since": { "N": self.since.to_string() },
             "carries": { "BOOL": self.carries },
             "counters": { "BOOL": self.knows_counters },
+            "steps": { "BOOL": self.knows_steps },
             "values": { "BOOL": self.knows_values },
         })
     }
@@ -113,6 +116,7 @@ impl Gateway {
                 since: number("since")?,
                 carries: item["carries"]["BOOL"].as_bool().unwrap_or(false),
                 knows_counters: item["counters"]["BOOL"].as_bool().unwrap_or(false),
+                knows_steps: item["steps"]["BOOL"].as_bool().unwrap_or(false),
                 knows_values: item["values"]["BOOL"].as_bool().unwrap_or(false),
             })
         };

@@ -174,7 +174,7 @@ fn spread(
         }
         StrategyName::Bucket => {
             let time = time.ok_or_else(|| needs("`bucket`: \"hour\", \"day\", \"week\" or \"month\""))?;
-            (Strategy::Bucket { time, by }, shards.unwrap_or(1))
+            (Strategy::Bucket { time, by, earlier: Vec::new() }, shards.unwrap_or(1))
         }
         StrategyName::Counter => {
             let attributes = raw.attributes.ok_or_else(|| {

@@ -5,34 +5,44 @@ use std::sync::Arc;
 
 use heatsink_dynamo::KeyType;
 use heatsink_heat::detect::{PartHeat, PartName, ShownKey};
-use heatsink_layout::{InForce, LayoutSource, Phase};
+use heatsink_layout::{Bucket, InForce, LayoutSource, Phase};
 
 use crate::Service;
 
-/// The layouts of tables by name; those that could be told.
-pub(super) type Layouts = HashMap<String, Arc<dyn LayoutSource>>;
+/// The layouts of tables by name, those that could be told, at a time.
+pub(super) struct Layouts {
+    tables: HashMap<String, Arc<dyn LayoutSource>>,
+    /// Milliseconds since 1970.
+    now: u64,
+}
 
 /// The layouts of the tables that parts are of. Of a table that cannot be looked at now no shards are shown.
 pub(super) async fn layouts_of(service: &Service, parts: &[PartHeat]) -> Layouts {
-    let mut layouts = Layouts::new();
+    let mut layouts = Layouts { tables: HashMap::new(), now: service.env().unix_millis() };
     for part in parts {
         if let (Some(table), None) = (part.name.table.as_deref(), &part.name.index)
-            && !layouts.contains_key(table)
+            && !layouts.tables.contains_key(table)
             && let Some(told) = service.layouts(table).await
         {
-            layouts.insert(table.to_owned(), told);
+            layouts.tables.insert(table.to_owned(), told);
         }
     }
     layouts
 }
 
-/// How many shards the writes of a key go to; `None` where the table is not sharded. Of a key that moves, the new ones from CHECK on.
+/// How many shards the writes of a key go to; `None` where the table is not sharded. Of a key that moves, the new ones from CHECK on; of one in buckets,
+/// those of the bucket of now.
 pub(super) fn shards_of(table: &str, key: &[u8], layouts: &Layouts) -> Option<u16> {
-    let layouts = layouts.get(table)?;
-    let table = layouts.table(table)?;
-    Some(match layouts.in_force(&table, key) {
+    let source = layouts.tables.get(table)?;
+    let table = source.table(table)?;
+    Some(match source.in_force(&table, key) {
         InForce::Moving(moving) if moving.phase >= Phase::Check => moving.to.shards,
-        other => other.settled().shards,
+        other => {
+            let layout = other.settled();
+            let seconds = i64::try_from(layouts.now / 1_000).unwrap_or(i64::MAX);
+            let bucket = layout.time().and_then(|time| Bucket::at(seconds, time.granularity));
+            bucket.map_or(layout.shards, |bucket| layout.shards_in(bucket))
+        }
     })
 }
 

@@ -43,6 +43,7 @@ mod recorded;
 mod replay;
 mod schema;
 mod shrink;
+mod stepping;
 mod strategies;
 mod streams;
 mod tables;

@@ -19,6 +19,7 @@ use crate::judge::Judge;
 use crate::lacking;
 use crate::recorded;
 use crate::schema::Table;
+use crate::stepping;
 use crate::valued;
 use crate::widening;
 
@@ -164,6 +165,16 @@ pub const RULES: &[&str] = &[
         { table = "*", index = "t-b", strategy = "calculated", shards = 3 },
     ]
     # counters widen"#,
+    r#"rule = [{ table = "*", strategy = "bucket", bucket = "day", shards = 2 }]
+    # buckets step"#,
+    r##"rule = [
+        { table = "*", keys = "*1*", strategy = "bucket", bucket = "hour", shards = 2, by = { attribute = "sk", separator = "#", part = 1 } },
+        { table = "*", keys = "a*", strategy = "bucket", bucket = "day" },
+        { table = "*", keys = "g*", strategy = "calculated", shards = 3 },
+    ]
+    # buckets step"##,
+    r#"rule = [{ table = "*", strategy = "bucket", bucket = "week" }]
+    # buckets step"#,
 ];
 
 /// The same of worlds in which the values of index keys get another number of shards meanwhile.
@@ -222,13 +233,15 @@ pub fn draw(rng: &mut Rng, judge: Judge) -> String {
     let rules: Vec<&str> = all.filter(can).filter(|rules| rules.contains(&named)).collect();
     // Worlds that came later take some of the cases and leave the others what they were: a seed goes on to name its case.
     let (widen, others): (Vec<&str>, Vec<&str>) = rules.into_iter().partition(|rules| widening::has(rules));
+    let (step, others): (Vec<&str>, Vec<&str>) = others.into_iter().partition(|rules| stepping::has(rules));
     let (respread, others): (Vec<&str>, Vec<&str>) =
         others.into_iter().partition(|rules| RESPREAD.contains(rules));
     let one_in_sixteen = rng.clone().u32(..16);
     let groups = match one_in_sixteen {
-        0 => [widen, others, respread],
-        1 | 2 => [respread, others, widen],
-        _ => [others, widen, respread],
+        0 => [widen, others, respread, step],
+        1 | 2 => [respread, others, widen, step],
+        3 => [step, others, widen, respread],
+        _ => [others, widen, respread, step],
     };
     let rules = groups.into_iter().find(|rules| !rules.is_empty()).unwrap_or_default();
     rules[rng.usize(..rules.len())].to_owned()
@@ -269,11 +282,13 @@ pub struct Sharded {
     calls: AtomicUsize,
     /// Each gateway knows a change more than the one before it, and after so many calls the oldest takes no more. `None`: all take calls all the time.
     changes_after: Option<usize>,
+    /// What has to wait for the change is answered at once: nothing would end it.
+    waits: bool,
 }
 
 impl Sharded {
     fn new(gateways: Vec<(Service, Control)>) -> Self {
-        Sharded { gateways, calls: AtomicUsize::new(0), changes_after: None }
+        Sharded { gateways, calls: AtomicUsize::new(0), changes_after: None, waits: false }
     }
 
     /// Which gateway takes the next call.
@@ -292,6 +307,11 @@ impl Sharded {
 impl Store for Sharded {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         let at = self.next(operation);
+        if self.waits
+            && let Some(waits) = stepping::waits(&self.gateways[at.max(1)].1, operation, &body)
+        {
+            return async move { Err(waits) }.boxed();
+        }
         let call = async move {
             let answer = self.gateways[at].0.call(operation, body).await;
             if !operation.touches_items() {
@@ -354,6 +374,20 @@ impl World {
             // Its layouts read whatever the others have written.
             let control = views.last().expect("there are some").1.clone();
             let service = Sharded { changes_after: Some(CALLS), ..Sharded::new(views.into()) };
+            return World { service, raw, control };
+        }
+        if stepping::has(rules) {
+            let views = stepping::VIEWS.map(|view| {
+                tables.iter().for_each(|table| stepping::write(&raw, table, view));
+                let gateway = gateway(&raw, &read);
+                // It looks them up now, and not again.
+                let names: Vec<&str> = tables.iter().map(|table| table.name).collect();
+                block_on(gateway.1.resolve(&names)).expect("the registry can be read");
+                gateway
+            });
+            // Its layouts read whatever the others have written.
+            let control = views.last().expect("there are some").1.clone();
+            let service = Sharded { changes_after: Some(CALLS), waits: true, ..Sharded::new(views.into()) };
             return World { service, raw, control };
         }
         if valued::has(rules) && turn.is_none() {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod automatic;
+mod buckets;
 mod command;
 mod counter;
 mod online;

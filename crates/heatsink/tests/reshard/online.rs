@@ -2,7 +2,7 @@
 //! at different moments. Every client keeps account of its own items: each read shows exactly them, in order, none twice.
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use heatsink_control::Fencing;
 use heatsink_control::reshard_intent::{EndedAs, WantedLayout};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::{Env, RealEnv};
-use heatsink_layout::By;
+use heatsink_layout::{Bucket, By, Granularity};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -23,11 +23,11 @@ use crate::town::{RULES, Town};
 type Known = BTreeSet<Option<u64>>;
 
 /// A store that one gateway's runner uses, and that hangs after so many calls: the runner was killed there.
-struct Fused {
-    inner: Arc<dyn Store>,
-    left: AtomicI64,
+pub(super) struct Fused {
+    pub(super) inner: Arc<dyn Store>,
+    pub(super) left: AtomicI64,
     /// Whether the last call is carried out, and only its answer lost.
-    carries_out: bool,
+    pub(super) carries_out: bool,
 }
 
 impl Store for Fused {
@@ -47,14 +47,19 @@ impl Store for Fused {
     }
 }
 
-/// Three gateways whose runners are killed again and again, each at some call, until they are told to live.
-fn killed(town: &Arc<Town>, seed: u64, over: &Arc<AtomicBool>) -> std::thread::JoinHandle<u32> {
+/// Three gateways whose runners are killed again and again, each at one of so many calls, until they are told to live.
+pub(super) fn killed(
+    town: &Arc<Town>,
+    seed: u64,
+    most: i64,
+    over: &Arc<AtomicBool>,
+) -> std::thread::JoinHandle<u32> {
     let (town, over) = (Arc::clone(town), Arc::clone(over));
     std::thread::spawn(move || {
         let mut rng = Rng::with_seed(seed);
         let mut kills = 0;
         let fused = |rng: &mut Rng| {
-            let left = AtomicI64::new(rng.i64(1..90));
+            let left = AtomicI64::new(rng.i64(1..most));
             Arc::new(Fused { inner: town.raw.clone(), left, carries_out: rng.bool() })
         };
         let mut lives: Vec<_> = (0..3)
@@ -87,16 +92,31 @@ struct Client {
     rng: Rng,
     items: BTreeMap<String, Known>,
     next: u64,
+    /// The newest hour that items are of, where sort keys begin with one; all are of the last few hours before, or rarely of the one after it.
+    front: Option<Arc<AtomicU64>>,
 }
 
 impl Client {
+    /// The sort key of some item of its own.
+    fn sort(&mut self) -> String {
+        let sort = format!("{:02}-{}", self.rng.u32(..40), self.name);
+        match &self.front {
+            None => sort,
+            Some(front) => {
+                let newest = front.load(Ordering::Relaxed);
+                let hour = if self.rng.u32(..20) == 0 { newest + 1 } else { newest - self.rng.u64(..4) };
+                format!("{}:{sort}", hour_text(hour))
+            }
+        }
+    }
+
     fn key(&self, sort: &str) -> Json {
         json!({ "pk": { "S": "game" }, "sk": { "S": sort } })
     }
 
     /// One request, and what follows from its answer.
     fn act(&mut self, town: &Town) {
-        let sort = format!("{:02}-{}", self.rng.u32(..40), self.name);
+        let sort = self.sort();
         let known = self.items.entry(sort.clone()).or_insert_with(|| [None].into()).clone();
         self.next += 1;
         let value = self.next;
@@ -211,14 +231,28 @@ fn value(item: &Json) -> Option<u64> {
     item["v"]["N"].as_str().map(|text| text.parse().unwrap())
 }
 
+/// An hour since 1970 as sort keys write it.
+pub(super) fn hour_text(hour: u64) -> String {
+    Bucket::at(i64::try_from(hour).unwrap() * 3_600, Granularity::Hour).unwrap().to_string()
+}
+
 /// Clients of one key, who keep account until this is over.
 fn clients(town: &Arc<Town>, over: &Arc<AtomicBool>) -> Vec<std::thread::JoinHandle<()>> {
+    clients_of(town, over, None)
+}
+
+/// The same, whose items are of the hours up to that one.
+pub(super) fn clients_of(
+    town: &Arc<Town>,
+    over: &Arc<AtomicBool>,
+    front: Option<&Arc<AtomicU64>>,
+) -> Vec<std::thread::JoinHandle<()>> {
     (0..4)
         .map(|name| {
-            let (town, over) = (Arc::clone(town), Arc::clone(over));
+            let (town, over, front) = (Arc::clone(town), Arc::clone(over), front.cloned());
             std::thread::spawn(move || {
                 let rng = Rng::with_seed(name as u64);
-                let mut client = Client { name, rng, items: BTreeMap::new(), next: 0 };
+                let mut client = Client { name, rng, items: BTreeMap::new(), next: 0, front };
                 while !over.load(Ordering::Relaxed) {
                     client.act(&town);
                 }
@@ -307,7 +341,7 @@ fn a_gateway_that_is_killed_at_any_call_is_followed_by_another() {
     let clients = clients(&town, &over);
     town.fill("game", 60);
     let dead = Arc::new(AtomicBool::new(false));
-    let killed = killed(&town, 7, &dead);
+    let killed = killed(&town, 7, 90, &dead);
     for shards in [4, 2, 7] {
         town.ask("game", shards.into(), 1);
         let (how, text) = town.ended("game");
@@ -445,7 +479,7 @@ fn the_key_ends_in_what_was_last_wanted_or_where_it_was() {
         let clients = clients(&town, &over);
         town.fill("game", 40);
         let dead = Arc::new(AtomicBool::new(false));
-        let killed = killed(&town, seed, &dead);
+        let killed = killed(&town, seed, 90, &dead);
         let (mut was, mut wanted, mut asks) = (1, 1, 0);
         for _ in 0..60 {
             match rng.u32(..7) {

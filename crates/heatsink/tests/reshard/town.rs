@@ -118,15 +118,18 @@ impl Town {
     }
 
     pub(super) async fn reshard(&self, key: &str, shards: u16) -> Result<Report, ReshardError> {
-        let prepared = Reshard::prepare(
-            self.raw.clone(),
-            Arc::new(RealEnv),
-            &self.rules,
-            "Scores",
-            key.as_bytes(),
-            shards,
-            false,
-        );
+        self.reshard_by(self.raw.clone(), key, shards).await
+    }
+
+    /// By a process that reaches the store so.
+    pub(super) async fn reshard_by(
+        &self,
+        store: Arc<dyn Store>,
+        key: &str,
+        shards: u16,
+    ) -> Result<Report, ReshardError> {
+        let prepared =
+            Reshard::prepare(store, Arc::new(RealEnv), &self.rules, "Scores", key.as_bytes(), shards, false);
         prepared.await?.run(Options { exclusive: false, rate: u32::MAX }, &Silent).await
     }
 }

@@ -1,4 +1,5 @@
-//! The hot key is a counter, or becomes one, and gets more fragments while clients add to it, set it, delete it and read it. Runs of
+//! The hot key is a counter, or becomes one, and gets more fragments while clients add to it, set it, delete it and read it. Or it lies in buckets of an
+//! hour, and those to come get other numbers of shards: some items are of this hour, some of the next ones. Runs of
 //! `heatsink reshard start` are killed and stopped at any of their calls; so are gateways.
 //!
 //! Some items are added to by everybody, and each addition is told apart ([`Counters`]). Each of the others has one client, which does one thing after the
@@ -26,6 +27,7 @@ use crate::stories::{Played, play_with};
 use crate::table::VOTES;
 use crate::world::{World, name};
 
+const HOURS: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"bucket\"\nbucket = \"hour\"\n";
 /// After so long a request whose outcome is unknown has taken effect or never will: the longest stop of a gateway, and the bound on stragglers.
 const SURELY: Duration = Duration::from_secs(40);
 /// So many runs widen a counter, or the weather is too bad for it.
@@ -35,6 +37,8 @@ const UNLUCKY: usize = 4;
 
 struct Stage {
     world: Rc<World>,
+    /// Whether the key lies in buckets; otherwise it is a counter.
+    buckets: bool,
     seed: u64,
     rules: String,
     counts: Vec<u16>,
@@ -70,7 +74,13 @@ impl Stage {
     fn draw(world: Rc<World>, seed: u64) -> (Stage, Weather) {
         let mut rng = Rng::with_seed(seed.wrapping_add(0xc0_47e5));
         let ruled = rng.u32(0..3) == 0;
-        let rules = format!("{}{FENCE}", if ruled { VOTES } else { "rule = []\n" });
+        let buckets = seed % 4 == 3;
+        let rule = match (buckets, ruled) {
+            (true, _) => HOURS,
+            (false, true) => VOTES,
+            (false, false) => "rule = []\n",
+        };
+        let rules = format!("{rule}{FENCE}");
         let latest = Duration::from_millis([1_000, 3_500, 3_900][rng.usize(..3)]);
         let mut one_in = |n: &[u64]| if rng.bool() { n[rng.usize(..n.len())] } else { 0 };
         let weather = Weather {
@@ -93,9 +103,18 @@ impl Stage {
             counts.push(counts.last().unwrap() + rng.u16(1..4));
         }
         let items = |letter: &str, count: usize| (0..count).map(|at| format!("{letter}{at}")).collect();
-        let (added, owned): (Vec<String>, Vec<String>) =
+        let (mut added, mut owned): (Vec<String>, Vec<String>) =
             (items("p", rng.usize(1..=2)), items("q", rng.usize(1..=2)));
+        if buckets {
+            // Simulations begin with the first hour of the year, and end within it.
+            let of_an_hour = |item: &mut String| *item = format!("2026-01-01T{:02}#{item}", rng.u32(0..4));
+            added.iter_mut().chain(&mut owned).for_each(of_an_hour);
+            let last = counts.len() - 1;
+            // Fewer, too.
+            counts[last] = 1 + counts[last] % 4;
+        }
         let stage = Stage {
+            buckets,
             seed,
             rules,
             counts,
@@ -265,9 +284,13 @@ impl Stage {
         self.widening.set(false);
     }
 
+    fn wanted(&self, count: u16) -> WantedLayout {
+        if self.buckets { count.into() } else { counter(count) }
+    }
+
     /// One run. Whether the counter has so many fragments then.
     async fn run(&self, count: u16, mishap: Option<Mishap>) -> bool {
-        match self.world.reshard(&self.rules, counter(count), &self.phases, mishap).await {
+        match self.world.reshard(&self.rules, self.wanted(count), &self.phases, mishap).await {
             Some(Ok(Report { to, moved, .. })) => {
                 if moved > 0 {
                     self.world.book.fault(format!("{moved} items were moved"));
@@ -315,7 +338,7 @@ impl Stage {
         // A run that was killed may have left an earlier count on its way, which goes first.
         let mut why = String::new();
         for count in self.counts.iter().cycle().take(3 * self.counts.len()) {
-            match self.world.reshard(&self.rules, counter(*count), &self.phases, None).await {
+            match self.world.reshard(&self.rules, self.wanted(*count), &self.phases, None).await {
                 Some(Ok(_)) if Some(count) == self.counts.last() => return,
                 Some(Err(error)) => why = error.to_string(),
                 _ => {}

@@ -17,6 +17,7 @@ use crate::error::ReshardError;
 use crate::prepare::Options;
 use crate::progress::Report;
 use crate::reshard::Reshard;
+use crate::steps::NewestStep;
 use crate::table::TableContext;
 use crate::wanted::never_narrower;
 
@@ -209,7 +210,10 @@ impl Runner {
             Ok(Some(report)) => {
                 // By gateways before this one, too.
                 let moved = intent.progress.moved + report.moved;
-                let text = format!("the key has {} shards, and {moved} items were moved", report.to);
+                let text = match &report.step {
+                    Some(step) => format!("the key has {} shards {step}", report.to),
+                    None => format!("the key has {} shards, and {moved} items were moved", report.to),
+                };
                 Came::Ended(EndedAs::Moved, text)
             }
             Err(ReshardError::Cancelled(text)) => Came::Ended(EndedAs::Cancelled, text),
@@ -264,7 +268,8 @@ impl Runner {
         if reshard.is_done() {
             let shards = intent.request.layout.shards;
             let (table, key) = (intent.table.clone(), intent.key_text());
-            return Ok(Some(Report { table, key, from: shards, to: shards, moved: 0 }));
+            let step = record.and_then(|record| NewestStep::of(&record.layout));
+            return Ok(Some(Report { table, key, from: shards, to: shards, moved: 0, step }));
         }
         if moves.is_none() && intent.paused && !intent.cancelled {
             shown.moving.store(false, Ordering::Relaxed);

@@ -28,8 +28,10 @@ mod worker;
 mod world;
 
 mod coordinators;
+mod counters;
 mod one_item;
 mod reserve;
+mod steps;
 mod time_to_live;
 mod two_items;
 mod widening;

@@ -1,50 +1,67 @@
-//! A counter that gets more fragments, while clients add to it, set it, delete it and read it.
+//! The changes in which nothing moves: a counter that gets more fragments (`counters`), and buckets from one on that get another number of shards
+//! (`steps`), while clients write, delete and read.
 //!
-//! One counter: a cell for each fragment. Which of them a request concerns says [`heatsink_layout`] itself, by the view of its gateway. Every call is
+//! One counter: a cell for each fragment. Or one item of one bucket: a cell for each shard in which it may lie. Which of them a request concerns says
+//! [`heatsink_layout`] itself, by the view of its gateway. Every call is
 //! atomic, as the store's transactions are; so are reads of several fragments, which are not: what rests on that is no affair of a widening.
 //! Clearing orphans is one step here, and its claims are those of the other configurations.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use heatsink_layout::{Hash, InForce, Layout, Moving, Placement, Strategy};
-use heatsink_reshard::{Change, Coordinator, Do, Outcome, Phase, Rule, Rules, Seen, Side, State};
+use heatsink_layout::{
+    Bucket, By, Epoch, Granularity, Hash, InForce, Layout, Moving, Placement, SortKey, Strategy, Time,
+};
+use heatsink_reshard::{Change, Coordinator, Do, Outcome, Rule, Rules, Seen, Side, State};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
-use crate::config::{Op, Script, script, scripts};
+use crate::config::{Op, Script};
 use crate::monitor::{Answer, CALLS, Item, Monitor, apply};
 use crate::world::{FOREIGN, NOW, STRAGGLER, View};
 
 /// How many fragments the counter has at most.
 const MOST: usize = 3;
 /// A number that a fragment can hold from before.
-const ORPHAN: u16 = 5_000;
+pub const ORPHAN: u16 = 5_000;
+/// A number that no item holds.
+const TWICE: u16 = 6_000;
+
+/// The bucket of the item, where it lies in one.
+pub const DAY: u8 = 20;
 
 #[derive(Clone, Debug)]
-struct Config {
-    scripts: Vec<Script>,
-    stored: Vec<Option<u16>>,
+pub struct Config {
+    pub scripts: Vec<Script>,
+    pub stored: Vec<Option<u16>>,
     /// What lies under the name of the first new fragment.
-    orphan: Option<u16>,
-    /// How many fragments there are, change by change.
-    shards: &'static [u16],
-    late: usize,
-    deaths: u8,
-    undead: bool,
-    cancels: u8,
-    acknowledges_early: bool,
-    rules: Rules,
-    left_out: Vec<Rule>,
-    ends: Outcome,
+    pub orphan: Option<u16>,
+    /// How many fragments there are, change by change; or how many shards a bucket has.
+    pub shards: &'static [u16],
+    /// From which bucket on each change holds; `None` for a counter.
+    pub steps: Option<&'static [u8]>,
+    /// Whether writes wait that put an item into such a bucket: a rule of `heatsink_layout` that can be left out.
+    pub holds: bool,
+    pub late: usize,
+    pub deaths: u8,
+    pub undead: bool,
+    pub cancels: u8,
+    pub acknowledges_early: bool,
+    pub rules: Rules,
+    pub left_out: Vec<Rule>,
+    pub ends: Outcome,
+    /// The sort key of the item of a bucket.
+    pub sort: OnceLock<String>,
 }
 
 impl Config {
-    fn new(scripts: Vec<Script>) -> Self {
+    pub fn new(scripts: Vec<Script>) -> Self {
         assert!(scripts.iter().all(|script| script.iter().map(Vec::len).sum::<usize>() <= CALLS));
         Config {
             scripts,
             stored: vec![None, Some(7)],
             orphan: None,
             shards: &[1, 2],
+            steps: None,
+            holds: true,
             late: 1,
             deaths: 0,
             undead: false,
@@ -53,17 +70,27 @@ impl Config {
             rules: Rules::ALL,
             left_out: Vec::new(),
             ends: Outcome::Moved,
+            sort: OnceLock::new(),
         }
     }
 
-    fn without(mut self, rule: Rule) -> Self {
+    pub fn without(mut self, rule: Rule) -> Self {
         self.rules = self.rules.without(rule);
         self.left_out.push(rule);
         self
     }
 
-    /// The layout after so many changes; before the first one the key is whole.
+    /// The layout after so many changes; before the first one the key is whole, or has one number of shards in every bucket.
     fn layout(&self, leg: u8) -> Arc<Layout> {
+        if let Some(steps) = self.steps {
+            let time = Time { granularity: Granularity::Day, prefix: String::new(), epoch: Epoch::Seconds };
+            let strategy = Strategy::Bucket { time, by: By::SortKey, earlier: Vec::new() };
+            let first = Layout { strategy, shards: self.shards[0], hash: Hash::JumpXxh3, version: 1 };
+            let changes = steps.iter().zip(&self.shards[1..]).take(leg.into());
+            return Arc::new(
+                changes.fold(first, |layout, (day, shards)| layout.stepped(bucket(*day), *shards).unwrap()),
+            );
+        }
         let shards = self.shards[usize::from(leg)];
         if shards == 1 {
             return Arc::new(Layout::none());
@@ -72,21 +99,53 @@ impl Config {
         Arc::new(Layout { strategy, shards, hash: Hash::JumpXxh3, version: 1 })
     }
 
-    /// How many fragments a gateway with that view sees and clears, and to how many of them it adds.
-    fn fragments(&self, view: View) -> (usize, usize) {
-        let in_force = match view.state {
+    fn change(&self) -> Change {
+        if self.steps.is_some() { Change::Step } else { Change::Widen }
+    }
+
+    fn in_force(&self, view: View) -> InForce {
+        match view.state {
             State::Stable { in_force: Side::Old, .. } => InForce::Stable(self.layout(view.leg)),
             State::Stable { in_force: Side::New, .. } => InForce::Stable(self.layout(view.leg + 1)),
             State::Moving { phase, .. } => {
                 Moving { from: self.layout(view.leg), to: self.layout(view.leg + 1), phase, expires: None }
                     .in_force()
             }
-        };
-        match in_force.placement(None).unwrap() {
+        }
+    }
+
+    /// How many fragments a gateway with that view sees and clears, and to how many of them it adds.
+    pub fn fragments(&self, view: View) -> (usize, usize) {
+        match self.in_force(view).placement(None).unwrap() {
             Placement::SumOf { others, adds, .. } => (others.len() + 1, adds.into()),
             _ => (1, 1),
         }
     }
+
+    /// The cell in which a gateway with that view looks for the item of a bucket, and whether writes that may make it wait.
+    pub fn slot(&self, view: View) -> (usize, bool) {
+        let in_force = self.in_force(view);
+        let sort = self.sort.get_or_init(|| self.sort());
+        let slot = in_force.placement(Some(SortKey::N(sort))).unwrap().first();
+        (slot.shard.into(), in_force.holds(bucket(DAY)))
+    }
+
+    /// A sort key whose item lies in the last shard, however many there are.
+    fn sort(&self) -> String {
+        let is_last = |sort: &String| {
+            let last = |leg: u8| {
+                let (layout, day) = (self.layout(leg), bucket(DAY));
+                layout.shard_of(Some(SortKey::N(sort))) + 1 == layout.shards_in(day)
+            };
+            (0..self.shards.len()).all(|leg| last(u8::try_from(leg).unwrap()))
+        };
+        let begins = bucket(DAY).start();
+        (begins..begins + 86_400).map(|second| second.to_string()).find(is_last).unwrap()
+    }
+}
+
+fn bucket(day: u8) -> Bucket {
+    Bucket::at(i64::from(day) * 86_400, Granularity::Day).unwrap()
 }
 
 /// A call on its way: its gateway's view, and the fragment that it adds to.
@@ -147,15 +206,18 @@ impl World {
         let record = heatsink_reshard::Record::WHOLE;
         let head = View { version: 0, leg: 0, state: record.state, expires: false };
         let first = usize::from(config.shards[0]);
-        let mut cells = [stored, None, None];
-        cells[first] = config.orphan;
+        let mut cells = [None; MOST];
+        cells[if config.steps.is_some() { config.slot(head).0 } else { 0 }] = stored;
+        if config.orphan.is_some() {
+            cells[first] = config.orphan;
+        }
         World {
             script,
             leg: 0,
             head,
             before: 0,
             record,
-            coordinators: vec![Coordinator::begin(record, Change::Widen, STRAGGLER, config.rules).unwrap()],
+            coordinators: vec![Coordinator::begin(record, config.change(), STRAGGLER, config.rules).unwrap()],
             deaths: 0,
             cancels: 0,
             gateways: config.scripts[script]
@@ -175,8 +237,22 @@ impl World {
         item(self.cells[0].map(|base| others.fold(base, |sum, part| sum.wrapping_add(*part))))
     }
 
+    /// The item of a bucket as a Scan meets it, in whichever shard; twice in two of them.
+    fn scanned(&self) -> Option<Item> {
+        let found: Vec<u16> = self.cells.iter().flatten().copied().collect();
+        item(if found.len() > 1 { Some(TWICE) } else { found.first().copied() })
+    }
+
     /// What the store does with a call.
-    fn land(&mut self, sent: Sent) -> Answer {
+    fn land(&mut self, config: &Config, sent: Sent) -> Answer {
+        if config.steps.is_some() && sent.op == Op::Query {
+            return Answer::Saw(self.scanned());
+        }
+        if config.steps.is_some() {
+            let (after, answer) = apply(sent.op, sent.call, item(self.cells[sent.fragment]));
+            self.cells[sent.fragment] = after.map(|item| item.number);
+            return answer;
+        }
         let put = |number| item(Some(number));
         match sent.op {
             Op::Get => Answer::Saw(self.sum(sent.seen)),
@@ -210,11 +286,15 @@ impl World {
     fn ask(&mut self, config: &Config, number: usize, fragment: usize) -> Option<()> {
         let gateway = &self.gateways[number];
         let (op, _) = *config.scripts[self.script][number].get(gateway.next)?;
-        let (seen, adds) = config.fragments(gateway.view);
+        let (seen, adds) = if config.steps.is_some() { (1, 1) } else { config.fragments(gateway.view) };
         let call =
             config.scripts[self.script].iter().take(number).map(Vec::len).sum::<usize>() + gateway.next;
         let first = usize::from(config.shards[0]);
         let (may, fragment) = match op {
+            _ if config.steps.is_some() => {
+                let (slot, held) = config.slot(gateway.view);
+                (fragment == 0 && !(held && config.holds && matches!(op, Op::Put | Op::Count)), slot)
+            }
             Op::Count => (fragment < adds, fragment),
             // A name in the form of a shard's is refused from RESERVE on.
             Op::PutForeign if !matches!(gateway.view.state, State::Stable { in_force: Side::Old, .. }) => {
@@ -235,9 +315,9 @@ impl World {
         Some(())
     }
 
-    fn answer(&mut self, number: usize) -> Option<()> {
+    fn answer(&mut self, config: &Config, number: usize) -> Option<()> {
         let sent = self.gateways[number].sent.take()?;
-        let answer = self.land(sent);
+        let answer = self.land(config, sent);
         if sent.op != Op::PutForeign && !self.monitor.answer(sent.call, answer) {
             self.fault = true;
         }
@@ -248,7 +328,7 @@ impl World {
     /// Nobody waits any more for the call that was sent, which may land yet.
     fn give_up(&mut self, config: &Config, number: usize) -> Option<()> {
         let sent = self.gateways[number].sent.take()?;
-        if sent.op == Op::Get {
+        if sent.op.only_reads() {
             self.monitor.undo(sent.call);
         } else if self.late.len() < config.late {
             self.late.push(sent);
@@ -298,6 +378,11 @@ impl World {
                 self.late.retain(|late| late.planned >= covered);
                 Seen::Waited
             }
+            Do::Survey if let Some(steps) = config.steps => {
+                let looks = steps[usize::from(self.leg)] <= DAY;
+                let found = self.cells.iter().flatten().count() as u64;
+                Seen::Surveyed { foreign: if looks { found } else { 0 }, orphans: 0 }
+            }
             Do::Survey => {
                 let new = usize::from(config.shards[usize::from(self.leg)])
                     ..usize::from(config.shards[usize::from(self.leg) + 1]);
@@ -327,7 +412,8 @@ impl World {
         if outcome != Outcome::Moved || usize::from(self.leg) + 2 >= config.shards.len() {
             return None;
         }
-        self.coordinators[number] = Coordinator::begin(self.record, Change::Widen, STRAGGLER, config.rules)?;
+        self.coordinators[number] =
+            Coordinator::begin(self.record, config.change(), STRAGGLER, config.rules)?;
         self.leg += 1;
         // The layout in force is the old one of the next change.
         if let State::Stable { settled, .. } = self.record.state {
@@ -340,7 +426,7 @@ impl World {
         if self.deaths >= config.deaths {
             return None;
         }
-        let taken = Coordinator::take_over(self.record, Change::Widen, STRAGGLER, config.rules)?;
+        let taken = Coordinator::take_over(self.record, config.change(), STRAGGLER, config.rules)?;
         self.deaths += 1;
         if !config.undead {
             self.coordinators.clear();
@@ -360,8 +446,12 @@ impl World {
     /// Looks through the eyes of every gateway, and of one that has just been started.
     fn check(&mut self, config: &Config) {
         let views: Vec<View> = self.gateways.iter().map(|gateway| gateway.view).chain([self.head]).collect();
-        self.fault |=
-            views.into_iter().any(|view| !self.monitor.can_hold(self.sum(config.fragments(view).0)));
+        let seen = |view| match config.steps {
+            Some(_) => item(self.cells[config.slot(view).0]),
+            None => self.sum(config.fragments(view).0),
+        };
+        self.fault |= views.into_iter().any(|view| !self.monitor.can_hold(seen(view)));
+        self.fault |= config.steps.is_some() && !self.monitor.can_hold(self.scanned());
     }
 }
 
@@ -405,11 +495,11 @@ impl Model for Search {
             Action::Cancel => next.cancel(config)?,
             Action::Acknowledge(number) => next.acknowledge(config, number)?,
             Action::Ask(number, fragment) => next.ask(config, number, fragment)?,
-            Action::Answer(number) => next.answer(number)?,
+            Action::Answer(number) => next.answer(config, number)?,
             Action::GiveUp(number) => next.give_up(config, number)?,
             Action::Land(number) => {
                 let late = next.late.remove(number);
-                next.land(late);
+                next.land(config, late);
             }
         }
         next.check(config);
@@ -430,7 +520,7 @@ impl Model for Search {
     }
 }
 
-fn exhaust(name: &str, config: &Config) {
+pub fn exhaust(name: &str, config: &Config) {
     let checker = Search(config.clone()).checker().spawn_bfs().join();
     if let Some(path) = checker.discovery(SAFE) {
         panic!("{name}: something goes wrong: {:#?}", path.into_vec());
@@ -440,7 +530,7 @@ fn exhaust(name: &str, config: &Config) {
     println!("{name}: {beginnings} beginnings, {} states, all of them", checker.unique_state_count());
 }
 
-fn breaks(name: &str, config: &Config) {
+pub fn breaks(name: &str, config: &Config) {
     let checker =
         Search(config.clone()).checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     let states = checker.unique_state_count();
@@ -456,104 +546,4 @@ fn breaks(name: &str, config: &Config) {
             );
         }
     }
-}
-
-const ALL: [(Op, usize); 4] = [(Op::Count, 0), (Op::Put, 0), (Op::Delete, 0), (Op::Get, 0)];
-
-fn pairs() -> Config {
-    Config::new(scripts(&ALL, &[1, 1]))
-}
-
-/// A delete that leaves a part behind, which comes to light when the counter is made again; and a put that does, beside a read.
-fn left_behind() -> Vec<Script> {
-    vec![
-        script(&[&[Op::Delete], &[Op::Count, Op::Get, Op::Count]]),
-        script(&[&[Op::Put], &[Op::Count, Op::Get]]),
-    ]
-}
-
-#[test]
-fn a_counter_is_widened_under_its_clients() {
-    exhaust("widening, 1 + 1 calls", &pairs());
-    exhaust("widening, 2 + 1 calls", &Config::new(scripts(&ALL, &[2, 1])));
-    exhaust("widening 2 to 3, 1 + 1 calls", &Config { shards: &[2, 3], ..pairs() });
-    exhaust("widening twice, 1 + 1 calls", &Config { shards: &[1, 2, 3], ..pairs() });
-}
-
-#[test]
-fn readers_are_widened_before_writers_and_late_calls_waited_for() {
-    for rule in [Rule::WidenReadersFirst, Rule::AcknowledgementsAwaited] {
-        breaks("widening, 1 + 1 calls", &pairs().without(rule));
-    }
-    for one in left_behind() {
-        breaks("widening, what is left behind", &Config::new(vec![one]).without(Rule::WidenAfterStragglers));
-    }
-    breaks("widening, results of old plans", &Config { acknowledges_early: true, late: 0, ..pairs() });
-}
-
-#[test]
-fn the_next_widening_waits_for_the_last() {
-    let twice = Config { shards: &[1, 2, 3], ..Config::new(left_behind()) };
-    exhaust("widening twice, what is left behind", &twice);
-    breaks("widening twice, what is left behind", &twice.without(Rule::Settled));
-}
-
-#[test]
-fn names_of_new_fragments_are_proved_empty() {
-    let calls = [(Op::Count, 0), (Op::Get, 0), (Op::Delete, 0)];
-    let orphan = Config { orphan: Some(ORPHAN), ..Config::new(scripts(&calls, &[1])) };
-    exhaust("widening over an orphan, 1 call", &orphan);
-    breaks("widening over an orphan, 1 call", &orphan.without(Rule::Surveyed));
-    let foreign = Config::new(vec![script(&[&[Op::PutForeign, Op::Count]])]);
-    exhaust("widening, an item of another key, late", &foreign);
-    breaks("widening, an item of another key, late", &foreign.without(Rule::SurveyAfterStragglers));
-    let ends = Config { ends: Outcome::Back, ..Config::new(vec![script(&[&[Op::PutForeign]])]) };
-    exhaust("widening, an item of another key", &ends);
-}
-
-#[test]
-fn a_widening_is_cancelled_until_it_is_stable() {
-    let cancelled = Config { cancels: 1, ends: Outcome::Back, ..pairs() };
-    exhaust("widening, cancelled, 1 + 1 calls", &cancelled);
-    // One coordinator cannot be late for itself: after the publication nothing is taken back.
-    let mut one =
-        Coordinator::begin(heatsink_reshard::Record::WHOLE, Change::Widen, STRAGGLER, Rules::ALL).unwrap();
-    while !matches!(one.record().state, State::Stable { in_force: Side::New, .. }) {
-        let seen = match one.next() {
-            Do::Write { .. } => Seen::Written,
-            Do::Acknowledge { .. } => Seen::Acknowledged { clean: true },
-            Do::Survey => Seen::Surveyed { foreign: 0, orphans: 0 },
-            Do::EndClaims => Seen::ClaimsEnded,
-            other => panic!("{other:?}"),
-        };
-        one.seen(NOW, seen);
-    }
-    assert!(!one.cancel());
-}
-
-#[test]
-fn coordinators_of_a_widening_die() {
-    let dies = |scripts| Config { deaths: 1, ..Config::new(scripts) };
-    exhaust("widening, a coordinator dies, 1 + 1 calls", &dies(scripts(&ALL, &[1, 1])));
-    let undead = Config { undead: true, cancels: 1, ..dies(scripts(&ALL, &[1, 1])) };
-    breaks("widening, a coordinator taken for dead", &undead.without(Rule::RecordByVersion));
-    breaks("widening, a coordinator dies", &dies(left_behind()).without(Rule::TakeoverUnclean));
-    let early = vec![script(&[&[Op::Get], &[Op::Count]]), script(&[&[Op::Delete], &[Op::Count]])];
-    breaks("widening, a coordinator dies", &dies(early).without(Rule::TakeoverWaits));
-}
-
-#[test]
-#[ignore = "a quarter of a minute of a core"]
-fn long_coordinator_of_a_widening_that_was_taken_for_dead() {
-    let undead = Config { deaths: 1, undead: true, cancels: 1, ..Config::new(scripts(&ALL, &[1, 1])) };
-    exhaust("widening, a coordinator taken for dead, 1 + 1 calls", &undead);
-}
-
-#[test]
-fn prepare_adds_to_no_new_fragment() {
-    let view =
-        |phase| View { version: 1, leg: 0, state: State::Moving { phase, closing: false }, expires: false };
-    let config = pairs();
-    assert_eq!(config.fragments(view(Phase::Reserve)), (1, 1));
-    assert_eq!(config.fragments(view(Phase::Prepare)), (2, 1));
 }

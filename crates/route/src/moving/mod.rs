@@ -15,6 +15,9 @@
 //! (`items::read`), in a transaction at once (`items::added`), collections by `query`, rows of indexes by a look at both slots (`index`). A Scan reads keys
 //! that move by themselves (`scan::apart`). Statements are sent as the requests that they are, SELECTs of one item for both slots (`partiql::both`).
 //!
+//! A key of which only buckets without items get another number of shards does not move (`heatsink_layout::Stepping`): what would be put into these
+//! buckets waits as in `Hold` ([`PlanContext::learn_bucket`](crate::context::PlanContext::learn_bucket)), and all else goes on.
+//!
 //! Not here: who moves items that no client touches, and when a phase ends (`heatsink_reshard`).
 
 mod blind;
@@ -80,8 +83,8 @@ pub(crate) fn unsupported(operation: Operation, table: &str) -> Error {
 }
 
 /// The error of a write that waits.
-fn held(table: &str) -> Error {
+pub(crate) fn held(table: &str) -> Error {
     Error::held(format!(
-        "A key of table {table} is being moved to other shards, and writes to it wait for a moment. Nothing was written; try again"
+        "A key of table {table} gets other shards, and writes to it wait for a moment. Nothing was written; try again"
     ))
 }

@@ -59,7 +59,7 @@ pub(crate) struct Buckets {
     /// What is asked for, from the cursor on; `None` on an index, where buckets and rows are ordered differently.
     range: Option<Range>,
     numeric: bool,
-    pub(crate) shards: u16,
+    layout: Arc<Layout>,
     pub(crate) descending: bool,
     consistent: bool,
     /// Whether items without a time have a place.
@@ -118,7 +118,7 @@ impl Buckets {
                 .sort
                 .as_ref()
                 .is_some_and(|sort| sort.key_type == heatsink_dynamo::KeyType::N),
-            shards: layout.shards,
+            layout: Arc::clone(layout),
             descending: query.descending,
             consistent: query.consistent,
             others: matches!(layout.strategy, Strategy::Bucket { .. }),
@@ -298,9 +298,14 @@ impl Buckets {
         self.until
     }
 
+    /// How many shards a bucket has; those of the newest for what lies in none.
+    pub(crate) fn shards(&self, bucket: Option<Bucket>) -> u16 {
+        bucket.map_or(self.layout.shards, |bucket| self.layout.shards_in(bucket))
+    }
+
     /// The streams of a bucket, in the order that breaks ties.
     pub(crate) fn of(&self, bucket: Option<Bucket>) -> Vec<ShardStream> {
-        let shards = if bucket.is_some() { self.shards } else { 1 };
+        let shards = bucket.map_or(1, |bucket| self.layout.shards_in(bucket));
         let mut streams: Vec<ShardStream> =
             (0..shards).filter_map(|shard| self.streams.stream(Slot { bucket, shard })).collect();
         if self.descending {

@@ -231,7 +231,7 @@ fn by(start: &Start) -> Result<Option<By>, Exit> {
         Some("random") => "takes the whole sort key: leave --separator and --part out, or say `calculated`",
         Some("none") => "is one shard: say --shards 1",
         Some("time_bucket") => {
-            "gives a key shards for each time, and those of single keys cannot be told apart yet: it needs a rule and `heatsink adopt`"
+            "gives a key buckets, which needs a rule and `heatsink adopt`. A key that has them gets other shards without --strategy"
         }
         Some("template") => {
             "writes physical keys in another form, for all keys of a table: it needs a rule and `heatsink adopt`"

@@ -58,7 +58,13 @@ pub(super) async fn ask(
         ));
     }
     if todo.iter().any(|((_, wanted), _)| wanted.counter.is_some()) {
-        knows_counters(opened).await?;
+        know(opened, |one| one.knows_counters, "counters of single keys").await?;
+    }
+    if todo.iter().any(|(_, reshard)| reshard.has_buckets()) {
+        know(opened, |one| one.knows_steps, "buckets with several numbers of shards").await?;
+        for (_, reshard) in &todo {
+            reshard.can_begin().await.map_err(exit)?;
+        }
     }
     if opened.access == Access::Alone || how.here {
         not_asked_for(opened, &context, &todo, place).await?;
@@ -136,11 +142,14 @@ fn say_done(
     already: &[String],
     place: &Place,
 ) -> Result<(), Exit> {
-    let line = |report: &Report| {
-        format!(
+    let line = |report: &Report| match &report.step {
+        Some(step) => {
+            format!("the key {:?} of table {} has {} shards {step}", report.key, report.table, report.to)
+        }
+        None => format!(
             "the key {:?} of table {} has {} shards; it had {}. {} items were moved",
             report.key, report.table, report.to, report.from, report.moved
-        )
+        ),
     };
     let text: Vec<String> = reports.iter().map(line).collect();
     let document = match reports {
@@ -184,18 +193,18 @@ async fn carriers(opened: &Opened) -> Result<usize, Exit> {
     }
 }
 
-/// Refuses a counter beside gateways of older builds, which would refuse every request on its table.
-async fn knows_counters(opened: &Opened) -> Result<(), Exit> {
+/// Refuses what gateways of older builds do not know: they would refuse every request on its table.
+async fn know(opened: &Opened, knows: fn(&Gateway) -> bool, what: &str) -> Result<(), Exit> {
     if opened.access != Access::BesideGateways {
         return Ok(());
     }
-    let older = opened.observer().gateways_without(|one| one.knows_counters).await.map_err(unread)?;
+    let older = opened.observer().gateways_without(knows).await.map_err(unread)?;
     if older.is_empty() {
         return Ok(());
     }
     Err(Exit::unavailable(format!(
-        "Gateways of an older build know no counters of single keys, and would refuse every request on the table: {}. Start newer ones in their place \
-         first. Nothing was changed",
+        "Gateways of an older build know no {what}, and would refuse every request on the table: {}. Start newer ones in their place first. Nothing was \
+         changed",
         older.join(", ")
     )))
 }
@@ -360,6 +369,18 @@ fn in_words(plan: &Plan) -> String {
             f64::from(plan.to) / 2.0,
             plan.to,
             u32::from(plan.to) * 2,
+            plan.phases.join(", "),
+            plan.point_of_no_return
+        );
+    }
+    if let Some(step) = &plan.step {
+        return format!(
+            "the key {:?} of table {} has {} shards in each bucket to come, and gets {} {step}. Relief comes then, and not before: the bucket of now is one \
+             of those. No item moves; writes into the buckets to come wait for a moment. Phases: {}. Point of no return: {}{next}",
+            plan.key,
+            plan.table,
+            plan.from,
+            plan.to,
             plan.phases.join(", "),
             plan.point_of_no_return
         );

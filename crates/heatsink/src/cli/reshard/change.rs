@@ -1,9 +1,9 @@
 //! Pauses, resumes and cancels what is asked for.
 
-use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{Request, ReshardIntent, WantedLayout};
+use heatsink_control::{KeyRecord, Move};
 use heatsink_dynamo::KeyType;
-use heatsink_layout::Phase;
+use heatsink_layout::{Moving, Phase};
 use heatsink_mover::{DEFAULT_RATE, never_narrower};
 use serde_json::json;
 
@@ -155,8 +155,19 @@ fn too_late(table: &str, record: Option<&KeyRecord>, place: &Place) -> Option<St
         // What was asked for before, or stopped before it began, is taken back.
         return (!record.settled).then(|| format!("{has}. {}", never_narrower(attributes)));
     }
-    let moves = record.moves.as_ref().filter(|moves| moves.phase >= Phase::Check)?;
+    let steps = |moves: &Move| Moving::steps(&record.layout, &moves.to).is_some();
+    let last = |moves: &Move| if steps(moves) { Phase::Reserve } else { Phase::Hold };
+    let moves = record.moves.as_ref().filter(|moves| moves.phase > last(moves))?;
     let key = heatsink_control::reshard_intent::key_text(&record.key, record.key_type);
+    if steps(moves) {
+        return Some(format!(
+            "Gateways know already that buckets to come of the key {key:?} of table {table} get {} shards. When this change has ended, another one takes its \
+             place, if the first of them has not begun: `{} --shards {}`",
+            moves.to.shards,
+            command("start", table, &key, place),
+            record.layout.shards
+        ));
+    }
     Some(format!(
         "The key {key:?} of table {table} has writes under its {} shards, so there is no way back but a second reshard. When this one has ended: `{} \
          --shards {}`. `{}` stops moving its items meanwhile",

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_dynamo::display::excerpt;
 use heatsink_env::MonotonicInstant;
-use heatsink_mover::{Report, TableContext};
+use heatsink_mover::{NewestStep, Report, TableContext};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Place;
@@ -62,29 +63,31 @@ async fn one(
     let registry = &opened.registry;
     let mut last = intent.clone();
     let mut quiet: Option<MonotonicInstant> = Some(opened.env.now());
-    let report = |last: &ReshardIntent| Report {
+    let report = |last: &ReshardIntent, record: Option<KeyRecord>| Report {
         table: last.table.clone(),
         key: last.key_text(),
         from,
         to: last.request.layout.shards,
         moved: last.progress.moved,
+        step: record.and_then(|record| NewestStep::of(&record.layout)),
+    };
+    let record = || async {
+        registry.key_record(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread)
     };
     loop {
         let found = registry.intent(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread)?;
         let same = found.filter(|found| found.request == intent.request);
         let Some(found) = same else {
             // It ended a while ago. The key's record says how.
-            let record =
-                registry.key_record(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread)?;
-            let is = record.filter(|one| one.moves.is_none()).map(|one| one.layout.shards);
-            return Ok(match is {
-                Some(is) if is == intent.request.layout.shards => Ok(report(&last)),
+            let record = record().await?.filter(|one| one.moves.is_none());
+            return Ok(match record.as_ref().map(|one| one.layout.shards) {
+                Some(is) if is == intent.request.layout.shards => Ok(report(&last, record)),
                 _ => Err(format!("The reshard of the key {:?} was cancelled", intent.key_text())),
             });
         };
         if let Some(ended) = &found.ended {
             return Ok(match is_good(ended.how) {
-                true => Ok(report(&found)),
+                true => Ok(report(&found, record().await?)),
                 false => Err(ended.text.clone()),
             });
         }

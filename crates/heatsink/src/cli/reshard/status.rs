@@ -3,6 +3,7 @@
 use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{EndedAs, Intents, ReshardIntent, WantedLayout, key_text};
 use heatsink_dynamo::display::inert;
+use heatsink_mover::NewestStep;
 use serde_json::{Value as Json, json};
 
 use super::args::{Place, Status, words};
@@ -137,8 +138,13 @@ fn recorded(record: &KeyRecord) -> Json {
         .map(|moves| json!({ "to": moves.to.shards, "phase": moves.phase, "time_to_live": moves.expires }));
     json!({
         "key": key_text(&record.key, record.key_type), "shards": record.layout.shards, "reserved": record.reserved, "moves": moves,
-        "settled": record.settled, "changed": record.changed, "counter": counted(record),
+        "settled": record.settled, "changed": record.changed, "counter": counted(record), "step": step(record),
     })
+}
+
+/// From when on its buckets have, or get, their newest number of shards.
+fn step(record: &KeyRecord) -> Option<NewestStep> {
+    NewestStep::of(record.moves.as_ref().map_or(&record.layout, |moves| &moves.to))
 }
 
 /// The numbers of a counter, or of a key that becomes one.
@@ -161,6 +167,14 @@ fn recorded_line(record: &KeyRecord) -> String {
             None => format!(
                 "{key:?}: a counter of {names}, {shards} shards; late requests of its last change are waited for"
             ),
+        };
+    }
+    if let Some(step) = step(record) {
+        return match &record.moves {
+            Some(moves) => {
+                format!("{key:?}: gets {} shards {step}; phase {:?}", moves.to.shards, moves.phase)
+            }
+            None => format!("{key:?}: {shards} shards {step}"),
         };
     }
     match &record.moves {

@@ -71,12 +71,14 @@ impl NextRound<'_> {
         let left = self.fill.rows_left();
         let merge = &self.merged.merge;
         let mut wanted = merge.wanted(left);
-        let mut open = merge.open();
-        if let Some(buckets) = self.wanted.buckets().filter(|buckets| buckets.in_order()) {
-            open = usize::from(buckets.shards);
+        let all = merge.open();
+        let in_order = self.wanted.buckets().filter(|buckets| buckets.in_order());
+        if let Some(buckets) = in_order {
             self.opening.hold_back(buckets, blocked, &mut wanted, self.merged);
         }
+        let bucket = |want: &Want| self.merged.streams.get(want.stream).and_then(|stream| stream.slot.bucket);
         let share = |want: Want| {
+            let open = in_order.map_or(all, |buckets| buckets.shards(bucket(&want)).into());
             let share = match want.reads {
                 0 if left == by_bytes => mean(want.rows, open),
                 0 => likely(want.rows, open),
