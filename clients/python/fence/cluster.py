@@ -107,8 +107,8 @@ class Gateway:
 class Cluster:
     """The store, the network before it and the gateways behind that."""
 
-    def __init__(self, binary, jar, seed, short=False, store="local"):
-        self.binary, self.seed, self.short = binary, seed, short
+    def __init__(self, binary, rust, jar, seed, short=False, store="local"):
+        self.binary, self.rust, self.seed, self.short = binary, rust, seed, short
         self.is_own, self.has_partiql = store == "own", store != "local"
         self.scratch = Path(tempfile.mkdtemp(prefix="heatsink-fence-"))
         self.fenced = self._knows_fence()
