@@ -42,7 +42,7 @@ def standing_still(rng, bounds):
 def kills(rng):
     """Yields kills of the store without an end. Between them a reshard can get on: what failed is tried again after 10 s, and a walk begins anew."""
     while True:
-        yield Trouble(rng.uniform(20, 80), KILL, rng.uniform(0, 3))
+        yield Trouble(rng.uniform(30, 90), KILL, rng.uniform(0, 3))
 
 
 STORE = "store"
@@ -62,8 +62,8 @@ class Troubles:
     def begin(self):
         for gateway in self.gateways:
             rng = self.stage.random("troubles", gateway.number)
-            # Half as often where the store is killed too, for the same reason.
-            plan = schedule(rng, self.stage.cluster.bounds, len(self.gateways) * (2 if self.store else 1))
+            # A third as often where the store is killed too, for the same reason.
+            plan = schedule(rng, self.stage.cluster.bounds, len(self.gateways) * (3 if self.store else 1))
             self.threads.append(self.stage.clients.run(self._play, gateway, plan))
         if self.store:
             self.threads.append(self.stage.clients.run(self._play_store, kills(self.stage.random("troubles", STORE))))

@@ -18,7 +18,7 @@ from fence.tests.table import Table
 
 
 def play(plant, reader):
-    """Faults by kind after some two thousand calls of a client and a reader."""
+    """Faults by kind after some hundreds of calls of a client and of a reader."""
     oracle, table, rng = Oracle(), Table(plant), random.Random(1)
     clients = SimpleNamespace(rest=lambda _: None, stopping=SimpleNamespace(is_set=lambda: False))
     stage = SimpleNamespace(oracle=oracle, cluster=SimpleNamespace(seed=1), clients=clients, raw=table, until=until)
@@ -27,7 +27,7 @@ def play(plant, reader):
         one = StreamReader(stage, "Moves", [table, table])
     else:
         one = reader(stage, "Moves", 1, [table, table], ["hot", "calm"], lambda *_: False)
-    for _ in range(1000):
+    for _ in range(400 if reader in (IndexReader, SegmentReader) else 1000):
         client.act(rng)
         # The stream is read at the end, in whole pages.
         reader is StreamReader or one.act(rng)
