@@ -15,7 +15,7 @@ def main():
     arguments = parse()
     # Everything is stopped at the end, whoever ends it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    cluster = Cluster(arguments.binary, arguments.jar, arguments.seed, arguments.short, arguments.store)
+    cluster = Cluster(arguments.binary, arguments.rust, arguments.jar, arguments.seed, arguments.short, arguments.store)
     print(f"seed {arguments.seed}; {'fenced' if cluster.fenced else 'a build without a fence'}; {cluster.bounds}", flush=True)
     begun, faulty = time.monotonic(), []
     try:
@@ -51,6 +51,7 @@ def main():
 def parse():
     parser = argparse.ArgumentParser(prog="clients/fence")
     parser.add_argument("--binary", required=True)
+    parser.add_argument("--rust", required=True)
     parser.add_argument("--jar", required=True)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=1)

@@ -19,10 +19,10 @@ PATIENCE = 120
 PAUSE = 0.02
 
 
-def connect(endpoint, patience=PATIENCE):
+def connect(endpoint, patience=PATIENCE, service="dynamodb"):
     """boto3 at an endpoint on this machine, which waits so many seconds for an answer."""
     return boto3.client(
-        "dynamodb", endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="local", aws_secret_access_key="local",
+        service, endpoint_url=endpoint, region_name="us-east-1", aws_access_key_id="local", aws_secret_access_key="local",
         config=Config(
             retries={"total_max_attempts": 1, "mode": "standard"}, read_timeout=patience, connect_timeout=5, max_pool_connections=64,
             parameter_validation=False,

@@ -68,7 +68,7 @@ class Proxy:
         self.seed = seed
         self.holds = {}
         self.chance, self.longest, self.lost = 0.0, 0.0, 0.0
-        self.connections = 0
+        self.connections, self.tasks = 0, set()
 
     def command(self, command):
         if "hold" in command:
@@ -85,6 +85,10 @@ class Proxy:
 
     async def connection(self, path, reader, writer):
         self.connections += 1
+        # asyncio itself holds on to no task: one that waits for long may be thrown away.
+        task = asyncio.current_task()
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
         rng = random.Random(f"{self.seed}/{path}/{self.connections}")
         store, used = None, 0.0
         try:

@@ -35,21 +35,30 @@ class Store:
 
 
 class EmbeddedStore:
-    """The embedded store's own server: `heatsink serve` without rules. Its registry has another name, so it does not hide the gateways' own."""
+    """The embedded store's own server over a file: `heatsink serve` without rules. Its registry has another name, so it does not hide the gateways'
+    own. It can be killed, and keeps what it has acknowledged."""
 
     def __init__(self, binary, scratch, log):
-        self.port = free_port()
+        self.port, self.log = free_port(), log
         rules = scratch / "store.toml"
         rules.write_text('[fence]\nregistry = "heatsink.of-the-store"\n')
-        self.process = subprocess.Popen(
-            [binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--rules", str(rules), "--quotas", "off"],
-            stdout=log, stderr=log, env=ENVIRONMENT,
-        )
-        wait_for_port(self.port, self.process, 60)
+        self.command = [
+            binary, "serve", "--listen", f"127.0.0.1:{self.port}", "--rules", str(rules), "--quotas", "off", "--data", str(scratch / "store.db"),
+        ]
+        self.start()
 
     @property
     def endpoint(self):
         return f"http://127.0.0.1:{self.port}"
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log, env=ENVIRONMENT)
+        wait_for_port(self.port, self.process, 60)
+
+    def kill(self):
+        """Ends it in the middle of whatever it does."""
+        self.process.kill()
+        self.process.wait()
 
     def stop(self):
         end(self.process)

@@ -25,7 +25,7 @@ class Item:
 
     def at(self, **holds):
         """The whole item, holding this."""
-        return {**key(self.pk, self.sk), **holds}
+        return {**key(self.pk, self.sk), **group_of(self.sk), **holds}
 
 
 class Client:
@@ -50,7 +50,7 @@ class Client:
 
     def next(self):
         self.written += 1
-        return f"{self.name}.{self.written}"
+        return f"{self.name}.{self.written:07}"
 
     def put(self, rng):
         item, new = rng.choice(self.items), {"v": {"S": self.next()}}
@@ -66,7 +66,8 @@ class Client:
         item, new = rng.choice(self.items), {"v": {"S": self.next()}}
         after = {**(item.holds or {}), **new}
         self.write(rng, "UpdateItem", item, after, lambda at: at.update_item(
-            TableName=self.table, Key=key(item.pk, item.sk), UpdateExpression="SET v = :v", ExpressionAttributeValues={":v": new["v"]}
+            TableName=self.table, Key=key(item.pk, item.sk), UpdateExpression="SET v = :v, g = :g",
+            ExpressionAttributeValues={":v": new["v"], ":g": group_of(item.sk)["g"]},
         ))
 
     def add(self, rng):
@@ -233,11 +234,13 @@ class Client:
         item, new = rng.choice(self.items), {"v": {"S": self.next()}}
         where = [{"S": item.pk}, {"S": item.sk}]
         if item.holds is None:
-            statement, given, after = f"INSERT INTO \"{self.table}\" VALUE {{'pk': ?, 'sk': ?, 'v': ?}}", [*where, new["v"]], new
+            statement = f"INSERT INTO \"{self.table}\" VALUE {{'pk': ?, 'sk': ?, 'v': ?, 'g': ?}}"
+            given, after = [*where, new["v"], group_of(item.sk)["g"]], new
         elif rng.random() < 0.3:
             statement, given, after = f'DELETE FROM "{self.table}" WHERE pk = ? AND sk = ?', where, None
         else:
-            statement, given = f'UPDATE "{self.table}" SET v = ? WHERE pk = ? AND sk = ?', [new["v"], *where]
+            statement = f'UPDATE "{self.table}" SET v = ? SET g = ? WHERE pk = ? AND sk = ?'
+            given = [new["v"], group_of(item.sk)["g"], *where]
             after = {**item.holds, **new}
         self.write(rng, statement.split()[0], item, after, lambda at: at.execute_statement(Statement=statement, Parameters=given))
 
@@ -265,6 +268,11 @@ class Client:
 
     def fault(self, kind, item, text):
         self.oracle.fault(kind, self.table, item.pk, item.sk, text)
+
+
+def group_of(sk):
+    """The attribute by which the global index groups items. An item has it if it has a value."""
+    return {"g": {"S": f"g{sk[0]}"}}
 
 
 def one_more(holds):

@@ -18,8 +18,12 @@ CODES = (0, 1, 64, 69)
 class Operator:
     def __init__(self, stage, table, pk):
         self.stage, self.table, self.pk, self.rng = stage, table, pk, stage.random("operator")
+        # Readers of the stream see each item that moves.
+        self.confirmed = ["--confirm-streams"] if stage.cluster.has_streams else []
         self.done, self.commands, self.refusals = [], Counter(), Counter()
         self.shards, self.moving, self.moved = 1, False, 0
+        # Seconds that one reshard may take. A store that is killed makes every mover begin its walk anew, after 10 s.
+        self.most = 12 * stage.cluster.bounds.step + 120 + (120 if stage.cluster.is_store_killed else 0)
         self.log = open(stage.cluster.scratch / "operator.log", "a", buffering=1)
         self.changes = [0.0]  # when a move may have begun or ended
 
@@ -38,7 +42,7 @@ class Operator:
     # One reshard.
 
     def reshard(self, target):
-        begun, most = time.monotonic(), 12 * self.stage.cluster.bounds.step + 120
+        begun, most = time.monotonic(), self.most
         before, rng, self.moved = self.shards, self.rng, 0
         self.moving = True
         self.changes.append(begun)
@@ -79,7 +83,7 @@ class Operator:
 
     def ask(self, target):
         rng = self.rng
-        rate = ["--rate", str(rng.choice([1000, 1000, 100_000]))]
+        rate = ["--rate", str(rng.choice([1000, 1000, 100_000])), *self.confirmed]
         if target == 1 and rng.random() < 0.5:
             return self.command("back", self.pk, *rate)
         more = rng.choice([[], [], ["--wait"], ["--wait"], ["--here"]])
@@ -94,10 +98,10 @@ class Operator:
 
     def back(self):
         """Of a key that is on its way: refused, as other shards are asked for."""
-        self.command("back", self.pk, "--dry-run")
+        self.command("back", self.pk, "--dry-run", *self.confirmed)
 
     def dry_run(self):
-        self.command("start", self.pk, "--shards", str(self.rng.randint(1, 20)), "--dry-run")
+        self.command("start", self.pk, "--shards", str(self.rng.randint(1, 20)), "--dry-run", *self.confirmed)
 
     def verify(self):
         """Counts every item, also on the way. What it finds misplaced is a fault."""
@@ -141,7 +145,7 @@ class Operator:
             running.pause()
             self.stage.clients.rest(length)
             running.resume()
-        code, out, complaint = running.wait(12 * self.stage.cluster.bounds.step + 120)
+        code, out, complaint = running.wait(self.most)
         self.judge(name, code, complaint)
         moved = document(out).get("moved")
         self.moved = max(self.moved, moved if isinstance(moved, int) else 0)

@@ -10,6 +10,8 @@ from fence.oracle import PHYSICAL, value_of
 
 # For how long a page is asked for again.
 PATIENCE = 30
+# Between two readings of a reader.
+REST = 0.3
 
 
 class Reader:
@@ -18,6 +20,11 @@ class Reader:
         self.changed = changed  # whether a key began or ended a move between two moments
 
     def act(self, rng):
+        self.read(rng)
+        # A page of a key that moves is many requests to the store. Readers leave some of it to writers.
+        self.stage.clients.rest(REST)
+
+    def read(self, rng):
         if rng.random() < 0.12:
             self.scan(rng)
         else:
@@ -47,32 +54,39 @@ class Reader:
     def scan(self, rng):
         begin = time.monotonic()
         items = self.pages(rng, "scan", {"TableName": self.table, "ConsistentRead": True, "Limit": rng.choice([40, 150, 1000])}, 0)
-        if items is None:
-            return
-        if self.changed(begin, time.monotonic()):
-            # It may show an item twice then.
+        if items is not None:
+            self.table_shown(items, begin, "Scan", self.changed(begin, time.monotonic()))
+
+    def table_shown(self, items, begin, what, moved):
+        """All items that a Scan showed. If a key moved it may show an item twice."""
+        if moved:
             items = list({(item["pk"]["S"], item["sk"]["S"]): item for item in items}.values())
         for pk in self.keys:
-            self.shown(pk, [item for item in items if item["pk"]["S"] == pk], begin, "Scan")
+            self.shown(pk, [item for item in items if item["pk"]["S"] == pk], begin, what)
         for pk in {item["pk"]["S"] for item in items} - set(self.keys):
             if not PHYSICAL.search(pk):
-                self.oracle.fault("phantom", self.table, pk, "", "a Scan showed this key, which nobody wrote")
+                self.oracle.fault("phantom", self.table, pk, "", f"{what} showed this key, which nobody wrote")
         for item in items:
-            self.oracle.logical(self.table, item, "Scan", ("pk",))
+            self.oracle.logical(self.table, item, what, ("pk",))
 
     def shown(self, pk, items, begin, what, asked=None):
         rows = [(item["sk"]["S"], value_of(item)) for item in items]
         self.oracle.shown(self.table, pk, rows, begin, time.monotonic(), 0, what, asked)
 
-    def pages(self, rng, operation, request, pause):
-        """All items, each page through another gateway; None where one was refused over and over."""
-        items, refused = [], None
+    def ends(self, error, begin):
+        """Whether what was refused so cannot go on, and has to begin again."""
+        return False
+
+    def pages(self, rng, operation, request, pause, one=False):
+        """All items from the request's position on, or `one` page of them, each page through another gateway. Leaves the position in the request.
+        None where a page was refused over and over."""
+        items, refused, begin = [], None, time.monotonic()
         while True:
             try:
                 page = getattr(self.at[rng.randrange(len(self.at))], operation)(**request)
-            except FAILURES:
+            except FAILURES as error:
                 refused = refused or time.monotonic()
-                if time.monotonic() - refused > PATIENCE or self.stage.clients.stopping.is_set():
+                if self.ends(error, begin) or time.monotonic() - refused > PATIENCE or self.stage.clients.stopping.is_set():
                     return None
                 self.stage.clients.rest(PAUSE)
                 continue
@@ -81,5 +95,7 @@ class Reader:
             if "LastEvaluatedKey" not in page:
                 return items
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+            if one:
+                return items
             if pause:
                 self.stage.clients.rest(rng.random() * pause)

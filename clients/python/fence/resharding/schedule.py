@@ -39,12 +39,21 @@ def standing_still(rng, bounds):
     return rng.uniform(least, most)
 
 
-class Troubles:
-    """Plays the schedules, and remembers which gateway was gone when."""
+def kills(rng):
+    """Yields kills of the store without an end. Between them a reshard can get on: what failed is tried again after 10 s, and a walk begins anew."""
+    while True:
+        yield Trouble(rng.uniform(30, 90), KILL, rng.uniform(0, 3))
 
-    def __init__(self, stage, gateways):
-        self.stage, self.gateways = stage, gateways
-        self.gone = {gateway.number: [] for gateway in gateways}  # [begin, end or None]
+
+STORE = "store"
+
+
+class Troubles:
+    """Plays the schedules, and remembers which gateway was gone when. A `store` that can be killed is, while `is_moving()` says that a key moves."""
+
+    def __init__(self, stage, gateways, store=None, is_moving=None):
+        self.stage, self.gateways, self.store, self.is_moving = stage, gateways, store, is_moving
+        self.gone = {number: [] for number in [*(gateway.number for gateway in gateways), STORE]}  # [begin, end or None]
         self.counts, self.longest = {}, 0.0
         self.over = False
         self.threads = []
@@ -53,8 +62,11 @@ class Troubles:
     def begin(self):
         for gateway in self.gateways:
             rng = self.stage.random("troubles", gateway.number)
-            plan = schedule(rng, self.stage.cluster.bounds, len(self.gateways))
+            # A third as often where the store is killed too, for the same reason.
+            plan = schedule(rng, self.stage.cluster.bounds, len(self.gateways) * (3 if self.store else 1))
             self.threads.append(self.stage.clients.run(self._play, gateway, plan))
+        if self.store:
+            self.threads.append(self.stage.clients.run(self._play_store, kills(self.stage.random("troubles", STORE))))
 
     def end(self):
         """Waits until all of them run again."""
@@ -63,8 +75,9 @@ class Troubles:
             thread.join()
 
     def touched(self, number, begin, end):
-        """Whether a gateway was gone, or had just come back, at some time between these moments."""
-        return any(since < end and (until is None or until + 1 > begin) for since, until in list(self.gone[number]))
+        """Whether a gateway or the store was gone, or had just come back, at some time between these moments."""
+        gone = [*self.gone[number], *self.gone[STORE]]
+        return any(since < end and (until is None or until + 1 > begin) for since, until in gone)
 
     def text(self):
         counted = ", ".join(f"{times} × {kind}" for kind, times in sorted(self.counts.items()))
@@ -74,10 +87,7 @@ class Troubles:
         for trouble in plan:
             if not self._wait(trouble.after):
                 return
-            self.counts[trouble.kind] = self.counts.get(trouble.kind, 0) + 1
-            self.log.write(f"{time.monotonic() - self.stage.begun:8.2f} {gateway.name} {trouble.kind} {trouble.length:.2f} s\n")
-            stretch = [time.monotonic(), None]
-            self.gone[gateway.number].append(stretch)
+            stretch = self._note(gateway.number, gateway.name, trouble)
             if trouble.kind == STAND_STILL:
                 self.longest = max(self.longest, trouble.length)
                 gateway.pause()
@@ -89,8 +99,28 @@ class Troubles:
                 gateway.start()
             stretch[1] = time.monotonic()
 
-    def _wait(self, seconds):
+    def _play_store(self, plan):
+        for trouble in plan:
+            if not self._wait(trouble.after) or not self._wait(120, self.is_moving):
+                return
+            stretch = self._note(STORE, STORE, trouble)
+            self.store.kill()
+            self._wait(trouble.length)
+            self.store.start()
+            stretch[1] = time.monotonic()
+
+    def _note(self, number, name, trouble):
+        """Counts and logs it. Returns the stretch of time that it begins."""
+        kind = f"{trouble.kind} of the store" if number == STORE else trouble.kind
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        self.log.write(f"{time.monotonic() - self.stage.begun:8.2f} {name} {trouble.kind} {trouble.length:.2f} s\n")
+        stretch = [time.monotonic(), None]
+        self.gone[number].append(stretch)
+        return stretch
+
+    def _wait(self, seconds, condition=lambda: False):
+        """Waits so long, or until the condition holds. False when all is over first."""
         until = time.monotonic() + seconds
-        while not self.over and time.monotonic() < until:
+        while not self.over and time.monotonic() < until and not condition():
             time.sleep(min(0.02, max(0, until - time.monotonic())))
         return not self.over
