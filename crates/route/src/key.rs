@@ -193,7 +193,7 @@ pub(crate) fn place<'a>(
 }
 
 /// Makes the raw key at which a Scan goes on physical: that of a key on record, in the shard that the cursor names. Without one the key had not moved
-/// when the cursor was given out, and lay as the table's rules say.
+/// when the cursor was given out, and lay as the table's rules say. Nothing of a key in buckets ever moves: an item lies as the key's own layout says.
 pub(crate) fn place_cursor(
     table: &Table,
     context: &PlanContext<'_>,
@@ -203,8 +203,9 @@ pub(crate) fn place_cursor(
 ) -> Result<(), Unplanned> {
     let lies = |partition: &[u8], sort: Option<SortKey<'_>>| {
         let by_rule = table.layouts().of(partition).cloned();
-        let recorded = table.key_layouts().get(partition).is_some();
-        let (layout, location) = match (by_rule, shard) {
+        let has_buckets = by_rule.as_ref().is_some_and(|layout| layout.time().is_some());
+        let recorded = table.key_layouts().get(partition).is_some() && !has_buckets;
+        let (layout, location) = match (by_rule, shard.filter(|_| !has_buckets)) {
             (layout, Some(shard)) => (layout, ItemLocation::at(Slot::shard(shard))),
             (Some(layout), None) if recorded => {
                 let slot = layout.slot_of(sort)?;

@@ -11,7 +11,7 @@ use common::{Fixed, run};
 use heatsink_dynamo::{Error, Operation, Origin};
 use heatsink_layout::{
     Bucket, By, Epoch, Glob, Granularity, Hash, InForce, KeyLayout, KeyLayouts, Layout, LayoutSource, Moving,
-    Phase, RecordedKey, Strategy, Table, TableLayouts, Time,
+    Phase, RecordedKey, SortKey, Strategy, Table, TableLayouts, Time,
 };
 use heatsink_route::Router;
 
@@ -63,7 +63,7 @@ fn calls(phase: Phase, operation: Operation, body: &str) -> Option<Vec<String>> 
     let answer = run(plan, |operation, body| {
         calls.push(String::from_utf8(body.to_vec()).unwrap());
         Ok(Bytes::from(match operation {
-            Operation::Query => r#"{"Items":[],"Count":0,"ScannedCount":0}"#,
+            Operation::Query | Operation::Scan => r#"{"Items":[],"Count":0,"ScannedCount":0}"#,
             _ => "{}",
         }))
     });
@@ -125,6 +125,24 @@ fn only_what_would_be_put_into_the_buckets_to_come_waits() {
         // Without a time it lies in no bucket.
         let meta = r#"{"TableName":"Tab","Item":{"pk":{"S":"log"},"sk":{"S":"META"}}}"#;
         assert!(calls(phase, Operation::PutItem, meta).is_some());
+    }
+}
+
+/// A Scan goes on behind an item where the key's own number of shards has put it, and not where the table's rule would.
+#[test]
+fn a_scan_goes_on_where_the_own_number_of_a_bucket_has_put_an_item() {
+    let layout = Steps(Phase::Prepare).in_force(&Fixed { shards: 1 }.table("Tab").unwrap(), b"log");
+    for number in 0..20 {
+        for day in ["22", "24"] {
+            let sort = format!("2026-06-{day}T10#{number}");
+            let slot = layout.settled().slot_of(Some(SortKey::S(&sort))).unwrap();
+            let shard = if slot.shard == 0 { String::new() } else { format!("#~{}", slot.shard) };
+            let scan = format!(
+                r#"{{"TableName":"Tab","Limit":2,"ExclusiveStartKey":{{"pk":{{"S":"log"}},"sk":{{"S":"{sort}"}}}}}}"#
+            );
+            let sent = calls(Phase::Prepare, Operation::Scan, &scan).unwrap().concat();
+            assert!(sent.contains(&format!(r#""pk":{{"S":"log#~2026-06-{day}{shard}"}}"#)), "{sort}: {sent}");
+        }
     }
 }
 

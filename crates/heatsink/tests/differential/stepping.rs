@@ -68,27 +68,39 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, view: View) {
         return;
     }
     for (key, older, shards, new) in KEYS {
-        let (registry, record) = on_record(raw, table);
+        let (_, record) = on_record(raw, table);
         let Some(of_rule) = record.layouts.of(key.as_bytes()) else { continue };
         let Some((layout, first)) = before(table, of_rule, older, *shards) else { continue };
         let to = layout.stepped(first, *new).unwrap();
-        let reserved = layout.most_shards();
-        let (layout, moves, reserved, settled) = match view {
-            View::Nothing => (layout, None, reserved, true),
-            View::In(phase) => {
-                let moves =
-                    Move { to: to.clone(), phase, reserved_before: reserved, closing: false, expires: None };
-                (layout, Some(moves), reserved.max(to.most_shards()), false)
+        let reserve = |to: &Layout| (to.clone(), Phase::Reserve);
+        match view {
+            View::Nothing if older.is_empty() => {}
+            View::Nothing => {
+                // A first record says that a change begins.
+                let oldest = Layout { shards: layout.steps()[0].shards, ..of_rule.clone() };
+                put(raw, table, key, &oldest, Some(reserve(&layout)));
+                put(raw, table, key, &layout, None);
             }
-            View::Rests => (to.clone(), None, reserved.max(to.most_shards()), true),
-        };
-        let found = block_on(registry.key_record(&record.id, key.as_bytes(), KeyType::S)).unwrap();
-        let version = found.as_ref().map_or(1, |found| found.version + 1);
-        let (key, key_type, changed, since) = (key.as_bytes().to_vec(), KeyType::S, 0, 0);
-        let to = KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since };
-        let written = block_on(registry.replace_key(&record, found.as_ref(), &to)).unwrap();
-        written.expect("nobody else writes");
+            View::In(phase) => put(raw, table, key, &layout, Some((to, phase))),
+            View::Rests => put(raw, table, key, &to, None),
+        }
     }
+}
+
+/// Writes the record of a key.
+fn put(raw: &Arc<dyn Store>, table: &Table, key: &str, layout: &Layout, moves: Option<(Layout, Phase)>) {
+    let (registry, record) = on_record(raw, table);
+    let reserved_before = layout.most_shards();
+    let reserved = moves.as_ref().map_or(0, |(to, _)| to.most_shards()).max(reserved_before);
+    let settled = moves.is_none();
+    let moves = moves.map(|(to, phase)| Move { to, phase, reserved_before, closing: false, expires: None });
+    let found = block_on(registry.key_record(&record.id, key.as_bytes(), KeyType::S)).unwrap();
+    let version = found.as_ref().map_or(1, |found| found.version + 1);
+    let (key, key_type, layout, changed, since) = (key.as_bytes().to_vec(), KeyType::S, layout.clone(), 0, 0);
+    let to = KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since };
+    let written = block_on(registry.replace_key(&record, found.as_ref(), &to)).unwrap();
+    let (_, written) = written.expect("nobody else writes");
+    assert_eq!(written.since, 0, "no item lies elsewhere");
 }
 
 /// The error of a request that waits at a gateway with that view, or that no client sends before the change begins: what it would be told in the end.

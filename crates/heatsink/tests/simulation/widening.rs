@@ -107,8 +107,10 @@ impl Stage {
             (items("p", rng.usize(1..=2)), items("q", rng.usize(1..=2)));
         if buckets {
             // Simulations begin with the first hour of the year, and end within it.
-            let of_an_hour = |item: &mut String| *item = format!("2026-01-01T{:02}#{item}", rng.u32(0..4));
-            added.iter_mut().chain(&mut owned).for_each(of_an_hour);
+            let mut of_an_hour =
+                |item: &mut String, hour: u32| *item = format!("2026-01-01T{hour:02}#{item}");
+            added.iter_mut().for_each(|item| of_an_hour(item, 0));
+            owned.iter_mut().for_each(|item| of_an_hour(item, rng.u32(1..4)));
             let last = counts.len() - 1;
             // Fewer, too.
             counts[last] = 1 + counts[last] % 4;
@@ -215,7 +217,12 @@ impl Stage {
             self.pause(&mut rng).await;
             let gateway = rng.usize(..self.world.gateways());
             let number = i64::try_from(round).unwrap() * 1_000 + rng.i64(1..1_000);
-            let does = [Does::Put, Does::Set, Does::Delete, Does::Add, Does::Add, Does::Get][rng.usize(..6)];
+            let mut does =
+                [Does::Put, Does::Set, Does::Delete, Does::Add, Does::Add, Does::Get][rng.usize(..6)];
+            // Only buckets that are empty can get another number of shards.
+            if self.buckets && rng.bool() {
+                does = Does::Delete;
+            }
             self.does(gateway, item, does, number, &mut may_hold).await;
         }
         self.busy.set(self.busy.get() - 1);
