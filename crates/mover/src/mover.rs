@@ -78,7 +78,7 @@ impl Work<'_> {
             match mover.next(env.now(), rate) {
                 MoverDo::Read { after, .. } => {
                     let (page, units) = self.read(after).await?;
-                    mover.spent(env.now(), units, rate);
+                    mover.spent_reading(env.now(), units, rate);
                     mover.page(page);
                 }
                 MoverDo::Pull(place, old) => {
