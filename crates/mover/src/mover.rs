@@ -82,7 +82,9 @@ impl Work<'_> {
                     mover.page(page);
                 }
                 MoverDo::Pull(place, old) => {
-                    mover.spent(env.now(), units(&old.item), rate);
+                    let units = units(&old.item);
+                    mover.spent(env.now(), units, rate);
+                    spare.spent(env.now(), f64::from(units));
                     pulls.push(async move { (place, self.pull(old).await) });
                 }
                 // Pulls that are under way end meanwhile, also those of a mover that is paused.
