@@ -78,11 +78,13 @@ impl Work<'_> {
             match mover.next(env.now(), rate) {
                 MoverDo::Read { after, .. } => {
                     let (page, units) = self.read(after).await?;
-                    mover.spent(env.now(), units, rate);
+                    mover.spent_reading(env.now(), units, rate);
                     mover.page(page);
                 }
                 MoverDo::Pull(place, old) => {
-                    mover.spent(env.now(), units(&old.item), rate);
+                    let units = units(&old.item);
+                    mover.spent(env.now(), units, rate);
+                    spare.spent(env.now(), f64::from(units));
                     pulls.push(async move { (place, self.pull(old).await) });
                 }
                 // Pulls that are under way end meanwhile, also those of a mover that is paused.

@@ -12,38 +12,55 @@ const FIRST: f64 = 0.4;
 /// Growth per second until the first throttle, as a share of the most. A partition allows more than its rate for half a second's units: the faster the
 /// growth, the further the first throttle comes too late.
 const GROWTH: f64 = 0.04;
-/// The new rate after a throttle, as a share of the one that was throttled (RFC 9438, section 4.6).
+/// The new rate after a throttle, as a share of what was left before it (RFC 9438, section 4.6).
 const AFTER: f64 = 0.7;
 /// How fast the growth grows again, as a share of the most per second to the third power (`C` of RFC 9438, section 5, in units of a partition).
 const CURVE: f64 = 0.001;
 /// The least, as a share of the most: a move does not stand still.
 const LEAST: f64 = 0.02;
-/// For so long after a throttle other throttles do not count: of requests that were sent before it.
+/// What is left is the mean of what was taken for so long before a throttle. The rate at that moment is more than is left: the partition allowed it out
+/// of what it had kept.
+const MEAN: Duration = Duration::from_secs(3);
+/// For so long after a throttle it takes the least: the partition has used up what it kept, and would throttle clients. Other throttles do not count
+/// meanwhile: of requests that were sent before.
 const REST: Duration = Duration::from_millis(100);
 
-/// The rate of one mover. After a throttle it follows the curve of CUBIC congestion control (RFC 9438): soon near the rate that was throttled, long about
-/// there, and then, where nothing is throttled, away from it ever faster, for others need less by now.
+/// The rate of one mover. After a throttle it follows the curve of CUBIC congestion control (RFC 9438): soon near what was left, long about there, and
+/// then, where nothing is throttled, away from it ever faster, for others need less by now.
 #[derive(Clone, Debug)]
 pub(crate) struct Spare {
     most: f64,
     begun: MonotonicInstant,
-    /// The last rate that was throttled, and when.
+    /// What was left before the last throttle, and when the rest after it ends.
     throttled: Option<(f64, MonotonicInstant)>,
     throttles: u64,
+    /// Units that were taken a second, as an exponential mean over [`MEAN`], and as of when.
+    taken: (f64, MonotonicInstant),
 }
 
 impl Spare {
     /// At most so many units a second. `throttles`: how many requests were throttled before.
     pub(crate) fn new(now: MonotonicInstant, most: u32, throttles: u64) -> Self {
-        Spare { most: f64::from(most), begun: now, throttled: None, throttles }
+        let most = f64::from(most);
+        Spare { most, begun: now, throttled: None, throttles, taken: (FIRST * most, now) }
+    }
+
+    /// So many units were taken.
+    pub(crate) fn spent(&mut self, now: MonotonicInstant, units: f64) {
+        self.taken = (self.mean(now) + units / MEAN.as_secs_f64(), now);
+    }
+
+    fn mean(&self, now: MonotonicInstant) -> f64 {
+        let (mean, at) = self.taken;
+        mean * (-now.since(at).as_secs_f64() / MEAN.as_secs_f64()).exp()
     }
 
     /// The rate, when so many requests have been throttled.
     pub(crate) fn rate(&mut self, now: MonotonicInstant, throttles: u64) -> u32 {
         let throttled = throttles > self.throttles;
         self.throttles = throttles;
-        if throttled && self.throttled.is_none_or(|(_, at)| now.since(at) >= REST) {
-            self.throttled = Some((self.at(now), now));
+        if throttled && self.throttled.is_none_or(|(_, rested)| now >= rested) {
+            self.throttled = Some((self.mean(now).min(self.at(now)), now + REST));
         }
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and a u32")]
         let rate = self.at(now) as u32;
@@ -53,11 +70,12 @@ impl Spare {
     fn at(&self, now: MonotonicInstant) -> f64 {
         let rate = match self.throttled {
             None => self.most * (FIRST + GROWTH * now.since(self.begun).as_secs_f64()),
-            Some((rate, at)) => {
+            Some((_, rested)) if now < rested => 0.0,
+            Some((left, rested)) => {
                 let curve = CURVE * self.most;
-                // When it is back where it was throttled.
-                let back = (rate * (1.0 - AFTER) / curve).cbrt();
-                rate + curve * (now.since(at).as_secs_f64() - back).powi(3)
+                // When it takes again what was left.
+                let back = (left * (1.0 - AFTER) / curve).cbrt();
+                left + curve * (now.since(rested).as_secs_f64() - back).powi(3)
             }
         };
         rate.clamp(self.most * LEAST, self.most)
@@ -72,6 +90,11 @@ mod tests {
         MonotonicInstant(millis * 1_000_000)
     }
 
+    /// Takes so many units a second for 10 ms.
+    fn take(spare: &mut Spare, now: MonotonicInstant, rate: f64) {
+        spare.spent(now, rate * 0.01);
+    }
+
     /// The shares of a partition's units that the mover takes, and that are asked for in excess, over so many seconds beside `others` units a second.
     fn beside(others: f64) -> (f64, f64) {
         let mut spare = Spare::new(at(0), 1_000, 0);
@@ -81,6 +104,7 @@ mod tests {
             let asked = f64::from(spare.rate(at(step * 10), throttles));
             let over = (asked + others - 1_000.0).max(0.0);
             throttles += u64::from(over > 0.0);
+            take(&mut spare, at(step * 10), asked - over);
             taken += asked - over;
             excess += over;
         }
@@ -106,7 +130,9 @@ mod tests {
         let mut spare = Spare::new(at(0), 1_000, 0);
         let mut throttles = 0;
         for step in 0..2_000 {
-            throttles += u64::from(spare.rate(at(step * 10), throttles) > 688);
+            let rate = spare.rate(at(step * 10), throttles);
+            throttles += u64::from(rate > 688);
+            take(&mut spare, at(step * 10), f64::from(rate.min(688)));
         }
         // After twenty seconds nobody else is there.
         assert!(spare.rate(at(20_000), throttles) < 700);
@@ -118,9 +144,25 @@ mod tests {
         let mut spare = Spare::new(at(0), 1_000, 7);
         assert_eq!(spare.rate(at(0), 7), 400);
         assert_eq!(spare.rate(at(1_000), 7), 440);
-        assert_eq!(spare.rate(at(1_000), 8), 308);
-        let rested = spare.rate(at(1_050), 9);
-        assert!((308..440).contains(&rested), "sent before it slowed down: {rested}");
-        assert!(spare.rate(at(1_200), 10) < rested);
+        assert_eq!(spare.rate(at(1_000), 8), 20, "it rests");
+        assert_eq!(spare.rate(at(1_050), 9), 20);
+        assert!(spare.rate(at(1_100), 9) > 100, "sent before it rested");
+        assert_eq!(spare.rate(at(1_101), 10), 20);
+    }
+
+    #[test]
+    fn what_was_left_is_what_was_taken_on_the_way_to_a_throttle() {
+        let mut spare = Spare::new(at(0), 1_000, 0);
+        let mut now = at(0);
+        while now < at(10_000) {
+            let rate = spare.rate(now, 0);
+            take(&mut spare, now, f64::from(rate));
+            now = now + Duration::from_millis(10);
+        }
+        // 600 of 800 were left, and the partition had kept 500 units.
+        assert_eq!(spare.rate(now, 0), 800);
+        assert_eq!(spare.rate(now, 1), 20);
+        let after = spare.rate(now + REST, 1);
+        assert!((420..=520).contains(&after), "{after}");
     }
 }

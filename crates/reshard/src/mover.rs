@@ -33,6 +33,8 @@ pub struct Mover<K, T> {
     over: bool,
     stopped: bool,
     pace: Pace,
+    /// Of reads. A partition has read units beside its write units.
+    reads: Pace,
     rules: Rules,
 }
 
@@ -87,6 +89,7 @@ impl<K: Ord + Clone, T> Mover<K, T> {
             over: false,
             stopped: false,
             pace: Pace::default(),
+            reads: Pace::default(),
             rules,
         }
     }
@@ -105,7 +108,8 @@ impl<K: Ord + Clone, T> Mover<K, T> {
         if rate == 0 {
             return MoverDo::Wait { until: None };
         }
-        if let Some(until) = self.pace.wait(now) {
+        let reads = if self.page.is_none() { self.reads.wait(now) } else { None };
+        if let Some(until) = self.pace.wait(now).max(reads) {
             return MoverDo::Wait { until: Some(until) };
         }
         if self.page.is_none() {
@@ -150,9 +154,14 @@ impl<K: Ord + Clone, T> Mover<K, T> {
         }
     }
 
-    /// `units` of the old partition were spent, at this rate.
+    /// `units` of the old partition were spent on a pull, at this rate.
     pub fn spent(&mut self, now: MonotonicInstant, units: u32, rate: u32) {
         self.pace.spent(now, units, rate);
+    }
+
+    /// `units` of the old partition were spent on a page, at this rate. They hold up the next page, and no pull.
+    pub fn spent_reading(&mut self, now: MonotonicInstant, units: u32, rate: u32) {
+        self.reads.spent(now, units, rate);
     }
 
     /// Where another mover would begin, to be kept in the claim. A walk that only looks is not continued.
@@ -217,6 +226,19 @@ mod tests {
         assert_eq!(mover.next(NOW, 1), MoverDo::Pull(6, ()));
         mover.pulled(&6, Pulled::TooLarge);
         assert_eq!(mover.next(NOW, 1), MoverDo::Finished(Moved { items: 2, left: 1, named: vec![6] }));
+    }
+
+    #[test]
+    fn a_page_holds_up_the_next_page_and_no_pull() {
+        let mut mover = Mover::new(None, 2, Rules::ALL);
+        assert_eq!(mover.next(NOW, 100), read(None));
+        mover.spent_reading(NOW, 256, 100);
+        mover.page(page(&[1], Some(1)));
+        assert_eq!(mover.next(NOW, 100), MoverDo::Pull(1, ()));
+        mover.spent(NOW, 4, 100);
+        mover.pulled(&1, Pulled::Clear);
+        assert_eq!(mover.next(NOW, 100), MoverDo::Wait { until: Some(MonotonicInstant(2_560_000_000)) });
+        assert_eq!(mover.next(MonotonicInstant(2_560_000_000), 100), read(Some(1)));
     }
 
     #[test]

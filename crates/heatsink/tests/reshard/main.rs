@@ -1,5 +1,5 @@
 //! Keys that are resharded while gateways serve them: by the command, by intents, without being asked for, in a table
-//! that is made again meanwhile.
+//! that is made again meanwhile; and what that takes of the partition that a key leaves.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -7,6 +7,7 @@ mod automatic;
 mod buckets;
 mod command;
 mod counter;
+mod drained;
 mod online;
 mod recreated;
 mod town;

@@ -58,7 +58,16 @@ impl Town {
 
     /// A town whose gateways take part in the fence so.
     pub(super) fn of(names: &[&str], rules: &str, fencing: fn(&FenceSettings, &str) -> Fencing) -> Arc<Town> {
-        let raw: Arc<dyn Store> = Arc::new(Embedded::memory().unwrap());
+        Town::over(Arc::new(Embedded::memory().unwrap()), names, rules, fencing)
+    }
+
+    /// The same over that store, which is empty.
+    pub(super) fn over(
+        raw: Arc<dyn Store>,
+        names: &[&str],
+        rules: &str,
+        fencing: fn(&FenceSettings, &str) -> Fencing,
+    ) -> Arc<Town> {
         let table = json!({
             "TableName": "Scores", "BillingMode": "PAY_PER_REQUEST",
             "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
