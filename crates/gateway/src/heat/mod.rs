@@ -10,12 +10,10 @@
 
 mod accesses;
 mod advise;
-mod condition;
 mod draws;
 mod loads;
 mod recording;
 mod show;
-mod statements;
 mod table_totals;
 mod tables;
 mod units;
