@@ -17,6 +17,7 @@ use heatsink_store::Store;
 
 use crate::blocking;
 use crate::budget::{Held, Share, Stage, UNCOUNTED};
+use crate::heat::Drawn;
 use crate::limits::Cost;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
@@ -42,6 +43,8 @@ pub(crate) struct Executor<'a> {
     /// A worker rewrites items of the request's tables in transactions. A client's write that conflicts with one is refused. A client that sends no
     /// transactions does not expect that, so the write is retried.
     pub(crate) beside_worker: bool,
+    /// Where its calls are counted by shard.
+    pub(crate) drawn: Option<Drawn<'a>>,
 }
 
 impl Executor<'_> {
@@ -99,6 +102,14 @@ impl Executor<'_> {
     }
 
     async fn send(&self, call: PhysicalCall) -> Result<Bytes, Error> {
+        let answer = self.send_again(&call).await;
+        if let Some(drawn) = &self.drawn {
+            drawn.count(call.operation, &call.body, answer.as_deref());
+        }
+        answer
+    }
+
+    async fn send_again(&self, call: &PhysicalCall) -> Result<Bytes, Error> {
         let mut mean = FIRST_PAUSE;
         let mut conflicts = if self.beside_worker { CONFLICTS } else { 0 };
         loop {
@@ -306,7 +317,16 @@ mod tests {
         metrics: &'a Metrics,
         deadline: MonotonicInstant,
     ) -> Executor<'a> {
-        Executor { store, pass, env, metrics, deadline, cost: Cost::default(), beside_worker: false }
+        Executor {
+            store,
+            pass,
+            env,
+            metrics,
+            deadline,
+            cost: Cost::default(),
+            beside_worker: false,
+            drawn: None,
+        }
     }
 
     /// Refuses each body as often as its first byte says, then echoes it.
