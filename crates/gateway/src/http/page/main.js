@@ -155,7 +155,7 @@ function legend() {
   for (let x = 0; x < 150; x++) pixels[x] = pixelOf((end * x) / 149, map.brightness);
   context.putImageData(image, 0, 0);
   const most = `${rate(CEILING.write * end)} writes/s or ${rate(CEILING.read * end)} reads/s${end === 1 ? ", one partition’s limit" : ""}, and more`;
-  shown.replaceChildren("0", bar, most, element("span", null, "throttled"), "refused");
+  shown.replaceChildren("0", bar, most, element("span", null, "throttled"), "refused", element("span", null, "equal"), "a shard that is not measured");
 }
 
 function brighten(steps) {
