@@ -58,6 +58,8 @@ struct Counted {
     #[serde(default)]
     shards: Option<u16>,
     #[serde(default)]
+    measured: Option<Vec<Shard>>,
+    #[serde(default)]
     units_per_s: f64,
     #[serde(default)]
     error_units_per_s: f64,
@@ -73,6 +75,12 @@ struct Counted {
     same_page_share: Option<f64>,
     #[serde(default)]
     largest_item_bytes: Option<u32>,
+}
+
+/// What was measured of one shard.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Shard {
+    units_per_s: f64,
 }
 
 /// Advice on one key.
@@ -123,6 +131,8 @@ pub struct HotKey {
     pub throttled_requests: f64,
     /// `None` where the table is not sharded, or the key is an index's.
     pub shards: Option<u16>,
+    /// The hottest shard and its units; `None` where shards are not measured.
+    pub hottest_shard: Option<(usize, f64)>,
     /// What was seen of it, in words.
     pub signs: String,
 }
@@ -140,6 +150,7 @@ impl HotKey {
             requests: 0.0,
             throttled_requests: 0.0,
             shards: None,
+            hottest_shard: None,
             signs: String::new(),
         }
     }
@@ -160,6 +171,19 @@ impl HotKey {
     /// Which share it takes of what its partitions give.
     pub fn filled(&self) -> f64 {
         self.units / ceiling(self.id.kind) / f64::from(self.shards.unwrap_or(1).max(1))
+    }
+
+    /// What its shards take: the hottest where they are measured, else an equal share, marked so. `None` of a key without shards.
+    pub fn shards_told(&self) -> Option<String> {
+        let shards = self.shards.filter(|shards| *shards > 1)?;
+        let mean = rate(self.units / f64::from(shards));
+        Some(match self.hottest_shard {
+            Some((hottest, units)) => format!(
+                "{shards} shards with {mean} units/s on average, measured: up to {} (#{hottest})",
+                rate(units)
+            ),
+            None => format!("{shards} shards, {mean} units/s for each in equal shares: not measured"),
+        })
     }
 
     /// Whether it is near a limit, or over it.
@@ -214,6 +238,7 @@ impl Part {
             requests: counted.requests_per_s,
             throttled_requests: counted.throttled_per_s,
             shards: counted.shards,
+            hottest_shard: counted.hottest_shard(),
             signs: counted.signs(),
             id: KeyId {
                 table: self.table.clone(),
@@ -226,6 +251,11 @@ impl Part {
 }
 
 impl Counted {
+    fn hottest_shard(&self) -> Option<(usize, f64)> {
+        let shards = self.measured.iter().flatten().map(|shard| shard.units_per_s).enumerate();
+        shards.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
     fn signs(&self) -> String {
         let mut said = Vec::new();
         if let Some(growing) = self.growing_sort_share.filter(|share| *share >= 0.5) {

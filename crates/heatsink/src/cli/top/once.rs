@@ -29,6 +29,9 @@ pub fn run(asked: &Asked, output: Output) -> Result<(), Exit> {
     }
     let heat: Heat = asked.read("heat")?;
     let mut text = table(&heat);
+    for key in heat.keys() {
+        text.extend(key.shards_told().map(|told| format!("\n{}: {told}\n", inert::shortened(&key.key, KEY))));
+    }
     for advice in &heat.advice {
         text += &format!("\n{}\n", advice.sentence());
         text.extend(advice.command().into_iter().flat_map(|command| ["  ", command, "\n"]));
