@@ -115,6 +115,15 @@ pub struct KeyId {
     pub key: BTreeMap<String, String>,
 }
 
+/// What was measured of the shards of a key, in units a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    mean: f64,
+    most: f64,
+    /// The number of the shard that takes the most.
+    hottest: usize,
+}
+
 /// One key of one part. Rates are per second; shares are from 0 to 1.
 #[derive(Clone, Debug)]
 pub struct HotKey {
@@ -131,8 +140,8 @@ pub struct HotKey {
     pub throttled_requests: f64,
     /// `None` where the table is not sharded, or the key is an index's.
     pub shards: Option<u16>,
-    /// The hottest shard and its units; `None` where shards are not measured.
-    pub hottest_shard: Option<(usize, f64)>,
+    /// What its shards take; `None` where that is not measured.
+    pub measured: Option<Measured>,
     /// What was seen of it, in words.
     pub signs: String,
 }
@@ -150,7 +159,7 @@ impl HotKey {
             requests: 0.0,
             throttled_requests: 0.0,
             shards: None,
-            hottest_shard: None,
+            measured: None,
             signs: String::new(),
         }
     }
@@ -173,16 +182,21 @@ impl HotKey {
         self.units / ceiling(self.id.kind) / f64::from(self.shards.unwrap_or(1).max(1))
     }
 
-    /// What its shards take: the hottest where they are measured, else an equal share, marked so. `None` of a key without shards.
+    /// What its shards take: what was measured, else an equal share, marked so. `None` of a key without shards.
     pub fn shards_told(&self) -> Option<String> {
         let shards = self.shards.filter(|shards| *shards > 1)?;
-        let mean = rate(self.units / f64::from(shards));
-        Some(match self.hottest_shard {
-            Some((hottest, units)) => format!(
-                "{shards} shards with {mean} units/s on average, measured: up to {} (#{hottest})",
-                rate(units)
+        Some(match &self.measured {
+            Some(Measured { mean, most, hottest }) => {
+                format!(
+                    "{shards} shards, measured: {} units/s on average, up to {} (#{hottest})",
+                    rate(*mean),
+                    rate(*most)
+                )
+            }
+            None => format!(
+                "{shards} shards, {} units/s for each in equal shares: not measured",
+                rate(self.units / f64::from(shards))
             ),
-            None => format!("{shards} shards, {mean} units/s for each in equal shares: not measured"),
         })
     }
 
@@ -238,7 +252,7 @@ impl Part {
             requests: counted.requests_per_s,
             throttled_requests: counted.throttled_per_s,
             shards: counted.shards,
-            hottest_shard: counted.hottest_shard(),
+            measured: counted.measured(),
             signs: counted.signs(),
             id: KeyId {
                 table: self.table.clone(),
@@ -251,9 +265,11 @@ impl Part {
 }
 
 impl Counted {
-    fn hottest_shard(&self) -> Option<(usize, f64)> {
-        let shards = self.measured.iter().flatten().map(|shard| shard.units_per_s).enumerate();
-        shards.max_by(|a, b| a.1.total_cmp(&b.1))
+    fn measured(&self) -> Option<Measured> {
+        let shards = self.measured.as_deref()?;
+        let units = || shards.iter().map(|shard| shard.units_per_s);
+        let (hottest, most) = units().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(Measured { mean: units().sum::<f64>() / shards.len() as f64, most, hottest })
     }
 
     fn signs(&self) -> String {

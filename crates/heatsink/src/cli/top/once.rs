@@ -30,7 +30,13 @@ pub fn run(asked: &Asked, output: Output) -> Result<(), Exit> {
     let heat: Heat = asked.read("heat")?;
     let mut text = table(&heat);
     for key in heat.keys() {
-        text.extend(key.shards_told().map(|told| format!("\n{}: {told}\n", inert::shortened(&key.key, KEY))));
+        let of = format!(
+            "{}, {}s of {}",
+            inert::shortened(&key.key, KEY),
+            key.kind(),
+            inert::shortened(&key.place, PLACE)
+        );
+        text.extend(key.shards_told().map(|told| format!("\n{of}: {told}\n")));
     }
     for advice in &heat.advice {
         text += &format!("\n{}\n", advice.sentence());

@@ -84,7 +84,7 @@ fn the_hottest_shard_is_told_where_it_is_measured() {
     };
     let shard = |units: f64| json!({ "units_per_s": units, "throttled_per_s": 0.0 });
     let shown = told(json!([shard(200.0), shard(150.0), shard(550.0)]));
-    assert!(shown.contains("3 shards with 300 units/s on average, measured: up to 550 (#2)"), "{shown}");
+    assert!(shown.contains("3 shards, measured: 300 units/s on average, up to 550 (#2)"), "{shown}");
     let shown = told(json!(null));
     assert!(shown.contains("3 shards, 300 units/s for each in equal shares: not measured"), "{shown}");
 }
