@@ -71,12 +71,14 @@ class HeatMap {
 
   /** Takes a map as `/_heatsink/heat/map` gives it. */
   show(map) {
+    // Most keys have no shards, and share these.
+    const ones = shardCounts([], map.columns), unmeasured = measuredColumns([], map.columns);
     const rows = (map.rows ?? []).map((row) => {
       const ceiling = ceilingOf(row.kind);
-      const counts = shardCounts(row.shards, map.columns);
-      const most = Math.max(1, ...counts);
+      const counts = row.shards?.length > 0 ? shardCounts(row.shards, map.columns) : ones;
+      const most = counts === ones ? 1 : Math.max(1, ...counts);
       const shards = most > 1 && Array.isArray(row.measured) ? row.measured : [];
-      const measured = measuredColumns(shards, map.columns);
+      const measured = shards.length > 0 ? measuredColumns(shards, map.columns) : unmeasured;
       // What burns of a key with shards is one of them.
       const shares = most > 1 ? row.units.map((units, column) => (units == null ? null : units / counts[column])) : row.units;
       let peak = 0;
