@@ -108,6 +108,34 @@ describe('the page', { timeout: 300_000 }, () => {
     assert.deepEqual(JSON.parse(copied[1]), { S: 'a\nrm -rf\u202e' });
   });
 
+  test('shards show what was measured, and what was not is said', async () => {
+    const columns = 600, fixed = 300;
+    const row = canned.map().rows[0];
+    const map = {
+      from_ms: Date.now() - columns * 1000, step_ms: 1000, columns,
+      rows: [{ ...row, units: Array(columns).fill(900), throttled: Array(columns).fill(0), shards: [[fixed, 3]],
+        measured: [600, 200, 100].map((units, shard) => ({ units: [...Array(columns).keys()].map((at) => (at < 450 ? 0 : units)), throttled: shard === 0 ? [...Array(columns - 1).fill(0), 7] : [] })) }],
+    };
+    const { page } = await visit({ 'heat/map': () => map });
+    await drawn(page);
+    const told = await page.evaluate(([early, equal, late]) => {
+      const at = (shard) => map.lines.findIndex((line) => line.row && line.shard === shard);
+      const told = (shard, column) => map.facts(at(shard), column).load;
+      return { whole: told(undefined, late), mean: told(undefined, equal), before: told(0, early), equal: told(1, equal), most: told(0, late), least: told(2, late) };
+    }, [100, 400, 599]);
+    assert.deepEqual(told, {
+      whole: '900 write units/s, measured: up to 600 on one of 3 shards (#0)', mean: '900 write units/s, about 300 on each of 3 shards',
+      before: '900 write units/s', equal: '300 write units/s, an equal share: not measured', most: '600 write units/s, measured, 7 refused/s', least: '100 write units/s, measured',
+    });
+  });
+
+  test('nothing is wider than a telephone', async () => {
+    const { page } = await visit({}, { viewport: { width: 390, height: 844 } });
+    await drawn(page);
+    await page.locator('#keys tbody tr').first().waitFor();
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), String(await page.evaluate(() => document.documentElement.scrollWidth)));
+  });
+
   test('markup that a script would make of text is refused by the policy', async () => {
     const { page } = await visit();
     await drawn(page);

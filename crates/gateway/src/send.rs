@@ -12,6 +12,7 @@ use heatsink_route::PhysicalCall;
 use heatsink_store::Store;
 
 use crate::blocking;
+use crate::heat::Drawn;
 use crate::metrics::Metrics;
 use crate::spans;
 
@@ -34,11 +35,21 @@ pub(crate) struct Sender<'a> {
     /// A worker rewrites items of the request's tables in transactions. A client's write that conflicts with one is refused. A client that sends no
     /// transactions does not expect that, so the write is retried.
     pub(crate) beside_worker: bool,
+    /// Where its calls are counted by shard.
+    pub(crate) drawn: Option<Drawn<'a>>,
 }
 
 impl Sender<'_> {
     /// Sends a call, and retries it until the deadline.
     pub(crate) async fn send(&self, call: PhysicalCall) -> Result<Bytes, Error> {
+        let answer = self.send_again(&call).await;
+        if let Some(drawn) = &self.drawn {
+            drawn.count(call.operation, &call.body, answer.as_deref());
+        }
+        answer
+    }
+
+    async fn send_again(&self, call: &PhysicalCall) -> Result<Bytes, Error> {
         let mut mean = FIRST_PAUSE;
         let mut conflicts = if self.beside_worker { CONFLICTS } else { 0 };
         loop {

@@ -18,7 +18,7 @@ use heatsink_store::Store;
 use crate::Limits;
 use crate::budget::{Budget, Stage, UNCOUNTED};
 use crate::execute::Executor;
-use crate::heat::{self, Heat, Recording};
+use crate::heat::{self, Drawn, Heat, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
@@ -184,7 +184,7 @@ impl Service {
     }
 
     /// The heat of keys over a span that ends now, as `GET /_heatsink/heat/map` tells it.
-    pub fn heat_map(&self, span: Span) -> serde_json::Value {
+    pub fn heat_map(&self, span: Span) -> String {
         heat::map(self, span)
     }
 
@@ -289,6 +289,7 @@ impl Service {
         spans::planned(kind.name());
         let sharded = !matches!(plan, Plan::Forward { .. });
         self.item_sizes.see(operation, &body, sharded, begun);
+        let mut drawn = None;
         let answer = match plan {
             Plan::Forward { operation, body, .. } => {
                 send(&*self.store, &pass, operation, body).await.map(Answer::from)
@@ -298,6 +299,10 @@ impl Service {
                 drop(reading);
                 let deadline = self.env.now() + self.limits.request;
                 let view = self.control.view(&pass);
+                // Before its calls, which are counted too.
+                drawn = self.heat.draw(operation);
+                let calls =
+                    drawn.map(|weight| Drawn { heat: &self.heat, weight, layouts: &view, env: &*self.env });
                 let turns = |name| view.table(name).is_some_and(|table| table.is_migrating());
                 let sender = Sender {
                     store: &*self.store,
@@ -306,6 +311,7 @@ impl Service {
                     metrics: &self.metrics,
                     deadline,
                     beside_worker: names.iter().any(|name| turns(name)),
+                    drawn: calls,
                 };
                 Box::pin(Executor { sender, cost: self.limits.cost }.run(plan, share)).await
             }
@@ -313,8 +319,8 @@ impl Service {
         let answer = pass.deliver(answer);
         drop(pass);
         self.metrics.took(operation, kind, self.env.now().since(begun));
-        // Drawn now, so that nothing of it is kept while the store works.
-        if let Some(weight) = self.heat.draw(operation) {
+        // One that is forwarded is drawn now, so that nothing of it is kept while the store works.
+        if let Some(weight) = if sharded { drawn } else { self.heat.draw(operation) } {
             self.heat.count(weight, operation, &body, &answer, &*self.env);
         }
         let gone = answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![allow(clippy::disallowed_methods, reason = "sockets keep real time")]
 
+use std::io::Read;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,6 +15,7 @@ use heatsink_control::Rules;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_gateway::http::Hosts;
 use heatsink_gateway::{Gateway, Service};
+use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
@@ -106,15 +108,39 @@ impl Server {
 
     /// Asks over HTTP, behind `/_heatsink/heat`.
     async fn ask(&self, query: &str, status: &str) -> Json {
+        let (head, body) = self.get_with(query, "").await;
+        assert!(head.starts_with(status), "{head}");
+        serde_json::from_slice(&body).unwrap()
+    }
+
+    /// The head and the body of an answer behind `/_heatsink/heat`, to a request with these headers.
+    async fn get_with(&self, query: &str, headers: &str) -> (String, Vec<u8>) {
         let mut socket = TcpStream::connect(self.address).await.unwrap();
-        let request =
-            format!("GET /_heatsink/heat{query} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let request = format!(
+            "GET /_heatsink/heat{query} HTTP/1.1\r\nhost: localhost\r\n{headers}connection: close\r\n\r\n"
+        );
         socket.write_all(request.as_bytes()).await.unwrap();
         let mut answer = Vec::new();
         socket.read_to_end(&mut answer).await.unwrap();
         let body = answer.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
-        assert!(answer.starts_with(status.as_bytes()), "{}", String::from_utf8_lossy(&answer));
-        serde_json::from_slice(&answer[body..]).unwrap()
+        (
+            String::from_utf8_lossy(&answer[..body]).to_lowercase().replacen("http/", "HTTP/", 1),
+            answer[body..].to_vec(),
+        )
+    }
+
+    /// The heat of the first window for which `holds`, while this goes on.
+    async fn heat_when(&self, traffic: impl AsyncFn(), holds: impl Fn(&Json) -> bool) -> Json {
+        let begun = Instant::now();
+        loop {
+            traffic().await;
+            let heat = self.heat("?table=games").await;
+            if holds(&heat) {
+                return heat;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(40), "{heat}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 
     /// Runs this, and shows the window that holds all of its accesses: so many. Where a window ended in between, it runs again.
@@ -279,4 +305,114 @@ async fn hostile_names_are_escaped_and_others_are_not_counted() {
         assert!((times(&heat, &key(writes, name)["units_per_s"]) - units).abs() < 1e-6, "{name}: {heat}");
     }
     assert!(server.heat("?table=nowhere").await["parts"].as_array().unwrap().is_empty());
+}
+
+/// Units of each shard that were measured of a key; none where nothing was.
+fn measured(heat: &Json, kind: &str, name: &str) -> Vec<f64> {
+    let parts = heat["parts"].as_array().unwrap().iter();
+    let keys = parts
+        .filter(|part| part["kind"] == kind && part["index"].is_null())
+        .flat_map(|part| part["keys"].as_array().unwrap());
+    let of = keys.filter(|key| key["key"] == json!({ "S": name }));
+    let shards = of.filter_map(|key| key["measured"].as_array()).flatten();
+    shards.map(|shard| times(heat, &shard["units_per_s"])).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_each_shard_of_a_hot_key_takes_is_measured() {
+    const SHARDS: u16 = 4;
+    let rule = format!("[[rule]]\ntable = \"games\"\nstrategy = \"calculated\"\nshards = {SHARDS}\n");
+    let server = Server::start(&rule).await;
+    let layout = Layout {
+        strategy: Strategy::Calculated { by: By::SortKey },
+        shards: SHARDS,
+        hash: Hash::JumpXxh3,
+        version: 1,
+    };
+    let shard = |sort: u64| usize::from(layout.shard_of(Some(SortKey::N(&sort.to_string()))));
+    // Twelve items of shard 2, four of shard 0, none of the others: no equal shares.
+    let of_shard = |wanted: usize, count: usize| (0..).filter(move |sort| shard(*sort) == wanted).take(count);
+    let sorts: Vec<u64> = of_shard(2, 12).chain(of_shard(0, 4)).collect();
+    let puts = async || {
+        for sort in &sorts {
+            server.put("hot", *sort).await.unwrap();
+        }
+    };
+    let heat = server
+        .heat_when(puts, |heat| {
+            let units = measured(heat, "write", "hot");
+            units.len() == 4 && units[0] > 10.0
+        })
+        .await;
+    let units = measured(&heat, "write", "hot");
+    assert_eq!((units[1], units[3]), (0.0, 0.0), "{heat}");
+    assert!((units[2] / units[0] - 3.0).abs() < 1.0, "{units:?}");
+    let whole = times(&heat, &key(part(&heat, None, "write"), "hot")["units_per_s"]);
+    // A call is counted before its request is, so a window may end between the two.
+    assert!((units.iter().sum::<f64>() - whole).abs() <= 1.5, "{units:?} of {whole}");
+    // A Query reads every shard, and what it takes of each is more than the share of its own.
+    let query = json!({ "TableName": "games", "KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": { ":p": { "S": "hot" } } });
+    let queries = async || {
+        server.call(Operation::Query, &query).await.unwrap();
+    };
+    let heat =
+        server.heat_when(queries, |heat| measured(heat, "read", "hot").iter().sum::<f64>() > 8.0).await;
+    let units = measured(&heat, "read", "hot");
+    assert!(units.iter().all(|shard| (shard - units[0]).abs() <= 0.5), "{units:?}");
+    let whole = times(&heat, &key(part(&heat, None, "read"), "hot")["units_per_s"]);
+    assert!((units.iter().sum::<f64>() - 4.0 * whole).abs() <= 2.0, "{units:?} of {whole}");
+    // The map has the same, with the skew, and none for what was not sharded hot.
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let map = server.heat("/map?span=10m").await;
+    let rows = map["rows"].as_array().unwrap();
+    let row = rows.iter().find(|row| row["key"] == json!({ "S": "hot" }) && row["kind"] == "write").unwrap();
+    let sum = |shard: usize| -> f64 {
+        row["measured"][shard]["units"].as_array().unwrap().iter().map(|units| units.as_f64().unwrap()).sum()
+    };
+    assert_eq!((row["measured"].as_array().unwrap().len(), sum(1), sum(3)), (4, 0.0, 0.0), "{row}");
+    assert!((sum(2) / sum(0) - 3.0).abs() < 1.0, "{row}");
+    // A shard that the store throttles is told apart.
+    let burning = async || {
+        server.put("burning", sorts[0]).await.unwrap_err();
+    };
+    let heat =
+        server.heat_when(burning, |heat| measured(heat, "write", "burning").iter().sum::<f64>() > 3.0).await;
+    let shards = &key(part(&heat, None, "write"), "burning")["measured"];
+    let throttled: Vec<bool> =
+        (0..4).map(|at| shards[at]["throttled_per_s"].as_f64().unwrap() > 0.0).collect();
+    assert_eq!(throttled, [false, false, true, false], "{heat}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_map_is_in_gzip_for_those_who_take_it() {
+    let server = Server::start("").await;
+    server
+        .window(50.0, async || {
+            for at in 0..25 {
+                server.put(&format!("key_{at}"), 1).await.unwrap();
+            }
+        })
+        .await;
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let plain = |body: &[u8]| serde_json::from_slice::<Json>(body).unwrap()["rows"].as_array().unwrap().len();
+    let (head, packed) = server.get_with("/map?span=6h", "accept-encoding: br, gzip;q=0.9\r\n").await;
+    assert!(head.contains("content-encoding: gzip") && head.contains("vary: accept-encoding"), "{head}");
+    let mut inflated = Vec::new();
+    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut inflated).unwrap();
+    assert!(plain(&inflated) >= 25);
+    for refuses in [
+        "",
+        "accept-encoding: gzip;q=0\r\n",
+        "accept-encoding: identity\r\n",
+        "accept-encoding: gzip;q=nine\r\n",
+    ] {
+        let (head, body) = server.get_with("/map?span=6h", refuses).await;
+        assert!(!head.contains("content-encoding") && head.contains("vary: accept-encoding"), "{head}");
+        assert!(
+            plain(&body) >= 25 && body.len() > 10 * packed.len(),
+            "{} and {} bytes",
+            body.len(),
+            packed.len()
+        );
+    }
 }

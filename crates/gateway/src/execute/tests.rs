@@ -24,7 +24,7 @@ fn executor<'a>(
     metrics: &'a Metrics,
     deadline: MonotonicInstant,
 ) -> Executor<'a> {
-    let sender = Sender { store, pass, env, metrics, deadline, beside_worker: false };
+    let sender = Sender { store, pass, env, metrics, deadline, beside_worker: false, drawn: None };
     Executor { sender, cost: Cost::default() }
 }
 

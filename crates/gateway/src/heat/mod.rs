@@ -10,13 +10,13 @@
 
 mod accesses;
 mod advise;
-mod condition;
 mod draws;
 mod layouts;
 mod loads;
+mod map;
 mod recording;
+mod shard_loads;
 mod show;
-mod statements;
 mod table_totals;
 mod tables;
 mod units;
@@ -39,8 +39,10 @@ use draws::Draws;
 use table_totals::TableTotals;
 use tables::Tables;
 
+pub(crate) use map::map;
 pub use recording::{Recording, RecordingOptions};
-pub(crate) use show::{map, shown};
+pub(crate) use shard_loads::Drawn;
+pub(crate) use show::shown;
 
 /// So many items of a window are counted one by one. Below that the time that it takes is no matter; beyond it, one key of a percent still makes
 /// hundreds of drawn requests.
@@ -191,6 +193,7 @@ impl Heat {
                 let shards =
                     |part: &PartName, key: &ShownKey| layouts::shards(key, part, &layouts).unwrap_or(1);
                 self.history().add(env.unix_millis(), window, &parts, shards);
+                self.measure_shards(&parts, &layouts);
             }
         }
     }

@@ -1,8 +1,7 @@
-//! The heat as JSON.
+//! The heat of the last window as JSON.
 
 use heatsink_env::MonotonicInstant;
-use heatsink_heat::detect::{KeyHeat, Kind, PartHeat, PartName, ShownKey};
-use heatsink_heat::history::{MapRow, ROWS, Span};
+use heatsink_heat::detect::{KeyHeat, PartHeat, PartName, ShardHeat, ShownKey};
 use serde_json::{Map, Value as Json, json};
 
 use super::layouts::{Layouts, layouts_of, shards};
@@ -33,26 +32,6 @@ pub(crate) async fn shown(service: &Service, table: Option<&str>) -> Json {
     json!({ "now_ms": service.env().unix_millis(), "window_ms": window, "parts": parts, "advice": advice })
 }
 
-/// What `GET /_heatsink/heat/map` answers.
-pub(crate) fn map(service: &Service, span: Span) -> Json {
-    let map = service.heat().history().map(span, service.env().unix_millis(), ROWS);
-    let row = |row: &MapRow| {
-        let mut shown = name(&row.name.part);
-        shown.insert("key".to_owned(), attribute_value(&row.name.key));
-        shown.insert("units".to_owned(), rounded(&row.units, 10.0));
-        shown.insert("throttled".to_owned(), rounded(&row.throttled, 1_000.0));
-        shown.insert("shards".to_owned(), json!(row.shards));
-        Json::Object(shown)
-    };
-    let rows: Vec<Json> = map.rows.iter().map(row).collect();
-    json!({ "from_ms": map.from, "step_ms": map.step, "columns": map.columns, "rows": rows })
-}
-
-/// To so many parts of one: no picture shows more, and a map is several times shorter.
-fn rounded(rates: &[f64], parts: f64) -> Json {
-    rates.iter().map(|rate| (rate * parts).round() / parts).collect()
-}
-
 fn shown_part(part: &PartHeat, layouts: &Layouts) -> Json {
     let keys: Vec<Json> = part.keys.iter().map(|key| shown_key(key, &part.name, layouts)).collect();
     let mut shown = name(&part.name);
@@ -69,14 +48,10 @@ fn shown_part(part: &PartHeat, layouts: &Layouts) -> Json {
 
 /// What a part is of, as members of an object.
 fn name(part: &PartName) -> Map<String, Json> {
-    let kind = match part.kind {
-        Kind::Read => "read",
-        Kind::Write => "write",
-    };
     let mut members = Map::new();
     members.insert("table".to_owned(), part.table.as_deref().into());
     members.insert("index".to_owned(), part.index.as_deref().into());
-    members.insert("kind".to_owned(), kind.into());
+    members.insert("kind".to_owned(), part.kind.name().into());
     members
 }
 
@@ -84,6 +59,7 @@ fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts) -> Json {
     json!({
         "key": attribute_value(&key.key),
         "shards": shards(&key.key, part, layouts),
+        "measured": measured(&key.shards),
         "units_per_s": key.units_per_s,
         "error_units_per_s": key.error_units_per_s,
         "sampling_error_units_per_s": key.sampling_error_units_per_s,
@@ -95,6 +71,12 @@ fn shown_key(key: &KeyHeat, part: &PartName, layouts: &Layouts) -> Json {
         "largest_item_bytes": (key.largest_item_bytes > 0).then_some(key.largest_item_bytes),
         "same_page_share": key.same_page_share,
     })
+}
+
+/// What was measured of each shard; `null` where nothing was.
+fn measured(shards: &[ShardHeat]) -> Option<Vec<Json>> {
+    let one = |shard: &ShardHeat| json!({ "units_per_s": shard.units_per_s, "throttled_per_s": shard.throttled_per_s });
+    (!shards.is_empty()).then(|| shards.iter().map(one).collect())
 }
 
 fn attribute_value(key: &ShownKey) -> Json {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use heatsink_heat::detect::{Kind, PartHeat, PartName};
+use heatsink_heat::detect::{PartHeat, PartName};
 use metrics::{Counter, counter};
 
 /// The most parts (reads and writes of a table or an index) with metrics of their own; further ones are added up without names. Each label costs the
@@ -53,11 +53,7 @@ impl Totals {
             |text: Option<&std::sync::Arc<str>>| text.map_or_else(String::new, |text| text.to_string());
         let table = text(name.and_then(|name| name.table.as_ref()));
         let index = text(name.and_then(|name| name.index.as_ref()));
-        let kind = match name.map(|name| name.kind) {
-            Some(Kind::Read) => "read",
-            Some(Kind::Write) => "write",
-            None => "",
-        };
+        let kind = name.map_or("", |name| name.kind.name());
         let of = |metric: &'static str| {
             (0.0, counter!(metric, "table" => table.clone(), "index" => index.clone(), "kind" => kind))
         };

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use heatsink_dynamo::{Code, Error, Operation, TableSchema, json};
 use heatsink_env::MonotonicInstant;
 use heatsink_heat::detect::{Detector, Kind, PartId};
@@ -22,10 +23,13 @@ const AGAIN: Duration = Duration::from_secs(10);
 /// What is known of tables.
 #[derive(Default)]
 pub(super) struct Tables {
-    known: RwLock<HashMap<String, Known>>,
+    known: RwLock<KnownTables>,
     wanted: Mutex<HashSet<String>>,
     notify: Notify,
 }
+
+/// By name. Names that clients make up are bounded by [`MOST`].
+type KnownTables = HashMap<String, Known, RandomState>;
 
 enum Known {
     /// The store was asked at that time, and has not answered, or not with keys.
@@ -138,7 +142,7 @@ impl Tables {
         }
     }
 
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<String, Known>> {
+    fn write(&self) -> std::sync::RwLockWriteGuard<'_, KnownTables> {
         self.known.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -65,7 +65,7 @@ pub(super) async fn heat(head: &Parts, may_ask: bool, service: &Service) -> (Sta
         (StatusCode::FORBIDDEN, json!({ "error": "only tools on this machine may ask" }))
     } else if head.uri.path() == HEAT_MAP {
         match value(head.uri.query().unwrap_or_default(), "span").and_then(Span::by_name) {
-            Some(span) => (StatusCode::OK, heat::map(service, span)),
+            Some(span) => return (StatusCode::OK, Bytes::from(heat::map(service, span))),
             None => (StatusCode::BAD_REQUEST, json!({ "error": "which span? 10m, 6h, 4d or 28d" })),
         }
     } else {

@@ -8,7 +8,7 @@ use heatsink_dynamo::{Code, Error, Operation, Outcome, json};
 use heatsink_env::Env;
 use heatsink_route::Answer;
 use heatsink_store::{PHYSICAL_PATH, Store};
-use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ORIGIN};
+use http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, ORIGIN, VARY};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
@@ -167,7 +167,7 @@ impl Front {
         let mut response = match access.wanted(head) {
             Wanted::Page => {
                 let html = Some(HeaderValue::from_static("text/html; charset=utf-8"));
-                let mut page = self.reply(StatusCode::OK, html, PAGE.document.clone());
+                let mut page = self.told(head, StatusCode::OK, html, PAGE.document.clone()).await;
                 page.headers_mut().insert(CONTENT_SECURITY_POLICY, PAGE.policy.clone());
                 page
             }
@@ -202,7 +202,24 @@ impl Front {
             admin::GATEWAYS => admin::read(may_ask, overview::gateways(service.control())).await,
             _ => return None,
         };
-        Some(self.reply(status, Some(HeaderValue::from_static(content_type)), body))
+        Some(self.told(head, status, Some(HeaderValue::from_static(content_type)), body).await)
+    }
+
+    /// An answer to operators, in gzip for those who take it.
+    async fn told(
+        &self,
+        head: &Parts,
+        status: StatusCode,
+        content_type: Option<HeaderValue>,
+        body: Bytes,
+    ) -> Response<Body> {
+        let packed = if gzip::wanted(&head.headers) { gzip::write(&body).await } else { None };
+        let mut told = match packed {
+            Some(packed) => reply::packed(self.reply(status, content_type, packed)),
+            None => self.reply(status, content_type, body),
+        };
+        told.headers_mut().insert(VARY, HeaderValue::from_static("accept-encoding"));
+        told
     }
 
     /// The body, decompressed.

@@ -64,14 +64,43 @@ pub(super) async fn read(
     Ok(Bytes::from(plain))
 }
 
-/// Whether the client accepts gzip.
+/// Whether the client accepts gzip, and would not rather have the answer as it is (RFC 9110, section 12.5.3). What is not well-formed counts as not sent. A
+/// client that refuses both gets the answer as it is.
 pub(super) fn wanted(headers: &HeaderMap) -> bool {
+    let (mut gzip, mut any, mut identity) = (None, None, None);
     let given = headers.get_all(ACCEPT_ENCODING).into_iter().filter_map(|value| value.to_str().ok());
-    given.flat_map(|value| value.split(',')).any(|one| {
-        let (name, quality) = one.split_once(';').unwrap_or((one, ""));
-        let refused = quality.trim().strip_prefix("q=").is_some_and(|quality| quality.parse() == Ok(0.0_f32));
-        name.trim().eq_ignore_ascii_case("gzip") && !refused
-    })
+    for one in given.flat_map(|value| value.split(',')) {
+        let (name, weight) =
+            one.split_once(';').map_or((one, Some(MOST_WANTED)), |(name, weight)| (name, quality(weight)));
+        let Some(weight) = weight else { continue };
+        match name.trim().to_ascii_lowercase().as_str() {
+            "gzip" | "x-gzip" => gzip = gzip.max(Some(weight)),
+            "*" => any = any.max(Some(weight)),
+            "identity" => identity = Some(weight),
+            _ => {}
+        }
+    }
+    let gzip = gzip.or(any).unwrap_or_default();
+    gzip > 0 && gzip >= identity.unwrap_or_default()
+}
+
+/// The weight of what is wanted most, in thousandths.
+const MOST_WANTED: u16 = 1_000;
+
+/// A weight in thousandths: `q=` and a number from 0 to 1 with at most three digits behind its point (RFC 9110, section 12.4.2).
+fn quality(weight: &str) -> Option<u16> {
+    let weight = weight.trim();
+    let number = weight.strip_prefix("q=").or_else(|| weight.strip_prefix("Q="))?;
+    let (whole, digits) = number.split_once('.').unwrap_or((number, ""));
+    if digits.len() > 3 || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let part: u16 = format!("{digits:0<3}").parse().ok()?;
+    match (whole, part) {
+        ("0", part) => Some(part),
+        ("1", 0) => Some(MOST_WANTED),
+        _ => None,
+    }
 }
 
 /// The body in gzip, if it is large enough.
@@ -162,6 +191,37 @@ mod tests {
         {
             assert_eq!(wanted(&headers(ACCEPT_ENCODING, value)), takes, "{value}");
         }
+        let rfc_9110 = [
+            ("*", true),
+            ("x-gzip", true),
+            ("compress, gzip", true),
+            ("gzip;q=1.0, identity; q=0.5, *;q=0", true),
+            ("gzip ; Q=0.001", true),
+            ("identity;q=0, gzip;q=0.2", true),
+            ("*;q=0", false),
+            ("*, gzip;q=0", false),
+            ("gzip;q=0.000", false),
+            ("gzip;q=0.5, identity", false),
+            ("deflate, br;q=1", false),
+            // Not well-formed.
+            ("gzip;q=", false),
+            ("gzip;q=2", false),
+            ("gzip;q=1.001", false),
+            ("gzip;q=0.1234", false),
+            ("gzip;q=-1", false),
+            ("gzip;q=0x1", false),
+            ("gzip;level=9", false),
+            ("gzip;q=1;q=0", false),
+            (";;,,;q=", false),
+        ];
+        for (value, takes) in rfc_9110 {
+            assert_eq!(wanted(&headers(ACCEPT_ENCODING, value)), takes, "{value}");
+        }
+        let mut twice = headers(ACCEPT_ENCODING, "br");
+        twice.append(ACCEPT_ENCODING, "gzip".parse().unwrap());
+        assert!(wanted(&twice));
+        let unreadable = http::HeaderValue::from_bytes(b"gzip\xff").unwrap();
+        assert!(!wanted(&HeaderMap::from_iter([(ACCEPT_ENCODING, unreadable)])));
         assert!(!wanted(&HeaderMap::new()));
         assert_eq!(write(&Bytes::from("a".repeat(1023))).await, None);
     }

@@ -12,6 +12,16 @@ pub enum Kind {
     Write,
 }
 
+impl Kind {
+    /// `read` or `write`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Read => "read",
+            Kind::Write => "write",
+        }
+    }
+}
+
 /// What became of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {

@@ -10,6 +10,7 @@ mod access;
 mod key;
 mod part;
 mod report;
+mod shards;
 mod signs;
 mod space_saving;
 #[cfg(test)]
@@ -23,11 +24,13 @@ use foldhash::fast::FixedState;
 pub use access::{Access, Kind, Outcome};
 pub use key::{Key, ShownKey};
 pub use part::PartName;
-pub use report::{KeyHeat, PartHeat};
+pub use report::{KeyHeat, PartHeat, ShardHeat};
+pub use shards::SHARDS;
 pub use signs::Signs;
 
 use key::Room;
 use part::Part;
+use shards::{ShardCount, ShardCounts};
 
 /// Counters of a part in a window. A key is found if it has more than a thousandth of the part's units, ten times below the one percent from which a key
 /// matters: a partition takes 1,000 write units a second, and what is less than a hundredth of a part is hot only where the part takes 100,000.
@@ -50,6 +53,7 @@ pub struct Detector {
     parts: Vec<Part>,
     hash: FixedState,
     room: Room,
+    shards: ShardCounts,
     /// The number of the window that is counted in, and when it began.
     number: u64,
     began: u64,
@@ -72,6 +76,7 @@ impl Detector {
             parts: vec![other(Kind::Read), other(Kind::Write)],
             hash: FixedState::with_seed(seed),
             room: Room(bytes),
+            shards: ShardCounts::default(),
             number: 2,
             began: now,
             frozen: 0,
@@ -106,12 +111,35 @@ impl Detector {
         self.parts.get_mut(part.0)?.count(self.number, access, hash, &mut self.room)
     }
 
+    /// The shards of these keys are measured from the next window on: as many as [`SHARDS`] has room for, the first ones first.
+    pub fn measure_shards<'a>(&mut self, keys: impl IntoIterator<Item = (&'a PartName, &'a ShownKey, u16)>) {
+        let (parts, hash) = (&self.parts, &self.hash);
+        let place = |(name, key, shards): (&PartName, &ShownKey, u16)| {
+            let part = parts.iter().position(|part| part.name == *name)?;
+            Some(((part, hash_of(hash, key.text.as_bytes())), shards))
+        };
+        self.shards.measure(self.number, keys.into_iter().filter_map(place));
+    }
+
+    /// Whether the shards of any key are measured.
+    pub fn measures_shards(&self) -> bool {
+        !self.shards.is_empty()
+    }
+
+    /// Counts what a physical request asks of one shard of a logical key, where that is measured. It counts for nothing else.
+    pub fn count_shard(&mut self, now: u64, part: PartId, shard: u16, access: &Access<'_>) {
+        self.advance(now);
+        let Some(key) = access.key else { return };
+        let requests = u64::from(access.weight);
+        let throttled = if access.outcome == Outcome::Done { 0 } else { requests };
+        let place = (part.0, self.hash(key.text));
+        self.shards.add(self.number, place, shard, ShardCount { units: access.units * requests, throttled });
+    }
+
     /// The hash by which keys and pages are told apart.
     #[inline]
     pub fn hash(&self, bytes: &[u8]) -> u64 {
-        let mut hasher = self.hash.build_hasher();
-        hasher.write(bytes);
-        hasher.finish()
+        hash_of(&self.hash, bytes)
     }
 
     /// Ends the window if it is due. A window in which nobody called for long is as long as it took.
@@ -145,12 +173,22 @@ impl Detector {
 
     /// The parts of the last window that ended, with at most `keys` keys each. Parts without traffic are left out.
     pub fn heat(&self, keys: usize) -> Vec<PartHeat> {
-        let parts = self.parts.iter();
-        parts.filter_map(|part| PartHeat::of(part, self.number - 1, self.frozen, keys)).collect()
+        let parts = self.parts.iter().enumerate();
+        let shards = |at: usize| move |hash: u64| self.shards.of(self.number - 1, (at, hash));
+        parts
+            .filter_map(|(at, part)| PartHeat::of(part, self.number - 1, self.frozen, keys, shards(at)))
+            .collect()
     }
 
     /// The bytes that counters and keys take, beyond the first few counters of every part.
     pub fn bytes(&self) -> usize {
         self.bytes - self.room.0
     }
+}
+
+#[inline]
+fn hash_of(hash: &FixedState, bytes: &[u8]) -> u64 {
+    let mut hasher = hash.build_hasher();
+    hasher.write(bytes);
+    hasher.finish()
 }

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use super::key::ShownKey;
 use super::part::{Part, PartName};
+use super::shards::ShardCount;
 use super::space_saving::Counter;
 
 /// A part of the traffic in one window. All rates are per second of the window as it was measured.
@@ -50,11 +51,30 @@ pub struct KeyHeat {
     pub same_page_share: Option<f64>,
     /// The largest item that was examined, in bytes; 0 where none was.
     pub largest_item_bytes: u32,
+    /// What its shards took, by their numbers, where that was measured; else empty.
+    pub shards: Vec<ShardHeat>,
+}
+
+/// A shard of a key in one window, by the physical requests for it. Their units are not those of the logical requests: a Query of N shards takes at least N
+/// times the least.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ShardHeat {
+    /// Capacity units.
+    pub units_per_s: f64,
+    /// Physical requests that were throttled.
+    pub throttled_per_s: f64,
 }
 
 impl PartHeat {
     /// Of the window of that number, which took so many milliseconds; `None` where nothing was counted.
-    pub(super) fn of(part: &Part, number: u64, millis: u64, keys: usize) -> Option<Self> {
+    /// `shards`: of the key of that hash.
+    pub(super) fn of<'a>(
+        part: &Part,
+        number: u64,
+        millis: u64,
+        keys: usize,
+        shards: impl Fn(u64) -> &'a [ShardCount],
+    ) -> Option<Self> {
         let window = part.frozen(number)?;
         let rate = Rate(millis);
         let mut hottest: Vec<&Counter> = window.keys.counters().iter().collect();
@@ -66,14 +86,17 @@ impl PartHeat {
             requests_per_s: rate.of(window.totals.requests),
             throttled_per_s: rate.of(window.totals.throttled),
             floor_units_per_s: rate.units(window.keys.floor()),
-            keys: hottest.into_iter().map(|counter| KeyHeat::of(counter, rate)).collect(),
+            keys: hottest
+                .into_iter()
+                .map(|counter| KeyHeat::of(counter, rate, shards(counter.hash)))
+                .collect(),
         })
     }
 }
 
 impl KeyHeat {
     #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
-    fn of(counter: &Counter, rate: Rate) -> Self {
+    fn of(counter: &Counter, rate: Rate, shards: &[ShardCount]) -> Self {
         KeyHeat {
             key: counter.key.shown(),
             is_whole: counter.key.is_whole(),
@@ -87,6 +110,33 @@ impl KeyHeat {
             same_sort_share: counter.signs.same_sort_share(),
             same_page_share: counter.signs.same_share(),
             largest_item_bytes: counter.signs.largest_item(),
+            shards: shards
+                .iter()
+                .map(|shard| ShardHeat {
+                    units_per_s: rate.units(shard.units),
+                    throttled_per_s: rate.of(shard.throttled),
+                })
+                .collect(),
+        }
+    }
+
+    /// A key of which nothing was counted.
+    #[cfg(test)]
+    pub(crate) fn silent(key: ShownKey) -> Self {
+        KeyHeat {
+            key,
+            is_whole: true,
+            units_per_s: 0.0,
+            error_units_per_s: 0.0,
+            sampling_error_units_per_s: 0.0,
+            requests_per_s: 0.0,
+            throttled_per_s: 0.0,
+            throttled_by_partition_per_s: 0.0,
+            growing_sort_share: None,
+            same_sort_share: None,
+            same_page_share: None,
+            largest_item_bytes: 0,
+            shards: Vec::new(),
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) const BYTES: usize = size_of::<Counter>() + size_of::<Place>() + 2 * 
 /// What is counted of one key. All but the count begins with the key's taking of the counter.
 #[derive(Debug)]
 pub(super) struct Counter {
-    hash: u64,
+    pub(super) hash: u64,
     /// Thousandths of capacity units, the error included.
     pub(super) units: u64,
     /// The most of them that belong to other keys.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use heatsink_dynamo::KeyType;
 
 use super::*;
-use crate::detect::{Access, Detector, Key, Kind, Outcome};
+use crate::detect::{Access, Detector, Key, KeyHeat, Kind, Outcome, ShardHeat};
 
 /// Counts so many units of each key in a second, and adds them to the history.
 fn second(history: &mut History, detector: &mut Detector, now: u64, keys: &[(&str, u64)]) {
@@ -99,9 +99,6 @@ fn it_tells_since_when_a_key_has_how_many_shards() {
     assert_eq!(shards(Span::TenMinutes, 599_999 + 63_000), [(0, 7), (2, 2)]);
     // Of several in a column, the last.
     assert_eq!(shards(Span::SixHours, 21_599_999), [(0, 4), (1, 2)]);
-    let mut row = Row::default();
-    (0..1_000).for_each(|at| row.has_shards(at, 1 + u16::try_from(at % 2).unwrap()));
-    assert_eq!(row.shards.len(), CHANGES);
 }
 
 #[test]
@@ -118,4 +115,125 @@ fn it_survives_being_saved() {
     let text = String::from_utf8(saved).unwrap().replace("\"end\":100", "\"end\":1");
     let read = History::read(serde_json::from_str(&text).unwrap());
     assert!(read.map(Span::TenMinutes, 100_000, 200).rows.len() <= 2);
+}
+
+/// A key is warm for an hour, beside so many others.
+fn hour(history: &mut History, keys: u64, begin: u64) {
+    let (mut parts, _) = parts(keys);
+    for second in 0..3_600 {
+        for (at, key) in parts.iter_mut().flat_map(|part| &mut part.keys).enumerate() {
+            key.units_per_s = 1.0 + ((second + at as u64) % 97) as f64;
+            key.throttled_per_s = (second % 3) as f64;
+        }
+        history.add(begin + (second + 1) * 1_000, 1_000, &parts, |_, _| 1);
+    }
+}
+
+/// Parts of 100 keys, as many as a detector tells.
+fn parts(keys: u64) -> (Vec<PartHeat>, Vec<RowName>) {
+    let (mut parts, mut names) = (Vec::<PartHeat>::new(), Vec::new());
+    for key in 0..keys {
+        if key % 100 == 0 {
+            let name = PartName {
+                table: Some(format!("table_{}", key / 100).into()),
+                index: None,
+                kind: Kind::Write,
+            };
+            parts.push(PartHeat {
+                name,
+                units_per_s: 0.0,
+                requests_per_s: 0.0,
+                throttled_per_s: 0.0,
+                floor_units_per_s: 0.0,
+                keys: Vec::new(),
+            });
+        }
+        let part = parts.last_mut().unwrap();
+        let key = ShownKey { kind: KeyType::S, text: format!("player_{key:08}") };
+        names.push(RowName { part: part.name.clone(), key: key.clone() });
+        part.keys.push(KeyHeat::silent(key));
+    }
+    (parts, names)
+}
+
+#[test]
+fn a_thousand_keys_that_are_warm_for_an_hour_have_rows() {
+    let begin = 833 * 3_600_000;
+    let mut history = History::default();
+    hour(&mut history, ROWS as u64, begin);
+    assert!(history.bytes() <= BYTES && history.bytes() == history.counted(), "{}", history.bytes());
+    let map = history.map(Span::SixHours, begin + 3_599_999, ROWS);
+    assert_eq!(map.rows.len(), ROWS);
+    let warm = |row: &MapRow| row.units[300..].iter().filter(|units| **units > 0.0).count();
+    assert!(map.rows.iter().all(|row| warm(row) == 60));
+}
+
+/// Rows that grow are bounded by bytes: the coldest go, and what is counted is what is there.
+#[test]
+fn rows_that_grow_take_no_more_than_they_may() {
+    let (mut parts, names) = parts(ROWS as u64);
+    let mut history = History::default();
+    let begin = 833 * 3_600_000;
+    // An hour in each step, so that in 28 days every ring is full.
+    for hour in 0..672_u64 {
+        for (at, key) in parts.iter_mut().flat_map(|part| &mut part.keys).enumerate() {
+            key.units_per_s = if at % 10 == 0 { 900.0 } else { 1.0 };
+        }
+        history.add(begin + (hour + 1) * 3_600_000, 3_600_000, &parts, |_, _| 1);
+        assert!(history.bytes() <= BYTES, "{}", history.bytes());
+    }
+    assert_eq!(history.bytes(), history.counted());
+    let kept = history.rows.len();
+    assert!((350..500).contains(&kept), "{kept} rows");
+    let hot = names.iter().step_by(10);
+    assert!(
+        hot.clone().count() == 100 && hot.into_iter().all(|name| history.rows.contains_key(name)),
+        "the hottest stay"
+    );
+    let read = History::read(history.save());
+    assert!(read.bytes() <= BYTES && read.rows.len() > 350);
+}
+
+#[test]
+fn shards_that_are_measured_have_rows_of_their_own() {
+    let (mut parts, _) = parts(1);
+    let mut history = History::default();
+    let shard = |units_per_s, throttled_per_s| ShardHeat { units_per_s, throttled_per_s };
+    for second in 0..60_u64 {
+        let key = &mut parts[0].keys[0];
+        key.units_per_s = 100.0;
+        key.shards = if second < 30 { Vec::new() } else { vec![shard(70.0, 0.0), shard(30.0, 5.0)] };
+        history.add((second + 1) * 1_000, 1_000, &parts, |_, _| 2);
+    }
+    let row = &history.map(Span::TenMinutes, 599_999, 10).rows[0];
+    let measured: Vec<_> =
+        row.measured.iter().map(|shard| (shard.units[29], shard.units[30], shard.units[59])).collect();
+    assert_eq!(measured, [(0.0, 70.0, 70.0), (0.0, 30.0, 30.0)]);
+    assert_eq!((row.measured[0].throttled.len(), row.measured[1].throttled[45]), (0, 5.0));
+    let row = &history.map(Span::SixHours, 21_599_999, 10).rows[0];
+    assert!((row.measured[0].units[0] - 35.0).abs() < 0.1, "half of the minute was measured");
+    // They are saved with their key, and forgotten when no map shows them any more.
+    let saved = serde_json::to_vec(&history.save()).unwrap();
+    let mut read = History::read(serde_json::from_slice(&saved).unwrap());
+    assert_eq!(read.map(Span::TenMinutes, 599_999, 10), history.map(Span::TenMinutes, 599_999, 10));
+    read.trim(40 * 86_400_000);
+    assert_eq!((read.rows.len(), read.bytes()), (0, 0));
+}
+
+/// What builds before this one wrote has no shards, and cells of full precision.
+#[test]
+fn a_history_of_before_is_read() {
+    let ring = r#"{"end":600,"cells":[[10.0,0.0],[5.0,1.0]]}"#;
+    let none = r#"{"end":0,"cells":[]}"#;
+    let name = r#"{"part":{"table":"games","index":null,"kind":"Write"},"key":{"kind":"S","text":"a"}}"#;
+    let saved = format!(
+        r#"{{"rows":[[{name},{{"rings":[{ring},{none},{none},{none}],"sum":15.0,"at":600000,"shards":[[598000,4]]}}]]}}"#
+    );
+    let history = History::read(serde_json::from_str(&saved).unwrap());
+    let map = history.map(Span::TenMinutes, 599_999, 10);
+    assert_eq!(
+        (map.rows[0].units[598], map.rows[0].units[599], map.rows[0].throttled[599]),
+        (10.0, 5.0, 1.0)
+    );
+    assert_eq!((&map.rows[0].shards[..], map.rows[0].measured.len()), (&[(598, 4)][..], 0));
 }

@@ -211,7 +211,7 @@ fn viral(args: &Viral, output: Output) -> Result<(), Exit> {
     {
         draw(&story, args.picture.as_deref())?;
         if let Some(file) = &args.heatmap {
-            super::draw::write(&super::heatmap::picture(story.heat.clone())?, file)?;
+            super::draw::write(&super::heatmap::picture(&story.heat)?, file)?;
         }
     }
     tell(&story, output)

@@ -58,6 +58,8 @@ struct Counted {
     #[serde(default)]
     shards: Option<u16>,
     #[serde(default)]
+    measured: Option<Vec<Shard>>,
+    #[serde(default)]
     units_per_s: f64,
     #[serde(default)]
     error_units_per_s: f64,
@@ -73,6 +75,12 @@ struct Counted {
     same_page_share: Option<f64>,
     #[serde(default)]
     largest_item_bytes: Option<u32>,
+}
+
+/// What was measured of one shard.
+#[derive(Clone, Copy, Debug, Deserialize)]
+struct Shard {
+    units_per_s: f64,
 }
 
 /// Advice on one key.
@@ -107,6 +115,15 @@ pub struct KeyId {
     pub key: BTreeMap<String, String>,
 }
 
+/// What was measured of the shards of a key, in units a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    mean: f64,
+    most: f64,
+    /// The number of the shard that takes the most.
+    hottest: usize,
+}
+
 /// One key of one part. Rates are per second; shares are from 0 to 1.
 #[derive(Clone, Debug)]
 pub struct HotKey {
@@ -123,6 +140,8 @@ pub struct HotKey {
     pub throttled_requests: f64,
     /// `None` where the table is not sharded, or the key is an index's.
     pub shards: Option<u16>,
+    /// What its shards take; `None` where that is not measured.
+    pub measured: Option<Measured>,
     /// What was seen of it, in words.
     pub signs: String,
 }
@@ -140,6 +159,7 @@ impl HotKey {
             requests: 0.0,
             throttled_requests: 0.0,
             shards: None,
+            measured: None,
             signs: String::new(),
         }
     }
@@ -160,6 +180,24 @@ impl HotKey {
     /// Which share it takes of what its partitions give.
     pub fn filled(&self) -> f64 {
         self.units / ceiling(self.id.kind) / f64::from(self.shards.unwrap_or(1).max(1))
+    }
+
+    /// What its shards take: what was measured, else an equal share, marked so. `None` of a key without shards.
+    pub fn shards_told(&self) -> Option<String> {
+        let shards = self.shards.filter(|shards| *shards > 1)?;
+        Some(match &self.measured {
+            Some(Measured { mean, most, hottest }) => {
+                format!(
+                    "{shards} shards, measured: {} units/s on average, up to {} (#{hottest})",
+                    rate(*mean),
+                    rate(*most)
+                )
+            }
+            None => format!(
+                "{shards} shards, {} units/s for each in equal shares: not measured",
+                rate(self.units / f64::from(shards))
+            ),
+        })
     }
 
     /// Whether it is near a limit, or over it.
@@ -214,6 +252,7 @@ impl Part {
             requests: counted.requests_per_s,
             throttled_requests: counted.throttled_per_s,
             shards: counted.shards,
+            measured: counted.measured(),
             signs: counted.signs(),
             id: KeyId {
                 table: self.table.clone(),
@@ -226,6 +265,13 @@ impl Part {
 }
 
 impl Counted {
+    fn measured(&self) -> Option<Measured> {
+        let shards = self.measured.as_deref()?;
+        let units = || shards.iter().map(|shard| shard.units_per_s);
+        let (hottest, most) = units().enumerate().max_by(|a, b| a.1.total_cmp(&b.1))?;
+        Some(Measured { mean: units().sum::<f64>() / shards.len() as f64, most, hottest })
+    }
+
     fn signs(&self) -> String {
         let mut said = Vec::new();
         if let Some(growing) = self.growing_sort_share.filter(|share| *share >= 0.5) {

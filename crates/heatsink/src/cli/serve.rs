@@ -178,6 +178,8 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
     let record = args.record.open()?;
     let quotas = if args.quotas == Switch::On { Quotas::default() } else { Quotas::NONE };
     let partitions = (args.partitions == Switch::On).then_some(quotas);
+    // Before the store, which counts too.
+    let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
     let store::Opened { store, region, place, partitions } = match &args.upstream {
         Some(url) => store::upstream(url, args.allow_account_operations, &env).await?,
         None => {
@@ -186,7 +188,6 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
             store::embedded(data, synchronous, partitions, address, &env).await?
         }
     };
-    let recorded = recorder::install(&env).map_err(|error| Exit::unavailable(error.to_string()))?;
     let record = record.map(|opened| opened.begin(&*env));
     let in_force = banner::Rules::of(&found);
     let fencing = if args.upstream.is_none() || args.only_gateway {

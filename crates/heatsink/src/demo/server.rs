@@ -88,7 +88,7 @@ impl Server {
     }
 
     /// The heat of keys in the last ten minutes, as `GET /_heatsink/heat/map` tells it.
-    pub fn heat_map(&self) -> Json {
+    pub fn heat_map(&self) -> String {
         self.service.heat_map(Span::TenMinutes)
     }
 

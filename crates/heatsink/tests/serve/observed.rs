@@ -48,6 +48,11 @@ fn times_and_totals_are_metrics() {
     let count = "heatsink_request_duration_seconds_count{operation=\"PutItem\",plan=\"forward\"} ";
     let puts: u64 = metrics.lines().find_map(|line| line.strip_prefix(count)?.parse().ok()).unwrap();
     assert!(puts > 0);
+    // Keys are never labels, and neither is a name that no table can have.
+    let hostile = r#"{"TableName":"a\"} 1\nforged 2","Key":{"pk":{"S":"secret_key"}}}"#;
+    assert_eq!(call(&server.endpoint(), "GetItem", hostile).0, 400);
+    let later = told(&server, "/_heatsink/metrics");
+    assert!(!later.contains("secret_key") && !later.contains("forged"), "{later}");
     // Pairs that nobody asked for have no lines.
     assert!(!metrics.contains("plan=\"scatter\",le="), "{metrics}");
 }

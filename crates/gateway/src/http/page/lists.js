@@ -54,6 +54,16 @@ function hints({ growing_sort_share: growing, largest_item_bytes: largest, same_
   return said.join("; ");
 }
 
+/** How many shards, and what the hottest of them takes where that is measured. */
+function shardsOf({ shards, measured }) {
+  if (shards == null) return "–";
+  if (!Array.isArray(measured) || measured.length === 0) return String(shards);
+  const most = Math.max(...measured.map((one) => one.units_per_s));
+  const hottest = element("span", ` up to ${rate(most)}`, "error");
+  hottest.title = `measured: the hottest shard (#${measured.findIndex((one) => one.units_per_s === most)}) takes ${rate(most)} units/s`;
+  return joined(String(shards), hottest);
+}
+
 function showKeys(heat, ranked) {
   const root = document.getElementById("keys");
   if (isInUse(root)) return;
@@ -67,7 +77,7 @@ function showKeys(heat, ranked) {
     return [
       keyElement(key.key, 44), copyButton(() => keyToCopy(key.key), "the key"), `${placeText(key.part)} · ${key.part.kind}s`,
       joined(rate(key.units_per_s), element("span", key.error_units_per_s > 0 ? ` ± ${rate(key.error_units_per_s)}` : "", "error")),
-      joined(meter(key.ofPartition), percent(key.ofPartition)), rate(key.requests_per_s), refused, key.shards == null ? "–" : String(key.shards), hints(key),
+      joined(meter(key.ofPartition), percent(key.ofPartition)), rate(key.requests_per_s), refused, shardsOf(key), hints(key),
     ];
   });
   const made = rows.length === 0 ? [] : [table(columns, rows)];

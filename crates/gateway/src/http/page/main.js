@@ -18,12 +18,19 @@ class Refusal extends Error {
   }
 }
 
+/** The frame of the page is painted before the first answer is read: a large map keeps the browser busy. Where no frame is drawn, nobody waits for one. */
+const painted = new Promise((resolve) => {
+  requestAnimationFrame(() => setTimeout(resolve));
+  setTimeout(resolve, SECOND);
+});
+
 /** The JSON at a path below `/_heatsink/`; a `Refusal` where there is none, of status 0 where nobody answers. */
 async function ask(path) {
   const token = sessionStorage.getItem("token");
   const answer = await fetch(`/_heatsink/${path}`, {
     headers: token ? { Authorization: `Bearer ${token}` } : {}, signal: AbortSignal.timeout(PATIENCE), cache: "no-store",
   }).catch(() => { throw new Refusal(0, "the gateway does not answer"); });
+  await painted;
   if (answer.ok) return answer.json();
   const said = await answer.json().then((body) => body.error, () => null);
   throw new Refusal(answer.status, typeof said === "string" ? visible(said) : `the gateway answers ${answer.status}`);
@@ -155,7 +162,7 @@ function legend() {
   for (let x = 0; x < 150; x++) pixels[x] = pixelOf((end * x) / 149, map.brightness);
   context.putImageData(image, 0, 0);
   const most = `${rate(CEILING.write * end)} writes/s or ${rate(CEILING.read * end)} reads/s${end === 1 ? ", one partition’s limit" : ""}, and more`;
-  shown.replaceChildren("0", bar, most, element("span", null, "throttled"), "refused");
+  shown.replaceChildren("0", bar, most, element("span", null, "throttled"), "refused", element("span", null, "equal"), "a shard that is not measured");
 }
 
 function brighten(steps) {

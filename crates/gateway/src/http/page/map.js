@@ -1,11 +1,21 @@
 // The heat map: a canvas that holds what is scrolled to, however many keys there are. Its labels are elements of their own.
 
 const KEY_HEIGHT = 20, SHARD_HEIGHT = 9, PART_HEIGHT = 26;
-/** How many shards a key had in each column; `changes` says from which column on how many. A hash spreads a key's items evenly, so each has its part. */
+/** What is drawn of a shard's cell that is not measured. */
+const EQUAL_HEIGHT = 4;
+
+/** How many shards a key had in each column; `changes` says from which column on how many. */
 function shardCounts(changes, columns) {
   const counts = new Array(columns).fill(1);
   for (const [from, count] of Array.isArray(changes) ? changes : []) counts.fill(Math.max(count, 1), from);
   return counts;
+}
+
+/** In which columns the shards of a key were measured: in all others each is taken for an equal share, because a hash spreads a key's items evenly. */
+function measuredColumns(shards, columns) {
+  const all = new Uint8Array(columns);
+  for (const { units } of shards) for (let column = 0; column < columns; column++) if (units?.[column] > 0) all[column] = 1;
+  return all;
 }
 
 /** A key with at most so many shards shows them at first. */
@@ -23,6 +33,15 @@ function clock(millis, step) {
   const local = new Date(millis - new Date(millis).getTimezoneOffset() * MINUTE).toISOString();
   if (step >= DAY) return local.slice(0, 10);
   return local.slice(11, step >= MINUTE ? 16 : 19);
+}
+
+/** What the shards of a key have in a column, in words. */
+function ofShards(row, column) {
+  const count = row.counts[column];
+  if (!row.measured[column]) return `, about ${rate(row.shares[column])} on each of ${count} shards`;
+  const loads = row.measuredShards.slice(0, count).map(({ units }) => units?.[column] ?? 0);
+  const most = Math.max(...loads);
+  return `, measured: up to ${rate(most)} on one of ${count} shards (#${loads.indexOf(most)})`;
 }
 
 class HeatMap {
@@ -52,15 +71,19 @@ class HeatMap {
 
   /** Takes a map as `/_heatsink/heat/map` gives it. */
   show(map) {
+    // Most keys have no shards, and share these.
+    const ones = shardCounts([], map.columns), unmeasured = measuredColumns([], map.columns);
     const rows = (map.rows ?? []).map((row) => {
       const ceiling = ceilingOf(row.kind);
-      const counts = shardCounts(row.shards, map.columns);
-      const most = Math.max(1, ...counts);
+      const counts = row.shards?.length > 0 ? shardCounts(row.shards, map.columns) : ones;
+      const most = counts === ones ? 1 : Math.max(1, ...counts);
+      const shards = most > 1 && Array.isArray(row.measured) ? row.measured : [];
+      const measured = shards.length > 0 ? measuredColumns(shards, map.columns) : unmeasured;
       // What burns of a key with shards is one of them.
       const shares = most > 1 ? row.units.map((units, column) => (units == null ? null : units / counts[column])) : row.units;
       let peak = 0;
       for (const units of row.units) if (units > peak) peak = units;
-      return { ...row, shards: most > 1 ? most : null, counts, shares, ceiling, peak: peak / ceiling, id: JSON.stringify([row.table, row.index, row.kind, row.key]) };
+      return { ...row, shards: most > 1 ? most : null, counts, shares, measuredShards: shards, measured, ceiling, peak: peak / ceiling, id: JSON.stringify([row.table, row.index, row.kind, row.key]) };
     });
     const parts = new Map();
     for (const row of rows.sort((a, b) => b.peak - a.peak)) {
@@ -87,8 +110,12 @@ class HeatMap {
         add(KEY_HEIGHT, { row, values: row.shares, id: row.id });
         if (row.shards && !this.isFolded(row)) {
           for (let shard = 0; shard < row.shards; shard++) {
-            const values = row.shares.map((units, column) => (units != null && shard >= row.counts[column] ? 0 : units));
-            add(SHARD_HEIGHT, { row, values, shard, id: `${row.id}#${shard}` });
+            const own = row.measuredShards[shard];
+            const values = row.shares.map((share, column) => {
+              if (row.measured[column]) return own?.units?.[column] ?? 0;
+              return share != null && shard >= row.counts[column] ? 0 : share;
+            });
+            add(SHARD_HEIGHT, { row, values, throttled: own?.throttled, shard, id: `${row.id}#${shard}` });
           }
         }
       }
@@ -161,14 +188,16 @@ class HeatMap {
     const image = new ImageData(bins, shown.length);
     const colours = new Uint32Array(image.data.buffer);
     const binOf = (column) => Math.floor((column * bins) / map.columns);
-    const throttles = [];
+    const throttles = [], equal = [];
     shown.forEach((line, i) => {
       if (!line.values) return;
+      const refused = line.shard === undefined ? line.row.throttled : line.throttled;
       const hottest = new Float64Array(bins).fill(-1);
       for (let column = 0; column < map.columns; column++) {
         const bin = binOf(column), units = line.values[column];
         if (units != null && units > hottest[bin]) hottest[bin] = units;
-        if (line.shard === undefined && line.row.throttled?.[column] > 0 && throttles.at(-1)?.join() !== `${i},${bin}`) throttles.push([i, bin]);
+        if (refused?.[column] > 0 && throttles.at(-1)?.join() !== `${i},${bin}`) throttles.push([i, bin]);
+        if (line.shard !== undefined && units > 0 && line.row.counts[column] > 1 && !line.row.measured[column] && equal.at(-1)?.join() !== `${i},${bin}`) equal.push([i, bin]);
       }
       for (let bin = 0; bin < bins; bin++) {
         colours[i * bins + bin] = hottest[bin] < 0 ? UNKNOWN_PIXEL : pixelOf(hottest[bin] / line.row.ceiling, this.brightness);
@@ -185,10 +214,18 @@ class HeatMap {
       context.fillRect(0, line.y - top - 1, width, line.height + 1);
       context.drawImage(this.scratch, 0, i, bins, 1, 0, line.y - top, width, line.height - 1);
     });
+    // To whole pixels, or the cells would shine through between two of these.
+    const edge = (bin) => Math.round(((bin * width) / bins) * pixels) / pixels;
+    context.fillStyle = PLATE;
+    for (const [i, bin] of equal) {
+      const { y, height } = shown[i];
+      context.fillRect(edge(bin), y - top, edge(bin + 1) - edge(bin), height - 1 - EQUAL_HEIGHT);
+    }
     context.fillStyle = "#4cc9f0";
     for (const [i, bin] of throttles) {
-      const { y, height } = shown[i];
-      context.fillRect((bin * width) / bins, y - top + height - 5, Math.max(width / bins, 1), 4);
+      const { y, height, shard } = shown[i];
+      const high = shard === undefined ? 4 : 2;
+      context.fillRect((bin * width) / bins, y - top + height - 1 - high, Math.max(width / bins, 1), high);
     }
     this.drawCursor(context, top);
     if (!this.drawn) {
@@ -283,8 +320,9 @@ class HeatMap {
     const day = this.map.step_ms >= MINUTE ? `${clock(moment, DAY)} ` : "";
     const units = shard === undefined ? row.units[column] : values[column];
     let load = units == null ? "not measured" : `${rate(units)} ${row.kind} units/s`;
-    if (units != null && shard === undefined && row.counts[column] > 1) load += `, about ${rate(values[column])} on each of ${row.counts[column]} shards`;
-    const throttled = row.throttled?.[column] > 0 && shard === undefined ? `, ${rate(row.throttled[column])} refused/s` : "";
+    if (units != null && row.counts[column] > 1) load += shard === undefined ? ofShards(row, column) : row.measured[column] ? ", measured" : ", an equal share: not measured";
+    const refused = (shard === undefined ? row.throttled : this.lines[at].throttled)?.[column];
+    const throttled = refused > 0 ? `, ${rate(refused)} refused/s` : "";
     return { time: day + clock(moment, this.map.step_ms), load: load + throttled };
   }
 

@@ -21,7 +21,8 @@ pub struct Map {
 
 #[derive(Debug, Deserialize)]
 struct Row {
-    table: String,
+    /// `None` for the tables that are counted together.
+    table: Option<String>,
     index: Option<String>,
     kind: String,
     key: BTreeMap<String, String>,
@@ -32,9 +33,20 @@ struct Row {
     /// From which column on the key had how many shards; one before the first.
     #[serde(default)]
     shards: Vec<(usize, u16)>,
+    /// What was measured of each shard.
+    #[serde(default)]
+    measured: Vec<Shard>,
 }
 
-/// The most shards of a key that have lines of their own: beyond that they all look alike.
+#[derive(Debug, Deserialize)]
+struct Shard {
+    /// Per column, a second. Where all shards of a key have nothing in a column, they were not measured then.
+    units: Vec<f64>,
+    #[serde(default)]
+    throttled: Vec<f64>,
+}
+
+/// The most shards of a key that have lines of their own.
 const MOST_SHARDS: u16 = 64;
 
 /// A line of a picture.
@@ -51,11 +63,33 @@ pub enum Line {
 pub struct Cells {
     /// The key, with what cannot be seen as escapes, or the shard.
     pub label: String,
-    pub is_shard: bool,
+    pub shard: Option<Source>,
     /// Shares of what one partition gives; 0 where nothing was measured.
     pub shares: Vec<f64>,
     /// Whether requests were refused.
     pub refused: Vec<bool>,
+}
+
+/// Where the figures of a shard come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// It was measured whenever its key had shards and a load.
+    Measured,
+    /// It was for some of that time; else it is an equal share.
+    MeasuredInPart,
+    /// The key's load divided by its shards, which a hash makes even.
+    EqualShare,
+}
+
+impl Source {
+    /// What the shards of a key are.
+    pub const fn text(self) -> &'static str {
+        match self {
+            Source::Measured => "shards, measured",
+            Source::MeasuredInPart => "shards, part measured",
+            Source::EqualShare => "shards, equal shares",
+        }
+    }
 }
 
 impl Map {
@@ -73,6 +107,12 @@ impl Map {
             for values in [&mut row.units, &mut row.throttled] {
                 values.truncate(end);
                 values.drain(..first.min(values.len()));
+            }
+            for shard in &mut row.measured {
+                for values in [&mut shard.units, &mut shard.throttled] {
+                    values.truncate(end);
+                    values.drain(..first.min(values.len()));
+                }
             }
             for (from, _) in &mut row.shards {
                 *from = from.saturating_sub(first);
@@ -121,7 +161,7 @@ impl Row {
     fn part(&self) -> String {
         format!(
             "{} · {}s",
-            inert::place(Some(&self.table), self.index.as_deref()),
+            inert::place(self.table.as_deref(), self.index.as_deref()),
             inert::visible(&self.kind)
         )
     }
@@ -131,26 +171,56 @@ impl Row {
     }
 
     fn lines(&self, columns: usize, cells: usize) -> Vec<Line> {
-        // A hash spreads a key's items evenly, so each of its shards has its part.
-        let each = |shard: u16| -> Vec<f64> {
-            let of_column = |(column, units): (usize, &Option<f64>)| {
-                let shards = self.shards_in(column);
-                units.filter(|_| shard < shards).map(|units| units / f64::from(shards) / self.ceiling())
-            };
-            let shares: Vec<_> = self.units.iter().enumerate().map(of_column).collect();
-            gathered(&shares, columns, cells)
+        let mean = |(column, units): (usize, &Option<f64>)| {
+            units.map(|units| units / f64::from(self.shards_in(column)) / self.ceiling())
         };
+        let means: Vec<_> = self.units.iter().enumerate().map(mean).collect();
         let refused =
             gathered(&self.throttled, columns, cells).into_iter().map(|units| units > 0.0).collect();
         // What burns of a key with shards is one of them.
-        let own = Cells { label: self.label(), is_shard: false, shares: each(0), refused };
+        let shares = gathered(&means, columns, cells);
+        let own = Cells { label: self.label(), shard: None, shares, refused };
         let most = self.shards.iter().map(|(_, shards)| *shards).max().filter(|most| *most > 1);
+        let source = self.source();
         let of_shard = |shard: u16| {
-            let refused = vec![false; cells];
-            Line::Cells(Cells { label: format!("#{shard}"), is_shard: true, shares: each(shard), refused })
+            let measured = self.measured.get(usize::from(shard));
+            let at = |column: usize| {
+                if self.is_measured(column) {
+                    measured.and_then(|shard| shard.units.get(column)).map(|units| units / self.ceiling())
+                } else {
+                    means.get(column).copied().flatten().filter(|_| shard < self.shards_in(column))
+                }
+            };
+            let shares: Vec<_> = (0..self.units.len()).map(at).collect();
+            let throttled = measured.map(|shard| shard.throttled.iter().map(|rate| Some(*rate)).collect());
+            let throttled: Vec<Option<f64>> = throttled.unwrap_or_default();
+            Line::Cells(Cells {
+                label: format!("#{shard}"),
+                shard: Some(source),
+                shares: gathered(&shares, columns, cells),
+                refused: gathered(&throttled, columns, cells).into_iter().map(|rate| rate > 0.0).collect(),
+            })
         };
         let shards = (0..most.unwrap_or(0).min(MOST_SHARDS)).map(of_shard);
         std::iter::once(Line::Cells(own)).chain(shards).collect()
+    }
+
+    /// Whether its shards were measured in this column.
+    fn is_measured(&self, column: usize) -> bool {
+        self.measured.iter().any(|shard| shard.units.get(column).is_some_and(|units| *units > 0.0))
+    }
+
+    fn source(&self) -> Source {
+        let loaded = |column: &usize| {
+            let units = self.units.get(*column).copied().flatten();
+            units.is_some_and(|units| units > 0.0) && self.shards_in(*column) > 1
+        };
+        let of = (0..self.units.len()).filter(loaded).map(|column| self.is_measured(column));
+        match of.fold((false, false), |(is, is_not), measured| (is | measured, is_not | !measured)) {
+            (true, false) => Source::Measured,
+            (true, true) => Source::MeasuredInPart,
+            (false, _) => Source::EqualShare,
+        }
     }
 
     fn shards_in(&self, column: usize) -> u16 {
@@ -209,6 +279,50 @@ mod tests {
         );
         assert_eq!(map.lines(1, 2).len(), 4, "the hottest key and its shards");
         assert_eq!(map.end_ms(), 4_000);
+    }
+
+    #[test]
+    fn shards_show_what_was_measured_and_say_where_nothing_was() {
+        let map = |measured: serde_json::Value| -> Map {
+            serde_json::from_value(serde_json::json!({
+                "from_ms": 0, "step_ms": 1000, "columns": 3, "rows": [
+                    { "table": null, "index": null, "kind": "write", "key": { "S": "x" }, "units": [900.0, 600.0, 600.0],
+                      "throttled": [], "shards": [[1, 2]], "measured": measured },
+                ],
+            }))
+            .unwrap()
+        };
+        let shards = |map: &Map| -> Vec<(Option<Source>, Vec<f64>, Vec<bool>)> {
+            let cells = |line| match line {
+                Line::Cells(cells) => Some((cells.shard, cells.shares, cells.refused)),
+                Line::Heading(part) => {
+                    assert_eq!(part, "(other tables) · writes");
+                    None
+                }
+            };
+            map.lines(1, 3).into_iter().filter_map(cells).skip(1).collect()
+        };
+        let none = vec![false; 3];
+        let skewed = serde_json::json!([{ "units": [0.0, 500.0, 500.0], "throttled": [0, 0, 3] }, { "units": [0.0, 100.0, 100.0], "throttled": [] }]);
+        assert_eq!(
+            shards(&map(skewed)),
+            [
+                (Some(Source::Measured), vec![0.9, 0.5, 0.5], vec![false, false, true]),
+                (Some(Source::Measured), vec![0.0, 0.1, 0.1], none.clone())
+            ]
+        );
+        let late = serde_json::json!([{ "units": [0.0, 0.0, 500.0] }, { "units": [0.0, 0.0, 0.0] }]);
+        assert_eq!(
+            shards(&map(late)),
+            [
+                (Some(Source::MeasuredInPart), vec![0.9, 0.3, 0.5], none.clone()),
+                (Some(Source::MeasuredInPart), vec![0.0, 0.3, 0.0], none.clone())
+            ]
+        );
+        assert_eq!(
+            shards(&map(serde_json::json!([])))[1],
+            (Some(Source::EqualShare), vec![0.0, 0.3, 0.3], none)
+        );
     }
 
     #[test]

@@ -65,8 +65,8 @@ enum Span {
 }
 
 /// The picture of a map that a gateway told, from its first load to its last.
-pub fn picture(told: serde_json::Value) -> Result<String, Exit> {
-    let map: Map = serde_json::from_value(told)
+pub fn picture(told: &str) -> Result<String, Exit> {
+    let map: Map = serde_json::from_str(told)
         .map_err(|problem| Exit::software(format!("the map cannot be read: {problem}")))?;
     Ok(svg::draw(&map.trimmed(), DEFAULT_ROWS))
 }

@@ -53,16 +53,19 @@ pub fn draw(map: &Map, rows: usize) -> String {
 fn height(line: &Line) -> f64 {
     match line {
         Line::Heading(_) => HEADING,
-        Line::Cells(cells) if cells.is_shard => SHARD,
+        Line::Cells(cells) if cells.shard.is_some() => SHARD,
         Line::Cells(_) => KEY,
     }
 }
 
 fn draw_cells(svg: &mut String, y: f64, cells: &Cells) {
-    let high = if cells.is_shard { SHARD } else { KEY };
+    let high = if cells.shard.is_some() { SHARD } else { KEY };
     let wide = WIDTH / cells.shares.len().max(1) as f64;
-    if !cells.is_shard {
-        text(svg, (24.0, y + 13.0), 11.0, INK, &shortened(&cells.label, LETTERS));
+    match cells.shard {
+        None => text(svg, (24.0, y + 13.0), 11.0, INK, &shortened(&cells.label, LETTERS)),
+        // One label for all of them: a line is lower than a letter.
+        Some(source) if cells.label == "#0" => text(svg, (36.0, y + 7.0), 8.0, QUIET, source.text()),
+        Some(_) => {}
     }
     rect(svg, (LABEL, y), (WIDTH, high), &colour(0.0));
     let level = |share: f64| (place(share) * LEVELS).round();
@@ -78,7 +81,13 @@ fn draw_cells(svg: &mut String, y: f64, cells: &Cells) {
     }
     for (at, (length, is_refused)) in runs(cells.refused.iter().copied()) {
         if is_refused {
-            rect(svg, (LABEL + at as f64 * wide, y + high - 5.0), (length as f64 * wide, 4.0), REFUSED);
+            let mark = if cells.shard.is_some() { 2.0 } else { 4.0 };
+            rect(
+                svg,
+                (LABEL + at as f64 * wide, y + high - 1.0 - mark),
+                (length as f64 * wide, mark),
+                REFUSED,
+            );
         }
     }
 }

@@ -47,7 +47,13 @@ fn row(cells: &Cells) -> String {
         .zip(&cells.refused)
         .map(|(share, is_refused)| letter(*share, *is_refused))
         .collect();
-    if cells.is_shard { format!("  {label:>LABEL$} {drawn}") } else { format!("  {label:<LABEL$} {drawn}") }
+    match cells.shard {
+        None => format!("  {label:<LABEL$} {drawn}"),
+        Some(source) => format!(
+            "  {:>LABEL$} {drawn}",
+            if label == "#0" { format!("{}, {label}", source.text()) } else { label }
+        ),
+    }
 }
 
 /// A cell, by its share of what one partition gives.

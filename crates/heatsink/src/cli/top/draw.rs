@@ -18,7 +18,7 @@ const DETAILS_FROM: u16 = 18;
 /// Lower screens show no reshards and gateways.
 const REST_FROM: u16 = 12;
 /// Lines of the details.
-const DETAILS: u16 = 7;
+const DETAILS: u16 = 8;
 /// Reshards that are shown; of more the rest is counted.
 const RESHARDS: usize = 3;
 
@@ -155,6 +155,7 @@ fn told_of(app: &App, key: &HotKey, width: usize) -> Vec<Line<'static>> {
     let left = width.saturating_sub(console::measure_text_width(&of)).max(width / 3);
     let name = inert::shortened(&key.key, left);
     let mut lines = vec![Line::raw("─".repeat(width)).dim(), Line::from_iter([name.bold(), of.into()])];
+    lines.extend(key.shards_told().map(Line::raw));
     if let Some(advice) = app.heat().and_then(|heat| heat.advice_on(&key.id)) {
         // It comes first: a long sentence may find no room.
         lines.extend(advice.command().map(|command| Line::raw(command.to_owned()).fg(Color::Cyan)));
@@ -201,5 +202,7 @@ fn bottom_line(app: &App) -> Line<'static> {
     }
 }
 
+#[cfg(test)]
+mod picture;
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,15 @@ pub fn run(asked: &Asked, output: Output) -> Result<(), Exit> {
     }
     let heat: Heat = asked.read("heat")?;
     let mut text = table(&heat);
+    for key in heat.keys() {
+        let of = format!(
+            "{}, {}s of {}",
+            inert::shortened(&key.key, KEY),
+            key.kind(),
+            inert::shortened(&key.place, PLACE)
+        );
+        text.extend(key.shards_told().map(|told| format!("\n{of}: {told}\n")));
+    }
     for advice in &heat.advice {
         text += &format!("\n{}\n", advice.sentence());
         text.extend(advice.command().into_iter().flat_map(|command| ["  ", command, "\n"]));

@@ -77,7 +77,7 @@ impl Fleet {
     }
 
     /// The heat of keys as the first gateway has seen it.
-    pub fn heat_map(&self) -> Json {
+    pub fn heat_map(&self) -> String {
         self.gateways.first().map(Server::heat_map).unwrap_or_default()
     }
 

@@ -3,7 +3,6 @@
 use heatsink_heat::Asked;
 use heatsink_load::Report;
 use serde::Serialize;
-use serde_json::Value as Json;
 
 use super::ledger::{Count, Interval, Ledger, STEP};
 use super::{KEY, Options, Sample};
@@ -135,7 +134,7 @@ pub struct Story {
     /// The heat of keys, as `GET /_heatsink/heat/map` tells it.
     #[serde(skip)]
     #[cfg_attr(not(feature = "simulate"), allow(dead_code, reason = "for pictures"))]
-    pub heat: Json,
+    pub heat: String,
     /// What was answered, by interval.
     #[serde(skip)]
     #[cfg_attr(not(feature = "simulate"), allow(dead_code, reason = "for pictures"))]
@@ -259,7 +258,7 @@ impl Story {
             settings,
             reached,
             samples,
-            heat: Json::Null,
+            heat: String::new(),
             intervals,
         }
     }

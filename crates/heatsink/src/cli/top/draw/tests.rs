@@ -17,7 +17,7 @@ fn screen(app: &App, width: u16, height: u16) -> String {
     (0..height).map(|y| row(y).trim_end().to_owned() + "\n").collect()
 }
 
-fn viral() -> App {
+pub(super) fn viral() -> App {
     let mut app = App::new("127.0.0.1:8001", at(0));
     for second in 0..30 {
         app.tell(heat(
@@ -70,6 +70,23 @@ fn all_of_it_fits_80_by_24() {
         assert!(shown.contains(part), "no {part:?} in\n{shown}");
     }
     assert!(!shown.contains("old of"), "it has ended:\n{shown}");
+}
+
+#[test]
+fn the_hottest_shard_is_told_where_it_is_measured() {
+    let told = |measured: serde_json::Value| {
+        let mut app = App::new("s", at(0));
+        let key = json!({ "key": { "S": "game_x" }, "units_per_s": 900.0, "requests_per_s": 900.0, "shards": 3, "measured": measured });
+        let part =
+            json!({ "table": "T", "index": null, "kind": "write", "units_per_s": 900.0, "keys": [key] });
+        app.tell(Told::Heat(Ok(serde_json::from_value(json!({ "now_ms": 1, "parts": [part] })).unwrap())));
+        screen(&app, 100, 24)
+    };
+    let shard = |units: f64| json!({ "units_per_s": units, "throttled_per_s": 0.0 });
+    let shown = told(json!([shard(200.0), shard(150.0), shard(550.0)]));
+    assert!(shown.contains("3 shards, measured: 300 units/s on average, up to 550 (#2)"), "{shown}");
+    let shown = told(json!(null));
+    assert!(shown.contains("3 shards, 300 units/s for each in equal shares: not measured"), "{shown}");
 }
 
 #[test]

@@ -8,7 +8,8 @@ use heatsink_dynamo::{KeyType, KeyValue, Operation, json};
 use heatsink_heat::detect::Outcome;
 use heatsink_trace as trace;
 
-use super::accesses::{Finder, Found, KeyText};
+use super::items::{Finder, Found};
+use super::key_text::{KeyText, key_text};
 
 /// Adds the access of each statement of a request.
 pub(super) fn find(finder: &mut Finder<'_, '_>, operation: Operation, body: &[u8]) -> Option<()> {
@@ -92,7 +93,7 @@ fn text(value: &Value) -> Option<KeyText<'static>> {
         binary @ KeyValue::B(_) => {
             let mut out = Vec::new();
             binary.write(&mut out);
-            let (kind, text) = super::accesses::key_text(&out)?;
+            let (kind, text) = key_text(&out)?;
             Some((kind, text.into_owned().into()))
         }
     }

@@ -1,0 +1,70 @@
+//! What the physical calls of a request ask of single shards, for the hottest keys with shards.
+//!
+//! A request is drawn before it is planned out, and then each of its calls is read as a client's request is: what it costs, and of which physical key. The key
+//! says which shard of which logical key that is, whatever the strategy, and also while the key moves.
+//!
+//! Not here: counting itself (`heatsink_heat::detect`), the calls of the movers, which are no client's.
+
+use heatsink_dynamo::{Error, KeyType, Operation};
+use heatsink_env::Env;
+use heatsink_heat::detect::{Access, Key, PartHeat, PartName, ShownKey};
+use heatsink_layout::LayoutSource;
+
+use super::accesses::{self, Found};
+use super::layouts::{self, Layouts};
+use super::{Heat, millis};
+
+/// A request whose physical calls are counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Drawn<'a> {
+    pub(crate) heat: &'a Heat,
+    /// How many requests it stands for.
+    pub(crate) weight: u32,
+    /// What the request was planned by.
+    pub(crate) layouts: &'a dyn LayoutSource,
+    pub(crate) env: &'a dyn Env,
+}
+
+impl Drawn<'_> {
+    /// Counts a physical call that was answered so.
+    #[inline(never)]
+    #[cold]
+    pub(crate) fn count(&self, operation: Operation, body: &[u8], answer: Result<&[u8], &Error>) {
+        let now = self.env.now();
+        if !self.heat.lock().detector.measures_shards() {
+            return;
+        }
+        let found = accesses::find(operation, body, answer, &self.heat.tables, now, false);
+        let detector = &mut self.heat.lock().detector;
+        for one in &found {
+            let Some((KeyType::S, physical)) = &one.key else { continue };
+            // Keys of indexes have shards of their own, which no row shows.
+            let Some(PartName { table: Some(name), index: None, .. }) = detector.name(one.part) else {
+                continue;
+            };
+            let Some(table) = self.layouts.table(name) else { continue };
+            let (logical, Some(slot)) = table.decode(physical.as_bytes()) else { continue };
+            let key = Some(Key { kind: KeyType::S, text: logical });
+            let Found { part, units, outcome, .. } = *one;
+            let access = Access { key, units, weight: self.weight, outcome };
+            detector.count_shard(millis(now), part, slot.shard, &access);
+        }
+    }
+}
+
+impl Heat {
+    /// The shards of the hottest keys are measured from the next window on, those of the last window being these.
+    pub(super) fn measure_shards(&self, parts: &[PartHeat], layouts: &Layouts) {
+        let mut sharded: Vec<(f64, &PartName, &ShownKey, u16)> = Vec::new();
+        for part in parts {
+            for heat in &part.keys {
+                if let Some(shards @ 2..) = layouts::shards(&heat.key, &part.name, layouts) {
+                    sharded.push((heat.units_per_s, &part.name, &heat.key, shards));
+                }
+            }
+        }
+        sharded.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let keys = sharded.into_iter().map(|(_, name, key, shards)| (name, key, shards));
+        self.lock().detector.measure_shards(keys);
+    }
+}

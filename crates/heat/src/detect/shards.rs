@@ -1,0 +1,126 @@
+//! What single shards of a few keys take, by the physical requests for them.
+//!
+//! Which keys these are is said from outside, once a window. A key is told of only in windows in which it was measured from the begin on.
+//!
+//! Not here: which shard a physical request is for (`gateway`).
+
+use std::collections::HashMap;
+
+/// The most shards that are measured, of all keys together. A key with more is not measured.
+pub const SHARDS: usize = 256;
+
+/// A part, by its place, and the hash of a key.
+pub(super) type Place = (usize, u64);
+
+/// What was counted of one shard in one window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ShardCount {
+    /// Thousandths of capacity units.
+    pub(super) units: u64,
+    pub(super) throttled: u64,
+}
+
+/// The shards of all keys that are measured.
+#[derive(Debug, Default)]
+pub(super) struct ShardCounts {
+    keys: HashMap<Place, Measured>,
+}
+
+#[derive(Debug)]
+struct Measured {
+    /// The first window that was measured from its begin on.
+    from: u64,
+    /// A window that is counted in, and the one before it, with their numbers.
+    windows: [(u64, Vec<ShardCount>); 2],
+}
+
+impl ShardCounts {
+    /// These keys are measured from the window after `number` on: as many of them as [`SHARDS`] has room for, the first ones first.
+    pub(super) fn measure(&mut self, number: u64, keys: impl Iterator<Item = (Place, u16)>) {
+        let mut kept = HashMap::new();
+        let mut left = SHARDS;
+        for (place, shards) in keys {
+            let shards = usize::from(shards);
+            if shards > left || kept.contains_key(&place) {
+                continue;
+            }
+            left -= shards;
+            let before = self.keys.remove(&place).filter(|measured| measured.windows[0].1.len() == shards);
+            let none = || (0, vec![ShardCount::default(); shards]);
+            kept.insert(
+                place,
+                before.unwrap_or_else(|| Measured { from: number + 1, windows: [none(), none()] }),
+            );
+        }
+        self.keys = kept;
+    }
+
+    /// Adds to a shard in window `number`, if it is measured then.
+    pub(super) fn add(&mut self, number: u64, place: Place, shard: u16, more: ShardCount) {
+        let Some(measured) = self.keys.get_mut(&place).filter(|measured| number >= measured.from) else {
+            return;
+        };
+        let [even, odd] = &mut measured.windows;
+        let window = if number.is_multiple_of(2) { even } else { odd };
+        if window.0 != number {
+            window.0 = number;
+            window.1.fill(ShardCount::default());
+        }
+        if let Some(count) = window.1.get_mut(usize::from(shard)) {
+            count.units += more.units;
+            count.throttled += more.throttled;
+        }
+    }
+
+    /// The shards of a key in the window of that number; none where nothing of them was measured.
+    pub(super) fn of(&self, number: u64, place: Place) -> &[ShardCount] {
+        let windows = self.keys.get(&place).into_iter().flat_map(|measured| &measured.windows);
+        windows.into_iter().find(|window| window.0 == number).map_or(&[], |window| &window.1)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.keys.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn units(counts: &ShardCounts, number: u64, place: Place) -> Vec<u64> {
+        counts.of(number, place).iter().map(|count| count.units).collect()
+    }
+
+    #[test]
+    fn a_key_is_measured_in_whole_windows_and_by_shard() {
+        let (mut counts, key) = (ShardCounts::default(), (3, 77));
+        let more = ShardCount { units: 5, throttled: 1 };
+        counts.measure(10, [(key, 3)].into_iter());
+        counts.add(10, key, 0, more);
+        assert_eq!(units(&counts, 10, key), [0; 0], "it began within this window");
+        for shard in [0, 2, 2, 9] {
+            counts.add(11, key, shard, more);
+        }
+        counts.add(11, (3, 78), 0, more);
+        counts.measure(11, [(key, 3)].into_iter());
+        counts.add(12, key, 1, more);
+        assert_eq!(units(&counts, 11, key), [5, 0, 10]);
+        assert_eq!(counts.of(11, key)[2].throttled, 2);
+        assert_eq!(units(&counts, 12, key), [0, 5, 0]);
+        counts.add(13, key, 1, more);
+        assert_eq!(units(&counts, 11, key), [0; 0], "it is over");
+        // With another number of shards it begins anew.
+        counts.measure(13, [(key, 4)].into_iter());
+        assert_eq!(units(&counts, 13, key), [0; 0]);
+    }
+
+    #[test]
+    fn the_shards_of_all_keys_are_bounded() {
+        let mut counts = ShardCounts::default();
+        counts.measure(1, (0..10_000).map(|key| ((0, key), 1_000)));
+        assert!(counts.is_empty());
+        counts.measure(1, (0..10_000).map(|key| ((0, key), if key == 1 { 250 } else { 16 })));
+        assert_eq!(counts.keys.len(), SHARDS / 16);
+        assert!(!counts.keys.contains_key(&(0, 1)) && counts.keys.contains_key(&(0, 16)));
+    }
+}
