@@ -35,6 +35,7 @@ mod safety;
 mod scene;
 mod stories;
 mod table;
+mod walk;
 mod widening;
 mod world;
 
