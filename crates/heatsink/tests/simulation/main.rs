@@ -37,6 +37,7 @@ mod stories;
 mod table;
 mod walk;
 mod widening;
+mod widening_client;
 mod world;
 
 use std::collections::BTreeMap;
