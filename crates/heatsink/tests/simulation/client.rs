@@ -10,13 +10,10 @@ use heatsink_history::{Answer, Operation, State, Value};
 use serde_json::{Value as Json, json};
 
 use crate::world::{World, name};
-use crate::{INDEX, KEY, TABLE};
+use crate::{KEY, TABLE};
 
 /// How long a client waits for an answer, when nothing else is said.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-
-/// How long after a change of layouts every gateway knows it, or has stopped.
-const KNOWN: Duration = Duration::from_secs(20);
 
 /// The label of an item, as its attribute `status` has it. 0 is none.
 pub const LABELS: [&str; 3] = ["", "open", "done"];
@@ -159,80 +156,6 @@ impl World {
                 None
             }
         }
-    }
-
-    /// A whole Query of the key, or of the index by a label, page by page: a read of every item. `items`: all that there can be.
-    /// `absent`: whether an item that is not in it was not there. `Err` as soon as a page fails.
-    pub async fn query(
-        &self,
-        gateway: usize,
-        items: &[String],
-        label: Option<u8>,
-        limit: usize,
-        absent: bool,
-    ) -> Result<(), Error> {
-        let mut request = json!({
-            "TableName": TABLE, "KeyConditionExpression": "#k = :k", "Limit": limit, "ConsistentRead": true,
-            "ExpressionAttributeNames": { "#k": "pk" }, "ExpressionAttributeValues": { ":k": { "S": KEY } },
-        });
-        if let Some(label) = label {
-            request["IndexName"] = json!(INDEX);
-            request["ConsistentRead"] = json!(false);
-            request["ExpressionAttributeNames"]["#k"] = json!("status");
-            request["ExpressionAttributeValues"][":k"]["S"] = json!(LABELS[usize::from(label)]);
-        }
-        self.pages(gateway, Wire::Query, request, items, label, absent).await
-    }
-
-    /// A whole Scan of the table: a read of every item.
-    pub async fn scan(&self, gateway: usize, items: &[String], limit: usize) -> Result<(), Error> {
-        let request = json!({ "TableName": TABLE, "Limit": limit, "ConsistentRead": true });
-        self.pages(gateway, Wire::Scan, request, items, None, true).await
-    }
-
-    async fn pages(
-        &self,
-        gateway: usize,
-        wire: Wire,
-        mut request: Json,
-        items: &[String],
-        label: Option<u8>,
-        absent: bool,
-    ) -> Result<(), Error> {
-        let operation = label.map_or(Operation::Get, Operation::Find);
-        let begun = self.book.moment();
-        let begun_at = self.clock.now();
-        let mut seen: Vec<String> = Vec::new();
-        // What lies where nobody looks for it is not seen by reads of single items, which are held against each other.
-        let beyond = self.book.is_beyond();
-        for _ in 0..1_000 {
-            let invoked = self.book.moment();
-            let mut page = self.ask(gateway, wire, &request, PATIENCE).await?;
-            for row in page["Items"].as_array().into_iter().flatten() {
-                let Some((item, value)) = self.row(row) else { continue };
-                if beyond {
-                    continue;
-                }
-                // A Scan may show an item twice if its key began or ended a move meanwhile, as far as gateways know.
-                let changed = || self.network.key_changed_within(self.clock.now().since(begun_at) + KNOWN);
-                if seen.contains(&item) && !(wire == Wire::Scan && changed()) {
-                    self.book.fault(format!("one {} shows {item} twice", wire.name()));
-                }
-                self.book.call(&item, invoked, operation, Some(Answer::Saw(Some(value))));
-                seen.push(item);
-            }
-            let start = page["LastEvaluatedKey"].take();
-            if start.is_null() {
-                let missing = items.iter().filter(|item| absent && !beyond && !seen.contains(item));
-                for item in missing {
-                    self.book.call(item, begun, operation, Some(Answer::Saw(None)));
-                }
-                return Ok(());
-            }
-            request["ExclusiveStartKey"] = start;
-        }
-        self.book.fault(format!("a {} does not end", wire.name()));
-        Ok(())
     }
 
     /// Every row of the table as it lies in the store, by the item that it is.

@@ -100,7 +100,24 @@ impl Counters {
             "TableName": TABLE, "KeyConditionExpression": "pk = :k", "ConsistentRead": true,
             "ExpressionAttributeValues": { ":k": { "S": KEY } },
         });
-        let answer = self.world.ask(gateway, Wire::Query, &request, PATIENCE).await?;
+        self.show_all(gateway, Wire::Query, &request, asked).await
+    }
+
+    /// Reads them all by a Scan.
+    pub async fn scan(&self, gateway: usize) -> Result<(), Error> {
+        let asked = self.world.book.moment();
+        let request = json!({ "TableName": TABLE, "ConsistentRead": true });
+        self.show_all(gateway, Wire::Scan, &request, asked).await
+    }
+
+    async fn show_all(
+        &self,
+        gateway: usize,
+        operation: Wire,
+        request: &Json,
+        asked: u64,
+    ) -> Result<(), Error> {
+        let answer = self.world.ask(gateway, operation, request, PATIENCE).await?;
         let rows = answer["Items"].as_array().cloned().unwrap_or_default();
         for row in &rows {
             if KEY_NAMES.iter().any(|name| row[name]["S"].as_str().is_none_or(|text| text.contains("#~"))) {
@@ -111,7 +128,7 @@ impl Counters {
             let mut of_item = rows.iter().filter(|row| row["sk"]["S"] == **item);
             let sum = of_item.next().map(|row| number(row).unwrap_or_default());
             if of_item.next().is_some() {
-                self.world.book.fault(format!("one Query shows {item} twice"));
+                self.world.book.fault(format!("one {} shows {item} twice", operation.name()));
             }
             self.shows(gateway, item, sum, asked);
         }

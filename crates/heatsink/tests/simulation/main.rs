@@ -35,7 +35,9 @@ mod safety;
 mod scene;
 mod stories;
 mod table;
+mod walk;
 mod widening;
+mod widening_client;
 mod world;
 
 use std::collections::BTreeMap;

@@ -28,6 +28,8 @@ pub const FENCE: &str = "[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"3
 const QUIET: Duration = Duration::from_secs(13);
 /// So often a run may meet with a mishap until one is left alone.
 const UNLUCKY: usize = 4;
+/// Items that are only written together.
+const PAIR: [&str; 2] = ["q0", "q1"];
 /// So many runs bring a move to its end, or the weather is too bad for it. In good weather they must.
 const TRIES: usize = 7;
 
@@ -76,6 +78,7 @@ pub struct Stage {
     pub world: Rc<World>,
     seed: u64,
     rules: String,
+    /// All of them; the last two are only written together, as a [pair](Self::pair).
     pub items: Vec<String>,
     /// The layouts that the key gets, by their shards.
     counts: Vec<u16>,
@@ -142,10 +145,10 @@ impl Stage {
         Stage {
             seed,
             rules,
-            items: (0..rng.usize(2..=3)).map(|at| format!("p{at}")).collect(),
+            items: (0..rng.usize(2..=3)).map(|at| format!("p{at}")).chain(PAIR.map(str::to_owned)).collect(),
             counts,
             clients: rng.u64(1..=3),
-            calls: rng.u64(6..=10),
+            calls: rng.u64(7..=12),
             pace: Duration::from_millis([100, 400, 1_500][rng.usize(..3)]),
             weather,
             mischief: rng.bool().then(|| seconds(rng.u64(2..=12))),
@@ -157,6 +160,16 @@ impl Stage {
             phases: Arc::default(),
             world,
         }
+    }
+
+    /// The items that are written alone, and with any others.
+    pub fn singles(&self) -> &[String] {
+        &self.items[..self.items.len() - PAIR.len()]
+    }
+
+    /// The two that are only written together.
+    pub fn pair(&self) -> &[String] {
+        &self.items[self.items.len() - PAIR.len()..]
     }
 
     fn rng(&self, role: u64) -> Rng {
@@ -192,7 +205,7 @@ impl Stage {
                 world.book.fault(format!("gateway {gateway} does not start: {why}"));
             }
         }
-        for item in &self.items {
+        for item in self.singles() {
             self.put_surely(item).await;
         }
         world.network.set(self.weather);

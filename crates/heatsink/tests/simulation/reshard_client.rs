@@ -1,27 +1,35 @@
 //! What clients ask of a key that moves: reads and writes of every kind, alone, in batches and in transactions, and Queries whose pages are apart.
 //!
-//! Every answer is written down as calls on single items. A transaction is judged item by item: that it is all or nothing is the store's affair.
+//! Every answer is written down as calls on single items, those of a transaction too. That a transaction is all or nothing is seen of two items that
+//! are only written together: a TransactGetItems shows both of one write, or both gone.
 
 use fastrand::Rng;
+use futures::future::join_all;
 use heatsink_dynamo::{Code, Error, Operation as Wire, Outcome};
-use heatsink_history::{Answer, Operation};
+use heatsink_history::{Answer, Operation, Value};
 use serde_json::{Value as Json, json};
 
 use crate::client::{LABELS, PATIENCE, body, key};
 use crate::reshard::{Stage, up_to};
+use crate::walk::Walk;
 use crate::world::{World, name};
 use crate::{KEY, TABLE};
 
 /// The operation of a write in a transaction, with its action.
 type Action = (String, Operation, Json);
+/// So many kinds of them there are.
+const ACTIONS: u32 = 5;
+/// So often a client asks for a page of a Scan again.
+const SCAN_TRIES: usize = 8;
 
 impl Stage {
     /// One call of a client.
     pub async fn act(&self, rng: &mut Rng) {
         let gateway = rng.usize(..self.world.gateways());
-        let item = self.items[rng.usize(..self.items.len())].clone();
+        let singles = self.singles();
+        let item = singles[rng.usize(..singles.len())].clone();
         let patience = if rng.u32(0..8) == 0 { up_to(rng, PATIENCE / 12) } else { PATIENCE };
-        let operation = match rng.u32(0..28) {
+        let operation = match rng.u32(0..36) {
             0..4 => Operation::Put(self.value()),
             4..6 => Operation::Create(self.value()),
             6..8 => Operation::Update(self.value()),
@@ -31,11 +39,15 @@ impl Stage {
             14 => return self.returning(gateway, &item, Operation::Put(self.value())).await,
             15 => return self.returning(gateway, &item, Operation::Delete).await,
             16..18 => return self.batch(rng, gateway).await,
-            18..21 => return self.transact(rng, gateway).await,
-            21 => return self.get_many(gateway, rng.bool()).await,
-            22 => {
-                let limit = rng.usize(1..4);
-                return self.note(gateway, self.world.scan(gateway, &self.items, limit).await);
+            18..21 => return self.transact_singles(rng, gateway).await,
+            21..23 => return self.transact_pair(rng, gateway).await,
+            23 => return self.get_many(gateway, false).await,
+            24..27 => return self.get_many(gateway, true).await,
+            27..30 => return self.scan(rng, gateway).await,
+            30 => {
+                let (label, limit) = (rng.u8(1..3), rng.usize(1..4));
+                let done = self.world.query(gateway, &self.items, Some(label), limit, false).await;
+                return self.note(gateway, done);
             }
             _ => return self.query(rng, gateway).await,
         };
@@ -78,8 +90,8 @@ impl Stage {
 
     /// Puts and deletes in one batch.
     async fn batch(&self, rng: &mut Rng, gateway: usize) {
-        let some = rng.u32(1..1 << self.items.len());
-        let some = self.items.iter().enumerate().filter(|(at, _)| some >> at & 1 == 1);
+        let some = rng.u32(1..1 << self.singles().len());
+        let some = self.singles().iter().enumerate().filter(|(at, _)| some >> at & 1 == 1);
         let writes = some.map(|(_, item)| match rng.u32(0..4) {
             0 => (item.clone(), Operation::Delete, json!({ "DeleteRequest": { "Key": key(item) } })),
             _ => {
@@ -104,17 +116,27 @@ impl Stage {
         }
     }
 
-    /// A transaction; with a token it is sent again, through any gateway, while its outcome is unknown.
-    async fn transact(&self, rng: &mut Rng, gateway: usize) {
-        let mut items = self.items.clone();
+    /// A transaction over one or two items.
+    async fn transact_singles(&self, rng: &mut Rng, gateway: usize) {
+        let mut items = self.singles().to_vec();
         rng.shuffle(&mut items);
         items.truncate(rng.usize(1..=2));
+        let actions = items.iter().map(|item| action(rng.u32(..ACTIONS), item, self.value()));
+        let actions = actions.collect();
+        self.transact(rng, gateway, actions).await;
+    }
+
+    /// A transaction that does the same to both items of the pair.
+    async fn transact_pair(&self, rng: &mut Rng, gateway: usize) {
+        // The store deletes what expires one by one.
+        let (kind, value) = (rng.u32(..ACTIONS), Value { label: u8::from(rng.bool()), ..self.value() });
+        let actions = self.pair().iter().map(|item| action(kind, item, value)).collect();
+        self.transact(rng, gateway, actions).await;
+    }
+
+    /// A transaction; with a token it is sent again, through any gateway, while its outcome is unknown.
+    async fn transact(&self, rng: &mut Rng, gateway: usize, actions: Vec<Action>) {
         let token = rng.bool();
-        let actions = items.iter().map(|item| {
-            let (operation, action) = self.action(rng, item);
-            (item.clone(), operation, action)
-        });
-        let actions: Vec<Action> = actions.collect();
         let wanted: Vec<&Json> = actions.iter().map(|(_, _, action)| action).collect();
         let mut request = json!({ "TransactItems": wanted });
         let world = &self.world;
@@ -153,27 +175,6 @@ impl Stage {
         }
     }
 
-    fn action(&self, rng: &mut Rng, item: &str) -> (Operation, Json) {
-        let value = self.value();
-        let put = |condition: Option<&str>| {
-            let mut put = json!({ "TableName": TABLE, "Item": body(item, value) });
-            if let Some(condition) = condition {
-                put["ConditionExpression"] = json!(condition);
-            }
-            json!({ "Put": put })
-        };
-        match rng.u32(0..5) {
-            0 => (Operation::Put(value), put(None)),
-            1 => (Operation::Create(value), put(Some("attribute_not_exists(pk)"))),
-            2 => (
-                Operation::Update(value),
-                json!({ "Update": crate::client::request(item, Operation::Update(value)).1 }),
-            ),
-            3 => (Operation::Update(value), put(Some("attribute_exists(pk)"))),
-            _ => (Operation::Delete, json!({ "Delete": { "TableName": TABLE, "Key": key(item) } })),
-        }
-    }
-
     /// All items in one batch, or in one transaction.
     async fn get_many(&self, gateway: usize, transact: bool) {
         let world = &self.world;
@@ -190,6 +191,7 @@ impl Stage {
             Ok(answer) => answer,
             Err(error) => return self.note(gateway, Err(error)),
         };
+        let mut pair = Vec::new();
         for (at, item) in self.items.iter().enumerate() {
             let row = if transact {
                 answer["Responses"][at].get("Item").cloned()
@@ -208,7 +210,38 @@ impl Stage {
             };
             let seen = row.and_then(|row| world.row(&row)).map(|(_, value)| value);
             world.book.call(item, invoked, Operation::Get, Some(Answer::Saw(seen)));
+            pair.extend(self.pair().contains(item).then_some(seen));
         }
+        if transact && pair.iter().any(|seen| *seen != pair[0]) {
+            world.book.fault(format!("one TransactGetItems shows a part of a transaction: {pair:?}"));
+        }
+    }
+
+    /// A Scan, or two segments of one that begin at once, with pauses between the pages. Any gateway may answer the next page.
+    async fn scan(&self, rng: &mut Rng, gateway: usize) {
+        let (world, limit) = (&self.world, rng.usize(1..4));
+        let segments = rng.usize(1..=2);
+        let segment = |segment| (segments > 1).then_some((segment, segments));
+        let mut walks: Vec<Walk> = (0..segments).map(|at| Walk::scan(world, limit, segment(at))).collect();
+        let first = join_all(walks.iter_mut().map(|walk| walk.page(world, gateway))).await;
+        for (walk, first) in walks.iter_mut().zip(first) {
+            let mut more = match first {
+                Ok(more) => more,
+                Err(error) => return self.note(gateway, Err(error)),
+            };
+            let mut tries = 0;
+            while more {
+                self.pause(rng).await;
+                let gateway = rng.usize(..world.gateways());
+                match walk.page(world, gateway).await {
+                    Ok(next) => more = next,
+                    // It may have yet to learn what another one knew.
+                    Err(error) if error.retryable() && tries < SCAN_TRIES => tries += 1,
+                    Err(error) => return self.note(gateway, Err(error)),
+                }
+            }
+        }
+        Walk::missing(&walks, world, &self.items);
     }
 
     /// A Query of the key, page by page, with pauses between the pages; it may end early.
@@ -268,6 +301,28 @@ impl Stage {
     }
 }
 
+/// One of so many kinds of action on an item, for a transaction.
+fn action(kind: u32, item: &str, value: Value) -> Action {
+    let put = |condition: Option<&str>| {
+        let mut put = json!({ "TableName": TABLE, "Item": body(item, value) });
+        if let Some(condition) = condition {
+            put["ConditionExpression"] = json!(condition);
+        }
+        json!({ "Put": put })
+    };
+    let (operation, action) = match kind {
+        0 => (Operation::Put(value), put(None)),
+        1 => (Operation::Create(value), put(Some("attribute_not_exists(pk)"))),
+        2 => (
+            Operation::Update(value),
+            json!({ "Update": crate::client::request(item, Operation::Update(value)).1 }),
+        ),
+        3 => (Operation::Update(value), put(Some("attribute_exists(pk)"))),
+        _ => (Operation::Delete, json!({ "Delete": { "TableName": TABLE, "Key": key(item) } })),
+    };
+    (item.to_owned(), operation, action)
+}
+
 /// A Query on its way.
 struct Pages {
     request: Json,
@@ -302,7 +357,7 @@ impl World {
             let text = |name: &str| row[name]["S"].as_str().unwrap_or_default().to_owned();
             let label =
                 LABELS.iter().position(|label| row["status"]["S"] == *label).unwrap_or_default() as u8;
-            let value = crate::client::number(row).map(|number| heatsink_history::Value { number, label });
+            let value = crate::client::number(row).map(|number| Value { number, label });
             (text("pk"), text("sk"), value)
         });
         rows.collect()

@@ -14,17 +14,16 @@ use std::time::Duration;
 use fastrand::Rng;
 use futures::future::{FutureExt, LocalBoxFuture, join_all, select};
 use heatsink_control::reshard_intent::WantedLayout;
-use heatsink_dynamo::{Error, Operation as Wire, Outcome};
+use heatsink_dynamo::Outcome;
 use heatsink_mover::{Report, ReshardError};
-use serde_json::{Value as Json, json};
 
-use crate::TABLE;
-use crate::client::{PATIENCE, key, number as number_of};
+use crate::client::PATIENCE;
 use crate::counters::Counters;
 use crate::network::{self, Weather};
 use crate::reshard::{FENCE, Mishap, Phases, mishap, up_to};
 use crate::stories::{Played, play_with};
 use crate::table::VOTES;
+use crate::widening_client::How;
 use crate::world::{World, name};
 
 const HOURS: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"bucket\"\nbucket = \"hour\"\n";
@@ -199,9 +198,10 @@ impl Stage {
             self.pause(&mut rng).await;
             let gateway = rng.usize(..self.world.gateways());
             let item = &self.added[rng.usize(..self.added.len())];
-            match rng.u32(0..6) {
+            match rng.u32(0..7) {
                 0 => self.counters.read_all(gateway).await,
-                1 => self.counters.read(gateway, item).await.map(drop),
+                1 => self.counters.scan(gateway).await,
+                2 => self.counters.read(gateway, item).await.map(drop),
                 _ => self.counters.add(gateway, item, PATIENCE).await,
             }
             .unwrap_or_else(|error| self.world.log.line(format!("  not by {}: {error}", name(gateway))));
@@ -223,7 +223,8 @@ impl Stage {
             if self.buckets && rng.bool() {
                 does = Does::Delete;
             }
-            self.does(gateway, item, does, number, &mut may_hold).await;
+            let how = How::ALL[rng.usize(..How::ALL.len())];
+            self.does(gateway, item, does, how, number, &mut may_hold).await;
         }
         self.busy.set(self.busy.get() - 1);
         while self.widening.get() || self.busy.get() > 0 {
@@ -233,7 +234,7 @@ impl Stage {
         for _ in 0..20 {
             self.world.clock.sleep(seconds(5)).await;
             for gateway in 0..self.world.gateways() {
-                self.does(gateway, item, Does::Get, 0, &mut may_hold).await;
+                self.does(gateway, item, Does::Get, How::Alone, 0, &mut may_hold).await;
             }
             if may_hold.len() == 1 {
                 return;
@@ -246,18 +247,20 @@ impl Stage {
         gateway: usize,
         item: &str,
         does: Does,
+        how: How,
         number: i64,
         may_hold: &mut BTreeSet<Option<i64>>,
     ) {
-        let answer = does.ask(&self.world, gateway, item, number).await;
+        let answer = does.ask(&self.world, gateway, item, how, number).await;
         let after: BTreeSet<Option<i64>> = may_hold.iter().map(|held| does.after(*held, number)).collect();
-        self.world.log.line(format!("  {item}: {does:?} {number} by {}: {answer:?}", name(gateway)));
+        self.world
+            .log
+            .line(format!("  {item}: {does:?} {number}, {how:?}, by {}: {answer:?}", name(gateway)));
         match answer {
-            Ok(answer) if does == Does::Get => {
-                let seen = answer.get("Item").map(|row| number_of(row).unwrap_or_default());
+            Ok(seen) if does == Does::Get => {
                 if !may_hold.contains(&seen) {
                     self.world.book.fault(format!(
-                        "{} shows {seen:?} of {item}, which can hold {may_hold:?}",
+                        "{}, {how:?}, shows {seen:?} of {item}, which can hold {may_hold:?}",
                         name(gateway)
                     ));
                 }
@@ -357,9 +360,9 @@ impl Stage {
     }
 }
 
-/// What the one client of an item does.
+/// What the one client of an item does. What it asks for is in `widening_client`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+pub enum Does {
     Put,
     Set,
     Delete,
@@ -368,37 +371,14 @@ enum Does {
 }
 
 impl Does {
-    fn after(self, held: Option<i64>, number: i64) -> Option<i64> {
+    /// What a counter holds after it that held that before.
+    pub fn after(self, held: Option<i64>, number: i64) -> Option<i64> {
         match self {
             Does::Put | Does::Set => Some(number),
             Does::Delete => None,
             Does::Add => Some(held.unwrap_or_default() + number),
             Does::Get => held,
         }
-    }
-
-    async fn ask(self, world: &World, gateway: usize, item: &str, number: i64) -> Result<Json, Error> {
-        let mut request = json!({ "TableName": TABLE, "Key": key(item) });
-        let operation = match self {
-            Does::Put => {
-                let mut item = key(item);
-                item["n"] = json!({ "N": number.to_string() });
-                request = json!({ "TableName": TABLE, "Item": item });
-                Wire::PutItem
-            }
-            Does::Delete => Wire::DeleteItem,
-            Does::Get => {
-                request["ConsistentRead"] = json!(true);
-                Wire::GetItem
-            }
-            Does::Set | Does::Add => {
-                let expression = if self == Does::Set { "SET n = :n" } else { "ADD n :n" };
-                request["UpdateExpression"] = json!(expression);
-                request["ExpressionAttributeValues"] = json!({ ":n": { "N": number.to_string() } });
-                Wire::UpdateItem
-            }
-        };
-        world.ask(gateway, operation, &request, PATIENCE).await
     }
 }
 
