@@ -7,7 +7,6 @@
 //! Not here: in which order that is right (`heatsink_reshard`), what clients' requests become meanwhile (`route`), how a record becomes known
 //! (`control`).
 
-mod announcer;
 mod automatic;
 mod error;
 mod key;
@@ -18,7 +17,6 @@ mod protocol;
 mod run;
 mod runner;
 mod spare;
-mod steering;
 mod survey;
 mod table;
 mod wanted;
@@ -28,7 +26,6 @@ pub use error::ReshardError;
 pub use key::Key;
 pub use prepare::{DEFAULT_RATE, Options, Plan, Reshard};
 pub use run::{Progress, Report};
-pub use runner::{Pace, Runner};
-pub use steering::Steering;
+pub use runner::{Pace, Runner, ValueCarrier, ValueJob};
 pub use table::TableContext;
 pub use wanted::never_narrower;
