@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use heatsink::Gateway;
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress, ValueAsked, ValueReshard};
+use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress, ValueAsked, ValueOptions, ValueReshard};
 use heatsink_control::Rules;
+use heatsink_control::reshard_intent::ProgressSink;
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
 use heatsink_store::Store;
@@ -23,6 +24,12 @@ const STATEMENT: &str = "SELECT * FROM \"Book\"";
 const FILTERED: &str = "SELECT * FROM \"Book\" WHERE pk <> 'k9'";
 
 struct Quiet;
+
+impl ProgressSink for Quiet {
+    fn phase(&self, _: Option<heatsink_layout::Phase>) {}
+    fn rewritten(&self, _: u64) {}
+    fn to_rewrite(&self, _: u64) {}
+}
 
 impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
@@ -373,8 +380,9 @@ async fn a_scan_goes_on_behind_items_that_keep_a_former_form() {
     let asked = ValueAsked { table: "Book", index: "kinds", value: "x1", shards: 5 };
     let rules = Rules::default();
     let reshard = ValueReshard::prepare(Arc::clone(&store), Arc::new(RealEnv), &rules, asked).await.unwrap();
-    let options = Options { concurrency: 4, exclusive: true };
-    reshard.run(options, std::time::Duration::ZERO, &Quiet).await.unwrap();
+    let delay = std::time::Duration::ZERO;
+    let options = ValueOptions { concurrency: 4, exclusive: true, delay, rate: u32::MAX };
+    reshard.run(options, &Quiet).await.unwrap();
     for read in [
         scan(|| json!({ "TableName": "Book", "Limit": 1, "IndexName": "ordered" })),
         select(|| json!({ "Statement": "SELECT * FROM \"Book\".\"ordered\"", "Limit": 1 })),

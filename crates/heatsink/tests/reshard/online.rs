@@ -48,7 +48,7 @@ impl Store for Fused {
 }
 
 /// Three gateways whose runners are killed again and again, each at some call, until they are told to live.
-fn killed(town: &Arc<Town>, seed: u64, over: &Arc<AtomicBool>) -> std::thread::JoinHandle<u32> {
+pub(super) fn killed(town: &Arc<Town>, seed: u64, over: &Arc<AtomicBool>) -> std::thread::JoinHandle<u32> {
     let (town, over) = (Arc::clone(town), Arc::clone(over));
     std::thread::spawn(move || {
         let mut rng = Rng::with_seed(seed);
