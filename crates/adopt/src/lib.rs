@@ -34,4 +34,4 @@ pub use direction::Direction;
 pub use recipe_observer::RecipeObserver;
 pub use survey::Survey;
 pub use types::{AdoptError, Options, Phase, Progress, Report};
-pub use value_reshard::{INDEX_DELAY, ValueAsked, ValuePlan, ValueReport, ValueReshard};
+pub use value_reshard::{INDEX_DELAY, ValueAsked, ValueOptions, ValuePlan, ValueReport, ValueReshard};

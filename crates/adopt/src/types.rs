@@ -38,6 +38,14 @@ pub trait Progress: Send + Sync {
     fn passed(&self, items: u64);
 }
 
+/// Progress that nobody is shown.
+pub(crate) struct Unseen;
+
+impl Progress for Unseen {
+    fn phase(&self, _: Phase, _: Option<u64>) {}
+    fn passed(&self, _: u64) {}
+}
+
 /// The result of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -71,6 +79,10 @@ pub enum AdoptError {
     Usage(String),
     /// The run stopped. The message says whether to run it again.
     Failed(String),
+    /// Another run, or another change of the table, is at work. Later it is possible.
+    Busy(String),
+    /// It was cancelled, and everything is as it was.
+    Cancelled(String),
     /// The store failed. Run it again: it resumes where it stopped.
     Store(Error),
 }
@@ -78,7 +90,10 @@ pub enum AdoptError {
 impl std::fmt::Display for AdoptError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            AdoptError::Usage(problem) | AdoptError::Failed(problem) => f.write_str(problem),
+            AdoptError::Usage(problem)
+            | AdoptError::Failed(problem)
+            | AdoptError::Busy(problem)
+            | AdoptError::Cancelled(problem) => f.write_str(problem),
             AdoptError::Store(error) => {
                 write!(f, "The store failed: {error}. Run this again: it goes on where it stopped")
             }
@@ -97,7 +112,7 @@ impl From<Error> for AdoptError {
 impl From<ClaimError> for AdoptError {
     fn from(error: ClaimError) -> Self {
         match error {
-            ClaimError::TakenOver(what) => AdoptError::Failed(what),
+            ClaimError::TakenOver(what) => AdoptError::Busy(what),
             ClaimError::Store(error) => AdoptError::Store(error),
         }
     }

@@ -92,6 +92,16 @@ pub async fn is_possible(registry: &Registry) -> Result<bool, Error> {
     }
 }
 
+/// Whether a worker has a claim on a table, alive or dead.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn is_held(registry: &Registry, id: &str) -> Result<bool, Error> {
+    let body = json!({ "TableName": registry.name(), "Key": holder(id), "ConsistentRead": true });
+    let found = registry.call_patiently(Operation::GetItem, body).await;
+    Ok(found.map_err(|error| registry.failed(error))?.get("Item").is_some())
+}
+
 impl Claim {
     /// Claims a table whose record is `record`, with so many concurrent writes, at most 11. The previous holder loses its claim.
     ///

@@ -14,7 +14,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Outcome};
 use heatsink_env::Env;
-use heatsink_fence::Awaits;
+use heatsink_fence::{Awaits, Step};
 use heatsink_layout::{DIRECTORY, Layout};
 use heatsink_store::Store;
 
@@ -230,24 +230,50 @@ impl Control {
     ) -> BoxFuture<'a, Result<bool, Error>> {
         async move {
             let Inner { changer, fence, .. } = &*self.inner;
-            let (inner, name) = (Arc::clone(&self.inner), table.to_owned());
-            let publish = async move { inner.publish(&name, version).await };
-            // A caller that is dropped must not leave a change half applied here: requests under the old record would go on unnoticed.
-            let step = match tokio::runtime::Handle::try_current() {
-                Ok(runtime) => {
-                    let published = runtime.spawn(publish).await;
-                    published
-                        .map_err(|_| Error::unavailable("The gateway is stopping", Outcome::NotDone))??
-                }
-                Err(_) if fence.settings.exclusive => publish.await?,
-                // `keep` applies it.
-                Err(_) => changer.publish(table, version).await?.step,
-            };
+            let step = self.published(table, version).await?;
             let clean = changer.wait(step.awaiting(awaits)).await?.is_clean();
             // Nobody waits for the late calls of an exclusive gateway but itself.
             Ok(clean && (!fence.settings.exclusive || fence.late().await.is_zero()))
         }
         .boxed()
+    }
+
+    /// Publishes a change that this process has written, applies it in this gateway, and waits until nothing that was planned before can take effect
+    /// any more, here or elsewhere. May be dropped at any time.
+    ///
+    /// # Errors
+    /// Those of the store; frozen layouts.
+    pub async fn settle(&self, table: &str, version: u64) -> Result<(), Error> {
+        self.announce(Awaits::Effects, table, version).await?;
+        let Inner { fence, registry, .. } = &*self.inner;
+        if fence.settings.exclusive {
+            registry.env().sleep(fence.late().await).await;
+        }
+        Ok(())
+    }
+
+    /// Publishes a change that this process has written, and applies it in this gateway. May be dropped at any time.
+    ///
+    /// # Errors
+    /// Those of the store; frozen layouts.
+    pub async fn make_known(&self, table: &str, version: u64) -> Result<(), Error> {
+        self.published(table, version).await.map(drop)
+    }
+
+    async fn published(&self, table: &str, version: u64) -> Result<Step, Error> {
+        let Inner { changer, fence, .. } = &*self.inner;
+        let (inner, name) = (Arc::clone(&self.inner), table.to_owned());
+        let publish = async move { inner.publish(&name, version).await };
+        // A caller that is dropped must not leave a change half applied here: requests under the old record would go on unnoticed.
+        match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let published = runtime.spawn(publish).await;
+                published.map_err(|_| Error::unavailable("The gateway is stopping", Outcome::NotDone))?
+            }
+            Err(_) if fence.settings.exclusive => publish.await,
+            // `keep` applies it.
+            Err(_) => Ok(changer.publish(table, version).await?.step),
+        }
     }
 
     /// Whether this gateway has seen a registry. One that only forwards ([`Fencing::forwarding`]) refuses every request from then on.

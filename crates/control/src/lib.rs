@@ -5,6 +5,7 @@
 //!
 //! Not here: moving items (`adopt`), how a layout places an item (`layout`), what a request becomes under it (`route`), HTTP (`gateway`).
 
+mod announcer;
 mod check;
 pub mod claim;
 mod control;
@@ -28,6 +29,7 @@ mod table_lifecycle;
 pub mod tags;
 mod unrecorded_table;
 
+pub use announcer::Announcer;
 pub use check::{Checked, Named, Verdict, check};
 pub use control::{Control, Prepared, StartError, View};
 pub use fence::{Changer, Fencing, Gateway, Pass, Sending};

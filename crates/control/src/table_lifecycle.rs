@@ -5,7 +5,7 @@
 
 use heatsink_dynamo::{Code, Error, Operation, Outcome, TableSchema};
 
-use crate::claim::{Claim, ClaimError};
+use crate::claim::{self, Claim, ClaimError};
 use crate::describe::Described;
 use crate::in_progress::InProgressGuard;
 use crate::inner::Inner;
@@ -141,7 +141,17 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         }
         // Another request deletes it, or did so in a gateway that has stopped: this request waits as long.
         State::Deleting { .. } => found,
-        _ => return Ok(None),
+        // In a table that is made again under the name, who rewrites or moves items would go on.
+        State::MigratingIndexKeys(_) | State::Adopting(_) | State::Returning(_) => {
+            return Err(Error::unavailable(
+                format!(
+                    "`heatsink adopt {name}` is moving items of table {name} or rewriting keys of its indexes. Delete the table when that has ended; if it was \
+                     interrupted, run it again, or bring the table back with --back"
+                ),
+                Outcome::NotDone,
+            ));
+        }
+        State::Pending | State::Gone => return Ok(None),
     };
     inner.changer.begin().await?;
     let begun = inner.in_progress.begin(deleting.version);
@@ -152,8 +162,8 @@ pub(crate) async fn intend_deletion(inner: &Inner, name: &str) -> Result<Option<
         ));
     }
     inner.announce(name, deleting.version).await?;
-    if deleting.keys > 0 {
-        // A mover that is slow, or paused, would go on in a table that is made under the name afterwards.
+    if claim::is_held(&inner.registry, &deleting.id).await? {
+        // A worker that is slow, or paused, would go on in a table that is made under the name afterwards.
         end_workers(inner, &deleting).await?;
     }
     // DeleteTable takes only names. While this waited the table may have been deleted, and another one created under its name.

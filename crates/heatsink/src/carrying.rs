@@ -3,9 +3,11 @@
 //! Not here: how (`heatsink-mover`), which keys are hot (`heatsink-gateway`).
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::join;
+use heatsink::IndexValues;
 use heatsink_control::Control;
 use heatsink_env::Env;
 use heatsink_gateway::Service;
@@ -26,16 +28,19 @@ impl HeatSource for Seen {
     }
 }
 
-/// Runs until `stop` resolves. Reshards under way are given back then, for other gateways to take at once.
+/// Runs until `stop` resolves. Reshards under way are given back then, for other gateways to take at once. `delay`: how long an index of the store may lag
+/// behind its table.
 pub async fn carry(
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     control: Control,
     service: Arc<Service>,
+    delay: Duration,
     stop: impl Future<Output = ()> + Send,
 ) {
     let stop = stop.shared();
-    let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone());
+    let values = Arc::new(IndexValues { delay });
+    let runner = Runner::new(Arc::clone(&store), Arc::clone(&env), control.clone(), values);
     let automatic = Automatic::new(store, env, control, Arc::new(Seen(service)));
     join(runner.run(stop.clone()), automatic.run(stop)).await;
 }

@@ -7,7 +7,6 @@
 //! Not here: in which order that is right (`heatsink_reshard`), what clients' requests become meanwhile (`route`), how a record becomes known
 //! (`control`).
 
-mod announcer;
 mod automatic;
 mod error;
 mod key;
@@ -20,7 +19,6 @@ mod reshard;
 mod run;
 mod runner;
 mod spare;
-mod steering;
 mod steps;
 mod survey;
 mod table;
@@ -32,8 +30,7 @@ pub use key::Key;
 pub use prepare::{DEFAULT_RATE, Options, Plan};
 pub use progress::{Progress, Report};
 pub use reshard::Reshard;
-pub use runner::{Pace, Runner};
-pub use steering::Steering;
+pub use runner::{Pace, Runner, ValueCarrier, ValueJob};
 pub use steps::NewestStep;
 pub use table::TableContext;
 pub use wanted::never_narrower;

@@ -9,6 +9,7 @@ use futures::future::{Either, select};
 use futures::stream::FuturesUnordered;
 use heatsink_control::claim::{Claim, ClaimError, Written};
 use heatsink_control::registry::Registry;
+use heatsink_control::reshard_intent::Steering;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_layout::Layout;
 use heatsink_reshard::{Moved, Mover, MoverDo, Page, Pull, PullAnswer, PullCall, Pulled, Rules};
@@ -19,7 +20,6 @@ use crate::key::Key;
 use crate::place::{Old, Place, Within};
 use crate::progress::Progress;
 use crate::spare::Spare;
-use crate::steering::Steering;
 
 /// How many items are moved at once, each with a permit of its own; fewer where the store's transactions have no room for so many. A pull is two
 /// transactions, one after the other: at 20 ms each, that is 250 pulls a second, which take all 1,000 write units of a partition.

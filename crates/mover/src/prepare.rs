@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::WantedLayout;
-use heatsink_control::{Control, Record, Rules as Configured, TableLayouts};
+use heatsink_control::{Announcer, Control, Record, Rules as Configured, TableLayouts};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, MonotonicInstant};
 use heatsink_layout::{Bucket, Layout, Moving, Phase};
@@ -14,7 +14,6 @@ use heatsink_store::Store;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::announcer::Announcer;
 use crate::error::ReshardError;
 use crate::key::Key;
 use crate::mover::UNITS;

@@ -5,7 +5,7 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{KeyRecord, Record};
 use heatsink_layout::Layout;
 
-use crate::announcer::Announcer;
+use heatsink_control::Announcer;
 use crate::key::Key;
 
 /// A prepared reshard of one key.

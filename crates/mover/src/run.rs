@@ -5,17 +5,16 @@ use std::time::Duration;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::claim::Claim;
+use heatsink_control::reshard_intent::Steering;
 use heatsink_control::{Awaits, KeyRecord, Record};
 use heatsink_layout::{Layout, Moving};
 use heatsink_reshard::{Coordinator, Do, Outcome, Rules, Seen, State};
 
-use crate::announcer::Announcer;
 use crate::error::ReshardError;
 use crate::mover::{PARALLEL, Work};
 use crate::prepare::Options;
 use crate::progress::{Progress, Report};
 use crate::reshard::Reshard;
-use crate::steering::Steering;
 use crate::steps::{NewestStep, is_due};
 use crate::survey::{self, Found};
 use crate::wanted::same;
@@ -63,9 +62,7 @@ impl Reshard {
         progress: &'a dyn Progress,
     ) -> BoxFuture<'a, Result<Report, ReshardError>> {
         async move {
-            if let Announcer::Beside(changer) = &self.announcer {
-                self.announcer = Announcer::Beside(changer.exclusively(options.exclusive));
-            }
+            self.announcer = self.announcer.exclusively(options.exclusive);
             self.announcer.begin().await?;
             let table = self.on_record().await?;
             let run = Run {
@@ -256,11 +253,12 @@ impl Run<'_> {
             let found = registry.key_record(&self.table.id, &key.bytes, key.key_type()).await?;
             let table = registry.read(&self.table.id).await?;
             match table {
-                // Only another key's record was written, or nothing: the transaction met another one.
+                // Only another key's record was written, or nothing: the transaction met another one. A value of an index may be on its way since.
                 Some(table)
                     if found == self.record
                         && table.state == self.table.state
                         && table.layouts == self.table.layouts
+                        && table.values == self.table.values
                         && attempts < ATTEMPTS =>
                 {
                     self.table = table;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
-use heatsink_control::reshard_intent::WantedLayout;
+use heatsink_control::reshard_intent::{WantedLayout, key_text};
 use heatsink_control::{
-    Changer, Fencing, KeyRecord, MAX_KEY_RECORDS, Record, Rules, State, TableLayouts, claim, tags,
+    Announcer, Changer, Fencing, KeyRecord, MAX_KEY_RECORDS, Record, Rules, State, TableLayouts, claim, tags,
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
@@ -14,7 +14,6 @@ use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Slot, Table};
 use heatsink_store::Store;
 use serde_json::json;
 
-use crate::announcer::Announcer;
 use crate::error::{ReshardError, usage};
 use crate::key::Key;
 use crate::reshard::Reshard;
@@ -74,12 +73,6 @@ impl TableContext {
         {
             return usage(format!(
                 "Table {table} is being adopted, deleted or recorded; wait until that is done"
-            ));
-        }
-        if recorded.as_ref().is_some_and(|record| record.values.iter().any(|one| one.migration.is_some())) {
-            return usage(format!(
-                "A value of an index of table {table} is being resharded, and one change of a table goes on at a time: let that end, or run it again if it was \
-                 interrupted (`heatsink reshard status {table}`)"
             ));
         }
         if layouts.iter().any(|one| one.layout().template().is_some()) {
@@ -217,11 +210,22 @@ impl TableContext {
             .collect()
     }
 
-    /// The key of another record that moves, or whose last move may still have late requests: one key of a table moves at a time.
+    /// One change of a table goes on at a time: another key that moves, or whose last move may still have late requests, and a value of an index that is
+    /// being rewritten.
     ///
     /// # Errors
     /// [`ReshardError::Busy`] that names it.
     pub fn alone(&self, key: &[u8]) -> Result<(), ReshardError> {
+        let values = self.recorded.iter().flat_map(|record| &record.values);
+        if let Some(value) = values.into_iter().find(|one| one.migration.is_some()) {
+            return Err(ReshardError::Busy(format!(
+                "The value {:?} of the index {} of table {2} is being resharded, and one change of a table goes on at a time: let that end, or go on with it if \
+                 it was interrupted (`heatsink reshard status {2}`)",
+                key_text(&value.value, value.index.attribute.key_type),
+                value.index.name,
+                self.table.name
+            )));
+        }
         let other = self.records.iter().find(|one| one.key != key && (one.moves.is_some() || !one.settled));
         match other {
             None => Ok(()),

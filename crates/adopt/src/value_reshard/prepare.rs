@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::rules::attribute_to_spread;
-use heatsink_control::{Changer, DesiredLayout, Fencing, Record, Rules, State, claim};
+use heatsink_control::{Announcer, Changer, DesiredLayout, Fencing, Record, Rules, State, claim};
 use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};
 use heatsink_env::Env;
 use heatsink_layout::{MAX_PARTITION_KEY, MAX_VALUE_BYTES, MAX_VALUE_LAYOUTS, OfIndex, ValueLayout};
@@ -62,18 +62,11 @@ impl ValueReshard {
                         asked.table
                     ));
                 }
-                Some(record) if registry.key_layouts(record, None).await?.any_moves() => {
-                    return usage(format!(
-                        "A key of table {0} is being moved by `heatsink reshard`, and one change of a table goes on at a time. Let that end first: `heatsink \
-                         reshard status {0}`",
-                        asked.table
-                    ));
-                }
                 Some(_) => {}
             }
+            let busy = busy(&registry, record.as_ref(), &index, &value, asked).await?;
             under_no_rule(rules, &described, record.as_ref(), &index)?;
             let values = record.as_ref().map(|record| &*record.values).unwrap_or_default();
-            alone(values, &index, &value, asked)?;
             room(values, &index, &value, asked)?;
             if !claim::is_possible(&registry).await? {
                 return usage(format!(
@@ -82,8 +75,8 @@ impl ValueReshard {
                 ));
             }
             let changer = Changer::new(registry.clone(), Fencing::shared(rules.fence(), "reshard"));
-            let shards = asked.shards.max(1);
-            Ok(ValueReshard { registry, changer, described, record, index, value, shards, walked, may_miss })
+            let (announcer, shards) = (Announcer::Beside(changer), asked.shards.max(1));
+            Ok(ValueReshard { registry, announcer, described, record, index, value, shards, walked, may_miss, busy })
         }
         .boxed()
     }
@@ -210,24 +203,33 @@ fn under_no_rule(
     }
 }
 
-/// That no other value is on its way.
-fn alone(
-    values: &[ValueLayout],
+/// What changes the table already: a key that moves, or another value.
+async fn busy(
+    registry: &Registry,
+    record: Option<&Record>,
     index: &OfIndex,
     value: &[u8],
     asked: ValueAsked<'_>,
-) -> Result<(), AdoptError> {
+) -> Result<Option<String>, AdoptError> {
+    let Some(record) = record else { return Ok(None) };
+    if registry.key_layouts(record, None).await?.any_moves() {
+        return Ok(Some(format!(
+            "A key of table {0} is being moved by `heatsink reshard`, and one change of a table goes on at a time. Let that end first: `heatsink reshard status \
+             {0}`",
+            asked.table
+        )));
+    }
     let is_other = |one: &&ValueLayout| one.value != value || one.index.attribute != index.attribute;
-    match values.iter().filter(is_other).find(|one| one.migration.is_some()) {
-        None => Ok(()),
-        Some(one) => usage(format!(
+    let other = record.values.iter().filter(is_other).find(|one| one.migration.is_some());
+    Ok(other.map(|one| {
+        format!(
             "The value {:?} of the index {} is being resharded, and one change of a table goes on at a time. Let that end, or go on with it if it was interrupted: \
              `heatsink reshard status {}`",
             String::from_utf8_lossy(&one.value),
             one.index.name,
             asked.table
-        )),
-    }
+        )
+    }))
 }
 
 /// That one more value can be on record, and is not the stored form of another one.

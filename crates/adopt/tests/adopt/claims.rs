@@ -210,7 +210,7 @@ async fn a_run_that_is_overtaken_stops_and_writes_nothing_more() {
     let counter = Delaying::new(&store, "Board", 3);
     let overtaken: Arc<dyn Store> =
         Arc::new(Overtaking(store.clone(), counter, calculated("Board", "game*", 4)));
-    let Err(AdoptError::Failed(said)) = adopt(overtaken, &rules, "Board", Direction::Adopt).await else {
+    let Err(AdoptError::Busy(said)) = adopt(overtaken, &rules, "Board", Direction::Adopt).await else {
         panic!("it goes on")
     };
     assert!(said.contains("Another run"), "{said}");

@@ -7,25 +7,26 @@ use std::time::Duration;
 
 use crate::adopt_index::{filled, rules_with, step_by};
 use crate::support::{Mortal, call, items};
-use heatsink_adopt::{
-    AdoptError, Direction, Options, Phase, Progress, ValueAsked, ValueReport, ValueReshard,
-};
+use heatsink_adopt::{AdoptError, Direction, ValueAsked, ValueOptions, ValueReport, ValueReshard};
 use heatsink_control::registry::Registry;
+use heatsink_control::reshard_intent::ProgressSink;
 use heatsink_control::{Control, REGISTRY, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{ManualEnv, RealEnv};
-use heatsink_layout::{LayoutSource, hash};
+use heatsink_layout::{LayoutSource, Phase, hash};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 struct Quiet;
 
-impl Progress for Quiet {
-    fn phase(&self, _: Phase, _: Option<u64>) {}
-    fn passed(&self, _: u64) {}
+impl ProgressSink for Quiet {
+    fn phase(&self, _: Option<Phase>) {}
+    fn rewritten(&self, _: u64) {}
+    fn to_rewrite(&self, _: u64) {}
 }
 
-const OPTIONS: Options = Options { concurrency: 1, exclusive: true };
+const OPTIONS: ValueOptions =
+    ValueOptions { concurrency: 1, exclusive: true, delay: Duration::ZERO, rate: u32::MAX };
 
 async fn prepared(
     store: &Arc<dyn Store>,
@@ -43,7 +44,8 @@ async fn reshard(
 ) -> Result<ValueReport, AdoptError> {
     let asked = ValueAsked { table: "Tasks", index, value, shards };
     let reshard = prepared(store, &Rules::default(), asked).await?;
-    reshard.run(OPTIONS, Duration::ZERO, &Quiet).await
+    reshard.alone()?;
+    reshard.run(OPTIONS, &Quiet).await
 }
 
 async fn spread(store: &Arc<dyn Store>, shards: u16) -> Result<ValueReport, AdoptError> {

@@ -287,6 +287,7 @@ impl Fence {
             build: env!("CARGO_PKG_VERSION").to_owned(),
             since: self.lease.env.unix_millis(),
             carries: self.settings.carries,
+            carries_values: self.settings.carries,
             knows_counters: true,
             knows_steps: true,
             knows_values: true,

@@ -67,6 +67,8 @@ pub struct Gateway {
     pub since: u64,
     /// Whether it carries out reshards. Older builds do not.
     pub carries: bool,
+    /// Whether it carries out reshards of single values of indexes, too. Older builds do not.
+    pub carries_values: bool,
     /// Whether it knows counters of single keys. Older builds refuse requests on tables that have some.
     pub knows_counters: bool,
     /// Whether it knows keys whose buckets have several numbers of shards. Older builds refuse requests on tables that have some.
@@ -90,6 +92,7 @@ impl Gateway {
             "build": { "S": self.build },
             "since": { "N": self.since.to_string() },
             "carries": { "BOOL": self.carries },
+            "carries_values": { "BOOL": self.carries_values },
             "counters": { "BOOL": self.knows_counters },
             "steps": { "BOOL": self.knows_steps },
             "values": { "BOOL": self.knows_values },
@@ -99,6 +102,8 @@ impl Gateway {
     fn read(item: &Json) -> Result<Self, Error> {
         let text = |name: &str| item[name]["S"].as_str();
         let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        // What older builds do not say.
+        let flag = |name: &str| item[name]["BOOL"].as_bool().unwrap_or(false);
         let gateway = text("sk").unwrap_or("?");
         let read = || {
             number("form").filter(|form| *form == FORM)?;
@@ -114,10 +119,11 @@ impl Gateway {
                 name: text("name")?.to_owned(),
                 build: text("build")?.to_owned(),
                 since: number("since")?,
-                carries: item["carries"]["BOOL"].as_bool().unwrap_or(false),
-                knows_counters: item["counters"]["BOOL"].as_bool().unwrap_or(false),
-                knows_steps: item["steps"]["BOOL"].as_bool().unwrap_or(false),
-                knows_values: item["values"]["BOOL"].as_bool().unwrap_or(false),
+                carries: flag("carries"),
+                carries_values: flag("carries_values"),
+                knows_counters: flag("counters"),
+                knows_steps: flag("steps"),
+                knows_values: flag("values"),
             })
         };
         read().ok_or_else(|| {

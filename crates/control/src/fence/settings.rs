@@ -19,7 +19,7 @@ pub struct Fencing {
     pub forwards: bool,
     /// This gateway's name for people, such as host and port.
     pub name: String,
-    /// Whether this gateway carries out reshards that operators ask for.
+    /// Whether this gateway carries out reshards that operators ask for, of keys and of values of indexes.
     pub carries: bool,
 }
 

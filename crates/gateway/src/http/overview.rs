@@ -21,7 +21,7 @@ pub(super) async fn reshards(control: &Control) -> Result<Json, Error> {
 fn document(one: &ReshardIntent) -> Json {
     let progress = &one.progress;
     json!({
-        "table": one.table, "key": one.key_text(), "key_type": one.key_type.name(), "shards": one.request.layout.shards, "asked": one.request.asked,
+        "table": one.table, "index": one.index, "key": one.key_text(), "key_type": one.key_type.name(), "shards": one.request.layout.shards, "asked": one.request.asked,
         "phase": progress.phase, "moved": progress.moved, "to_move": progress.to_move, "per_second": progress.per_second, "paused": one.paused,
         "cancelled": one.cancelled, "gateway": one.carrier.as_ref().map(|carrier| &carrier.name), "hindered": progress.hindered, "ended": one.ended,
     })

@@ -13,10 +13,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::ValueEnum;
 use futures::future::{Either, join, select};
 use heatsink::{Gateway, Limits};
+use heatsink_adopt::INDEX_DELAY;
 use heatsink_control::Fencing;
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
@@ -237,12 +239,14 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
             let _ = recording_stopped.await;
         }))
     });
+    // The embedded store's indexes do not lag.
+    let delay = if args.upstream.is_none() { Duration::ZERO } else { INDEX_DELAY };
     // The senders live as long as this. Reshards are given back while requests are drained.
     let carrying = tokio::spawn(async move {
         let stopped = async {
             let _ = runner_stopped.await;
         };
-        carry(store, env, control, service, stopped).await;
+        carry(store, env, control, service, delay, stopped).await;
     });
     // It says until the end how the gateway does.
     let (stop_admin, admin_stopped) = oneshot::channel::<()>();

@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::channel::oneshot;
@@ -61,7 +62,7 @@ impl Server {
         let (control, service) = (gateway.control().clone(), Arc::clone(gateway.service()));
         let mut server = Server::serve(gateway).await?;
         let (stop, stopped) = oneshot::channel();
-        let carrying = tokio::spawn(carry(store, env, control, service, async {
+        let carrying = tokio::spawn(carry(store, env, control, service, Duration::ZERO, async {
             let _ = stopped.await;
         }));
         server.carrying = Some((stop, carrying));

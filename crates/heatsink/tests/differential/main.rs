@@ -170,6 +170,33 @@ fn index_keys_lie_in_the_forms_that_their_world_is_for() {
     }
 }
 
+/// Former forms of a value lie in both places of a key that moves.
+#[test]
+fn former_forms_lie_where_a_key_was_and_where_it_goes() {
+    for rules in world::RESPREAD.iter().filter(|one| valued::beside(one)) {
+        let tables = schema::tables();
+        let world = world::World::new(Judge::Engine, &tables, rules);
+        for number in 0..100 {
+            let item =
+                serde_json::json!({"pk": {"S": "b"}, "sk": {"S": format!("s{number}")}, "t": {"S": "t0"}});
+            let body = serde_json::json!({"TableName": "Indexed", "Item": item});
+            let step = generate::Step { operation: "PutItem".to_owned(), body };
+            moving::stir(&tables, &world, &step);
+            valued::stir(&tables, &world, &step);
+            assert_eq!(compare::run(&world.service, &step).error, None);
+        }
+        let table = tables.iter().find(|table| table.name == "Indexed").unwrap();
+        let items = physical::items(table, &*world.raw);
+        // By three shards it is written, seven and one it had.
+        let former = |item: &&serde_json::Value| {
+            ["t0#~3", "t0#~4", "t0#~5", "t0#~6"].iter().any(|form| item["t"]["S"] == *form)
+        };
+        let keys: std::collections::BTreeSet<String> =
+            items.iter().filter(former).map(|item| item["pk"].to_string()).collect();
+        assert!(keys.len() > 1, "{rules}: {keys:?}");
+    }
+}
+
 /// A text without its runs of filling (`generate::swell`).
 fn short(text: String) -> String {
     text.replace(&"x".repeat(1000), "")

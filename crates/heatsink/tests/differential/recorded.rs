@@ -11,6 +11,7 @@ use heatsink_layout::{By, Hash, Layout, Phase, Strategy};
 use heatsink_store::Store;
 
 use crate::schema::Table;
+use crate::valued;
 
 /// A key on record, its shards, those that it moves to, and the most that it ever had.
 type Key = (&'static [u8], u16, Option<u16>, u16);
@@ -44,7 +45,7 @@ pub fn has(rules: &str) -> bool {
 
 /// Whether they move meanwhile.
 pub fn moves(rules: &str) -> bool {
-    rules.trim_end().ends_with("# keys move")
+    rules.trim_end().ends_with("# keys move") || valued::beside(rules)
 }
 
 /// By which attribute the moves of a table have it that its items expire.

@@ -7,7 +7,7 @@ use crate::judge::Judge;
 use crate::mistakes::{Comparison, compared};
 use crate::schema::Table;
 use crate::world::{self, World};
-use crate::{compare, lacking, moving, outside, physical, recorded};
+use crate::{compare, lacking, moving, outside, physical, recorded, valued};
 
 /// What a run met.
 #[derive(Debug, Default)]
@@ -70,6 +70,9 @@ impl Case {
             }
             if recorded::moves(&self.rules) {
                 moving::stir(&self.tables, &sharded, step);
+            }
+            if valued::beside(&self.rules) {
+                valued::stir(&self.tables, &sharded, step);
             }
             let mut right = compare::run(&sharded.service, step);
             if let Some(refusal) = compare::refused_by_design(&right) {

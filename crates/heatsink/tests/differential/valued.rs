@@ -1,16 +1,23 @@
-//! Worlds with single values of index keys on record: spread as a finished reshard leaves them, or between two steps of one.
+//! Worlds with single values of index keys on record: spread as a finished reshard leaves them, or between two steps of one; and with items that hold
+//! former forms of them, in tables of which keys move.
 
 use std::sync::Arc;
 
+use fastrand::Rng;
 use futures::executor::block_on;
 use heatsink_control::Record;
 use heatsink_control::rules::attribute_to_spread;
-use heatsink_dynamo::KeyType;
-use heatsink_layout::{OfIndex, ValueLayout, ValueMigration};
+use heatsink_dynamo::{KeyType, Operation};
+use heatsink_layout::{LayoutSource, OfIndex, PrimaryKey, ValueLayout, ValueMigration};
 use heatsink_store::Store;
+use serde_json::json;
 
+use crate::compare;
+use crate::generate::Step;
+use crate::physical::{bytes, items, sort_key, value};
 use crate::recorded::on_record;
 use crate::schema::Table;
+use crate::world::World;
 
 /// A value, its shards, those that it migrates to, and those that it had.
 type Value = (&'static [u8], u16, Option<u16>, &'static [u16]);
@@ -19,9 +26,19 @@ type Value = (&'static [u8], u16, Option<u16>, &'static [u16]);
 const STRINGS: &[Value] = &[(b"t0", 3, Some(7), &[]), (b"t1", 1, Some(4), &[]), (b"t2", 5, Some(2), &[1])];
 const BINARIES: &[Value] = &[(b"b", 4, Some(1), &[]), (b"\x00\xff", 2, Some(3), &[1])];
 
+/// Values of worlds in which keys move beside them: items of all of them hold former forms.
+const BESIDE_STRINGS: &[Value] =
+    &[(b"t0", 3, None, &[1, 7]), (b"t1", 1, None, &[4]), (b"t2", 5, None, &[1, 2])];
+const BESIDE_BINARIES: &[Value] = &[(b"b", 4, None, &[1, 2]), (b"\x00\xff", 1, None, &[3])];
+
 /// Whether values are on record under these rules.
 pub fn has(rules: &str) -> bool {
-    rules.trim_end().ends_with("# values on record") || migrate(rules)
+    rules.trim_end().ends_with("# values on record") || migrate(rules) || beside(rules)
+}
+
+/// Whether items hold former forms of them while keys of the table move.
+pub fn beside(rules: &str) -> bool {
+    rules.trim_end().ends_with("# keys move beside values")
 }
 
 /// Whether they migrate meanwhile.
@@ -40,7 +57,12 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, writes_new: bool)
             continue;
         }
         let of_index = OfIndex { name: index.name.clone(), attribute: attribute.clone() };
-        let all = if attribute.key_type == KeyType::B { BINARIES } else { STRINGS };
+        let all = match (attribute.key_type, beside(rules)) {
+            (KeyType::B, true) => BESIDE_BINARIES,
+            (KeyType::B, false) => BINARIES,
+            (_, true) => BESIDE_STRINGS,
+            (_, false) => STRINGS,
+        };
         values.extend(all.iter().map(|(value, shards, to, former)| {
             let to = to.filter(|_| migrate(rules));
             ValueLayout {
@@ -55,4 +77,44 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str, writes_new: bool)
     }
     let after = Record { values, version: record.version + 1, ..record.clone() };
     assert!(block_on(registry.replace(&record, &after)).unwrap(), "nobody else writes");
+}
+
+/// Before some of the steps, an item of each table has a value in another form that it may have had. Which follows from the step alone.
+pub fn stir(tables: &[Table], world: &World, step: &Step) {
+    let text = step.body.to_string();
+    let seed = text.bytes().fold(1_u64, |seed, byte| seed.wrapping_mul(37).wrapping_add(byte.into()));
+    let mut rng = Rng::with_seed(seed);
+    for table in tables {
+        let Some(schema) = world.control.table(table.name) else { continue };
+        let mut forms = Vec::new();
+        for item in items(table, &*world.raw) {
+            for key in schema.index_keys() {
+                let (name, kind) = (&key.attribute().name, key.attribute().key_type.name());
+                if item[name][kind].is_null() {
+                    continue;
+                }
+                let stored = bytes(&item[name], kind);
+                let partition = schema.logical(&bytes(&item[table.partition.0], table.partition.1)).to_vec();
+                let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
+                let primary = PrimaryKey {
+                    partition: sort_key(&partition, table.partition.1),
+                    sort: sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind)),
+                };
+                let mut others = key.forms(key.logical(&stored), primary);
+                others.retain(|form| *form != stored);
+                forms.extend(others.into_iter().map(|form| {
+                    let mut other = item.clone();
+                    other[name] = value(&form, kind);
+                    other
+                }));
+            }
+        }
+        if forms.is_empty() || rng.bool() {
+            continue;
+        }
+        let item = forms.swap_remove(rng.usize(..forms.len()));
+        let body = json!({ "TableName": table.name, "Item": item });
+        let put = Step { operation: Operation::PutItem.name().to_owned(), body };
+        assert_eq!(compare::run(&*world.raw, &put).error, None);
+    }
 }

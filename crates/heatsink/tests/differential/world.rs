@@ -220,6 +220,13 @@ pub const RESPREAD: &[&str] = &[
     # values migrate"#,
     r#"rule = [{ table = "*", strategy = "calculated", shards = 2 }]
     # values migrate"#,
+    r#"rule = []
+    # keys move beside values"#,
+    r#"rule = [
+        { table = "*", keys = "g*", strategy = "calculated", shards = 5 },
+        { table = "*", keys = "t*", strategy = "calculated", shards = 2 },
+    ]
+    # keys move beside values"#,
 ];
 
 /// After so many calls the next change of a counter is known: a case goes through all of them.

@@ -9,7 +9,10 @@ use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::block_on;
 use futures::future::BoxFuture;
-use heatsink_adopt::{Adoption, Direction, Options, Phase, Progress, Report, ValueAsked, ValueReshard};
+use heatsink_adopt::{
+    Adoption, Direction, Options, Phase, Progress, Report, ValueAsked, ValueOptions, ValueReshard,
+};
+use heatsink_control::reshard_intent::ProgressSink;
 use heatsink_control::{Changer, Control, Fencing, Rules};
 use heatsink_dynamo::{Code, Error, Operation};
 use heatsink_env::RealEnv;
@@ -146,8 +149,9 @@ impl Town {
             // Of the rules the fence alone.
             let rules = rules([1, 1]).without_rules();
             let reshard = ValueReshard::prepare(store, Arc::new(RealEnv), &rules, asked).await.unwrap();
-            let options = Options { concurrency: 2, exclusive: false };
-            reshard.run(options, Duration::from_millis(50), &Quiet).await.unwrap().rewritten
+            let delay = Duration::from_millis(50);
+            let options = ValueOptions { concurrency: 2, exclusive: false, delay, rate: u32::MAX };
+            reshard.run(options, &Quiet).await.unwrap().rewritten
         })
     }
 
@@ -250,6 +254,12 @@ struct Quiet;
 impl Progress for Quiet {
     fn phase(&self, _: Phase, _: Option<u64>) {}
     fn passed(&self, _: u64) {}
+}
+
+impl ProgressSink for Quiet {
+    fn phase(&self, _: Option<heatsink_layout::Phase>) {}
+    fn rewritten(&self, _: u64) {}
+    fn to_rewrite(&self, _: u64) {}
 }
 
 fn item(pk: &str, sk: &str, status: Option<&str>, at: usize) -> Json {

@@ -1,6 +1,6 @@
 //! While `heatsink adopt` rewrites the keys of an index, its transactions meet writes of clients. A write of one item that is refused for it is sent again: an
 //! unsharded table has no worker, and its clients do not expect the error.
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -24,7 +24,7 @@ struct Busy {
     conflicts: AtomicI64,
     error: Mutex<Error>,
     /// Whether the worker cannot claim the table.
-    stuck: bool,
+    stuck: AtomicBool,
     sent: AtomicI64,
 }
 
@@ -36,7 +36,7 @@ impl Store for Busy {
     fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
         let text = String::from_utf8_lossy(&body).into_owned();
         let of_worker = text.contains("worker:") && !text.contains("worker:none");
-        if operation == Operation::TransactWriteItems && self.stuck && of_worker {
+        if operation == Operation::TransactWriteItems && self.stuck.load(Ordering::SeqCst) && of_worker {
             return async { Err(Error::new(Code::AccessDeniedException, "not you")) }.boxed();
         }
         let one =
@@ -65,7 +65,7 @@ async fn gateway(turning: bool) -> (Arc<Busy>, Gateway) {
         inner: Embedded::memory().unwrap(),
         conflicts: AtomicI64::new(0),
         error: Mutex::new(conflict()),
-        stuck: turning,
+        stuck: AtomicBool::new(turning),
         sent: AtomicI64::new(0),
     });
     let store: Arc<dyn Store> = busy.clone();
@@ -165,4 +165,22 @@ async fn a_table_without_a_worker_passes_the_error_on() {
     let error = call(&service, writes()[0].clone()).await.unwrap_err();
     assert_eq!(error.code, Code::TransactionConflictException);
     assert_eq!(busy.sent.load(Ordering::SeqCst), 1);
+}
+
+/// Deleted meanwhile, and made again under its name, the table's items would be rewritten by a run that takes them for those of the former one.
+#[tokio::test]
+async fn a_table_whose_index_keys_migrate_is_not_deleted() {
+    let (busy, service) = gateway(true).await;
+    let delete = (Operation::DeleteTable, json!({ "TableName": "Tasks" }));
+    let error = call(&service, delete.clone()).await.unwrap_err();
+    assert!(error.retryable() && error.outcome == Outcome::NotDone, "{error}");
+    assert!(error.to_string().contains("heatsink adopt Tasks"), "{error}");
+    // Once that has ended it is.
+    busy.stuck.store(false, Ordering::SeqCst);
+    let store: Arc<dyn Store> = busy;
+    let env: Arc<dyn Env> = Arc::new(HastyEnv(ManualEnv::seeded(8)));
+    let rules = Rules::read("rules", INDEX).unwrap();
+    let adoption = Adoption::prepare(store, env, &rules, "Tasks", Direction::Adopt).await.unwrap();
+    adoption.run(Options { concurrency: 2, exclusive: true }, &Quiet).await.unwrap();
+    call(&service, delete).await.unwrap();
 }

@@ -290,18 +290,18 @@ fn pause(time: Duration) {
 }
 
 /// A store that gateways of other processes share, and the rules that they have.
-struct Town {
+pub(super) struct Town {
     place: PathBuf,
-    store: Server,
+    pub(super) store: Server,
 }
 
-struct Server {
-    child: Child,
-    endpoint: String,
+pub(super) struct Server {
+    pub(super) child: Child,
+    pub(super) endpoint: String,
 }
 
 impl Server {
-    fn start(args: &[&str]) -> Self {
+    pub(super) fn start(args: &[&str]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--output", "json"]).args(args);
         local(&mut command).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -312,7 +312,7 @@ impl Server {
         Server { child, endpoint: printed["endpoint"].as_str().unwrap().to_owned() }
     }
 
-    fn signal(&self, signal: &str) {
+    pub(super) fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
     }
@@ -326,7 +326,7 @@ impl Drop for Server {
 }
 
 /// The command without any AWS configuration but fake credentials.
-fn local(command: &mut Command) -> &mut Command {
+pub(super) fn local(command: &mut Command) -> &mut Command {
     command
         .env("AWS_ACCESS_KEY_ID", "local")
         .env("AWS_SECRET_ACCESS_KEY", "local")
@@ -341,12 +341,16 @@ fn local(command: &mut Command) -> &mut Command {
 
 impl Town {
     fn new(name: &str) -> Self {
-        let data = data(name);
+        Town::settled(&data(name))
+    }
+
+    /// The store in this file, and a registry that everybody knows.
+    pub(super) fn settled(data: &Path) -> Self {
         // The registry is there, and nobody is left who has not noticed it.
         let mut thaw = Command::new(env!("CARGO_BIN_EXE_heatsink"));
-        let thawed = local(thaw.args(["freeze", "--thaw", "--data"]).arg(&data)).output().unwrap();
+        let thawed = local(thaw.args(["freeze", "--thaw", "--data"]).arg(data)).output().unwrap();
         assert!(thawed.status.success());
-        Town::over(&data)
+        Town::over(data)
     }
 
     /// The store in this file.
@@ -370,12 +374,12 @@ impl Town {
     }
 
     /// A gateway, registered.
-    fn gateway(&self) -> Server {
+    pub(super) fn gateway(&self) -> Server {
         Server::start(&["--upstream", &self.store.endpoint, "--rules", &self.rules()])
     }
 
     /// The exit code of a command, and its JSON document.
-    fn run(&self, args: &[&str]) -> (i32, Json) {
+    pub(super) fn run(&self, args: &[&str]) -> (i32, Json) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
         command.args(args).args([
             "--upstream",
@@ -394,24 +398,38 @@ impl Town {
     }
 
     /// Where the store is, as a command that is run next has to say it.
-    fn words(&self) -> String {
+    pub(super) fn words(&self) -> String {
         format!(" --upstream {} --rules {}", self.store.endpoint, self.rules())
     }
 
-    fn reshard(&self, args: &[&str]) -> (i32, Json) {
+    pub(super) fn reshard(&self, args: &[&str]) -> (i32, Json) {
         self.run(&[&["reshard"], args].concat())
     }
 
     /// The reshard of a table that is asked for, once it is so.
     fn until(&self, what: &str, is: impl Fn(&Json) -> bool) -> Json {
-        for _ in 0..200 {
-            let status = self.reshard(&["status", "Scores"]).1;
+        self.until_of("Scores", what, is)
+    }
+
+    pub(super) fn until_of(&self, table: &str, what: &str, is: impl Fn(&Json) -> bool) -> Json {
+        for _ in 0..1_000 {
+            let status = self.reshard(&["status", table]).1;
             if is(&status["reshards"][0]) {
                 return status;
             }
             pause(Duration::from_millis(50));
         }
-        panic!("{what}: {}", self.reshard(&["status", "Scores"]).1);
+        panic!("{what}: {}", self.reshard(&["status", table]).1);
+    }
+
+    /// A request past the gateways.
+    pub(super) fn past(&self, operation: Operation, body: &Json) -> Json {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = client(Endpoint::parse(&self.store.endpoint).unwrap());
+            let answer = client.call(operation, Bytes::from(body.to_string())).await.unwrap();
+            serde_json::from_slice(&answer).unwrap()
+        })
     }
 }
 
@@ -521,13 +539,16 @@ fn another_gateway_goes_on_where_one_was_killed() {
     assert_eq!((&status["keys"][0]["shards"], &status["keys"][0]["settled"]), (&json!(4), &json!(true)));
 }
 
+fn client(endpoint: Endpoint) -> Upstream {
+    let keys = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
+    Upstream::with(endpoint, Bounds::default(), Arc::new(RealEnv), "local".to_owned(), keys).unwrap()
+}
+
 /// Puts one item after another under `game` and reads each at once, until that is set. Returns how many.
 fn write_until(endpoint: Endpoint, done: &AtomicBool) -> usize {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let keys = SharedCredentialsProvider::new(Credentials::new("local", "local", None, None, "test"));
-        let client = Upstream::with(endpoint, Bounds::default(), Arc::new(RealEnv), "local".to_owned(), keys);
-        let client = client.unwrap();
+        let client = client(endpoint);
         let mut written = 0;
         while !done.load(Ordering::Relaxed) {
             let item = json!({ "pk": { "S": "game" }, "sk": { "S": format!("new {written:06}") } });

@@ -5,17 +5,18 @@ use std::sync::Arc;
 use fastrand::Rng;
 use futures::executor::block_on;
 use heatsink_control::Fencing;
+use heatsink_control::reshard_intent::Steering;
 use heatsink_dynamo::Operation;
 use heatsink_env::RealEnv;
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy};
-use heatsink_mover::{Options, Progress, Reshard, Steering};
+use heatsink_mover::{Options, Progress, Reshard};
 use heatsink_physics::{Quotas, position};
 use heatsink_reshard::{Phase, State};
 use heatsink_store::embedded::Embedded;
 use heatsink_store::partitioned::Partitioned;
 use serde_json::json;
 
-use crate::town::{RULES, Town};
+use crate::town::{RULES, Town, table};
 
 const OLD: usize = 40;
 const NEW: usize = 160;
@@ -39,7 +40,7 @@ fn puts_take_nothing_of_the_partition_that_their_key_leaves() {
     let env = Arc::new(RealEnv);
     let store = Partitioned::start(Embedded::memory().unwrap(), env.clone(), Quotas::default());
     let store = Arc::new(block_on(store).unwrap());
-    let town = Town::over(store.clone(), &["one", "two", "three"], RULES, Fencing::shared);
+    let town = Town::over(store.clone(), &table(&[]), &["one", "two", "three"], RULES, Fencing::shared);
     town.fill("game", OLD);
     let steering = Arc::new(Steering::default());
     let steers = Arc::clone(&steering);

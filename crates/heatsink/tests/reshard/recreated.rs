@@ -1,16 +1,22 @@
-//! A mover is paused while its table is deleted and made again under the same name. The new table's items are not its own: it moves none of them.
+//! A mover is paused while its table is deleted and made again under the same name. The new table's items are not its own: it moves none of them. Nor is
+//! any value of an index of it rewritten by who rewrote those of the former table.
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures::executor::block_on;
+use heatsink_adopt::{AdoptError, ValueAsked, ValueOptions, ValueReshard};
+use heatsink_control::reshard_intent::{EndedAs, ProgressSink, Steering};
 use heatsink_control::{Changer, Fencing, Rules};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, RealEnv};
-use heatsink_mover::{Options, Progress, Reshard, ReshardError, Steering};
+use heatsink_mover::{Options, Progress, Reshard, ReshardError};
 use heatsink_reshard::{Phase, State};
 use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
+
+use crate::town::{INDEX, RULES, Town, value};
 
 const ITEMS: usize = 60;
 
@@ -76,4 +82,99 @@ async fn a_paused_mover_moves_nothing_of_a_table_that_was_made_again() {
     let items = all["Items"].as_array().unwrap();
     assert_eq!(items.len(), ITEMS);
     assert!(items.iter().all(|item| item["pk"]["S"] == "game"), "{items:?}");
+}
+
+impl ProgressSink for Pauses {
+    fn phase(&self, phase: Option<Phase>) {
+        if phase == Some(Phase::Move) {
+            self.0.pause(true);
+        }
+    }
+
+    fn rewritten(&self, _: u64) {
+        panic!("an item was rewritten");
+    }
+
+    fn to_rewrite(&self, _: u64) {}
+}
+
+/// Makes a table with an index, and items of one value of it.
+async fn made_with_values(store: &Arc<dyn Store>) {
+    call(store, Operation::CreateTable, &indexed()).await;
+    for nth in 0..ITEMS {
+        call(store, Operation::PutItem, &json!({ "TableName": "Scores", "Item": of_value(nth) })).await;
+    }
+}
+
+fn indexed() -> Json {
+    let key = |name: &str, kind: &str| json!({ "AttributeName": name, "KeyType": kind });
+    let define = |name: &str| json!({ "AttributeName": name, "AttributeType": "S" });
+    json!({
+        "TableName": "Scores", "BillingMode": "PAY_PER_REQUEST", "KeySchema": [key("pk", "HASH"), key("sk", "RANGE")],
+        "AttributeDefinitions": [define("pk"), define("sk"), define("status")],
+        "GlobalSecondaryIndexes": [{ "IndexName": INDEX, "KeySchema": [key("status", "HASH")], "Projection": { "ProjectionType": "ALL" } }],
+    })
+}
+
+fn of_value(nth: usize) -> Json {
+    json!({ "pk": { "S": "p" }, "sk": { "S": format!("{nth:03}") }, "status": { "S": "open" } })
+}
+
+async fn assert_plain(store: &Arc<dyn Store>) {
+    let all = call(store, Operation::Scan, &json!({ "TableName": "Scores" })).await;
+    let items = all["Items"].as_array().unwrap();
+    assert_eq!(items.len(), ITEMS);
+    assert!(items.iter().all(|item| item["status"]["S"] == "open"), "{items:?}");
+}
+
+/// Past the gateways.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_run_rewrites_no_value_of_a_table_that_was_made_again() {
+    let store: Arc<dyn Store> = Arc::new(Embedded::memory().unwrap());
+    let env: Arc<dyn Env> = Arc::new(RealEnv);
+    made_with_values(&store).await;
+    let rules = Rules::default();
+    let asked = ValueAsked { table: "Scores", index: INDEX, value: "open", shards: 4 };
+    let reshard = ValueReshard::prepare(store.clone(), env.clone(), &rules, asked).await.unwrap();
+    let steering = Arc::new(Steering::default());
+    let steered = Arc::clone(&steering);
+    let run = tokio::spawn(async move {
+        let options = ValueOptions { concurrency: 4, exclusive: true, delay: Duration::ZERO, rate: u32::MAX };
+        reshard.run_steered(options, &steered, &Pauses(Arc::clone(&steered))).await
+    });
+    // It is paused in MOVE by now.
+    RealEnv.sleep(Duration::from_millis(500)).await;
+    assert!(!run.is_finished());
+    call(&store, Operation::DeleteTable, &json!({ "TableName": "Scores" })).await;
+    made_with_values(&store).await;
+    steering.pause(false);
+    let ended = run.await.unwrap();
+    assert!(matches!(&ended, Err(AdoptError::Failed(why)) if why.contains("was deleted")), "{ended:?}");
+    assert_plain(&store).await;
+}
+
+/// Through a gateway, while another one rewrites items as fast as it may.
+#[test]
+fn a_gateway_rewrites_no_value_of_a_table_that_was_made_again() {
+    let town = Town::indexed(RULES);
+    for nth in 0..ITEMS {
+        town.call(0, Operation::PutItem, &json!({ "TableName": "Scores", "Item": of_value(nth) })).unwrap();
+    }
+    let _carried = [town.carries(0, town.raw.clone())];
+    // Six seconds of work, a page of the index.
+    town.ask_for(value("open"), 4.into(), 1, 10);
+    let spread = || town.scanned().iter().any(|item| item["status"]["S"] != "open");
+    town.until("an item in its new form", || spread().then_some(()));
+    let id = town.table_id();
+    town.call(1, Operation::DeleteTable, &json!({ "TableName": "Scores" })).unwrap();
+    town.call(1, Operation::CreateTable, &indexed()).unwrap();
+    for nth in 0..ITEMS {
+        town.call(2, Operation::PutItem, &json!({ "TableName": "Scores", "Item": of_value(nth) })).unwrap();
+    }
+    let ended = town.until("the end", || {
+        let intents = block_on(town.registry().intents(true)).unwrap().known;
+        intents.into_iter().find(|one| one.table_id == id)?.ended
+    });
+    assert!(ended.how == EndedAs::Stopped && ended.text.contains("deleted"), "{ended:?}");
+    town.runtime.block_on(assert_plain(&town.raw));
 }

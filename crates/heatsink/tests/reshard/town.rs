@@ -10,8 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use fastrand::Rng;
 use futures::executor::block_on;
+use heatsink::IndexValues;
 use heatsink_control::registry::Registry;
-use heatsink_control::reshard_intent::{EndedAs, Request, ReshardIntent, WantedLayout};
+use heatsink_control::reshard_intent::{EndedAs, Request, ReshardIntent, Subject, WantedLayout};
 use heatsink_control::rules::FenceSettings;
 use heatsink_control::{Changer, Control, Fencing, KeyRecord, Rules};
 use heatsink_dynamo::{Error, KeyType, Operation, Outcome};
@@ -44,6 +45,40 @@ pub(super) struct Town {
     pub(super) open: AtomicU64,
 }
 
+/// The index of values that are resharded.
+pub(super) const INDEX: &str = "by-status";
+
+/// A value of it.
+pub(super) fn value(value: &str) -> Subject<'_> {
+    Subject { index: Some(INDEX), key: value.as_bytes(), key_type: KeyType::S }
+}
+
+/// A table with these global indexes.
+pub(super) fn table(indexes: &[(&str, &[&str])]) -> Json {
+    let key = |names: &[&str]| -> Json {
+        let kinds = names.iter().zip(["HASH", "RANGE"]);
+        kinds.map(|(name, kind)| json!({ "AttributeName": name, "KeyType": kind })).collect()
+    };
+    let mut names: Vec<&str> = indexes.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    names.extend(["pk", "sk"]);
+    names.sort_unstable();
+    names.dedup();
+    let define = |name: &&str| json!({ "AttributeName": name, "AttributeType": "S" });
+    let mut table = json!({
+        "TableName": "Scores", "BillingMode": "PAY_PER_REQUEST", "KeySchema": key(&["pk", "sk"]),
+        "AttributeDefinitions": names.iter().map(define).collect::<Vec<_>>(),
+    });
+    let index = |(name, names): &(&str, &[&str])| json!({ "IndexName": name, "KeySchema": key(names), "Projection": { "ProjectionType": "ALL" } });
+    if !indexes.is_empty() {
+        table["GlobalSecondaryIndexes"] = indexes.iter().map(index).collect();
+    }
+    table
+}
+
+fn memory() -> Arc<dyn Store> {
+    Arc::new(Embedded::memory().unwrap())
+}
+
 pub(super) struct Silent;
 
 impl Progress for Silent {
@@ -58,23 +93,30 @@ impl Town {
 
     /// A town whose gateways take part in the fence so.
     pub(super) fn of(names: &[&str], rules: &str, fencing: fn(&FenceSettings, &str) -> Fencing) -> Arc<Town> {
-        Town::over(Arc::new(Embedded::memory().unwrap()), names, rules, fencing)
+        Town::over(memory(), &table(&[]), names, rules, fencing)
     }
 
-    /// The same over that store, which is empty.
-    pub(super) fn over(
-        raw: Arc<dyn Store>,
+    /// A town whose table has an index by status, without a sort key.
+    pub(super) fn indexed(rules: &str) -> Arc<Town> {
+        Town::indexed_of(&["one", "two", "three"], rules, Fencing::shared)
+    }
+
+    pub(super) fn indexed_of(
         names: &[&str],
         rules: &str,
         fencing: fn(&FenceSettings, &str) -> Fencing,
     ) -> Arc<Town> {
-        let table = json!({
-            "TableName": "Scores", "BillingMode": "PAY_PER_REQUEST",
-            "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
-            "AttributeDefinitions": [
-                { "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" },
-            ],
-        });
+        Town::over(memory(), &table(&[(INDEX, &["status"])]), names, rules, fencing)
+    }
+
+    /// A town over that store, which is empty, and gets that table.
+    pub(super) fn over(
+        raw: Arc<dyn Store>,
+        table: &Json,
+        names: &[&str],
+        rules: &str,
+        fencing: fn(&FenceSettings, &str) -> Fencing,
+    ) -> Arc<Town> {
         block_on(raw.call(Operation::CreateTable, Bytes::from(table.to_string()))).unwrap();
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
         let entered = runtime.enter();
@@ -154,7 +196,11 @@ impl Town {
     }
 
     pub(super) fn intent(&self, key: &str) -> Option<ReshardIntent> {
-        block_on(self.registry().intent(&self.table_id(), key.as_bytes(), KeyType::S)).unwrap()
+        self.intent_for((key.as_bytes(), KeyType::S).into())
+    }
+
+    pub(super) fn intent_for(&self, subject: Subject<'_>) -> Option<ReshardIntent> {
+        block_on(self.registry().intent_for(&self.table_id(), subject)).unwrap()
     }
 
     pub(super) fn record(&self, key: &str) -> Option<KeyRecord> {
@@ -167,11 +213,15 @@ impl Town {
     }
 
     pub(super) fn ask_at(&self, key: &str, layout: WantedLayout, asked: u64, rate: u32) {
+        self.ask_for((key.as_bytes(), KeyType::S).into(), layout, asked, rate);
+    }
+
+    pub(super) fn ask_for(&self, subject: Subject<'_>, layout: WantedLayout, asked: u64, rate: u32) {
         let registry = self.registry();
         let request = Request { layout, rate, streams_confirmed: false, by: "test".to_owned(), asked };
-        let before = self.intent(key);
+        let before = self.intent_for(subject);
         let id = self.table_id();
-        let mut intent = registry.new_intent((&id, "Scores"), (key.as_bytes(), KeyType::S), request);
+        let mut intent = registry.new_intent((&id, "Scores"), subject, request);
         if let Some(before) = &before {
             assert!(!before.is_open(), "{before:?}");
             intent.version = before.version + 1;
@@ -181,8 +231,12 @@ impl Town {
 
     /// Changes an open intent beside its gateway. Says whether there was one.
     pub(super) fn change(&self, key: &str, change: impl Fn(&mut ReshardIntent)) -> bool {
+        self.change_for((key.as_bytes(), KeyType::S).into(), change)
+    }
+
+    pub(super) fn change_for(&self, subject: Subject<'_>, change: impl Fn(&mut ReshardIntent)) -> bool {
         loop {
-            let Some(intent) = self.intent(key).filter(ReshardIntent::is_open) else { return false };
+            let Some(intent) = self.intent_for(subject).filter(ReshardIntent::is_open) else { return false };
             let mut next = intent.next();
             change(&mut next);
             if block_on(self.registry().write_intent(Some(&intent), &next)).unwrap() {
@@ -203,7 +257,11 @@ impl Town {
 
     /// How an intent ended.
     pub(super) fn ended(&self, key: &str) -> (EndedAs, String) {
-        self.until("the end", || self.intent(key)?.ended.map(|ended| (ended.how, ended.text)))
+        self.ended_for((key.as_bytes(), KeyType::S).into())
+    }
+
+    pub(super) fn ended_for(&self, subject: Subject<'_>) -> (EndedAs, String) {
+        self.until("the end", || self.intent_for(subject)?.ended.map(|ended| (ended.how, ended.text)))
     }
 
     pub(super) fn shards(&self, key: &str) -> u16 {
@@ -213,7 +271,10 @@ impl Town {
     /// A gateway carries intents out from now on, until its handle is aborted, or it is told to stop.
     pub(super) fn carries(&self, gateway: usize, store: Arc<dyn Store>) -> Carries {
         let pace = Pace { beat: Duration::from_millis(100), ..Pace::DEFAULT.faster(20) };
-        let runner = Runner::new(store, Arc::new(RealEnv), self.controls[gateway].clone()).at(pace);
+        // The embedded store's indexes do not lag.
+        let values = Arc::new(IndexValues { delay: Duration::from_millis(10) });
+        let control = self.controls[gateway].clone();
+        let runner = Runner::new(store, Arc::new(RealEnv), control, values).at(pace);
         let (stop, stopped) = futures::channel::oneshot::channel::<()>();
         let task = self.runtime.spawn(async move {
             runner

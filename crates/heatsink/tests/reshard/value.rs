@@ -1,5 +1,5 @@
-//! `heatsink reshard start … --index` as an operator runs it on a data file: words, JSON, exit codes, what `status`, `explain` and `verify` say of it, and a
-//! run that is stopped on its way.
+//! `heatsink reshard start … --index` as an operator runs it, on a data file and beside gateways in processes of their own: words, JSON, exit codes, what
+//! `status`, `explain` and `verify` say of it, what is refused, and a run that is stopped on its way.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
 use serde_json::{Value as Json, json};
 
-use crate::command::heatsink;
+use crate::command::{Server, Town, heatsink, local};
 
 const ITEMS: usize = 60;
 
@@ -173,4 +173,139 @@ fn what_cannot_be_is_refused_and_what_stops_goes_on() {
     assert_eq!(heatsink(&data, &["start", "Tasks", "p", "--shards", "3"]).0, 0);
     assert_eq!(heatsink(&data, &at("big", "by-status", "2")).0, 0);
     assert_eq!(other(&data, &["verify", "Tasks"]).0, 0);
+}
+
+#[test]
+fn several_values_are_named_in_a_file() {
+    let data = data("many");
+    let file = data.with_file_name("values");
+    std::fs::write(&file, "open\ndone\n\nopen\n").unwrap();
+    let start = |more: &[&str]| {
+        let args =
+            ["start", "Tasks", "--index", "by-status", "--file", file.to_str().unwrap(), "--shards", "3"];
+        heatsink(&data, &[&args, more].concat())
+    };
+    let (code, plan) = start(&["--dry-run"]);
+    let items: Vec<&Json> = plan["values"].as_array().unwrap().iter().map(|one| &one["items"]).collect();
+    assert_eq!((code, items), (0, vec![&json!(15), &json!(45)]), "{plan}");
+    let (code, report) = start(&[]);
+    let values: Vec<&Json> =
+        report["rewritten"].as_array().unwrap().iter().map(|one| &one["value"]).collect();
+    assert_eq!((code, values), (0, vec![&json!("done"), &json!("open")]), "{report}");
+    let count = |status: &str| statuses(&data).iter().filter(|one| one.starts_with(status)).count();
+    assert_eq!((count("open"), count("done")), (45, 15));
+    assert!(count("open#~") > 0 && count("done#~") > 0);
+    assert_eq!(start(&[]).1["already"], json!(["done", "open"]));
+    std::fs::write(&file, (0..101).map(|number| format!("{number}\n")).collect::<String>()).unwrap();
+    let (code, error) = start(&[]);
+    assert!(code == 64 && error.to_string().contains("100"), "{error}");
+}
+
+/// The index of `Tasks`, `open` with so many shards, and the rest of the arguments.
+fn open(what: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
+    [what, &["Tasks", "open", "--index", "by-status"], more].concat()
+}
+
+#[test]
+fn a_gateway_carries_out_what_the_command_asks_for_of_a_value() {
+    let data = data("asked");
+    let town = Town::settled(&data);
+    let run = |what: &[&'static str], more: &[&'static str]| town.reshard(&open(what, more));
+    let (code, error) = run(&["start"], &["--shards", "4"]);
+    assert!(code == 69 && error.to_string().contains("--here"), "{code} {error}");
+
+    // A gateway of a build that carries out reshards of keys alone.
+    let gateway = town.gateway();
+    let of_gateways = json!({
+        "TableName": "heatsink.registry", "KeyConditionExpression": "pk = :g", "ExpressionAttributeValues": { ":g": { "S": "gateways" } },
+    });
+    let mut older = town.past(Operation::Query, &of_gateways)["Items"][0].clone();
+    assert_eq!(older.as_object_mut().unwrap().remove("carries_values"), Some(json!({ "BOOL": true })));
+    let put = json!({ "TableName": "heatsink.registry", "Item": older });
+    town.past(Operation::PutItem, &put);
+    let (code, error) = run(&["start"], &["--shards", "4"]);
+    assert!(code == 69 && error.to_string().contains("older version"), "{code} {error}");
+    assert_eq!(town.reshard(&["status"]).1["reshards"], json!([]), "nothing was written");
+    let newer = town.gateway();
+    drop(gateway);
+    let id = older["sk"]["S"].as_str().unwrap();
+    assert_eq!(town.run(&["gateways", "--remove", id]).0, 0);
+
+    // It carries nothing out for now.
+    newer.signal("STOP");
+    let (code, asked) = run(&["start"], &["--shards", "4"]);
+    assert_eq!((code, &asked["asked"], &asked["gateways"]), (0, &json!(["open"]), &json!(1)), "{asked}");
+    let next = ["status Tasks", "pause Tasks open --index by-status", "cancel Tasks open --index by-status"]
+        .map(|step| format!("heatsink reshard {step}{}", town.words()));
+    assert_eq!(asked["next_steps"], json!(next));
+    assert_eq!(run(&["start"], &["--shards", "4"]).0, 0, "the same again is no other reshard");
+    let (code, error) = run(&["start"], &["--shards", "8"]);
+    assert!(code == 64 && error.to_string().contains("asked for already"), "{code} {error}");
+    let (code, error) = run(&["start"], &["--shards", "4", "--here"]);
+    assert!(
+        code == 64 && error.to_string().contains("cancel Tasks open --index by-status"),
+        "{code} {error}"
+    );
+    // A key of that name is something else.
+    let (code, error) = town.reshard(&["pause", "Tasks", "open"]);
+    assert!(code == 64 && error.to_string().contains("no reshard of the key"), "{code} {error}");
+    assert_eq!(run(&["pause"], &[]).1["pause"], json!(["open"]));
+    let status = town.reshard(&["status", "Tasks"]).1;
+    let (one, next) = (
+        &status["reshards"][0],
+        format!("heatsink reshard resume Tasks open --index by-status{}", town.words()),
+    );
+    assert_eq!(
+        (&one["index"], &one["paused"], &status["next_steps"]),
+        (&json!("by-status"), &json!(true), &json!([next]))
+    );
+    assert_eq!(run(&["cancel"], &[]).1["removed"], json!(["open"]));
+    assert_eq!(town.reshard(&["status"]).1["reshards"], json!([]));
+    newer.signal("CONT");
+
+    // Past the point of no return; and another gateway goes on where this one is killed.
+    assert_eq!(run(&["start"], &["--shards", "4", "--rate", "4"]).0, 0);
+    let status =
+        town.until_of("Tasks", "that items are rewritten", |one| one["items_moved"].as_u64() > Some(0));
+    assert_eq!(status["reshards"][0]["phase"], "MOVE", "{status}");
+    let (code, error) = run(&["cancel"], &[]);
+    let (text, back) =
+        (error.to_string(), format!("start Tasks open --index by-status --shards 1{}", town.words()));
+    assert!(code == 1 && text.contains(&back) && text.contains("pause"), "{code} {text}");
+    drop(newer);
+    let another = town.gateway();
+    let (code, report) = run(&["start"], &["--shards", "4", "--rate", "4", "--wait"]);
+    assert_eq!((code, &report["from"], &report["to"]), (0, &json!(1), &json!(4)), "{report}");
+    let scan = json!({ "TableName": "Tasks", "ConsistentRead": true });
+    let all = town.past(Operation::Scan, &scan);
+    let spread = |item: &&Json| item["status"]["S"].as_str().unwrap().starts_with("open#~");
+    let spread = all["Items"].as_array().unwrap().iter().filter(spread).count();
+    assert_eq!(
+        (&report["rewritten"], all["Count"].as_u64()),
+        (&json!(spread), Some(ITEMS as u64)),
+        "{report}"
+    );
+    let known = town.reshard(&["status", "Tasks"]).1["values"].clone();
+    assert_eq!((&known[0]["shards"], &known[0]["migration"]), (&json!(4), &Json::Null));
+    another.signal("TERM");
+}
+
+#[test]
+fn a_server_with_a_store_of_its_own_spreads_a_value_that_is_asked_of_it() {
+    let data = data("server");
+    let mut server = Server::start(&["--data", data.to_str().unwrap(), "--partitions", "off"]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_heatsink"));
+    command
+        .arg("reshard")
+        .args(open(&["start"], &["--shards", "4", "--wait", "--output", "json", "--server"]));
+    // It needs no credentials.
+    local(command.arg(&server.endpoint)).env_remove("AWS_ACCESS_KEY_ID").current_dir(data.parent().unwrap());
+    let output = command.output().unwrap();
+    let report: Json = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    assert_eq!((&report["from"], &report["to"]), (&json!(1), &json!(4)), "{report}");
+    server.signal("TERM");
+    server.child.wait().unwrap();
+    let spread = statuses(&data).iter().filter(|status| status.starts_with("open#~")).count();
+    assert_eq!(report["rewritten"], json!(spread));
+    assert!(spread > 20);
 }

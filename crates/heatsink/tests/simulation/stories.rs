@@ -410,9 +410,9 @@ impl Stage {
         }
     }
 
-    /// Has the table dropped, by a request that bypasses Heatsink or by a gateway.
+    /// Has the table dropped, by a request that bypasses Heatsink or by a gateway. One that is being adopted no gateway drops.
     async fn drop_table(&self, rng: &mut Rng) {
-        if rng.bool() {
+        if rng.bool() || self.unfinished.borrow().is_some() {
             self.world.drop_past().await;
         } else {
             self.world.change_table(rng.usize(..self.world.gateways()), Wire::DeleteTable).await;

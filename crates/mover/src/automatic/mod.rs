@@ -261,7 +261,7 @@ impl Automatic {
             asked: self.registry.env().unix_millis(),
         };
         let table = (context.id(), decision.table.as_str());
-        let mut intent = self.registry.new_intent(table, (&decision.key, context.key_type()), request);
+        let mut intent = self.registry.new_intent(table, (&decision.key[..], context.key_type()), request);
         if let Some(before) = &before {
             intent.version = before.version + 1;
         }

@@ -1,6 +1,6 @@
 //! Which intents a gateway takes: a plain function of what is on record, of what the gateway has seen of it, and of what it carries out already.
 //!
-//! One key of a table moves at a time, in the order in which they were asked for. An intent that somebody carries out changes all the time; one that
+//! One key of a table moves at a time, or one value of an index, in the order in which they were asked for. An intent that somebody carries out changes all the time; one that
 //! does not change has nobody. Every gateway tells that by its own clock.
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,11 +11,11 @@ use heatsink_env::MonotonicInstant;
 
 use super::pace::Pace;
 
-/// What an intent is for: the id of a table, and a key of it.
-pub(super) type Place = (String, Vec<u8>);
+/// What an intent is for: the id of a table, and a key of it or a value of an index.
+pub(super) type Place = (String, Option<String>, Vec<u8>);
 
 pub(super) fn place(intent: &ReshardIntent) -> Place {
-    (intent.table_id.clone(), intent.key.clone())
+    (intent.table_id.clone(), intent.index.clone(), intent.key.clone())
 }
 
 /// Since when each intent has been as it is.
@@ -69,7 +69,7 @@ impl Watch {
         let mut active = running.values().filter(|paused| !**paused).count();
         let mut first: Vec<&ReshardIntent> = tables
             .iter()
-            .filter(|(id, _)| !running.keys().any(|(table, _)| table == *id))
+            .filter(|(id, _)| !running.keys().any(|(table, ..)| table == *id))
             .filter_map(|(_, intents)| next_of_table(intents, &quiet, pace))
             .collect();
         first.sort_by_key(|intent| (intent.request.asked, place(intent)));
@@ -126,6 +126,7 @@ mod tests {
         ReshardIntent {
             table_id: table.to_owned(),
             table: table.to_owned(),
+            index: None,
             key: key.into(),
             key_type: KeyType::S,
             request,

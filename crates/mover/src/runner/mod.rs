@@ -3,13 +3,16 @@
 //! Any gateway can take any intent, and go on where another one died. A gateway that only seems dead does no harm: of two that carry out the same
 //! reshard one can write nothing any more.
 //!
-//! Not here: what an intent is (`heatsink_control::reshard_intent`), what a reshard does ([`Reshard`](crate::Reshard)).
+//! Not here: what an intent is (`heatsink_control::reshard_intent`), what a reshard does ([`Reshard`](crate::Reshard); of a value of an index,
+//! a [`ValueCarrier`]).
 
 mod carry;
 mod choice;
 mod pace;
 mod shown;
 mod tap;
+mod values;
+mod work;
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -28,6 +31,7 @@ use heatsink_store::Store;
 
 use choice::{Running, Watch, place};
 use shown::Shown;
+pub use values::{ValueCarrier, ValueJob};
 
 pub use pace::Pace;
 
@@ -36,15 +40,21 @@ pub struct Runner {
     store: Arc<dyn Store>,
     control: Control,
     registry: Registry,
+    values: Arc<dyn ValueCarrier>,
     pace: Pace,
     stopping: AtomicBool,
 }
 
 impl Runner {
-    /// A runner of the gateway with that control, over that gateway's store.
-    pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, control: Control) -> Self {
+    /// A runner of the gateway with that control, over that gateway's store. `values`: what carries out intents for values of indexes.
+    pub fn new(
+        store: Arc<dyn Store>,
+        env: Arc<dyn Env>,
+        control: Control,
+        values: Arc<dyn ValueCarrier>,
+    ) -> Self {
         let registry = Registry::new(Arc::clone(&store), env, &control.rules().fence().registry);
-        Runner { store, control, registry, pace: Pace::DEFAULT, stopping: AtomicBool::new(false) }
+        Runner { store, control, registry, values, pace: Pace::DEFAULT, stopping: AtomicBool::new(false) }
     }
 
     /// The same at another pace.

@@ -1,26 +1,27 @@
-//! What is known of a run while it runs: how far it is, and whether it may go on.
+//! What is known of a run while it runs: what its gateway writes of it, and what it looks at.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use heatsink_control::reshard_intent::ReshardIntent;
-use heatsink_reshard::{Phase, State};
+use heatsink_control::reshard_intent::{ProgressSink, ReshardIntent, Steering};
+use heatsink_layout::Phase;
+use heatsink_reshard::State;
 
 use super::choice::Place;
 use crate::progress::Progress;
-use crate::steering::Steering;
+use crate::wanted::never_narrower;
 
 /// What is known of a run while it runs.
 pub(super) struct Shown {
     pub place: Place,
     pub steering: Steering,
     paused: AtomicBool,
-    pub over: AtomicBool,
-    pub phase: Mutex<Option<Phase>>,
+    over: AtomicBool,
+    phase: Mutex<Option<Phase>>,
     /// The key may be on its way.
-    pub moving: AtomicBool,
-    pub moved: AtomicU64,
-    pub to_move: Mutex<Option<u64>>,
+    moving: AtomicBool,
+    moved: AtomicU64,
+    to_move: Mutex<Option<u64>>,
 }
 
 impl Shown {
@@ -38,8 +39,28 @@ impl Shown {
         self.paused.load(Ordering::Relaxed)
     }
 
+    pub fn ends(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
     pub fn is_moving(&self) -> bool {
         self.moving.load(Ordering::Relaxed)
+    }
+
+    pub fn set_moving(&self, moving: bool) {
+        self.moving.store(moving, Ordering::Relaxed);
+    }
+
+    pub fn set_phase(&self, phase: Option<Phase>) {
+        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+    }
+
+    pub fn set_to_move(&self, items: Option<u64>) {
+        *self.to_move.lock().unwrap_or_else(PoisonError::into_inner) = items;
+    }
+
+    pub fn moved(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed)
     }
 
     pub fn steer(&self, intent: &ReshardIntent) {
@@ -58,11 +79,46 @@ impl Progress for Shown {
             State::Stable { .. } => None,
         };
         // Until it is settled, no other key of the table can move.
-        self.moving.store(!matches!(state, State::Stable { settled: true, .. }), Ordering::Relaxed);
-        *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
+        self.set_moving(!matches!(state, State::Stable { settled: true, .. }));
+        self.set_phase(phase);
     }
 
     fn moved(&self, items: u64) {
         self.moved.store(items, Ordering::Relaxed);
+    }
+}
+
+impl ProgressSink for Shown {
+    fn phase(&self, phase: Option<Phase>) {
+        self.set_moving(phase.is_some());
+        self.set_phase(phase);
+    }
+
+    fn rewritten(&self, items: u64) {
+        self.moved.store(items, Ordering::Relaxed);
+    }
+
+    fn to_rewrite(&self, items: u64) {
+        self.set_to_move(Some(items));
+    }
+}
+
+/// What this gateway knows of how far it is.
+pub(super) fn report(next: &mut ReshardIntent, shown: &Shown, before: u64) {
+    let progress = &mut next.progress;
+    progress.phase = *shown.phase.lock().unwrap_or_else(PoisonError::into_inner);
+    progress.moved = before + shown.moved();
+    let counted = *shown.to_move.lock().unwrap_or_else(PoisonError::into_inner);
+    // Clients write new items meanwhile, which move too.
+    let to_move = progress.to_move.or(counted.map(|counted| before + counted));
+    progress.to_move = to_move.map(|all| all.max(progress.moved));
+    if next.cancelled && shown.steering.is_too_late() {
+        next.cancelled = false;
+        let back = match &next.request.layout.counter {
+            Some(attributes) => never_narrower(attributes),
+            None => "The way back is a second reshard".to_owned(),
+        };
+        progress.hindered =
+            Some(format!("It was cancelled after the point of no return, and goes on. {back}"));
     }
 }

@@ -77,7 +77,8 @@ impl Place {
 /// How a reshard is carried out.
 #[derive(Debug, clap::Args)]
 pub(super) struct How {
-    /// The most capacity units a second that moving items takes of the old shards, where clients leave so many. A partition has 1,000 write units
+    /// The most capacity units a second that moving items takes of the old shards, where clients leave so many. A partition has 1,000 write units. With
+    /// --index: the most items a second
     #[arg(long, value_name = "UNITS", default_value_t = DEFAULT_RATE, value_parser = clap::value_parser!(u32).range(1..))]
     pub rate: u32,
     /// The table's stream may show each item that moves as inserted and removed
@@ -101,14 +102,13 @@ pub(super) struct Start {
     pub table: String,
     /// The logical partition key, or with --index the value of the index's; binary in base64
     pub key: Option<String>,
-    /// Reshard a value of this global index's partition key instead: only that value is spread. The command rewrites its items itself; if it is killed, run
-    /// it again
-    #[arg(long, value_name = "INDEX", conflicts_with_all = ["prefix", "file", "strategy", "attribute", "separator", "part", "wait"])]
+    /// Reshard a value of this global index's partition key instead: only that value is spread
+    #[arg(long, value_name = "INDEX", conflicts_with_all = ["prefix", "strategy", "attribute", "separator", "part"])]
     pub index: Option<String>,
     /// All keys of the table that begin so, at most 1,000. Reads the keys of at most 1,000,000 items
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Option<String>,
-    /// The keys in this file, one a line, at most 1,000
+    /// The keys, or with --index the values, in this file, one a line: at most 1,000 keys, or 100 values
     #[arg(long, value_name = "FILE")]
     pub file: Option<PathBuf>,
     /// How many shards each gets; 1 brings all of its items back under the key itself
@@ -146,9 +146,12 @@ pub(super) struct Status {
 pub(super) struct One {
     /// The table
     pub table: String,
-    /// The logical partition key; binary in base64
+    /// The logical partition key, or with --index the value of the index's; binary in base64
     pub key: Option<String>,
-    /// Every reshard of the table
+    /// It is a value of this index's partition key
+    #[arg(long, value_name = "INDEX", conflicts_with = "all")]
+    pub index: Option<String>,
+    /// Every reshard of the table, those of values of its indexes too
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]

@@ -1,18 +1,13 @@
 //! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or writes the intents.
 
-use std::time::Duration;
-
-use heatsink_control::reshard_intent::{EndedAs, Request, ReshardIntent, WantedLayout, key_text};
-use heatsink_control::{Fencing, Gateway};
+use heatsink_control::reshard_intent::{EndedAs, ReshardIntent, WantedLayout, key_text};
 use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
 
 use super::args::{How, Place, words};
+use super::intents::{self, Wish};
 use super::{Access, Opened, command, exit, follow, here, say, software, status_command, unread};
 use crate::exit::Exit;
-
-/// How often the list of gateways is read while none has registered.
-const LOOK: Duration = Duration::from_millis(250);
 
 /// The keys that a command is for.
 pub(super) struct Asked {
@@ -66,24 +61,34 @@ pub(super) async fn ask(
             reshard.can_begin().await.map_err(exit)?;
         }
     }
+    let wish = |((key, layout), _): &((Vec<u8>, WantedLayout), &Reshard)| {
+        let (key, key_type, layout) = (key.clone(), context.key_type(), layout.clone());
+        Wish { index: None, key, key_type, layout }
+    };
+    let wishes: Vec<Wish> = todo.iter().map(wish).collect();
     if opened.access == Access::Alone || how.here {
-        not_asked_for(opened, &context, &todo, place).await?;
+        intents::not_asked_for(opened, context.id(), &wishes, place).await?;
         let mut reports = Vec::new();
         for (wanted, _) in &todo {
             reports.extend(here::carry_out(opened, &table, wanted, how, place).await.map_err(exit)?);
         }
         return say_done(&table, &asked, &reports, &already, place);
     }
-    let gateways = carriers(opened).await?;
+    let gateways = intents::carriers(opened, |one| one.carries).await?;
     let mut note = String::new();
     if let [(_, reshard)] = &*todo
         && !reshard.has_items().await.map_err(exit)?
     {
         note = " The key has no items yet: only its record is written.".to_owned();
     }
-    let intents = write(opened, &context, &todo, how, place).await?;
+    let intents = intents::write(opened, (context.id(), &table), &wishes, how, place).await?;
     if how.wait {
-        let reports = follow::all(opened, &context, &intents, place).await?;
+        let from = |intent: &ReshardIntent| {
+            let has = context.record(&intent.key).map(|one| one.layout.shards);
+            has.unwrap_or_else(|| context.without_record(&intent.key).shards)
+        };
+        let followed: Vec<_> = intents.iter().map(|intent| (intent, from(intent))).collect();
+        let reports = follow::all(opened, &followed, place).await?;
         return say_done(&table, &asked, &reports, &already, place);
     }
     let follow = status_command(&table, place);
@@ -105,11 +110,16 @@ pub(super) async fn ask(
             format!("other shards are asked for, for {} keys of table {table}{}", many.len(), read(&asked))
         }
     };
-    let who = match opened.access {
+    let who = who(opened, gateways);
+    say(place.output, &document, &format!("{what}.{note} {who} carries it out. Follow it with: {follow}"))
+}
+
+/// Who of so many gateways carries it out.
+pub(super) fn who(opened: &Opened, gateways: usize) -> String {
+    match opened.access {
         Access::BesideServer => "The server".to_owned(),
         _ => format!("One of {gateways} gateways"),
-    };
-    say(place.output, &document, &format!("{what}.{note} {who} carries it out. Follow it with: {follow}"))
+    }
 }
 
 fn read(asked: &Asked) -> String {
@@ -165,34 +175,6 @@ fn say_done(
     say(place.output, &document, &text.join("\n"))
 }
 
-/// How many gateways would carry it out.
-///
-/// # Errors
-/// None would: what to do.
-async fn carriers(opened: &Opened) -> Result<usize, Exit> {
-    if opened.access == Access::BesideServer {
-        // Of a server that has never sharded anything there is none. It is its only gateway: there are no others that would have to notice.
-        let changer = opened.changer(Fencing::exclusive(opened.rules.fence()));
-        changer.make_registry().await.map_err(unread)?;
-        return Ok(1);
-    }
-    let listed = match opened.observer().gateways().await.map_err(unread)? {
-        Some((_, listed)) => listed,
-        None => registered(opened).await?,
-    };
-    match (listed.iter().filter(|one| one.carries).count(), listed.len()) {
-        (0, 0) => Err(Exit::unavailable(
-            "No gateway is registered at this store, so nobody would carry it out, and no layout was changed. Start one, or say --here to carry it out \
-             in this process. A gateway that runs with --only-gateway is not registered: start it without that first",
-        )),
-        (0, others) => Err(Exit::unavailable(format!(
-            "The {others} gateways that are registered at this store do not carry out reshards: they are of an older version. Nothing was changed. \
-             Start a newer one, or say --here to carry it out in this process"
-        ))),
-        (some, _) => Ok(some),
-    }
-}
-
 /// Refuses what gateways of older builds do not know: they would refuse every request on its table.
 async fn know(opened: &Opened, knows: fn(&Gateway) -> bool, what: &str) -> Result<(), Exit> {
     if opened.access != Access::BesideGateways {
@@ -207,118 +189,6 @@ async fn know(opened: &Opened, knows: fn(&Gateway) -> bool, what: &str) -> Resul
          changed",
         older.join(", ")
     )))
-}
-
-/// Makes the registry of a store that has none, and waits until a gateway has noticed it: without a registry no gateway is registered.
-async fn registered(opened: &Opened) -> Result<Vec<Gateway>, Exit> {
-    let changer = opened.changer(Fencing::shared(opened.rules.fence(), "reshard"));
-    changer.make_registry().await.map_err(unread)?;
-    let patience = changer.bounds().poll * 3 + Duration::from_secs(1);
-    let begun = opened.env.now();
-    loop {
-        let listed = changer.gateways().await.map_err(unread)?.map(|(_, listed)| listed).unwrap_or_default();
-        if listed.iter().any(|one| one.carries) || opened.env.now().since(begun) > patience {
-            return Ok(listed);
-        }
-        opened.env.sleep(LOOK).await;
-    }
-}
-
-/// Refuses keys that a gateway carries out already, or would.
-async fn not_asked_for(
-    opened: &Opened,
-    context: &TableContext,
-    todo: &[((Vec<u8>, WantedLayout), &Reshard)],
-    place: &Place,
-) -> Result<(), Exit> {
-    let intents = opened.registry.intents(true).await.map_err(unread)?.known;
-    let open = |key: &[u8]| {
-        intents.iter().find(|one| one.table_id == context.id() && one.key == key && one.is_open())
-    };
-    // On a file nobody else would.
-    match todo.iter().find_map(|((key, _), _)| open(key)).filter(|_| opened.access != Access::Alone) {
-        None => Ok(()),
-        Some(one) => Err(Exit::usage(format!(
-            "A reshard of the key {:?} of table {} is asked for, and a gateway carries it out: follow it with `{}`, or take \
-             it back first with `{}`",
-            one.key_text(),
-            one.table,
-            status_command(&one.table, place),
-            command("cancel", &one.table, &one.key_text(), place)
-        ))),
-    }
-}
-
-/// Writes the intents, and gives them as they are on record.
-async fn write(
-    opened: &Opened,
-    context: &TableContext,
-    todo: &[((Vec<u8>, WantedLayout), &Reshard)],
-    how: &How,
-    place: &Place,
-) -> Result<Vec<ReshardIntent>, Exit> {
-    let registry = &opened.registry;
-    let mut before = Vec::with_capacity(todo.len());
-    for ((key, wanted), _) in todo {
-        let found = registry.intent(context.id(), key, context.key_type()).await.map_err(unread)?;
-        before.push(found.map(|found| agrees(found, wanted, place)).transpose()?);
-    }
-    let by = std::env::var("USER").unwrap_or_default();
-    let asked = opened.env.unix_millis();
-    let mut written = Vec::with_capacity(todo.len());
-    for (((key, wanted), _), before) in todo.iter().zip(before) {
-        // In the order of the list, also where a clock stands still.
-        let asked = asked + u64::try_from(written.len()).unwrap_or(0);
-        if let Some(before) = before.clone().filter(ReshardIntent::is_open) {
-            written.push(before);
-            continue;
-        }
-        let request = Request {
-            layout: wanted.clone(),
-            rate: how.rate,
-            streams_confirmed: how.confirm_streams,
-            by: by.clone(),
-            asked,
-        };
-        let table = (context.id(), context.table().name.as_str());
-        let mut intent = registry.new_intent(table, (key, context.key_type()), request);
-        if let Some(before) = &before {
-            intent.version = before.version + 1;
-        }
-        let done = registry.write_intent(before.as_ref(), &intent).await;
-        if !done.map_err(|error| super::not_answered("The intent could not be written", &error))? {
-            return Err(Exit::failed(format!(
-                "Another command asked for something of the key {:?} at the same time: look at `heatsink reshard status{}`, and run this again. {} keys \
-                 were asked for before it",
-                intent.key_text(),
-                place.words(),
-                written.len()
-            ))
-            .retryable());
-        }
-        written.push(intent);
-    }
-    Ok(written)
-}
-
-/// An intent on record beside which this layout can be asked for.
-fn agrees(found: ReshardIntent, wanted: &WantedLayout, place: &Place) -> Result<ReshardIntent, Exit> {
-    let (table, key) = (&found.table, found.key_text());
-    match &found.ended {
-        // What stopped in the middle goes on from there.
-        Some(_) => Ok(found),
-        None if found.cancelled => Err(Exit::failed(format!(
-            "The reshard of the key {key:?} of table {table} is being cancelled: run this again when `{}` no longer names it",
-            status_command(table, place)
-        ))
-        .retryable()),
-        None if found.request.layout == *wanted => Ok(found),
-        None => Err(Exit::usage(format!(
-            "{} shards are asked for already, for the key {key:?} of table {table}: let that end, or take it back with `{}`, and run this again",
-            found.request.layout.shards,
-            command("cancel", table, &key, place)
-        ))),
-    }
 }
 
 /// Says what would be done.

@@ -1,14 +1,15 @@
 //! Pauses, resumes and cancels what is asked for.
 
-use heatsink_control::reshard_intent::{Request, ReshardIntent, WantedLayout};
-use heatsink_control::{KeyRecord, Move};
+use heatsink_control::reshard_intent::{Request, ReshardIntent, Subject, WantedLayout, key_text};
+use heatsink_control::{KeyRecord, Move, Record};
 use heatsink_dynamo::KeyType;
-use heatsink_layout::{Moving, Phase};
+use heatsink_layout::{Moving, Phase, ValueLayout};
 use heatsink_mover::{DEFAULT_RATE, never_narrower};
 use serde_json::json;
 
 use super::args::{One, Place};
-use super::{Opened, command, say, status_command, unread};
+use super::value_words::{self, start_command};
+use super::{Opened, command, command_on, say, status_command, unread};
 use crate::exit::Exit;
 
 /// What is to be changed.
@@ -50,53 +51,56 @@ pub(super) async fn change(one: One, change: Change) -> Result<(), Exit> {
         .known
         .into_iter()
         .filter(|found| found.table == one.table || Some(&found.table_id) == id.as_ref())
-        .filter(|found| one.key.as_ref().is_none_or(|key| *key == found.key_text()))
+        .filter(|found| {
+            one.key.as_ref().is_none_or(|key| *key == found.key_text() && one.index == found.index)
+        })
         .filter(|found| found.is_open() || change == Change::Cancel)
         .collect();
     let meant = match (&one.key, meant.is_empty()) {
         (Some(key), true) => match on_record(&opened, id.as_deref(), &one, key, change).await? {
             Some(intent) => vec![intent],
             None => {
-                return Err(Exit::usage(format!(
-                    "no reshard of the key {key:?} of table {} is asked for",
-                    one.table
-                )));
+                let of = match &one.index {
+                    None => format!("the key {key:?}"),
+                    Some(index) => format!("the value {key:?} of the index {index}"),
+                };
+                return Err(Exit::usage(format!("no reshard of {of} of table {} is asked for", one.table)));
             }
         },
         (None, true) => return Err(Exit::usage(format!("no reshard of table {} is asked for", one.table))),
         (_, false) => meant,
     };
-    let (mut changed, mut removed, mut late) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut changed, mut removed, mut late, mut text) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let status = status_command(&one.table, &one.place);
+    let mut next_steps = vec![status.clone()];
     for intent in meant {
-        let key = intent.key_text();
+        let (key, of) = (intent.key_text(), intent.subject().in_words());
+        let resume = command_on("resume", &intent, &one.place);
         let there = Some(&intent.table_id) == id.as_ref();
         match apply(&opened, intent, there, change, &one.place).await? {
-            Ok(Done::Asked) => changed.push(key),
-            Ok(Done::Removed) => removed.push(key),
+            Ok(Done::Asked) => {
+                text.push(format!(
+                    "{} is asked for, of the reshard of {of}. Follow it with: {status}",
+                    change.name()
+                ));
+                if change == Change::Pause {
+                    next_steps.push(resume);
+                }
+                changed.push(key);
+            }
+            Ok(Done::Removed) => {
+                text.push(format!(
+                    "the reshard of {of} is not asked for any more; nothing of it was under way"
+                ));
+                removed.push(key);
+            }
             Err(why) if one.key.is_some() => return Err(Exit::failed(why)),
             Err(why) => late.push(why),
         }
     }
-    let status = status_command(&one.table, &one.place);
-    let mut next_steps = vec![status.clone()];
-    if change == Change::Pause {
-        next_steps.extend(changed.iter().map(|key| command("resume", &one.table, key, &one.place)));
-    }
     let document = json!({
         "table": one.table, change.name(): changed, "removed": removed, "refused": late, "next_steps": next_steps,
     });
-    let mut text = Vec::new();
-    for key in &changed {
-        text.push(format!(
-            "{} is asked for, of the reshard of the key {key:?}. Follow it with: {status}",
-            change.name()
-        ));
-    }
-    for key in &removed {
-        text.push(format!(
-            "the reshard of the key {key:?} is not asked for any more; nothing of it was under way"
-        ));
-    }
     text.extend(late);
     say(one.place.output, &document, &text.join("\n"))
 }
@@ -113,8 +117,17 @@ async fn apply(
     for _ in 0..TRIES {
         let rests = !intent.begun && intent.carrier.is_none() || !intent.is_open();
         if change == Change::Cancel && there {
-            let record = registry.key_record(&intent.table_id, &intent.key, intent.key_type).await;
-            if let Some(why) = too_late(&intent.table, record.map_err(unread)?.as_ref(), place) {
+            let why = match &intent.index {
+                Some(_) => {
+                    let record = registry.read(&intent.table_id).await.map_err(unread)?;
+                    value_too_late(record.as_ref(), &intent, place)
+                }
+                None => {
+                    let record = registry.key_record(&intent.table_id, &intent.key, intent.key_type).await;
+                    too_late(&intent.table, record.map_err(unread)?.as_ref(), place)
+                }
+            };
+            if let Some(why) = why {
                 return Ok(Err(why));
             }
         }
@@ -132,12 +145,12 @@ async fn apply(
         if let Some(done) = written.map_err(unread)? {
             return Ok(Ok(done));
         }
-        match registry.intent(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread)? {
+        match registry.intent_for(&intent.table_id, intent.subject()).await.map_err(unread)? {
             Some(found) if found.is_open() => intent = found,
             _ => {
                 return Ok(Err(format!(
-                    "the reshard of the key {:?} of table {} has just ended",
-                    intent.key_text(),
+                    "the reshard of {} of table {} has just ended",
+                    intent.subject().in_words(),
                     intent.table
                 )));
             }
@@ -150,7 +163,7 @@ async fn apply(
 fn too_late(table: &str, record: Option<&KeyRecord>, place: &Place) -> Option<String> {
     let record = record?;
     if let (None, Some(attributes)) = (&record.moves, record.layout.counter_attributes()) {
-        let key = heatsink_control::reshard_intent::key_text(&record.key, record.key_type);
+        let key = key_text(&record.key, record.key_type);
         let has = format!("The key {key:?} of table {table} has {} shards", record.layout.shards);
         // What was asked for before, or stopped before it began, is taken back.
         return (!record.settled).then(|| format!("{has}. {}", never_narrower(attributes)));
@@ -158,7 +171,7 @@ fn too_late(table: &str, record: Option<&KeyRecord>, place: &Place) -> Option<St
     let steps = |moves: &Move| Moving::steps(&record.layout, &moves.to).is_some();
     let last = |moves: &Move| if steps(moves) { Phase::Reserve } else { Phase::Hold };
     let moves = record.moves.as_ref().filter(|moves| moves.phase > last(moves))?;
-    let key = heatsink_control::reshard_intent::key_text(&record.key, record.key_type);
+    let key = key_text(&record.key, record.key_type);
     if steps(moves) {
         return Some(format!(
             "Gateways know already that buckets to come of the key {key:?} of table {table} get {} shards. When this change has ended, another one takes its \
@@ -178,6 +191,21 @@ fn too_late(table: &str, record: Option<&KeyRecord>, place: &Place) -> Option<St
     ))
 }
 
+/// Why a value cannot be kept as it was, if it cannot: what to do instead.
+fn value_too_late(record: Option<&Record>, intent: &ReshardIntent, place: &Place) -> Option<String> {
+    let layout = value_words::of(record?, intent)?;
+    let migration = layout.migration.filter(|migration| migration.writes_new)?;
+    Some(format!(
+        "{} of table {} is written in its {} shards, so there is no way back but a second reshard. When this one has ended: `{}`. `{}` stops rewriting its \
+         items meanwhile",
+        intent.subject().in_words(),
+        intent.table,
+        migration.to,
+        start_command(&intent.table, &intent.key_text(), &layout.index.name, layout.shards, &place.words()),
+        command_on("pause", intent, place)
+    ))
+}
+
 /// The intent for a key that moves though none is on record, because a command with --here was killed: only a cancel has one.
 async fn on_record(
     opened: &Opened,
@@ -188,8 +216,11 @@ async fn on_record(
 ) -> Result<Option<ReshardIntent>, Exit> {
     let table = one.table.as_str();
     let Some(id) = id.filter(|_| change == Change::Cancel) else { return Ok(None) };
+    if let Some(index) = &one.index {
+        return value_on_record(opened, id, one, key, index).await;
+    }
     let records = opened.registry.key_records(id).await.map_err(unread)?;
-    let text = |record: &KeyRecord| heatsink_control::reshard_intent::key_text(&record.key, record.key_type);
+    let text = |record: &KeyRecord| key_text(&record.key, record.key_type);
     let Some(record) = records.iter().find(|record| text(record) == key) else { return Ok(None) };
     let Some(moves) = &record.moves else { return Ok(None) };
     if let Some(why) = too_late(table, Some(record), &one.place) {
@@ -207,6 +238,40 @@ async fn on_record(
     };
     let key: (&[u8], KeyType) = (&record.key, record.key_type);
     let intent = ReshardIntent { begun: true, ..opened.registry.new_intent((id, table), key, request) };
+    let written = opened.registry.write_intent(None, &intent).await.map_err(unread)?;
+    Ok(written.then_some(intent))
+}
+
+/// The same for a value of an index.
+async fn value_on_record(
+    opened: &Opened,
+    id: &str,
+    one: &One,
+    value: &str,
+    index: &str,
+) -> Result<Option<ReshardIntent>, Exit> {
+    let record = opened.registry.read(id).await.map_err(unread)?;
+    let of_index = |layout: &&ValueLayout| {
+        layout.index.name == index && key_text(&layout.value, layout.index.attribute.key_type) == value
+    };
+    let Some(layout) = record.iter().flat_map(|record| &record.values).find(of_index) else {
+        return Ok(None);
+    };
+    let Some(migration) = layout.migration else { return Ok(None) };
+    let request = Request {
+        layout: migration.to.into(),
+        rate: DEFAULT_RATE,
+        streams_confirmed: true,
+        by: std::env::var("USER").unwrap_or_default(),
+        asked: opened.env.unix_millis(),
+    };
+    let key_type = layout.index.attribute.key_type;
+    let subject = Subject { index: Some(index), key: &layout.value, key_type };
+    let intent =
+        ReshardIntent { begun: true, ..opened.registry.new_intent((id, &one.table), subject, request) };
+    if let Some(why) = value_too_late(record.as_ref(), &intent, &one.place) {
+        return Err(Exit::failed(why));
+    }
     let written = opened.registry.write_intent(None, &intent).await.map_err(unread)?;
     Ok(written.then_some(intent))
 }

@@ -6,12 +6,12 @@ use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::ReshardIntent;
 use heatsink_dynamo::display::excerpt;
 use heatsink_env::MonotonicInstant;
-use heatsink_mover::{NewestStep, Report, TableContext};
+use heatsink_mover::{NewestStep, Report};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Place;
 use super::ask::is_good;
-use super::{Opened, command, unread};
+use super::{Opened, command_on, unread, value_words};
 use crate::cli::progress::bar;
 use crate::exit::Exit;
 
@@ -24,23 +24,19 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const COUNTED: &str = "{msg} {bar:30} {human_pos}/{human_len} items, {eta} left";
 const UNCOUNTED: &str = "{msg} {human_pos} items moved";
 
-/// Waits for all of them.
+/// Waits for all of them, each with the shards that it had before.
 ///
 /// # Errors
 /// What the first that was not carried out says, once all have ended.
 pub(super) async fn all(
     opened: &Opened,
-    context: &TableContext,
-    intents: &[ReshardIntent],
+    intents: &[(&ReshardIntent, u16)],
     place: &Place,
 ) -> Result<Vec<Report>, Exit> {
     let shown = bar(place.output, None, UNCOUNTED);
     let (mut reports, mut failed) = (Vec::new(), None);
-    for intent in intents {
-        let from = context
-            .record(&intent.key)
-            .map_or_else(|| context.without_record(&intent.key).shards, |one| one.layout.shards);
-        match one(opened, intent, from, place, &shown).await? {
+    for (intent, from) in intents {
+        match one(opened, intent, *from, place, &shown).await? {
             Ok(report) => reports.push(report),
             Err(text) => failed = failed.or(Some(text)),
         }
@@ -71,18 +67,21 @@ async fn one(
         moved: last.progress.moved,
         step: record.and_then(|record| NewestStep::of(&record.layout)),
     };
+    // Of a key. Values of indexes have none.
     let record = || async {
-        registry.key_record(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread)
+        match intent.index {
+            None => registry.key_record(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread),
+            Some(_) => Ok(None),
+        }
     };
     loop {
-        let found = registry.intent(&intent.table_id, &intent.key, intent.key_type).await.map_err(unread)?;
+        let found = registry.intent_for(&intent.table_id, intent.subject()).await.map_err(unread)?;
         let same = found.filter(|found| found.request == intent.request);
         let Some(found) = same else {
-            // It ended a while ago. The key's record says how.
-            let record = record().await?.filter(|one| one.moves.is_none());
-            return Ok(match record.as_ref().map(|one| one.layout.shards) {
-                Some(is) if is == intent.request.layout.shards => Ok(report(&last, record)),
-                _ => Err(format!("The reshard of the key {:?} was cancelled", intent.key_text())),
+            // It ended a while ago. What is on record says how.
+            return Ok(match rests(opened, intent).await? {
+                Some(is) if is == intent.request.layout.shards => Ok(report(&last, record().await?)),
+                _ => Err(format!("The reshard of {} was cancelled", intent.subject().in_words())),
             });
         };
         if let Some(ended) = &found.ended {
@@ -101,13 +100,28 @@ async fn one(
                 tracing::warn!(
                     "no gateway has begun with it within {} s: see `heatsink gateways`. `{}` takes it back",
                     PATIENCE.as_secs(),
-                    command("cancel", &found.table, &found.key_text(), place)
+                    command_on("cancel", &found, place)
                 );
             });
         }
         last = found;
         opened.env.sleep(LOOK).await;
     }
+}
+
+/// How many shards a key or a value has; `None` while it is on its way.
+async fn rests(opened: &Opened, intent: &ReshardIntent) -> Result<Option<u16>, Exit> {
+    if intent.index.is_none() {
+        let record = opened.registry.key_record(&intent.table_id, &intent.key, intent.key_type).await;
+        let record = record.map_err(unread)?;
+        return Ok(record.filter(|one| one.moves.is_none()).map(|one| one.layout.shards));
+    }
+    let record = opened.registry.read(&intent.table_id).await.map_err(unread)?;
+    Ok(match record.as_ref().and_then(|record| value_words::of(record, intent)) {
+        // Values that have one shard leave the record.
+        None => Some(1),
+        Some(layout) => Some(layout.shards).filter(|_| layout.migration.is_none()),
+    })
 }
 
 fn show(shown: &ProgressBar, intent: &ReshardIntent) {

@@ -54,16 +54,19 @@ pub(super) async fn named(opened: &Opened, context: &TableContext, start: &Start
     if let Some(prefix) = &start.prefix {
         return beginning(opened, context, &bytes(context, prefix)?).await;
     }
+    let lines = lines(start)?;
+    bounded(lines.len(), &start.table)?;
+    let keys = lines.iter().map(|line| bytes(context, line)).collect::<Result<_, _>>()?;
+    Ok(Keys { keys, read: None })
+}
+
+/// The lines of the file that `start` names, each once.
+pub(super) fn lines(start: &Start) -> Result<BTreeSet<String>, Exit> {
     let file = start.file.clone().unwrap_or_default();
     let cannot = |why: &str| Exit::usage(format!("--file {}: {why}", file.display()));
     let text = std::fs::read_to_string(&file).map_err(|error| cannot(&in_words(&error)))?;
-    let lines: BTreeSet<&str> = text.lines().filter(|line| !line.is_empty()).collect();
-    if lines.is_empty() {
-        return Err(cannot("it names no key"));
-    }
-    bounded(lines.len(), &start.table)?;
-    let keys = lines.into_iter().map(|line| bytes(context, line)).collect::<Result<_, _>>()?;
-    Ok(Keys { keys, read: None })
+    let lines: BTreeSet<String> = text.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect();
+    if lines.is_empty() { Err(cannot("it names no key")) } else { Ok(lines) }
 }
 
 /// The logical keys that begin so, by a Scan of keys.

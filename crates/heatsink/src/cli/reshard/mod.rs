@@ -1,21 +1,23 @@
 //! `heatsink reshard`: asks for other shards for keys while clients use them, follows that, and says which keys are on record.
 //!
 //! The commands write intents to the registry, and a gateway carries them out. On a data file, where there is no gateway, and with `--here` the
-//! command carries them out itself. Values of indexes (`--index`) it always carries out itself ([`value`]).
+//! command carries them out itself. With `--index` all of them are about values of that index ([`value`]).
 
 mod args;
 mod ask;
 mod change;
 mod follow;
 mod here;
+mod intents;
 mod keys;
 mod status;
 mod value;
+mod value_words;
 
 use std::sync::Arc;
 
 use heatsink_control::registry::Registry;
-use heatsink_control::reshard_intent::key_text;
+use heatsink_control::reshard_intent::{ReshardIntent, key_text};
 use heatsink_control::{Changer, Fencing, Rules};
 use heatsink_dynamo::display::is_inert;
 use heatsink_env::{Env, RealEnv};
@@ -101,8 +103,8 @@ impl Opened {
 async fn begin(start: Start) -> Result<(), Exit> {
     args::shards(start.shards)?;
     let opened = Opened::at(&start.place).await?;
-    if let (Some(index), Some(value)) = (&start.index, &start.key) {
-        return value::begin(&opened, &start, index, value).await;
+    if let Some(index) = &start.index {
+        return value::begin(&opened, &start, index).await;
     }
     let wanted = args::wanted(&start)?;
     let context = opened.table(&start.table, start.how.confirm_streams).await.map_err(exit)?;
@@ -165,6 +167,13 @@ fn quoted(word: &str) -> String {
 /// A command on a key, as it can be run.
 fn command(what: &str, table: &str, key: &str, place: &Place) -> String {
     format!("heatsink reshard {what} {} {}{}", quoted(table), quoted(key), place.words())
+}
+
+/// A command on what an intent is for, as it can be run.
+fn command_on(what: &str, intent: &ReshardIntent, place: &Place) -> String {
+    let index = intent.index.as_ref().map(|index| format!(" --index {}", quoted(index)));
+    let (table, key) = (quoted(&intent.table), quoted(&intent.key_text()));
+    format!("heatsink reshard {what} {table} {key}{}{}", index.unwrap_or_default(), place.words())
 }
 
 fn status_command(table: &str, place: &Place) -> String {

@@ -3,11 +3,13 @@
 use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{EndedAs, Intents, ReshardIntent, WantedLayout, key_text};
 use heatsink_dynamo::display::inert;
+use heatsink_layout::ValueLayout;
 use heatsink_mover::NewestStep;
 use serde_json::{Value as Json, json};
 
 use super::args::{Place, Status, words};
-use super::{Opened, command, say, unread, value};
+use super::value_words::start_command;
+use super::{Opened, command, command_on, say, unread, value_words};
 use crate::exit::Exit;
 
 /// Lists them.
@@ -33,7 +35,12 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
     let mut next_steps = next_steps(status.table.as_deref(), &known, &records, &status.place);
     if let Some(table) = &status.table {
         let place = status.place.words();
-        next_steps.extend(values.iter().filter_map(|one| value::resume(table, one, &place)));
+        // A command with --here was killed.
+        let is_asked = |one: &&ValueLayout| {
+            known.iter().any(|intent| intent.index.is_some() && intent.key == one.value && intent.is_open())
+        };
+        let left = values.iter().filter(|one| !is_asked(one));
+        next_steps.extend(left.filter_map(|one| value_words::resume(table, one, &place)));
     }
     let mut document = json!({
         "reshards": known.iter().map(asked).collect::<Vec<_>>(), "unreadable": unread_intents, "next_steps": next_steps,
@@ -42,9 +49,9 @@ pub(super) async fn list(status: Status) -> Result<(), Exit> {
     if let Some(table) = &status.table {
         document["table"] = json!(table);
         document["keys"] = records.iter().map(recorded).collect();
-        document["values"] = values.iter().map(value::recorded).collect();
+        document["values"] = values.iter().map(value_words::recorded).collect();
         text.extend(records.iter().map(recorded_line));
-        text.extend(values.iter().map(value::recorded_line));
+        text.extend(values.iter().map(value_words::recorded_line));
         if records.is_empty() {
             text.push(format!("no key of table {table} is on record by itself"));
         }
@@ -69,15 +76,22 @@ fn next_steps(
     let mut steps = Vec::new();
     for one in intents {
         let (key, wanted) = (one.key_text(), &one.request.layout);
-        match &one.ended {
-            Some(ended) if ended.how == EndedAs::Stopped => steps.push(start(&one.table, &key, wanted)),
-            None if one.paused => steps.push(command("resume", &one.table, &key, place)),
+        match (&one.ended, &one.index) {
+            (Some(ended), None) if ended.how == EndedAs::Stopped => {
+                steps.push(start(&one.table, &key, wanted))
+            }
+            (Some(ended), Some(index)) if ended.how == EndedAs::Stopped => {
+                steps.push(start_command(&one.table, &key, index, wanted.shards, &place.words()));
+            }
+            (None, _) if one.paused => steps.push(command_on("resume", one, place)),
             _ => {}
         }
     }
     // A command with --here was killed.
     for one in records.iter().filter(|one| one.moves.is_some() || !one.settled) {
-        if let Some(table) = table.filter(|_| !intents.iter().any(|intent| intent.key == one.key)) {
+        if let Some(table) =
+            table.filter(|_| !intents.iter().any(|intent| intent.index.is_none() && intent.key == one.key))
+        {
             let layout = one.moves.as_ref().map_or(&one.layout, |moves| &moves.to);
             let counter = layout.counter_attributes().map(<[String]>::to_vec);
             let wanted = WantedLayout { counter, ..layout.shards.into() };
@@ -92,7 +106,7 @@ fn asked(one: &ReshardIntent) -> Json {
     let left = progress.to_move.map(|all| all.saturating_sub(progress.moved));
     let seconds = left.filter(|_| progress.per_second > 0).map(|left| left / progress.per_second.max(1));
     json!({
-        "table": one.table, "key": one.key_text(), "shards": one.request.layout.shards, "by": one.request.layout.by,
+        "table": one.table, "index": one.index, "key": one.key_text(), "shards": one.request.layout.shards, "by": one.request.layout.by,
         "counter": one.request.layout.counter, "asked_by": one.request.by,
         "asked": one.request.asked, "rate": one.request.rate, "paused": one.paused, "cancelled": one.cancelled,
         "gateway": one.carrier.as_ref().map(|carrier| json!({ "id": carrier.gateway, "name": carrier.name })), "phase": progress.phase,
@@ -102,9 +116,13 @@ fn asked(one: &ReshardIntent) -> Json {
 }
 
 fn asked_line(one: &ReshardIntent, now: u64) -> String {
-    let (key, shards, progress) = (one.key_text(), one.request.layout.shards, &one.progress);
+    let (shards, progress) = (one.request.layout.shards, &one.progress);
+    let of = match &one.index {
+        None => format!("{:?}", one.key_text()),
+        Some(index) => format!("{:?} of the index {index}", one.key_text()),
+    };
     let ago = now.saturating_sub(one.request.asked) / 1000;
-    let mut text = format!("{}, {key:?}: {shards} shards asked for {ago} s ago", one.table);
+    let mut text = format!("{}, {of}: {shards} shards asked for {ago} s ago", one.table);
     if let Some(ended) = &one.ended {
         return format!("{text}; {:?}: {}", ended.how, inert(&ended.text)).replace("; Moved:", "; done:");
     }
@@ -122,8 +140,9 @@ fn asked_line(one: &ReshardIntent, now: u64) -> String {
         text.push_str(&format!("; phase {}", format!("{phase:?}").to_uppercase()));
     }
     if progress.moved > 0 {
+        let what = if one.index.is_some() { "rewritten" } else { "moved" };
         let of = progress.to_move.map(|all| format!(" of about {all}")).unwrap_or_default();
-        text.push_str(&format!("; {}{of} items moved, {} a second", progress.moved, progress.per_second));
+        text.push_str(&format!("; {}{of} items {what}, {} a second", progress.moved, progress.per_second));
     }
     if let Some(why) = &progress.hindered {
         text.push_str(&format!("; {}", inert(why)));

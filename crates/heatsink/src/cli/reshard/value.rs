@@ -1,70 +1,116 @@
-//! One value of an index: carried out here, beside the gateways.
+//! Values of an index: checks them all, then says what would be done, carries it out here, or writes the intents.
+//!
+//! Not here: values on record and plans in words (`value_words`).
 
-use heatsink_adopt::{AdoptError, INDEX_DELAY, Options, ValueAsked, ValuePlan, ValueReport, ValueReshard};
-use heatsink_layout::ValueLayout;
+use heatsink_adopt::{
+    AdoptError, INDEX_DELAY, ValueAsked, ValueOptions, ValuePlan, ValueReport, ValueReshard,
+};
+use heatsink_control::reshard_intent::{ProgressSink, ReshardIntent};
+use heatsink_layout::Phase;
+use heatsink_mover::Report;
+use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 
 use super::args::Start;
-use super::{Access, Opened, quoted, say, software, status_command};
-use crate::cli::progress::Bar;
+use super::ask::who;
+use super::intents::{self, Wish};
+use super::value_words::{planned, start_command, words};
+use super::{Access, Opened, command_on, follow, keys, say, software, status_command};
+use crate::cli::progress::{Bar, bar};
 use crate::exit::{Exit, without_numbers};
 
 /// How many items are rewritten at once. Each is one transaction, of which a claim lets eleven go at once.
 const CONCURRENCY: usize = 16;
 
-/// Gives the value its shards, or says what that would do.
-pub(super) async fn begin(opened: &Opened, start: &Start, index: &str, value: &str) -> Result<(), Exit> {
-    if opened.access == Access::BesideServer {
-        return Err(Exit::usage(
-            "--index: this command rewrites the items itself, and a server with a file or memory of its own does not follow it. Stop the server and say --data \
-             FILE, or use gateways with --upstream",
-        ));
+/// What a command is for.
+struct Asked<'a> {
+    start: &'a Start,
+    index: &'a str,
+    values: Vec<String>,
+}
+
+impl Asked<'_> {
+    async fn prepared(&self, opened: &Opened, value: &str) -> Result<ValueReshard, Exit> {
+        let Asked { start, index, .. } = self;
+        let asked = ValueAsked { table: &start.table, index, value, shards: start.shards };
+        let (store, env) = (opened.store.clone(), opened.env.clone());
+        ValueReshard::prepare(store, env, &opened.rules, asked).await.map_err(exit)
     }
-    let asked = ValueAsked { table: &start.table, index, value, shards: start.shards };
-    let (store, env) = (opened.store.clone(), opened.env.clone());
-    let reshard = ValueReshard::prepare(store, env, &opened.rules, asked).await.map_err(exit)?;
-    let again = format!(
-        "heatsink reshard start {} {} --index {} --shards {}{}",
-        quoted(&start.table),
-        quoted(value),
-        quoted(index),
-        start.shards,
-        start.place.words()
-    );
-    let bar = Bar::new(start.place.output);
+
+    /// The one value, unless the command is for any number of them.
+    fn one(&self) -> Option<&str> {
+        self.start.key.as_deref()
+    }
+}
+
+/// Gives values their shards, asks for that, or says what it would do.
+pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result<(), Exit> {
+    let values = match &start.key {
+        Some(value) => vec![value.clone()],
+        None => keys::lines(start)?.into_iter().collect(),
+    };
+    if values.len() > heatsink_layout::MAX_VALUE_LAYOUTS {
+        let (named, most) = (values.len(), heatsink_layout::MAX_VALUE_LAYOUTS);
+        return Err(Exit::usage(format!(
+            "{named} values are named, and a table has {most} on record at most"
+        )));
+    }
+    let asked = Asked { start, index, values };
+    // All of them, before anything is written.
+    let (mut todo, mut already) = (Vec::new(), Vec::new());
+    for value in &asked.values {
+        let reshard = asked.prepared(opened, value).await?;
+        if start.how.dry_run || !reshard.is_done() {
+            todo.push((value.as_str(), reshard));
+        } else {
+            already.push(value.as_str());
+        }
+    }
     if start.how.dry_run {
-        let plan = reshard.plan(&bar).await.map_err(exit)?;
-        bar.done();
-        return say(
-            start.place.output,
-            &planned(start, index, value, &plan, &again),
-            &words(value, index, &plan),
-        );
+        return plan(&asked, &todo).await;
     }
-    if reshard.is_done() {
-        let document = json!({
-            "table": start.table, "index": index, "value": value, "to": start.shards, "already": true, "next_steps": [],
-        });
-        let text = format!("the value {value:?} of the index {index} has {} shards already", start.shards);
-        return say(start.place.output, &document, &text);
+    if todo.is_empty() {
+        return nothing_to_do(&asked, &already);
     }
     if let Some(frozen) = opened.observer().frozen().await.map_err(super::unread)? {
         return Err(Exit::failed(format!("{frozen}. Nothing was changed")));
     }
+    if start.how.here && opened.access == Access::BesideServer {
+        return Err(Exit::usage(
+            "--here: the server itself carries out what is asked of it; leave --here out, and say --wait to see it done",
+        ));
+    }
     known(opened).await?;
-    let options = Options { concurrency: CONCURRENCY, exclusive: opened.access == Access::Alone };
-    // A file's index does not lag, and nobody else is there.
-    let delay = if options.exclusive { std::time::Duration::ZERO } else { INDEX_DELAY };
-    let report = reshard.run(options, delay, &bar).await.map_err(exit)?;
-    bar.done();
-    let mut document = serde_json::to_value(&report).map_err(software)?;
-    document["value"] = json!(value);
-    document["next_steps"] = json!([status_command(&start.table, &start.place)]);
-    let ValueReport { table, from, to, rewritten, .. } = &report;
-    let text = format!(
-        "the value {value:?} of the index {index} of table {table} has {to} shards; it had {from}. {rewritten} items were rewritten"
-    );
-    say(start.place.output, &document, &text)
+    let wish = |(_, reshard): &(&str, ValueReshard)| {
+        let subject = reshard.subject();
+        let (index, key) = (Some(index.to_owned()), subject.key.to_vec());
+        Wish { index, key, key_type: subject.key_type, layout: start.shards.into() }
+    };
+    let wishes: Vec<Wish> = todo.iter().map(wish).collect();
+    let id = todo.first().map(|(_, reshard)| reshard.table_id().to_owned()).unwrap_or_default();
+    if opened.access == Access::Alone || start.how.here {
+        intents::not_asked_for(opened, &id, &wishes, &start.place).await?;
+        let mut reports = Vec::new();
+        for (value, _) in &todo {
+            reports.push((*value, here(opened, &asked, value).await?));
+        }
+        return say_done(&asked, &reports, &already);
+    }
+    let gateways = intents::carriers(opened, |one| one.carries_values).await?;
+    let intents = intents::write(opened, (&id, &start.table), &wishes, &start.how, &start.place).await?;
+    if start.how.wait {
+        let from = todo.iter().map(|(_, reshard)| reshard.from());
+        let followed: Vec<_> = intents.iter().zip(from).collect();
+        let reports = follow::all(opened, &followed, &start.place).await?;
+        let report = |report: Report| {
+            let Report { table, from, to, moved: rewritten, .. } = report;
+            ValueReport { table, index: index.to_owned(), from, to, rewritten }
+        };
+        let reports = reports.into_iter().map(report);
+        let reports: Vec<_> = todo.iter().map(|(value, _)| *value).zip(reports).collect();
+        return say_done(&asked, &reports, &already);
+    }
+    say_asked(opened, &asked, &intents, &already, gateways)
 }
 
 /// Refuses where gateways would refuse the table: older builds know no values on record.
@@ -83,79 +129,141 @@ async fn known(opened: &Opened) -> Result<(), Exit> {
     )))
 }
 
-fn planned(start: &Start, index: &str, value: &str, plan: &ValuePlan, again: &str) -> Json {
-    json!({
-        "table": start.table, "index": index, "value": value, "from": plan.from, "to": plan.to, "items": plan.items,
-        "to_rewrite": plan.to_rewrite, "keeps_former_forms": plan.keeps_former_forms, "next_steps": [again],
-    })
+/// Carries it out in this process.
+async fn here(opened: &Opened, asked: &Asked<'_>, value: &str) -> Result<ValueReport, Exit> {
+    // Another value of the same command has changed the record meanwhile.
+    let reshard = asked.prepared(opened, value).await?;
+    reshard.alone().map_err(exit)?;
+    let exclusive = opened.access == Access::Alone;
+    // A file's index does not lag, and nobody else is there.
+    let delay = if exclusive { std::time::Duration::ZERO } else { INDEX_DELAY };
+    let options = ValueOptions { concurrency: CONCURRENCY, exclusive, delay, rate: asked.start.how.rate };
+    let shown = Shown(bar(asked.start.place.output, None, "{msg} {human_pos} items rewritten, {per_sec}"));
+    let report = reshard.run(options, &shown).await.map_err(exit)?;
+    shown.0.finish_and_clear();
+    Ok(report)
 }
 
-fn words(value: &str, index: &str, plan: &ValuePlan) -> String {
-    let ValuePlan { from, to, items, to_rewrite, keeps_former_forms } = plan;
-    let mut text = format!(
-        "the value {value:?} of the index {index} would have {to} shards; it has {from}. {to_rewrite} of its {items} items would be rewritten, each in a transaction: \
-         two writes to the table, two for the claim, two to each index that holds it. Clients go on"
-    );
-    if *keeps_former_forms {
-        text += "\nThe index has a sort key, and no other index of the attribute has none. Items without that sort key are not found, and keep their form: from then \
-                 on conditions on the value name all forms that it had, and a page of its Query reads all rows that have its last sort key";
+/// Shows how far it is.
+struct Shown(ProgressBar);
+
+impl ProgressSink for Shown {
+    fn phase(&self, phase: Option<Phase>) {
+        self.0.set_message(phase.map_or_else(String::new, |phase| format!("{phase:?}").to_uppercase()));
     }
-    text
-}
 
-/// A value on record, for programs.
-pub(super) fn recorded(one: &ValueLayout) -> Json {
-    let migration =
-        one.migration.map(|migration| json!({ "to": migration.to, "writes_new": migration.writes_new }));
-    json!({
-        "index": one.index.name, "attribute": one.index.attribute.name, "value": text(one), "shards": one.shards, "reserved": one.reserved,
-        "former": one.former, "migration": migration,
-    })
-}
-
-/// A value on record, for people.
-pub(super) fn recorded_line(one: &ValueLayout) -> String {
-    let (value, index, shards) = (text(one), &one.index.name, one.shards);
-    match one.migration {
-        Some(migration) if migration.writes_new => format!(
-            "{value:?} of the index {index}: goes from {shards} to {} shards; its items are being rewritten",
-            migration.to
-        ),
-        Some(migration) => format!(
-            "{value:?} of the index {index}: goes from {shards} to {} shards; gateways learn to read both",
-            migration.to
-        ),
-        None if one.reserved > one.extent() => format!(
-            "{value:?} of the index {index}: {shards} shards; the forms of {} are reserved",
-            one.reserved
-        ),
-        None => format!("{value:?} of the index {index}: {shards} shards"),
+    fn rewritten(&self, items: u64) {
+        self.0.set_position(items);
     }
+
+    fn to_rewrite(&self, _: u64) {}
 }
 
-/// The command that takes up a reshard that was interrupted.
-pub(super) fn resume(table: &str, one: &ValueLayout, place: &str) -> Option<String> {
-    let to = match one.migration {
-        Some(migration) => migration.to,
-        None if one.extent() == 1 => 1,
-        None => return None,
+/// Says what would be done.
+async fn plan(asked: &Asked<'_>, todo: &[(&str, ValueReshard)]) -> Result<(), Exit> {
+    let (start, index) = (asked.start, asked.index);
+    let shown = Bar::new(start.place.output);
+    let (mut documents, mut text) = (Vec::new(), Vec::new());
+    for (value, reshard) in todo {
+        let plan: ValuePlan = reshard.plan(&shown).await.map_err(exit)?;
+        let again = start_command(&start.table, value, index, start.shards, &start.place.words());
+        documents.push(planned(&start.table, index, value, &plan, &again));
+        text.push(words(value, index, &plan));
+    }
+    shown.done();
+    let document = match (asked.one(), documents.pop()) {
+        (Some(_), Some(one)) => one,
+        (_, last) => {
+            documents.extend(last);
+            json!({ "table": start.table, "index": index, "values": documents, "next_steps": [] })
+        }
     };
-    let (value, index) = (text(one), quoted(&one.index.name));
-    Some(format!(
-        "heatsink reshard start {} {} --index {index} --shards {to}{place}",
-        quoted(table),
-        quoted(&value)
-    ))
+    say(start.place.output, &document, &text.join("\n"))
 }
 
-fn text(one: &ValueLayout) -> String {
-    heatsink_control::reshard_intent::key_text(&one.value, one.index.attribute.key_type)
+fn nothing_to_do(asked: &Asked<'_>, already: &[&str]) -> Result<(), Exit> {
+    let (start, index) = (asked.start, asked.index);
+    let (document, text) = match asked.one() {
+        Some(value) => (
+            json!({
+                "table": start.table, "index": index, "value": value, "to": start.shards, "already": true, "next_steps": [],
+            }),
+            format!("the value {value:?} of the index {index} has {} shards already", start.shards),
+        ),
+        None => (
+            json!({ "table": start.table, "index": index, "asked": [], "already": already, "next_steps": [] }),
+            format!(
+                "no value of the index {index} is to be spread: {} have their shards already",
+                already.len()
+            ),
+        ),
+    };
+    say(start.place.output, &document, &text)
+}
+
+fn say_done(asked: &Asked<'_>, reports: &[(&str, ValueReport)], already: &[&str]) -> Result<(), Exit> {
+    let (start, index) = (asked.start, asked.index);
+    let document = |(value, report): &(&str, ValueReport)| -> Result<Json, Exit> {
+        let mut document = serde_json::to_value(report).map_err(software)?;
+        document["value"] = json!(value);
+        Ok(document)
+    };
+    let next_steps = json!([status_command(&start.table, &start.place)]);
+    let document = match (asked.one(), reports) {
+        (Some(_), [one]) => {
+            let mut document = document(one)?;
+            document["next_steps"] = next_steps;
+            document
+        }
+        _ => {
+            let all = reports.iter().map(document).collect::<Result<Vec<_>, _>>()?;
+            json!({ "table": start.table, "index": index, "rewritten": all, "already": already, "next_steps": next_steps })
+        }
+    };
+    let line = |(value, report): &(&str, ValueReport)| {
+        let ValueReport { table, from, to, rewritten, .. } = report;
+        format!(
+            "the value {value:?} of the index {index} of table {table} has {to} shards; it had {from}. {rewritten} items were rewritten"
+        )
+    };
+    say(start.place.output, &document, &reports.iter().map(line).collect::<Vec<_>>().join("\n"))
+}
+
+fn say_asked(
+    opened: &Opened,
+    asked: &Asked<'_>,
+    intents: &[ReshardIntent],
+    already: &[&str],
+    gateways: usize,
+) -> Result<(), Exit> {
+    let (table, place) = (&asked.start.table, &asked.start.place);
+    let follow = status_command(table, place);
+    let mut next_steps = vec![follow.clone()];
+    let what = match intents {
+        [one] => {
+            next_steps.extend(["pause", "cancel"].map(|what| command_on(what, one, place)));
+            let shards = one.request.layout.shards;
+            format!("{shards} shards are asked for, for {} of table {table}", one.subject().in_words())
+        }
+        many => format!(
+            "other shards are asked for, for {} values of the index {} of table {table}",
+            many.len(),
+            asked.index
+        ),
+    };
+    let values: Vec<String> = intents.iter().map(ReshardIntent::key_text).collect();
+    let document = json!({
+        "table": table, "index": asked.index, "asked": values, "already": already, "gateways": gateways, "next_steps": next_steps,
+    });
+    let who = who(opened, gateways);
+    say(place.output, &document, &format!("{what}. {who} carries it out. Follow it with: {follow}"))
 }
 
 fn exit(error: AdoptError) -> Exit {
     match error {
         AdoptError::Usage(_) => Exit::usage(error.to_string()),
-        AdoptError::Failed(_) => Exit::failed(error.to_string()),
+        AdoptError::Failed(_) | AdoptError::Cancelled(_) => Exit::failed(error.to_string()),
+        AdoptError::Busy(_) => Exit::failed(error.to_string()).retryable(),
         // Run again, it goes on where it stopped.
         AdoptError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
     }

@@ -1,0 +1,245 @@
+//! How an intent is stored: one item of the registry, whose sort key names the table and the key.
+//!
+//! An intent for a value of an index has a form of its own, which builds that know only intents for keys leave alone.
+//!
+//! Not here: requests to the store (`on_record`).
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use heatsink_dynamo::{Error, KeyType};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{ReshardIntent, Subject, key_text};
+
+/// The partition of all intents.
+pub(super) const PARTITION: &str = "reshards";
+
+/// The form of an intent for a key.
+const FORM: u64 = 1;
+/// The form of an intent for a value of an index: older builds would take the value for a key of the table.
+const FORM_OF_VALUE: u64 = 2;
+
+/// How long a sort key of a DynamoDB item can be, in bytes (AWS Developer Guide, "Constraints", sort keys).
+const MAX_SORT_KEY: usize = 1024;
+
+fn too_long() -> Error {
+    Error::validation(format!(
+        "The key is too long for an intent, whose own key takes at most {MAX_SORT_KEY} bytes with the table's id: \
+         `heatsink reshard start --here` needs none"
+    ))
+}
+
+/// The sort key of the intent for that. Neither a table's id nor the name of an index has a slash or a hash sign.
+fn sort(table_id: &str, subject: Subject<'_>) -> Result<String, Error> {
+    let index = subject.index.map(|index| format!("#{index}")).unwrap_or_default();
+    let sort = format!("{table_id}{index}/{}", key_text(subject.key, subject.key_type));
+    if sort.len() > MAX_SORT_KEY { Err(too_long()) } else { Ok(sort) }
+}
+
+/// The primary key of the item.
+///
+/// # Errors
+/// `ValidationException` for a key that is too long.
+pub(super) fn key(table_id: &str, subject: Subject<'_>) -> Result<Json, Error> {
+    sort(table_id, subject).map(|sort| item_key(&sort))
+}
+
+fn item_key(sort: &str) -> Json {
+    json!({ "pk": { "S": PARTITION }, "sk": { "S": sort } })
+}
+
+impl ReshardIntent {
+    fn form(&self) -> u64 {
+        if self.index.is_some() { FORM_OF_VALUE } else { FORM }
+    }
+
+    pub(super) fn item(&self) -> Result<Json, Error> {
+        let mut item = key(&self.table_id, self.subject())?;
+        let members = [
+            ("form", json!({ "N": self.form().to_string() })),
+            ("id", json!({ "S": self.table_id })),
+            ("name", json!({ "S": self.table })),
+            ("key", json!({ "S": self.key_text() })),
+            ("type", json!({ "S": self.key_type.name() })),
+            ("request", json!({ "S": json!(self.request).to_string() })),
+            ("paused", json!({ "BOOL": self.paused })),
+            ("cancelled", json!({ "BOOL": self.cancelled })),
+            ("begun", json!({ "BOOL": self.begun })),
+            ("progress", json!({ "S": json!(self.progress).to_string() })),
+            ("version", json!({ "N": self.version.to_string() })),
+        ];
+        for (name, value) in members {
+            item[name] = value;
+        }
+        if let Some(index) = &self.index {
+            item["index"] = json!({ "S": index });
+        }
+        if let Some(carrier) = &self.carrier {
+            item["carrier"] = json!({ "S": json!(carrier).to_string() });
+        }
+        if let Some(ended) = &self.ended {
+            item["ended"] = json!({ "S": json!(ended).to_string() });
+        }
+        Ok(item)
+    }
+
+    pub(super) fn read(item: &Json) -> Result<Self, Error> {
+        let text = |name: &str| item[name]["S"].as_str();
+        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let named = || {
+            format!("of the key {:?} of table {}", text("key").unwrap_or("?"), text("name").unwrap_or("?"))
+        };
+        let parts = ["request", "progress", "carrier", "ended"];
+        let is_json = |name: &str| text(name).is_none_or(|text| serde_json::from_str::<Json>(text).is_ok());
+        let read = || {
+            let key_type =
+                [KeyType::S, KeyType::B].into_iter().find(|one| Some(one.name()) == text("type"))?;
+            let key = match key_type {
+                KeyType::B => STANDARD.decode(text("key")?).ok()?,
+                _ => text("key")?.as_bytes().to_vec(),
+            };
+            let flag = |name: &str| item[name]["BOOL"].as_bool();
+            let intent = ReshardIntent {
+                table_id: text("id")?.to_owned(),
+                table: text("name")?.to_owned(),
+                index: text("index").map(str::to_owned),
+                key,
+                key_type,
+                request: serde_json::from_str(text("request")?).ok()?,
+                paused: flag("paused")?,
+                cancelled: flag("cancelled")?,
+                begun: flag("begun")?,
+                carrier: optional(text("carrier"))?,
+                progress: serde_json::from_str(text("progress")?).ok()?,
+                ended: optional(text("ended"))?,
+                version: number("version")?,
+            };
+            number("form").filter(|form| *form == intent.form())?;
+            let layout = &intent.request.layout;
+            if intent.index.is_some() && (layout.by.is_some() || layout.counter.is_some()) {
+                return None;
+            }
+            // An intent under the key of another one would be carried out, and never found again.
+            let own = sort(&intent.table_id, intent.subject()).ok()?;
+            (text("sk") == Some(&own)).then_some(intent)
+        };
+        read().ok_or_else(|| {
+            let known = [FORM, FORM_OF_VALUE].map(Some).contains(&number("form"));
+            let newer = number("form").is_some_and(|form| form > FORM_OF_VALUE)
+                || known && parts.iter().all(|name| is_json(name)) && text("request").is_some();
+            Error::internal(match newer {
+                true => format!(
+                    "The registry's intent {} says something that this version of Heatsink does not know; it was written by another version, whose \
+                     gateways carry it out",
+                    named()
+                ),
+                false => format!(
+                    "The registry's intent {} is damaged, and nobody carries it out. Delete the item {} of table heatsink.registry, and ask again",
+                    named(),
+                    item_key(text("sk").unwrap_or_default())
+                ),
+            })
+        })
+    }
+}
+
+/// A part that may be missing; `None` for one that cannot be read.
+fn optional<T: for<'a> Deserialize<'a>>(text: Option<&str>) -> Option<Option<T>> {
+    match text {
+        None => Some(None),
+        Some(text) => serde_json::from_str(text).ok().map(Some),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use heatsink_layout::{By, Phase};
+
+    use super::super::{Carrier, Ended, EndedAs, Progress, Request, WantedLayout};
+    use super::*;
+
+    fn intent() -> ReshardIntent {
+        let by = Some(By::Part { separator: "#".to_owned(), part: 1 });
+        let layout = WantedLayout { shards: 8, by, counter: None };
+        let request = Request { layout, rate: 800, streams_confirmed: false, by: "ann".to_owned(), asked: 5 };
+        let carrier = Carrier { run: 7, gateway: "ab".to_owned(), name: "one".to_owned() };
+        let progress = Progress { phase: Some(Phase::Move), moved: 3, ..Progress::default() };
+        let ended = Ended { how: EndedAs::Stopped, text: "two are too large".to_owned(), at: 9 };
+        ReshardIntent {
+            table_id: "1-2".to_owned(),
+            table: "Scores".to_owned(),
+            index: None,
+            key: b"game".to_vec(),
+            key_type: KeyType::S,
+            request,
+            paused: true,
+            cancelled: false,
+            begun: true,
+            carrier: Some(carrier),
+            progress,
+            ended: Some(ended),
+            version: 12,
+        }
+    }
+
+    fn of_value() -> ReshardIntent {
+        let mut intent = ReshardIntent { index: Some("by-status".to_owned()), ..intent() };
+        intent.request.layout = 8.into();
+        intent
+    }
+
+    #[test]
+    fn an_intent_is_read_as_it_was_written() {
+        let intent = intent();
+        assert_eq!(ReshardIntent::read(&intent.item().unwrap()).unwrap(), intent);
+        let binary =
+            ReshardIntent { key: vec![0, 255], key_type: KeyType::B, carrier: None, ended: None, ..intent };
+        assert_eq!(ReshardIntent::read(&binary.item().unwrap()).unwrap(), binary);
+        let mut counter = binary;
+        counter.request.layout =
+            WantedLayout { counter: Some(vec!["likes".to_owned()]), ..WantedLayout::from(4) };
+        assert_eq!(ReshardIntent::read(&counter.item().unwrap()).unwrap(), counter);
+        let value = of_value();
+        assert_eq!(ReshardIntent::read(&value.item().unwrap()).unwrap(), value);
+        assert_ne!(value.item().unwrap()["sk"], intent_of_key(&value).item().unwrap()["sk"]);
+    }
+
+    fn intent_of_key(value: &ReshardIntent) -> ReshardIntent {
+        ReshardIntent { index: None, ..value.clone() }
+    }
+
+    #[test]
+    fn what_is_damaged_or_newer_is_never_guessed_at() {
+        let good = intent().item().unwrap();
+        let broken = |name: &str, value: Json| {
+            let mut item = good.clone();
+            item[name] = value;
+            ReshardIntent::read(&item).unwrap_err().to_string()
+        };
+        assert!(broken("form", json!({ "N": "3" })).contains("another version"));
+        let newer = json!({ "S": "{\"layout\":{\"shards\":8,\"by\":\"Moon\"},\"rate\":1}" });
+        assert!(broken("request", newer).contains("another version"));
+        assert!(broken("request", json!({ "S": "{" })).contains("damaged"));
+        assert!(!broken("version", Json::Null).is_empty());
+        assert!(broken("form", Json::Null).contains("damaged"));
+        // Under the key of another one.
+        assert!(!broken("key", json!({ "S": "other" })).is_empty());
+    }
+
+    /// Builds that know intents for keys alone read only items of form 1, and leave all others alone.
+    #[test]
+    fn older_builds_read_no_intent_for_a_value() {
+        let (key, value) = (intent().item().unwrap(), of_value().item().unwrap());
+        assert_eq!((&key["form"]["N"], &value["form"]["N"]), (&json!("1"), &json!("2")));
+        // What one wrote that another one did not mean is read by nobody.
+        for (item, form) in [(&key, "2"), (&value, "1")] {
+            let mut item = item.clone();
+            item["form"]["N"] = json!(form);
+            assert!(ReshardIntent::read(&item).is_err());
+        }
+        let mut part = of_value();
+        part.request.layout.by = Some(By::SortKey);
+        assert!(ReshardIntent::read(&part.item().unwrap()).is_err(), "a value has no sort key");
+    }
+}

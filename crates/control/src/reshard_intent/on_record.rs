@@ -1,0 +1,159 @@
+//! How intents are read from the registry, and written to it: each write on condition that nobody wrote meanwhile.
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use heatsink_dynamo::{Code, Error, KeyType, Operation, Outcome};
+use serde_json::{Value as Json, json};
+
+use super::item::{PARTITION, key};
+use super::{Intents, Progress, Request, ReshardIntent, Subject};
+use crate::registry::Registry;
+
+impl Registry {
+    /// All intents. Not `strongly`, the list may be out of date by a moment and costs half: writes are conditional anyway.
+    ///
+    /// # Errors
+    /// The store's. No registry is no intent.
+    pub fn intents(&self, strongly: bool) -> BoxFuture<'_, Result<Intents, Error>> {
+        async move {
+            let mut found = Intents::default();
+            let mut start = Json::Null;
+            loop {
+                let mut body = json!({
+                    "TableName": self.name(), "ConsistentRead": strongly, "KeyConditionExpression": "pk = :p",
+                    "ExpressionAttributeValues": { ":p": { "S": PARTITION } },
+                });
+                if !start.is_null() {
+                    body["ExclusiveStartKey"] = start;
+                }
+                let mut page = match self.call(Operation::Query, body).await {
+                    Ok(page) => page,
+                    Err(error) if error.code == Code::ResourceNotFoundException => return self.absent(found),
+                    Err(error) => return Err(self.failed(error)),
+                };
+                for item in page["Items"].as_array().into_iter().flatten() {
+                    match ReshardIntent::read(item) {
+                        Ok(intent) => found.known.push(intent),
+                        Err(error) => found.unknown.push(error),
+                    }
+                }
+                start = page["LastEvaluatedKey"].take();
+                if start.is_null() {
+                    return Ok(found);
+                }
+            }
+        }
+        .boxed()
+    }
+
+    /// The intent of one key; `None` if there is none. Strongly consistent.
+    ///
+    /// # Errors
+    /// As [`intent_for`](Self::intent_for).
+    pub async fn intent(
+        &self,
+        table_id: &str,
+        key: &[u8],
+        key_type: KeyType,
+    ) -> Result<Option<ReshardIntent>, Error> {
+        self.intent_for(table_id, (key, key_type).into()).await
+    }
+
+    /// The intent of a key, or of a value of an index; `None` if there is none. Strongly consistent.
+    ///
+    /// # Errors
+    /// The store's; an intent that cannot be read; `ValidationException` for a key that is too long for one.
+    pub async fn intent_for(
+        &self,
+        table_id: &str,
+        subject: Subject<'_>,
+    ) -> Result<Option<ReshardIntent>, Error> {
+        let key = key(table_id, subject)?;
+        let body = json!({ "TableName": self.name(), "Key": key, "ConsistentRead": true });
+        match self.call_patiently(Operation::GetItem, body).await {
+            Ok(answer) => answer.get("Item").map(ReshardIntent::read).transpose(),
+            Err(error) if error.code == Code::ResourceNotFoundException => self.absent(None),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// A first intent for a key, or for a value of an index.
+    pub fn new_intent<'a>(
+        &self,
+        (table_id, table): (&str, &str),
+        subject: impl Into<Subject<'a>>,
+        request: Request,
+    ) -> ReshardIntent {
+        let Subject { index, key, key_type } = subject.into();
+        ReshardIntent {
+            table_id: table_id.to_owned(),
+            table: table.to_owned(),
+            index: index.map(str::to_owned),
+            key: key.to_vec(),
+            key_type,
+            request,
+            paused: false,
+            cancelled: false,
+            begun: false,
+            carrier: None,
+            progress: Progress::default(),
+            ended: None,
+            version: self.first_version(),
+        }
+    }
+
+    /// Writes an intent, if it still has the version of `from` (`None`: if there is none). `false` when it does not.
+    ///
+    /// # Errors
+    /// The store's; `ValidationException` for a key that is too long.
+    pub fn write_intent<'a>(
+        &'a self,
+        from: Option<&'a ReshardIntent>,
+        to: &'a ReshardIntent,
+    ) -> BoxFuture<'a, Result<bool, Error>> {
+        async move {
+            let mut body = json!({ "TableName": self.name(), "Item": to.item()?, "ConditionExpression": "attribute_not_exists(pk)" });
+            if let Some(from) = from {
+                condition(&mut body, from);
+            }
+            match self.call_patiently(Operation::PutItem, body).await {
+                Ok(_) => Ok(true),
+                // The write may have been done, and the answer lost.
+                Err(error)
+                    if error.code == Code::ConditionalCheckFailedException
+                        || error.outcome == Outcome::Unknown =>
+                {
+                    Ok(self.intent_for(&to.table_id, to.subject()).await?.as_ref() == Some(to))
+                }
+                Err(error) => Err(self.failed(error)),
+            }
+        }
+        .boxed()
+    }
+
+    /// Removes an intent, if it still has that version. `false` when it does not.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn remove_intent(&self, intent: &ReshardIntent) -> Result<bool, Error> {
+        let key = key(&intent.table_id, intent.subject())?;
+        let mut body = json!({ "TableName": self.name(), "Key": key });
+        condition(&mut body, intent);
+        match self.call_patiently(Operation::DeleteItem, body).await {
+            Ok(_) => Ok(true),
+            Err(error)
+                if error.code == Code::ConditionalCheckFailedException
+                    || error.outcome == Outcome::Unknown =>
+            {
+                Ok(self.intent_for(&intent.table_id, intent.subject()).await?.is_none())
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+}
+
+fn condition(body: &mut Json, from: &ReshardIntent) {
+    body["ConditionExpression"] = json!("#v = :v");
+    body["ExpressionAttributeNames"] = json!({ "#v": "version" });
+    body["ExpressionAttributeValues"] = json!({ ":v": { "N": from.version.to_string() } });
+}

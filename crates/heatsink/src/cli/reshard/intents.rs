@@ -1,0 +1,168 @@
+//! Writes the intents that a command asks for: what is asked for already, and whether any gateway would carry them out.
+//!
+//! Not here: whether a key, or a value of an index, can be resharded (`ask`, `value`).
+
+use std::time::Duration;
+
+use heatsink_control::reshard_intent::{Request, ReshardIntent, Subject, WantedLayout};
+use heatsink_control::{Fencing, Gateway};
+use heatsink_dynamo::KeyType;
+
+use super::args::{How, Place};
+use super::{Access, Opened, command_on, status_command, unread};
+use crate::exit::Exit;
+
+/// How often the list of gateways is read while none has registered.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// What is wanted of a key, or of a value of an index.
+pub(super) struct Wish {
+    pub index: Option<String>,
+    pub key: Vec<u8>,
+    pub key_type: KeyType,
+    pub layout: WantedLayout,
+}
+
+impl Wish {
+    fn subject(&self) -> Subject<'_> {
+        Subject { index: self.index.as_deref(), key: &self.key, key_type: self.key_type }
+    }
+}
+
+/// How many gateways would carry it out.
+///
+/// # Errors
+/// None would: what to do.
+pub(super) async fn carriers(opened: &Opened, carries: fn(&Gateway) -> bool) -> Result<usize, Exit> {
+    if opened.access == Access::BesideServer {
+        // Of a server that has never sharded anything there is none. It is its only gateway: there are no others that would have to notice.
+        let changer = opened.changer(Fencing::exclusive(opened.rules.fence()));
+        changer.make_registry().await.map_err(unread)?;
+        return Ok(1);
+    }
+    let listed = match opened.observer().gateways().await.map_err(unread)? {
+        Some((_, listed)) => listed,
+        None => registered(opened, carries).await?,
+    };
+    match (listed.iter().filter(|one| carries(one)).count(), listed.len()) {
+        (0, 0) => Err(Exit::unavailable(
+            "No gateway is registered at this store, so nobody would carry it out, and no layout was changed. Start one, or say --here to carry it out \
+             in this process. A gateway that runs with --only-gateway is not registered: start it without that first",
+        )),
+        (0, others) => Err(Exit::unavailable(format!(
+            "The {others} gateways that are registered at this store do not carry this out: they are of an older version. Nothing was changed. \
+             Start a newer one, or say --here to carry it out in this process"
+        ))),
+        (some, _) => Ok(some),
+    }
+}
+
+/// Makes the registry of a store that has none, and waits until a gateway has noticed it: without a registry no gateway is registered.
+async fn registered(opened: &Opened, carries: fn(&Gateway) -> bool) -> Result<Vec<Gateway>, Exit> {
+    let changer = opened.changer(Fencing::shared(opened.rules.fence(), "reshard"));
+    changer.make_registry().await.map_err(unread)?;
+    let patience = changer.bounds().poll * 3 + Duration::from_secs(1);
+    let begun = opened.env.now();
+    loop {
+        let listed = changer.gateways().await.map_err(unread)?.map(|(_, listed)| listed).unwrap_or_default();
+        if listed.iter().any(carries) || opened.env.now().since(begun) > patience {
+            return Ok(listed);
+        }
+        opened.env.sleep(LOOK).await;
+    }
+}
+
+/// Refuses what a gateway carries out already, or would.
+pub(super) async fn not_asked_for(
+    opened: &Opened,
+    table_id: &str,
+    wishes: &[Wish],
+    place: &Place,
+) -> Result<(), Exit> {
+    let intents = opened.registry.intents(true).await.map_err(unread)?.known;
+    let open = |wish: &Wish| {
+        let mut of_table = intents.iter().filter(|one| one.table_id == table_id && one.is_open());
+        of_table.find(|one| one.subject() == wish.subject())
+    };
+    // On a file nobody else would.
+    match wishes.iter().find_map(open).filter(|_| opened.access != Access::Alone) {
+        None => Ok(()),
+        Some(one) => Err(Exit::usage(format!(
+            "A reshard of {} of table {} is asked for, and a gateway carries it out: follow it with `{}`, or take it back first with `{}`",
+            one.subject().in_words(),
+            one.table,
+            status_command(&one.table, place),
+            command_on("cancel", one, place)
+        ))),
+    }
+}
+
+/// Writes the intents, and gives them as they are on record.
+pub(super) async fn write(
+    opened: &Opened,
+    (table_id, table): (&str, &str),
+    wishes: &[Wish],
+    how: &How,
+    place: &Place,
+) -> Result<Vec<ReshardIntent>, Exit> {
+    let registry = &opened.registry;
+    let mut before = Vec::with_capacity(wishes.len());
+    for wish in wishes {
+        let found = registry.intent_for(table_id, wish.subject()).await.map_err(unread)?;
+        before.push(found.map(|found| agrees(found, &wish.layout, place)).transpose()?);
+    }
+    let by = std::env::var("USER").unwrap_or_default();
+    let asked = opened.env.unix_millis();
+    let mut written = Vec::with_capacity(wishes.len());
+    for (wish, before) in wishes.iter().zip(before) {
+        // In the order of the list, also where a clock stands still.
+        let asked = asked + u64::try_from(written.len()).unwrap_or(0);
+        if let Some(before) = before.clone().filter(ReshardIntent::is_open) {
+            written.push(before);
+            continue;
+        }
+        let request = Request {
+            layout: wish.layout.clone(),
+            rate: how.rate,
+            streams_confirmed: how.confirm_streams,
+            by: by.clone(),
+            asked,
+        };
+        let mut intent = registry.new_intent((table_id, table), wish.subject(), request);
+        if let Some(before) = &before {
+            intent.version = before.version + 1;
+        }
+        let done = registry.write_intent(before.as_ref(), &intent).await;
+        if !done.map_err(|error| super::not_answered("The intent could not be written", &error))? {
+            return Err(Exit::failed(format!(
+                "Another command asked for something of {} at the same time: look at `heatsink reshard status{}`, and run this again. {} were asked for before it",
+                intent.subject().in_words(),
+                place.words(),
+                written.len()
+            ))
+            .retryable());
+        }
+        written.push(intent);
+    }
+    Ok(written)
+}
+
+/// An intent on record beside which this layout can be asked for.
+fn agrees(found: ReshardIntent, wanted: &WantedLayout, place: &Place) -> Result<ReshardIntent, Exit> {
+    let (table, of) = (&found.table, found.subject().in_words());
+    match &found.ended {
+        // What stopped in the middle goes on from there.
+        Some(_) => Ok(found),
+        None if found.cancelled => Err(Exit::failed(format!(
+            "The reshard of {of} of table {table} is being cancelled: run this again when `{}` no longer names it",
+            status_command(table, place)
+        ))
+        .retryable()),
+        None if found.request.layout == *wanted => Ok(found),
+        None => Err(Exit::usage(format!(
+            "{} shards are asked for already, for {of} of table {table}: let that end, or take it back with `{}`, and run this again",
+            found.request.layout.shards,
+            command_on("cancel", &found, place)
+        ))),
+    }
+}
