@@ -1,5 +1,6 @@
 //! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or writes the intents.
 
+use heatsink_control::Gateway;
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent, WantedLayout, key_text};
 use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
