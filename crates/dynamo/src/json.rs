@@ -42,6 +42,20 @@ pub fn first_member(object: &[u8]) -> Result<Option<Member<'_>>, Malformed> {
     walk.next()?.map(|(name, value)| Ok((string(name)?, value))).transpose()
 }
 
+/// The value of an object's only member, if that has this name: what an attribute value holds, by its type. One pass, nothing allocated.
+///
+/// # Errors
+/// The bytes are not one JSON object, as far as they are read: a second member ends it.
+pub fn only_member<'a>(object: &'a [u8], name: &str) -> Result<Option<&'a [u8]>, Malformed> {
+    let mut walk = Members::open(object, space(object, 0))?;
+    let Some((found, value)) = walk.next()? else { return Ok(None) };
+    if walk.name()?.is_some() {
+        return Ok(None);
+    }
+    walk.finish()?;
+    Ok((string(found)? == name).then_some(value))
+}
+
 /// The elements of a JSON array as raw bytes.
 ///
 /// # Errors

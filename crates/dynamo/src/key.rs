@@ -43,9 +43,8 @@ impl<'a> KeyValue<'a> {
     /// # Errors
     /// `ValidationException` for another type, `SerializationException` for malformed JSON.
     pub fn read(raw: &'a [u8], definition: &AttributeDefinition) -> Result<KeyValue<'a>, Error> {
-        if let Some(inner) = json::member(raw, definition.key_type.name()).ok().flatten()
+        if let Ok(Some(inner)) = json::only_member(raw, definition.key_type.name())
             && let Ok(text) = json::string(inner)
-            && json::members(raw).is_ok_and(|members| members.len() == 1)
         {
             return match definition.key_type {
                 KeyType::S => Ok(KeyValue::S(text)),

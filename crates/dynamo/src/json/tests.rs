@@ -21,6 +21,23 @@ fn members_stay_as_they_were_written() {
 }
 
 #[test]
+fn the_only_member_is_found_where_it_is_alone() {
+    let found = |object: &'static str| {
+        only_member(object.as_bytes(), "S")
+            .map(|value| value.map(|value| String::from_utf8_lossy(value).into_owned()))
+    };
+    for alone in [r#"{"S":"a"}"#, r#" { "S" : "a" } "#, r#"{"\u0053":"a"}"#] {
+        assert_eq!(found(alone), Ok(Some("\"a\"".to_owned())), "{alone}");
+    }
+    for other in ["{}", r#"{"N":"a"}"#, r#"{"S":"a","S":"b"}"#, r#"{"S":"a","N":1}"#, r#"{"N":1,"S":"a"}"#] {
+        assert_eq!(found(other), Ok(None), "{other}");
+    }
+    for bad in ["", "[1]", r#"{"S"}"#, r#"{"S":"a""#, r#"{"S":"a"}}"#, r#"{"S":"a",}"#, r#"{"\x":"a"}"#] {
+        assert_eq!(found(bad), Err(Malformed), "{bad}");
+    }
+}
+
+#[test]
 fn an_array_of_items_is_read_in_one_pass() {
     let page = br#"[{"pk":{"S":"a"},"x":[{}]}, {"sk":{"N":"1"},"pk":{"S":"b"}},{}]"#;
     let found = attributes_of_each(page, ["pk", "sk"]).unwrap();
