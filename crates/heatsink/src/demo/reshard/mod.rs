@@ -5,6 +5,7 @@
 //!
 //! Not here: the arguments (`cli::demo`), the load generator (`heatsink-load`), the reshard (`heatsink-mover`).
 
+mod drained;
 mod fleet;
 mod follow;
 mod ledger;
@@ -86,7 +87,7 @@ pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Res
     let ledger = Arc::new(Ledger::new(env.clone(), KEY, offered, options.conditional));
     let bars = Bars::new("one key", seconds, PARTITION_WRITES, output);
     bars.says(format!("{} puts/s on {KEY}", options.writes));
-    let steps = Steps { ledger: &ledger, bars: &bars, seen: Mutex::default() };
+    let steps = Steps { ledger: &ledger, fleet: &fleet, bars: &bars, seen: Mutex::default() };
     let samples = Mutex::new(Vec::new());
     let readers = Arc::new(Readers::new(KEY));
     let all = async {
@@ -209,6 +210,7 @@ async fn everything(fleet: &Fleet) -> Result<Vec<String>, Exit> {
 /// When the reshard came to what.
 struct Steps<'a> {
     ledger: &'a Ledger,
+    fleet: &'a Fleet,
     bars: &'a Bars,
     seen: Mutex<Vec<Reached>>,
 }
@@ -220,7 +222,8 @@ impl Steps<'_> {
 
     fn reached_at(&self, what: &str, millis: u32) {
         self.bars.says(what.to_owned());
-        let reached = Reached { what: what.to_owned(), millis };
+        let write_units = drained::write_units(&self.fleet.partitions());
+        let reached = Reached { what: what.to_owned(), millis, write_units };
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(reached);
     }
 }

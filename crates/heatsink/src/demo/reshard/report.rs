@@ -4,6 +4,7 @@ use heatsink_heat::Asked;
 use heatsink_load::Report;
 use serde::Serialize;
 
+use super::drained::Drained;
 use super::ledger::{Count, Interval, Ledger, STEP};
 use super::{KEY, Options, Sample};
 use crate::demo::workload::{ITEM_BYTES, PAGE, TABLE};
@@ -14,8 +15,6 @@ use crate::screen;
 const RELIEVED: f64 = 0.01;
 /// Where the story begins if nobody gives a command.
 pub const FIRST_THROTTLE: &str = "first throttle";
-/// Write units of the old shard's partition that an item's move takes.
-const UNITS: u32 = 4;
 
 /// What was asked for.
 #[derive(Clone, Debug, Serialize)]
@@ -69,6 +68,8 @@ pub struct Reached {
     pub what: String,
     /// When, in milliseconds since the load began.
     pub millis: u32,
+    /// Write units that the key's partition had taken by then.
+    pub write_units: f64,
 }
 
 /// What was moved.
@@ -92,9 +93,9 @@ pub struct Part {
     /// Throttled ÷ answered.
     pub throttled_share: f64,
     /// Median latency of accepted puts, in milliseconds.
-    pub p50_ms: u32,
+    pub p50_ms: f64,
     /// 99th percentile of the same.
-    pub p99_ms: u32,
+    pub p99_ms: f64,
 }
 
 /// Everything.
@@ -107,8 +108,11 @@ pub struct Story {
     /// Milliseconds from the command until less than 1 % of the puts of any second were throttled, for good; none if that never was.
     pub relief_ms: Option<u32>,
     /// The longest that a put took that was sent between the command and a second after the cutover, in milliseconds.
-    pub longest_put_ms: u32,
-    /// Of the intervals of 100 ms after the command, the largest throttled share ÷ that before.
+    pub longest_put_ms: f64,
+    /// The 99.9th percentile of the same puts.
+    pub cutover_p999_ms: f64,
+    /// Of the seconds after the command, the largest throttled share ÷ that before. The load's first second, in which a partition has a burst, does not
+    /// count before.
     pub worst_throttled_ratio: f64,
     /// Before the command.
     pub before: Part,
@@ -116,11 +120,12 @@ pub struct Story {
     pub moving: Option<Part>,
     /// After the move.
     pub after: Option<Part>,
+    /// The 99th percentile of the puts while items moved ÷ after the move; none if the load ended before the move.
+    pub p99_ratio: Option<f64>,
     /// Items that were moved, and how fast.
     pub moved: Moved,
-    /// Write units that the mover took of the old shard's partition ÷ those of its rate that the clients left, all puts being of 1 unit and even over the
-    /// shards.
-    pub mover_share: f64,
+    /// Who took the write units of the partition that the key left; none if the story ended before the move.
+    pub drained: Option<Drained>,
     /// Top-100 Queries that were throttled, and that failed or had no answer.
     pub reads_refused: [u64; 2],
     /// What the clients wrote, and found again.
@@ -178,6 +183,11 @@ fn quantile(sorted: &[u32], share: f64) -> u32 {
     sorted.get(nth.min(sorted.len().saturating_sub(1))).copied().unwrap_or(0)
 }
 
+/// Microseconds as milliseconds, to a tenth.
+fn millis(micros: u32) -> f64 {
+    f64::from(micros.div_ceil(100)) / 10.0
+}
+
 impl Part {
     fn new(ledger: &Ledger, intervals: &[Interval], from: u32, to: u32) -> Option<Part> {
         let at = |millis: u32| usize::try_from(millis / STEP).unwrap_or(usize::MAX).min(intervals.len());
@@ -188,8 +198,8 @@ impl Part {
         Some(Part {
             accepted_per_second: f64::from(sum(within).0) / seconds,
             throttled_share: share(within),
-            p50_ms: quantile(&latencies, 0.5),
-            p99_ms: quantile(&latencies, 0.99),
+            p50_ms: millis(quantile(&latencies, 0.5)),
+            p99_ms: millis(quantile(&latencies, 0.99)),
         })
     }
 }
@@ -226,31 +236,35 @@ impl Story {
             }
         };
         let before = Part::new(ledger, &intervals, 0, command);
-        let before =
-            before.unwrap_or(Part { accepted_per_second: 0.0, throttled_share: 0.0, p50_ms: 0, p99_ms: 0 });
+        let before = before.unwrap_or(Part {
+            accepted_per_second: 0.0,
+            throttled_share: 0.0,
+            p50_ms: 0.0,
+            p99_ms: 0.0,
+        });
         let relieved = command + relief.unwrap_or(0);
         let by_second = |seconds: &[Interval]| seconds.chunks(10).map(share).collect::<Vec<_>>();
         let worst = by_second(rest).into_iter().fold(0.0, f64::max);
-        let moving_seconds = f64::from(moved_at.saturating_sub(cutover).max(1)) / 1_000.0;
-        // Of the old shard's partition the clients take what they put into the shard that stays there.
-        let step = |millis: u32| usize::try_from(millis / STEP).unwrap_or(usize::MAX).min(intervals.len());
-        let put = sum(intervals.get(step(cutover)..step(moved_at)).unwrap_or_default()).0;
-        let left = f64::from(moved.rate) * moving_seconds - f64::from(put) / f64::from(moved.shards);
-        #[allow(clippy::cast_precision_loss, reason = "a share is printed with two digits")]
-        let taken = (moved.items * u64::from(UNITS)) as f64;
+        let begun = usize::try_from(1_000 / STEP).unwrap_or(1);
+        let steady = intervals.get(begun..first.min(intervals.len())).filter(|steady| !steady.is_empty());
+        let steady = steady.map_or(before.throttled_share, share);
+        let cutover_latencies = ledger.latencies(command, cutover + 1_000);
+        let moving =
+            Part::new(ledger, &intervals, relieved, moved_at.min(end)).filter(|_| relieved < moved_at);
+        let after = Part::new(ledger, &intervals, moved_at, end).filter(|_| moved_at < end);
+        let both = moving.as_ref().zip(after.as_ref().filter(|after| after.p99_ms > 0.0));
+        let p99_ratio = both.map(|(moving, after)| moving.p99_ms / after.p99_ms);
+        let partitions = samples.last().map(|(_, partitions)| partitions.as_slice()).unwrap_or_default();
         Story {
             relief_ms: relief,
-            longest_put_ms: ledger.latencies(command, cutover + 1_000).last().copied().unwrap_or(0),
-            worst_throttled_ratio: if before.throttled_share > 0.0 {
-                worst / before.throttled_share
-            } else {
-                worst
-            },
+            longest_put_ms: millis(quantile(&cutover_latencies, 1.0)),
+            cutover_p999_ms: millis(quantile(&cutover_latencies, 0.999)),
+            worst_throttled_ratio: if steady > 0.0 { worst / steady } else { worst },
             before,
-            moving: Part::new(ledger, &intervals, relieved, moved_at.min(end))
-                .filter(|_| relieved < moved_at),
-            after: Part::new(ledger, &intervals, moved_at, end).filter(|_| moved_at < end),
-            mover_share: taken / left.max(1.0),
+            moving,
+            after,
+            p99_ratio,
+            drained: Drained::new(ledger, &reached, &moved, partitions),
             moved,
             reads_refused: [reads.throttled, reads.failed + reads.unanswered],
             count,
@@ -336,8 +350,8 @@ impl Story {
                 name.to_owned(),
                 format!("{:.0}", part.accepted_per_second),
                 format!("{:.1} %", part.throttled_share * 100.0),
-                format!("{} ms", part.p50_ms),
-                format!("{} ms", part.p99_ms),
+                format!("{:.1} ms", part.p50_ms),
+                format!("{:.1} ms", part.p99_ms),
             ]);
         }
         lines.push(screen::drawn(table, &[1, 2, 3, 4]).trim_end().to_owned());
@@ -350,19 +364,25 @@ impl Story {
         lines.extend(self.moved.because.as_ref().map(|why| format!("{} shards, {why}.", self.moved.shards)));
         lines.push(match self.relief_ms {
             Some(relief) => format!(
-                "Less than 1 % throttled {:.1} s after the {}. The longest put of the cutover took {} ms.",
+                "Less than 1 % throttled {:.1} s after the {}. Of the puts of the cutover 99.9 % took up to {:.0} ms, the longest {:.0} ms.",
                 seconds(relief),
                 self.origin(),
+                self.cutover_p999_ms,
                 self.longest_put_ms
             ),
             None => "At the end of the load 1 % or more of the puts were still throttled.".to_owned(),
         });
-        lines.push(format!(
-            "{} items were moved, at {:.0} % of what clients left of the {} units/s that they may take of the old shard's partition.",
-            self.moved.items,
-            self.mover_share * 100.0,
-            self.moved.rate
-        ));
+        lines.push(match self.drained {
+            Some(Drained { seconds, write_units, by_mover, by_puts_that_stay, by_others, mover_share }) => format!(
+                "{} items were moved in {seconds:.1} s, at {:.0} % of what others left of the {} units/s that they may take of the old shard's \
+                 partition. It took {write_units:.0} units: {by_mover:.0} of the mover, {by_puts_that_stay:.0} of puts that stay there, {by_others:.0} \
+                 of others.",
+                self.moved.items,
+                mover_share * 100.0,
+                self.moved.rate
+            ),
+            None => format!("{} items were moved until the end of the load.", self.moved.items),
+        });
         let Count { old, accepted, found, lost, doubled, unexpected, out_of_order, unknown } = self.count;
         lines.push(format!(
             "Counted: {old} old items and {accepted} accepted puts; {found} items found. Lost {lost}, doubled {doubled}, out of order \
