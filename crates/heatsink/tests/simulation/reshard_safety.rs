@@ -18,7 +18,7 @@ use crate::client::PATIENCE;
 use crate::network::{Fate, Weather};
 use crate::reshard::{Mishap, Phases};
 use crate::reshard_hazards::{
-    CLEAR, COPY, HOLD, PREPARE, PUBLICATION, WHOLE, begun, count, killed, killed_at, moved, puts,
+    CLEAR, COPY, HOLD, PREPARE, WHOLE, begun, count, killed, killed_at, moved, puts,
 };
 use crate::scene::{scene, seconds};
 use crate::world::{World, name};
@@ -30,9 +30,9 @@ const BRISK: &str =
 const CLAIM: &str = r#""permits":{"N":"10"}"#;
 const CLOSING: &str = r#"\"closing\":true"#;
 
-/// A run that is killed when it has published MOVE: nothing is claimed, and nothing moved.
+/// A run that is killed in MOVE, which all gateways know, as it claims the table: nothing is moved.
 async fn killed_in_move(world: &World, shards: u16) {
-    killed(world, shards, Mishap { text: PUBLICATION, before: 3, vanishes: false, stops: None }).await;
+    killed_at(world, shards, CLAIM).await;
 }
 
 /// Puts every item once through the second gateway, as blind puts are; each lands so late, and is answered at once.
@@ -178,7 +178,7 @@ fn a_copy_that_lands_after_its_item_was_deleted_brings_nothing_back() {
 /// The rule: a read looks into the new slot before it looks into the old one.
 #[test]
 fn a_read_shows_no_old_copy_whose_successor_is_deleted_meanwhile() {
-    scene(1, &[WHOLE, WHOLE], count(), 8, |world, items| async move {
+    scene(1, &[WHOLE, WHOLE], count(), 24, |world, items| async move {
         begun(&world, &items).await;
         killed_in_move(&world, 4).await;
         // Each lies in its new slot, beside its old copy.
@@ -190,6 +190,30 @@ fn a_read_shows_no_old_copy_whose_successor_is_deleted_meanwhile() {
             join_all(items.iter().map(|item| world.call(1, item, Operation::Delete, PATIENCE))).await;
         };
         join(watched(&world, &items, 1), deletes).await;
+        world.network.unplan();
+        moved(&world, 4).await;
+    });
+}
+
+/// So does a Query.
+#[test]
+fn a_query_shows_no_old_copy_whose_successor_is_deleted_meanwhile() {
+    scene(1, &[WHOLE, WHOLE], count(), 24, |world, items| async move {
+        begun(&world, &items).await;
+        killed_in_move(&world, 4).await;
+        late_puts(&world, &items, Duration::from_millis(1)).await;
+        // Both layouts have that slot: the new one is read first, then the old one.
+        let slot = r#"{"S":"game"}"#;
+        let slow = Fate { back: seconds(2.0), ..Fate::late(seconds(0.001)) };
+        world.network.plan(&name(0), Wire::Query, slot, 2, slow);
+        let old = world.network.sent(&name(0), slot, 1, false);
+        let deletes = async {
+            old.await.unwrap();
+            world.clock.sleep(seconds(0.5)).await;
+            join_all(items.iter().map(|item| world.call(1, item, Operation::Delete, PATIENCE))).await;
+        };
+        let (read, ()) = join(world.query(0, &items, None, 20, true), deletes).await;
+        read.unwrap();
         world.network.unplan();
         moved(&world, 4).await;
     });

@@ -46,7 +46,7 @@ STEPS = ("unclean-counted", "stragglers-of-the-silent")
 
 
 def rule(name, says, *changes, beside=(), unseen=""):
-    return Rule(f"reshard-{name}", says, tuple(changes), beside=beside, unseen=unseen)
+    return Rule(f"reshard-{name}", says, tuple(changes), beside=beside, unseen=unseen, story="a_key_that_moves")
 
 
 RULES = (

@@ -40,6 +40,12 @@ class Rule:
     beside: tuple = ()
     """Why it cannot be seen here, if so. It is run all the same."""
     unseen: str = ""
+    """The story whose seeds are tried."""
+    story: str = "every_story"
+    """Only scenarios whose path holds this are asked; all of them, if it is empty."""
+    scenes: str = ""
+    """The rule whose changes leave this one out too, where two stories need it."""
+    change_of: str = ""
 
 
 RULES = (
