@@ -53,6 +53,10 @@ fence *arguments:
 without *arguments:
     crates/heatsink/tests/simulation/without/run {{ arguments }}
 
+# Measure what route's own tests catch, by a seeded sample of mutants (needs cargo-mutants): `just mutants --seed 15 --count 60`
+mutants *arguments:
+    crates/route/mutants {{ arguments }}
+
 # A key burns, and the gateways cool it by themselves: judged by the clock, on a quiet machine
 closed-loop:
     cargo test --release --workspace --test closed_loop -- --ignored --test-threads 1 --nocapture

@@ -10,8 +10,9 @@ use heatsink_dynamo::{Error, Operation, Outcome};
 
 use crate::answer::unreadable;
 use crate::capacity::{Capacity, add_by_table, listed};
+use crate::dry_run::explained;
 use crate::items::fetch::list;
-use crate::plan::{CallExplanation, Explanation, Finish, Kind, Plan, Planned};
+use crate::plan::{Explanation, Finish, Kind, Plan, Planned};
 use crate::request::{malformed, set_members};
 use crate::{Answer, Calls, PhysicalCall};
 
@@ -87,11 +88,7 @@ struct Answered {
 impl Planned for Both {
     fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
         Box::pin(async move {
-            let read = match self.operation {
-                Operation::ExecuteTransaction => self.at_once(calls).await,
-                _ => self.one_after_the_other(calls).await,
-            };
-            let body = read.map(|read| read.body());
+            let body = self.read(calls).await.map(|read| read.body());
             (self.finish)(body).map(Answer::from)
         })
     }
@@ -99,13 +96,19 @@ impl Planned for Both {
     fn explain(&self) -> Explanation {
         let why = "items of the statements are being moved to other shards: they are read in their new slots and in their old ones; what is in the new \
                    ones counts";
-        let first = self.with(self.new.iter()).unwrap_or_default();
-        let calls = vec![CallExplanation::new(self.operation, &first)];
+        let calls = explained(async |calls| drop(self.read(calls).await));
         Explanation { plan: Kind::Scatter, why: why.to_owned(), calls }
     }
 }
 
 impl Both {
+    async fn read(&self, calls: &mut dyn Calls) -> Result<Answered, Error> {
+        match self.operation {
+            Operation::ExecuteTransaction => self.at_once(calls).await,
+            _ => self.one_after_the_other(calls).await,
+        }
+    }
+
     async fn one_after_the_other(&self, calls: &mut dyn Calls) -> Result<Answered, Error> {
         let mut all = self.call(calls, self.new.iter()).await?;
         let lacks = |one: &&Twice| all.responses.get(one.place).is_some_and(is_empty);

@@ -1,0 +1,195 @@
+//! Random requests to a table in memory, and through the router to one whose items lie in shards: every answer, and what is stored at the end, is the
+//! same.
+//!
+//! Not here: a store with all that DynamoDB checks (the binary's differential test).
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "a test fails by panicking, its helpers too"
+)]
+
+mod both;
+#[path = "../common/mod.rs"]
+mod common;
+mod requests;
+mod store;
+mod worlds;
+
+use fastrand::Rng;
+use heatsink_dynamo::Operation;
+use heatsink_layout::{Layout, Phase};
+
+use both::Both;
+use requests::Requests;
+use worlds::{World, calculated};
+
+/// Keys, one of which has the form of another one's shard.
+const KEYS: &[&str] = &["a", "b", "a#~1"];
+
+/// A random request.
+fn one(both: &mut Both, requests: &mut Requests, exact: bool) {
+    match requests.rng.u8(..12) {
+        0..4 => {
+            let (operation, body) = requests.point();
+            both.same(operation, &requests.reporting(body));
+        }
+        4 | 5 => {
+            let (operation, body) = requests.several();
+            both.same(operation, &requests.reporting(body));
+        }
+        6 => {
+            let body = requests.query();
+            let body = requests.reporting(body);
+            let exact = exact && body.get("IndexName").is_none();
+            both.same_pages(Operation::Query, &body, exact);
+        }
+        7 => {
+            let body = requests.scan();
+            both.same_pages(Operation::Scan, &requests.reporting(body), false);
+        }
+        8 => {
+            let (operation, body) = requests.legacy_point();
+            both.same(operation, &body);
+        }
+        9 => {
+            let (operation, body) = requests.legacy_pages();
+            both.same_pages(operation, &body, exact && operation == Operation::Query);
+        }
+        10 => {
+            let (operation, body) = requests.execute_several();
+            both.same(operation, &requests.reporting(body));
+        }
+        _ => both.same_statement(&requests.execute(), requests.rng.bool()),
+    }
+}
+
+/// Random requests in one world.
+fn play(seed: u64, world: World, counters: bool, exact: bool) -> usize {
+    let mut both = Both::new(world);
+    let mut requests = Requests { rng: Rng::with_seed(seed), keys: KEYS, counters };
+    for _ in 0..60 {
+        one(&mut both, &mut requests, exact);
+    }
+    both.same_contents();
+    both.refused
+}
+
+#[test]
+fn calculated_shards_answer_as_one_key() {
+    for seed in 0..60 {
+        assert_eq!(play(seed, World::calculated(4), false, true), 0);
+    }
+}
+
+#[test]
+fn binary_keys_and_numbers_answer_as_strings_do() {
+    for seed in 0..60 {
+        let mut both = Both::new(World::binary(4));
+        let mut requests = Requests { rng: Rng::with_seed(seed), keys: KEYS, counters: false };
+        for _ in 0..60 {
+            let (operation, body) = match requests.rng.u8(..4) {
+                0 => requests.several(),
+                1 => (Operation::Query, requests.query()),
+                2 => (Operation::Scan, requests.scan()),
+                _ => requests.point(),
+            };
+            let Some(body) = requests::binary(&body) else { continue };
+            match operation {
+                Operation::Query => both.same_pages(operation, &body, body.get("IndexName").is_none()),
+                Operation::Scan => both.same_pages(operation, &body, false),
+                _ => both.same(operation, &body),
+            }
+        }
+        both.same_contents();
+        assert_eq!(both.refused, 0);
+    }
+}
+
+#[test]
+fn counters_answer_as_one_key() {
+    for seed in 0..60 {
+        play(seed, World::counters(), true, true);
+    }
+}
+
+#[test]
+fn assigned_shards_answer_as_one_key() {
+    for seed in 0..60 {
+        play(seed, World::assigned(), false, true);
+    }
+}
+
+#[test]
+fn buckets_answer_as_one_key() {
+    for seed in 0..60 {
+        play(seed, World::buckets(), false, true);
+    }
+}
+
+#[test]
+fn a_spread_index_key_answers_as_one_value() {
+    for seed in 0..60 {
+        play(seed, World::spread(), false, true);
+    }
+}
+
+/// Items are written as before, then as after.
+#[test]
+fn an_index_key_that_migrates_answers_as_one_value() {
+    for seed in 0..60 {
+        let mut both = Both::new(World::migrating(false));
+        let mut requests = Requests { rng: Rng::with_seed(seed), keys: KEYS, counters: false };
+        for _ in 0..30 {
+            one(&mut both, &mut requests, true);
+        }
+        both.sharded.world = World::migrating(true);
+        for _ in 0..30 {
+            one(&mut both, &mut requests, true);
+        }
+        both.same_contents();
+    }
+}
+
+/// Pages that end before their limit, and batches of which a part is left for later.
+#[test]
+fn short_pages_and_unfinished_batches_add_up() {
+    let worlds =
+        [World::calculated(4), World::counters(), World::assigned(), World::buckets(), World::spread()];
+    for (world, counters) in worlds.into_iter().zip([false, true, false, false, false]) {
+        for seed in 0..30 {
+            let mut both = Both::new(world.clone());
+            let mut requests = Requests { rng: Rng::with_seed(seed), keys: KEYS, counters };
+            both.sharded.store.page = requests.rng.usize(1..5);
+            both.sharded.store.leaves = requests.rng.usize(1..4);
+            for _ in 0..60 {
+                one(&mut both, &mut requests, false);
+            }
+            both.same_contents();
+        }
+    }
+}
+
+/// Items are stored before the key moves; requests come in every phase; a mover moves none of them.
+#[test]
+fn a_key_that_moves_answers_as_one_key() {
+    for seed in 0..60 {
+        let (from, to) = [
+            (Layout::none(), calculated(4)),
+            (calculated(4), calculated(2)),
+            (calculated(2), Layout::none()),
+        ][(seed % 3) as usize]
+            .clone();
+        let mut both = Both::new(World::moving(from, to, Phase::Reserve));
+        let mut requests = Requests { rng: Rng::with_seed(seed), keys: &["a", "b", "a#"], counters: false };
+        for phase in [Phase::Reserve, Phase::Prepare, Phase::Hold, Phase::Check, Phase::Move] {
+            both.sharded.world = both.sharded.world.next(phase);
+            for _ in 0..20 {
+                one(&mut both, &mut requests, true);
+            }
+            both.same_contents();
+        }
+    }
+}
