@@ -14,14 +14,15 @@ const MOST: f64 = (0xfff_u64 << 30) as f64;
 impl Packed {
     #[allow(
         clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
         clippy::cast_sign_loss,
         reason = "clamped to what there are codes for"
     )]
     pub(super) fn new(value: f32) -> Self {
-        let parts = (f64::from(value) * PARTS).round().clamp(0.0, MOST) as u64;
-        let shift = (u64::BITS - parts.leading_zeros()).saturating_sub(DIGITS + 1);
-        // Rounding up may carry into the next power of two, whose code is the next one.
-        let digits = (parts + (1 << shift >> 1)) >> shift;
+        let parts = (f64::from(value) * PARTS).clamp(0.0, MOST);
+        let shift = (u64::BITS - (parts as u64).leading_zeros()).saturating_sub(DIGITS + 1);
+        // Rounded once. Rounding up may carry into the next power of two, whose code is the next one.
+        let digits = (parts / (1_u64 << shift) as f64).round() as u64;
         Packed(((u64::from(shift) << DIGITS) + digits).min(u64::from(u16::MAX)) as u16)
     }
 
