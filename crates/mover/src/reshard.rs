@@ -5,8 +5,8 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{KeyRecord, Record};
 use heatsink_layout::Layout;
 
-use heatsink_control::Announcer;
 use crate::key::Key;
+use heatsink_control::Announcer;
 
 /// A prepared reshard of one key.
 pub struct Reshard {

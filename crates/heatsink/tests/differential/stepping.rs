@@ -77,7 +77,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, view: View) {
             View::Nothing if older.is_empty() => {}
             View::Nothing => {
                 // A first record says that a change begins.
-                let oldest = Layout { shards: layout.steps()[0].shards, ..of_rule.clone() };
+                let oldest = Layout { shards: layout.steps()[0].shards, ..Layout::clone(of_rule) };
                 put(raw, table, key, &oldest, Some(reserve(&layout)));
                 put(raw, table, key, &layout, None);
             }

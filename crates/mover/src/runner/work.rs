@@ -53,7 +53,9 @@ impl Runner {
                     match (&intent.index, &report.step) {
                         (None, Some(step)) => format!("the key has {to} shards {step}"),
                         (None, None) => format!("the key has {to} shards, and {moved} items were moved"),
-                        (Some(_), _) => format!("the value has {to} shards, and {moved} items were rewritten"),
+                        (Some(_), _) => {
+                            format!("the value has {to} shards, and {moved} items were rewritten")
+                        }
                     },
                 )
             }
