@@ -130,7 +130,8 @@ fn a_sort_key_begins_with_its_time_or_holds_none() {
 
 #[test]
 fn what_holds_no_time_lies_in_shard_0() {
-    let strategy = Spread::Bucket { time: time(Granularity::Day, "", Epoch::Seconds), by: By::SortKey };
+    let time = time(Granularity::Day, "", Epoch::Seconds);
+    let strategy = Spread::Bucket { time, by: By::SortKey, earlier: Vec::new() };
     let layout = Layout { strategy, shards: 1000, hash: Hash::JumpXxh3, version: 1 };
     assert_eq!(layout.slot_of(Some(SortKey::S("META"))), Ok::<_, Unplaced>(Slot::default()));
     let slot = layout.slot_of(Some(SortKey::S("2026-06-22#a"))).unwrap();

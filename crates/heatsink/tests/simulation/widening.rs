@@ -106,8 +106,7 @@ impl Stage {
             (items("p", rng.usize(1..=2)), items("q", rng.usize(1..=2)));
         if buckets {
             // Simulations begin with the first hour of the year, and end within it.
-            let mut of_an_hour =
-                |item: &mut String, hour: u32| *item = format!("2026-01-01T{hour:02}#{item}");
+            let of_an_hour = |item: &mut String, hour: u32| *item = format!("2026-01-01T{hour:02}#{item}");
             added.iter_mut().for_each(|item| of_an_hour(item, 0));
             owned.iter_mut().for_each(|item| of_an_hour(item, rng.u32(1..4)));
             let last = counts.len() - 1;

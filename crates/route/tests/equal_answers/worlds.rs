@@ -114,7 +114,11 @@ impl World {
     /// A bucket for each day, of two shards.
     pub fn buckets() -> Self {
         let time = Time { granularity: Granularity::Day, prefix: String::new(), epoch: Epoch::Seconds };
-        World::ruled(layout(Strategy::Bucket { time, by: By::SortKey }, 2, Hash::JumpXxh3))
+        World::ruled(layout(
+            Strategy::Bucket { time, by: By::SortKey, earlier: Vec::new() },
+            2,
+            Hash::JumpXxh3,
+        ))
     }
 
     /// Over shards, and the key of the index `team` over shards of its own.
