@@ -333,9 +333,11 @@ async fn what_each_shard_of_a_hot_key_takes_is_measured() {
     // Twelve items of shard 2, four of shard 0, none of the others: no equal shares.
     let of_shard = |wanted: usize, count: usize| (0..).filter(move |sort| shard(*sort) == wanted).take(count);
     let sorts: Vec<u64> = of_shard(2, 12).chain(of_shard(0, 4)).collect();
+    // Below 1,000 items a second, so that none is left to a draw.
     let puts = async || {
         for sort in &sorts {
             server.put("hot", *sort).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
     let heat = server
@@ -354,6 +356,7 @@ async fn what_each_shard_of_a_hot_key_takes_is_measured() {
     let query = json!({ "TableName": "games", "KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": { ":p": { "S": "hot" } } });
     let queries = async || {
         server.call(Operation::Query, &query).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
     };
     let heat =
         server.heat_when(queries, |heat| measured(heat, "read", "hot").iter().sum::<f64>() > 8.0).await;

@@ -333,15 +333,15 @@ impl Network {
         Ok(self.state.lock().unwrap().half_done(self.clock.now(), operation, answer))
     }
 
-    /// What a transaction writes for a key is not seen for a while.
-    fn tear(&self, body: &Bytes, until: MonotonicInstant) {
+    /// The records of keys as they are before a transaction writes some: until it is done, readers may see these.
+    fn before(&self, body: &Bytes, until: MonotonicInstant) -> Option<(MonotonicInstant, Json)> {
         let read = json!({
             "TableName": REGISTRY, "ConsistentRead": true, "KeyConditionExpression": "pk = :p AND begins_with(sk, :s)",
             "ExpressionAttributeValues": { ":p": { "S": id_of_record(body) }, ":s": { "S": "key:" } },
         });
         let records = block_on(self.store.call(Operation::Query, Bytes::from(read.to_string())));
         let records: Option<Json> = records.ok().and_then(|answer| serde_json::from_slice(&answer).ok());
-        self.state.lock().unwrap().torn = records.map(|mut records| (until, records["Items"].take()));
+        records.map(|mut records| (until, records["Items"].take()))
     }
 }
 
@@ -478,13 +478,15 @@ impl Link {
         let halves = fate.split.and_then(|gap| Some((gap, halves(&body)?)));
         self.network.clock.after(fate.there, move || match halves {
             None => {
-                if let Some(gap) = fate.torn {
-                    network.tear(&body, network.clock.now() + gap);
-                }
+                let before = fate.torn.and_then(|gap| network.before(&body, network.clock.now() + gap));
                 let answer = match fate.refused {
                     Some(why) => Err(why()),
                     None => network.answer(&process, operation, &body, fate.throttled),
                 };
+                // One that is cancelled is never half done, and the next one on these records begins when the last is done.
+                if answer.is_ok() && writes_key_record(operation, &body) {
+                    network.state.lock().unwrap().torn = before;
+                }
                 network.reply(&process, operation, &body, fate, &answering, answer);
             }
             Some((gap, [first, second])) => {
