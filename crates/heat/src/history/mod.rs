@@ -93,7 +93,7 @@ impl History {
                 self.bytes = self.bytes + row.bytes() - before.unwrap_or_default();
             }
         }
-        while self.bytes > BYTES && self.drop_coldest(now, &mut coldest) {}
+        self.shrink(now);
     }
 
     /// Whether the key has a row, or gets one.
@@ -115,14 +115,14 @@ impl History {
         self.rows.len() < ROWS && self.bytes + name.bytes() + NEW <= BYTES
     }
 
-    /// Makes room where rows have grown too large. Whether there was one to drop.
-    fn drop_coldest(&mut self, now: u64, coldest: &mut Coldest) -> bool {
-        let name = coldest.next(self, now).or_else(|| {
-            // All of them were added to in this window.
-            coldest.list(self, now);
-            coldest.order.pop()
-        });
-        name.is_some_and(|(_, name)| self.remove(&name))
+    /// Drops the coldest rows where all have grown too large. They are listed anew: the order of before leaves out those that were added to since.
+    fn shrink(&mut self, now: u64) {
+        let mut coldest = Coldest::default();
+        while self.bytes > BYTES
+            && let Some((_, name)) = coldest.next(self, now)
+        {
+            self.remove(&name);
+        }
     }
 
     fn remove(&mut self, name: &RowName) -> bool {
@@ -161,8 +161,7 @@ impl History {
         let mut history = History { rows, bytes: 0 };
         history.bytes = history.counted();
         let newest = history.rows.values().map(|row| row.at()).max().unwrap_or_default();
-        let mut coldest = Coldest::default();
-        while history.bytes > BYTES && history.drop_coldest(newest, &mut coldest) {}
+        history.shrink(newest);
         history
     }
 }
