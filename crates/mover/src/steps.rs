@@ -192,7 +192,7 @@ mod tests {
     fn a_change_begins_with_the_first_bucket_behind_the_margin() {
         let margin = Duration::from_secs(8 * 60);
         let begins = |granularity, at: &str| {
-            let hour = Bucket::read(at[..13].as_bytes(), Granularity::Hour, "%Y-%m-%dT%H").unwrap();
+            let hour = Bucket::read(&at.as_bytes()[..13], Granularity::Hour, "%Y-%m-%dT%H").unwrap();
             let minutes: u64 = at[14..16].parse().unwrap();
             let now = u64::try_from(hour.start()).unwrap() * 1_000 + minutes * 60_000;
             let stepped = by_the_clock(&layout(granularity), 4, now, margin).unwrap();

@@ -25,14 +25,15 @@ pub enum View {
 
 pub const VIEWS: [View; 4] = [View::Nothing, View::In(Phase::Reserve), View::In(Phase::Prepare), View::Rests];
 
-/// A key, the numbers of shards that older buckets of it have, the number of the newest, and the one that buckets to come get.
+/// A key, the numbers of shards that older buckets of it have, the number of the newest, and the one that buckets to come get. Where no older bucket has
+/// another number it is the rule's, by which gateways go that know no record.
 type Key = (&'static str, &'static [u16], u16, u16);
 
 const KEYS: &[Key] = &[
-    ("a", &[], 1, 3),
+    ("a", &[], 0, 3),
     ("b", &[2], 3, 1),
     ("game", &[1, 4], 2, 5),
-    ("game#1", &[], 2, 4),
+    ("game#1", &[], 0, 4),
     ("game#~1", &[3], 1, 4),
     ("a#~0", &[1, 2, 1], 3, 2),
 ];
@@ -54,7 +55,8 @@ fn before(table: &Table, of_rule: &Layout, older: &[u16], shards: u16) -> Option
         _ => return None,
     };
     let first = of_rule.time()?.bucket_of(sort)?;
-    let numbers: Vec<u16> = older.iter().copied().chain([shards]).collect();
+    let newest = if older.is_empty() { of_rule.shards } else { shards };
+    let numbers: Vec<u16> = older.iter().copied().chain([newest]).collect();
     let oldest = Layout { shards: numbers[0], ..of_rule.clone() };
     let known = numbers.iter().enumerate().skip(1).fold(oldest, |layout, (at, shards)| {
         layout.stepped(first.back(numbers.len() - at), *shards).unwrap()
@@ -71,7 +73,7 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, view: View) {
         let (_, record) = on_record(raw, table);
         let Some(of_rule) = record.layouts.of(key.as_bytes()) else { continue };
         let Some((layout, first)) = before(table, of_rule, older, *shards) else { continue };
-        let to = layout.stepped(first, *new).unwrap();
+        let to = layout.stepped(first, if *new == layout.shards { *new + 1 } else { *new }).unwrap();
         let reserve = |to: &Layout| (to.clone(), Phase::Reserve);
         match view {
             View::Nothing if older.is_empty() => {}

@@ -82,7 +82,7 @@ impl Client {
                 let body = json!({ "TableName": table, "Key": key, "ConsistentRead": true });
                 let found = town.insist(&mut self.rng, Operation::GetItem, &body).unwrap();
                 let found = found.get("Item").map(|item| item["status"]["S"].as_str());
-                assert_eq!(found, known.map(|status| status), "{sort}");
+                assert_eq!(found, known, "{sort}");
             }
             _ => self.query(town),
         }

@@ -17,6 +17,7 @@ pub struct Worker {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::large_enum_variant, reason = "nearly all workers of a world are movers")]
 pub enum Duty {
     Move {
         mover: Mover<usize, Item>,
