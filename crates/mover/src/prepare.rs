@@ -213,14 +213,21 @@ impl Reshard {
     /// The layout that the key gets: of one with buckets, whose change has not begun, from the first bucket on that can have it.
     ///
     /// # Errors
-    /// The store's; [`ReshardError::Usage`] where items lie too far in the future.
+    /// As [`chosen_anew`](Self::chosen_anew).
     pub(crate) async fn chosen(&self) -> Result<Layout, ReshardError> {
-        let shards = self.to.shards;
-        if self.is_begun() || Moving::steps(&self.from, &self.to).is_none() {
+        if self.is_begun() { Ok(self.to.clone()) } else { self.chosen_anew().await }
+    }
+
+    /// The same where no change is on record any more: the one that was found there has gone back, because its first bucket came too near.
+    ///
+    /// # Errors
+    /// The store's; [`ReshardError::Usage`] where items lie too far in the future.
+    pub(crate) async fn chosen_anew(&self) -> Result<Layout, ReshardError> {
+        if Moving::steps(&self.from, &self.to).is_none() {
             return Ok(self.to.clone());
         }
         let margin = steps::margin(self.announcer.bounds());
-        steps::behind_items(&self.registry, &self.key, &self.from, shards, margin).await
+        steps::behind_items(&self.registry, &self.key, &self.from, self.to.shards, margin).await
     }
 
     /// Whether it can begin, as far as that takes reads of the store.

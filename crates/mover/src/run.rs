@@ -195,7 +195,7 @@ impl Run<'_> {
             )));
         }
         if wanted {
-            self.to = self.reshard.chosen().await?;
+            self.to = self.reshard.chosen_anew().await?;
         }
         let (record, change) = (protocol::read(self.record.as_ref()), self.reshard.change());
         let begun = Coordinator::begin(record, change, straggler, Rules::ALL);
@@ -271,6 +271,10 @@ impl Run<'_> {
     }
 
     async fn survey(&mut self) -> Result<Seen, ReshardError> {
+        if Moving::steps(self.from(), &self.to).is_some() {
+            // A worker of before the change may bring an item into these buckets, by the number that it knows. From here on it writes nothing.
+            self.claim = Some(Claim::take(&self.reshard.registry, &self.table, 1).await?);
+        }
         let (Reshard { registry, key, from, .. }, to) = (self.reshard, &self.to);
         let moves = self.record.as_ref().and_then(|record| record.moves.as_ref());
         self.found = match Moving::steps(from, to) {

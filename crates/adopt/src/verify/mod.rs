@@ -24,7 +24,7 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{Record, State};
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{DIRECTORY, Table};
+use heatsink_layout::{DIRECTORY, InForce, RecordedKey, Table};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -188,6 +188,13 @@ impl Verification {
         if self.context.table.key_layouts().any_moves() {
             return Err(VerifyError::Usage(format!(
                 "A key of table {} is being moved by `heatsink reshard`, which brings its items to their places. Let that end first",
+                self.record.name
+            )));
+        }
+        let steps = |of: &RecordedKey| matches!(of.in_force, InForce::Stepping(_));
+        if self.context.table.key_layouts().iter().any(|(_, of)| steps(of)) {
+            return Err(VerifyError::Usage(format!(
+                "Buckets to come of a key of table {} get another number of shards by `heatsink reshard`, and nothing is put there meanwhile. Let that end first",
                 self.record.name
             )));
         }
