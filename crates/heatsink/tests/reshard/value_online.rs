@@ -236,7 +236,7 @@ fn a_gateway_that_is_killed_at_any_call_is_followed_by_another() {
     let over = Arc::new(AtomicBool::new(false));
     let clients = clients(&town, &over);
     let dead = Arc::new(AtomicBool::new(false));
-    let killed = killed(&town, 7, 90, &dead);
+    let killed = killed(&town, 7, 60, &dead);
     for shards in [4, 2, 7] {
         town.ask_for(value("open"), shards.into(), 1, u32::MAX);
         let (how, text) = town.ended_for(value("open"));
