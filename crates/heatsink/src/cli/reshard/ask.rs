@@ -1,6 +1,5 @@
 //! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or writes the intents.
 
-use heatsink_control::Gateway;
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent, WantedLayout, key_text};
 use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
@@ -54,10 +53,11 @@ pub(super) async fn ask(
         ));
     }
     if todo.iter().any(|((_, wanted), _)| wanted.counter.is_some()) {
-        know(opened, |one| one.knows_counters, "counters of single keys").await?;
+        intents::known_to_all(opened, |one| one.knows_counters, "counters of single keys").await?;
     }
     if todo.iter().any(|(_, reshard)| reshard.has_buckets()) {
-        know(opened, |one| one.knows_steps, "buckets with several numbers of shards").await?;
+        intents::known_to_all(opened, |one| one.knows_steps, "buckets with several numbers of shards")
+            .await?;
         for (_, reshard) in &todo {
             reshard.can_begin().await.map_err(exit)?;
         }
@@ -174,22 +174,6 @@ fn say_done(
         }
     };
     say(place.output, &document, &text.join("\n"))
-}
-
-/// Refuses what gateways of older builds do not know: they would refuse every request on its table.
-async fn know(opened: &Opened, knows: fn(&Gateway) -> bool, what: &str) -> Result<(), Exit> {
-    if opened.access != Access::BesideGateways {
-        return Ok(());
-    }
-    let older = opened.observer().gateways_without(knows).await.map_err(unread)?;
-    if older.is_empty() {
-        return Ok(());
-    }
-    Err(Exit::unavailable(format!(
-        "Gateways of an older build know no {what}, and would refuse every request on the table: {}. Start newer ones in their place first. Nothing was \
-         changed",
-        older.join(", ")
-    )))
 }
 
 /// Says what would be done.

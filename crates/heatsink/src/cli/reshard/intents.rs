@@ -1,4 +1,4 @@
-//! Writes the intents that a command asks for: what is asked for already, and whether any gateway would carry them out.
+//! Writes the intents that a command asks for: what is asked for already, whether any gateway would carry them out, and whether all know what comes of it.
 //!
 //! Not here: whether a key, or a value of an index, can be resharded (`ask`, `value`).
 
@@ -55,6 +55,26 @@ pub(super) async fn carriers(opened: &Opened, carries: fn(&Gateway) -> bool) -> 
         ))),
         (some, _) => Ok(some),
     }
+}
+
+/// Refuses what gateways of older builds do not know: they would refuse every request on its table.
+pub(super) async fn known_to_all(
+    opened: &Opened,
+    knows: fn(&Gateway) -> bool,
+    what: &str,
+) -> Result<(), Exit> {
+    if opened.access == Access::Alone {
+        return Ok(());
+    }
+    let older = opened.observer().gateways_without(knows).await.map_err(unread)?;
+    if older.is_empty() {
+        return Ok(());
+    }
+    Err(Exit::unavailable(format!(
+        "Gateways of an older build know no {what}, and would refuse every request on the table: {}. Start newer ones in their place first. Nothing was \
+         changed",
+        older.join(", ")
+    )))
 }
 
 /// Makes the registry of a store that has none, and waits until a gateway has noticed it: without a registry no gateway is registered.

@@ -80,7 +80,7 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
             "--here: the server itself carries out what is asked of it; leave --here out, and say --wait to see it done",
         ));
     }
-    known(opened).await?;
+    intents::known_to_all(opened, |one| one.knows_values, "single values of indexes").await?;
     let wish = |(_, reshard): &(&str, ValueReshard)| {
         let subject = reshard.subject();
         let (index, key) = (Some(index.to_owned()), subject.key.to_vec());
@@ -111,22 +111,6 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
         return say_done(&asked, &reports, &already);
     }
     say_asked(opened, &asked, &intents, &already, gateways)
-}
-
-/// Refuses where gateways would refuse the table: older builds know no values on record.
-async fn known(opened: &Opened) -> Result<(), Exit> {
-    if opened.access == Access::Alone {
-        return Ok(());
-    }
-    let older = opened.observer().gateways_without(|one| one.knows_values).await.map_err(super::unread)?;
-    if older.is_empty() {
-        return Ok(());
-    }
-    Err(Exit::unavailable(format!(
-        "Gateways of an older build know no single values of indexes, and would refuse every request on the table: {}. Start newer ones in their place first. \
-         Nothing was changed",
-        older.join(", ")
-    )))
 }
 
 /// Carries it out in this process.
