@@ -6,18 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::{BoxFuture, Either, select};
+use futures::future::BoxFuture;
 use heatsink_adopt::{AdoptError, INDEX_DELAY, ValueAsked, ValueOptions, ValueReshard};
 use heatsink_control::Control;
 use heatsink_env::Env;
-use heatsink_mover::{Report, ReshardError, Runner, ValueCarrier, ValueJob};
+use heatsink_mover::{COUNTING, Report, ReshardError, Runner, ValueCarrier, ValueJob, beside_count};
 use heatsink_store::Store;
 
 /// How many items of a value are rewritten at once. Each is one transaction, of which a claim lets eleven go at once.
 const AT_ONCE: usize = 16;
-
-/// The pause between two pages of the count of a value's items, which is for people.
-const COUNTING: Duration = Duration::from_millis(200);
 
 /// What carries out reshards that `heatsink reshard` asks for: of keys, and of values of indexes. For the gateway with that control, over that gateway's
 /// store.
@@ -51,15 +48,7 @@ impl ValueCarrier for IndexValues {
             let rate = intent.request.rate;
             let options = ValueOptions { concurrency: AT_ONCE, exclusive: false, delay: self.delay, rate };
             let running = reshard.run_steered(options, steering, progress);
-            let report = match select(running, counting).await {
-                Either::Left((report, _)) => report,
-                Either::Right((counted, running)) => {
-                    if let Ok(items) = counted {
-                        progress.to_rewrite(items);
-                    }
-                    running.await
-                }
-            };
+            let report = beside_count(running, counting, |items| progress.to_rewrite(items)).await;
             let report = report.map_err(told)?;
             Ok(Some(Report {
                 table: report.table,

@@ -28,7 +28,7 @@ pub use automatic::{Automatic, HeatSource};
 pub use error::ReshardError;
 pub use key::Key;
 pub use prepare::{DEFAULT_RATE, Options, Plan};
-pub use progress::{Progress, Report};
+pub use progress::{COUNTING, Progress, Report, beside_count};
 pub use reshard::Reshard;
 pub use runner::{Pace, Runner, ValueCarrier, ValueJob};
 pub use steps::NewestStep;

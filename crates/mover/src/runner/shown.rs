@@ -55,8 +55,8 @@ impl Shown {
         *self.phase.lock().unwrap_or_else(PoisonError::into_inner) = phase;
     }
 
-    pub fn set_to_move(&self, items: Option<u64>) {
-        *self.to_move.lock().unwrap_or_else(PoisonError::into_inner) = items;
+    pub fn set_to_move(&self, items: u64) {
+        *self.to_move.lock().unwrap_or_else(PoisonError::into_inner) = Some(items);
     }
 
     pub fn moved(&self) -> u64 {
@@ -99,7 +99,7 @@ impl ProgressSink for Shown {
     }
 
     fn to_rewrite(&self, items: u64) {
-        self.set_to_move(Some(items));
+        self.set_to_move(items);
     }
 }
 

@@ -2,11 +2,8 @@
 //!
 //! Not here: whose the intent is meanwhile, and what is written of it (`carry`).
 
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use futures::future::{Either, select};
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use heatsink_dynamo::{Code, Error};
 
@@ -16,13 +13,10 @@ use super::tap::Tap;
 use super::values::ValueJob;
 use crate::error::ReshardError;
 use crate::prepare::Options;
-use crate::progress::Report;
+use crate::progress::{COUNTING, Report, beside_count};
 use crate::reshard::Reshard;
 use crate::steps::NewestStep;
 use crate::table::TableContext;
-
-/// The pause between two pages of the count of a key's items, which is for people.
-const COUNTING: Duration = Duration::from_millis(200);
 
 /// What came of a run.
 pub(super) enum Came {
@@ -142,14 +136,8 @@ impl Runner {
         context.alone(&intent.key)?;
         let counting = reshard.counting(COUNTING);
         let options = Options { exclusive: false, rate: intent.request.rate };
-        let running = pin!(reshard.run_steered(options, &shown.steering, &**shown));
-        match select(running, pin!(counting)).await {
-            Either::Left((report, _)) => report.map(Some),
-            Either::Right((counted, running)) => {
-                shown.set_to_move(counted.ok());
-                running.await.map(Some)
-            }
-        }
+        let running = reshard.run_steered(options, &shown.steering, &**shown);
+        beside_count(running, counting, |items| shown.set_to_move(items)).await.map(Some)
     }
 }
 
