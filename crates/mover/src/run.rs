@@ -271,14 +271,12 @@ impl Run<'_> {
     }
 
     async fn survey(&mut self) -> Result<Seen, ReshardError> {
-        if Moving::steps(self.from(), &self.to).is_some() {
-            // A worker of before the change may bring an item into these buckets, by the number that it knows. From here on it writes nothing.
-            self.claim = Some(Claim::take(&self.reshard.registry, &self.table, 1).await?);
-        }
         let (Reshard { registry, key, from, .. }, to) = (self.reshard, &self.to);
         let moves = self.record.as_ref().and_then(|record| record.moves.as_ref());
         self.found = match Moving::steps(from, to) {
             Some(first) => {
+                // A worker of before the change may bring an item into these buckets, by the number that it knows. From here on it writes nothing.
+                self.claim = Some(Claim::take(registry, &self.table, 1).await?);
                 let most = self.record.as_ref().map_or(to.most_shards(), |record| record.reserved);
                 survey::buckets(registry, key, from, first, most).await?
             }
