@@ -102,12 +102,16 @@ impl Store {
             return Ok(self.costing(body, json!({}), 2.0 * actions.len() as f64, true));
         }
         self.items = before;
-        let codes: Vec<&str> = reasons.iter().map(|reason| reason["Code"].as_str().unwrap()).collect();
-        let message = format!(
-            "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
-            codes.join(", ")
-        );
-        Err(Error::new(Code::TransactionCanceledException, message)
-            .with("CancellationReasons", json!(reasons)))
+        Err(cancelled(&reasons))
     }
+}
+
+/// A transaction that was not carried out, with the reason of each action.
+pub(super) fn cancelled(reasons: &[Json]) -> Error {
+    let codes: Vec<&str> = reasons.iter().map(|reason| reason["Code"].as_str().unwrap()).collect();
+    let message = format!(
+        "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
+        codes.join(", ")
+    );
+    Error::new(Code::TransactionCanceledException, message).with("CancellationReasons", json!(reasons))
 }

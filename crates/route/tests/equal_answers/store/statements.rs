@@ -5,6 +5,7 @@ use heatsink_dynamo::partiql::{self, Action, Operand, Put, TestKind};
 use heatsink_dynamo::{Code, Error, Item, KeyValue, Value};
 use serde_json::{Value as Json, json};
 
+use super::batches::cancelled;
 use super::{Store, failed_condition, item, key, shown};
 
 impl Store {
@@ -129,13 +130,7 @@ impl Store {
             return Ok(self.costing(body, json!({ "Responses": responses }), units, true));
         }
         self.items = before;
-        let codes: Vec<&str> = reasons.iter().map(|reason| reason["Code"].as_str().unwrap()).collect();
-        let message = format!(
-            "Transaction cancelled, please refer cancellation reasons for specific reasons [{}]",
-            codes.join(", ")
-        );
-        Err(Error::new(Code::TransactionCanceledException, message)
-            .with("CancellationReasons", json!(reasons)))
+        Err(cancelled(&reasons))
     }
 }
 
