@@ -10,8 +10,8 @@ pub(in crate::heat) type KeyText<'a> = (KeyType, Cow<'a, str>);
 
 /// A key by its attribute value. Equal keys have equal texts, however they are written.
 pub(in crate::heat) fn key_text(raw: &[u8]) -> Option<KeyText<'_>> {
-    if let Some(text) = plain(raw) {
-        return Some((KeyType::S, text));
+    if let Ok(Some(text)) = json::only_member(raw, "S") {
+        return Some((KeyType::S, json::string(text).ok()?));
     }
     let [text, number, binary] = json::attributes_of(raw, ["S", "N", "B"]).ok()?;
     if let Some(text) = text {
@@ -26,12 +26,6 @@ pub(in crate::heat) fn key_text(raw: &[u8]) -> Option<KeyText<'_>> {
         return Some((KeyType::N, canonical));
     }
     Some((KeyType::B, json::string(binary?).ok()?))
-}
-
-/// The text of a string as most clients write it, without the pass over an object of any form.
-fn plain(raw: &[u8]) -> Option<Cow<'_, str>> {
-    let value = raw.strip_prefix(br#"{"S":"#)?.strip_suffix(b"}")?;
-    json::string(value.trim_ascii()).ok()
 }
 
 /// Bytes that are ordered as sort keys are; of numbers about 16 digits are compared.
