@@ -218,7 +218,13 @@ mod tests {
     fn a_scan_reads_apart_what_moves_and_what_has_changed_since() {
         let stable = |since| RecordedKey { since, ..recorded(4) };
         let layout = Arc::new(Layout::none());
-        let moving = Moving { from: Arc::clone(&layout), to: layout, phase: Phase::Move, expires: None };
+        let moving = Moving {
+            from: Arc::clone(&layout),
+            to: layout,
+            phase: Phase::Move,
+            expires: None,
+            high_water: None,
+        };
         let moving = RecordedKey {
             in_force: InForce::Moving(Arc::new(moving)),
             reserved: 4,
@@ -245,8 +251,13 @@ mod tests {
         let attributes = vec!["n".to_owned()];
         let strategy = crate::Strategy::Counter { attributes };
         let counter = Arc::new(Layout { strategy, shards: 4, ..Layout::none() });
-        let moving =
-            |phase| Moving { from: Layout::none().into(), to: Arc::clone(&counter), phase, expires: None };
+        let moving = |phase| Moving {
+            from: Layout::none().into(),
+            to: Arc::clone(&counter),
+            phase,
+            expires: None,
+            high_water: None,
+        };
         let views = [
             (InForce::Stable(Layout::none().into()), true),
             (moving(Phase::Reserve).in_force(), false),
@@ -266,7 +277,13 @@ mod tests {
     fn known(view: usize) -> KeyLayouts {
         let layout = Arc::new(Layout::none());
         let moving = |phase| {
-            let moving = Moving { from: Arc::clone(&layout), to: Arc::clone(&layout), phase, expires: None };
+            let moving = Moving {
+                from: Arc::clone(&layout),
+                to: Arc::clone(&layout),
+                phase,
+                expires: None,
+                high_water: None,
+            };
             InForce::Moving(Arc::new(moving))
         };
         let stable = InForce::Stable(Arc::clone(&layout));

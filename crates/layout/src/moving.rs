@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use heatsink_dynamo::KeyValue;
 use serde::{Deserialize, Serialize};
 
 use crate::{Bucket, InForce, Layout, Placement, Slot, SortKey, Unplaced};
@@ -58,6 +59,8 @@ pub struct Moving {
     pub phase: Phase,
     /// The attribute that says when an item expires, in a table with time to live. Known from PREPARE on.
     pub expires: Option<Arc<str>>,
+    /// The highest sort key in the old slots, as it was read when none of them got an item any more: only in MOVE, and not of every move.
+    pub high_water: Option<KeyValue<'static>>,
 }
 
 /// The two slots of an item that changes its slot.
@@ -154,6 +157,13 @@ impl Moving {
         let slots = Slots { from: self.from.slot_of(sort)?, to: self.to.slot_of(sort)? };
         Ok((slots.from != slots.to).then_some(slots))
     }
+
+    /// Whether no old slot holds an item with that sort key, and none will: it is above the [high water](Self::high_water). Such an item is in its new
+    /// slot, or nowhere.
+    pub fn is_above_high_water(&self, sort: Option<SortKey<'_>>) -> bool {
+        let Some(high_water) = &self.high_water else { return false };
+        sort.and_then(SortKey::value).is_some_and(|sort| sort > *high_water)
+    }
 }
 
 #[cfg(test)]
@@ -191,6 +201,7 @@ mod tests {
                 to: counter(&["n"], 4).into(),
                 phase,
                 expires: None,
+                high_water: None,
             };
             match moving.in_force().placement(None).unwrap() {
                 Placement::SumOf { others, adds, .. } => (others.len() + 1, adds),

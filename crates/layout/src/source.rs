@@ -29,6 +29,7 @@ impl InForce {
         match self {
             InForce::Stable(layout) => layout.placement(sort),
             InForce::Moving(moving) => match moving.slots(sort)? {
+                Some(_) if moving.is_above_high_water(sort) => moving.to.placement(sort),
                 Some(slots) if moving.phase > Phase::Reserve => Ok(Placement::Moving(slots)),
                 _ => moving.from.placement(sort),
             },

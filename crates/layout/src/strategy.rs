@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use heatsink_dynamo::Number;
+use heatsink_dynamo::{KeyValue, Number};
 
 use crate::{Bucket, By, Digest, Hash, Layout, Slot, Strategy, Unplaced, hash};
 
@@ -123,6 +123,15 @@ impl<'a> SortKey<'a> {
             SortKey::S(text) => Cow::Borrowed(text.as_bytes()),
             SortKey::B(bytes) => Cow::Borrowed(bytes),
             SortKey::N(text) => Cow::Owned(canonical_number(text).into_bytes()),
+        }
+    }
+
+    /// The value, as keys are ordered; `None` for a number that is none.
+    pub(crate) fn value(self) -> Option<KeyValue<'a>> {
+        match self {
+            SortKey::S(text) => Some(KeyValue::S(Cow::Borrowed(text))),
+            SortKey::N(text) => Number::parse(text).ok().map(KeyValue::N),
+            SortKey::B(bytes) => Some(KeyValue::B(Cow::Borrowed(bytes))),
         }
     }
 

@@ -69,7 +69,7 @@ proptest! {
         let (from, to) = (one(from), one(to));
         let (old, new) = (from.slot_of(sort).unwrap(), to.slot_of(sort).unwrap());
         for phase in [Phase::Reserve, Phase::Prepare, Phase::Hold, Phase::Check, Phase::Move] {
-            let moving = Moving { from: Arc::clone(&from), to: Arc::clone(&to), phase, expires: None };
+            let moving = Moving { from: Arc::clone(&from), to: Arc::clone(&to), phase, expires: None, high_water: None };
             let placement = InForce::Moving(Arc::new(moving)).placement(sort).unwrap();
             let both = old != new && phase > Phase::Reserve;
             let slots: Vec<Slot> = placement.slots().collect();

@@ -128,6 +128,19 @@ impl Key {
         Ok(Page { items, more, units: units as u32 })
     }
 
+    /// The key attributes of the item with the highest sort key under a physical key, strongly consistent. Not asked again if the store refuses it.
+    ///
+    /// # Errors
+    /// The store's.
+    pub(crate) async fn last(&self, registry: &Registry, physical: &Json) -> Result<Option<Item>, Error> {
+        let body = json!({
+            "TableName": self.table.name, "ConsistentRead": true, "KeyConditionExpression": "#p = :p", "ScanIndexForward": false, "Limit": 1,
+            "ExpressionAttributeNames": { "#p": self.table.key.partition.name }, "ExpressionAttributeValues": { ":p": physical },
+        });
+        let mut page = registry.call(Operation::Query, body).await?;
+        Ok(page["Items"].get_mut(0).map(Json::take))
+    }
+
     /// An item's sort key.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ use crate::key::Key;
 use crate::mover::UNITS;
 use crate::protocol;
 use crate::reshard::Reshard;
+use crate::run::HIGH_WATER_WITHIN;
 use crate::steps::{self, NewestStep};
 use crate::table::TableContext;
 use crate::wanted::same;
@@ -185,7 +186,7 @@ impl Reshard {
             stall_millis: if stays { 0 } else { millis(bounds.poll / 5) },
             longest_stall_millis: match stays {
                 true => 0,
-                false => millis(bounds.short_lease() + bounds.straggler),
+                false => millis(bounds.short_lease() + bounds.straggler + HIGH_WATER_WITHIN),
             },
             step: NewestStep::of(&to).filter(|_| !self.is_done()),
             phases: phases(protocol::read(self.record.as_ref()), self.change()),
@@ -301,6 +302,7 @@ fn walk(record: heatsink_reshard::Record, change: Change, clean: bool) -> Vec<St
             Do::Wait { .. } => Seen::Waited,
             Do::Survey => Seen::Surveyed { foreign: 0, orphans: 0 },
             Do::Clear => Seen::Cleared,
+            Do::MarkHighWater => Seen::Marked,
             Do::Move => Seen::Moved { left: 0 },
             Do::EndClaims => Seen::ClaimsEnded,
             Do::Rest(_) => return states,

@@ -4,6 +4,8 @@ use heatsink_control::{Awaits, KeyRecord, Move};
 use heatsink_layout::{Layout, Moving, Phase};
 use heatsink_reshard::{Record, Side, State};
 
+use crate::survey::Found;
+
 /// What is on record, as far as the protocol cares.
 pub(crate) fn read(record: Option<&KeyRecord>) -> Record {
     let Some(record) = record else { return Record::WHOLE };
@@ -14,24 +16,23 @@ pub(crate) fn read(record: Option<&KeyRecord>) -> Record {
     Record { version: record.version, state }
 }
 
-/// The record to write for a state of the protocol, after `before`, for a key that moves to `to`. `expires`: by which attribute items of the table do,
-/// as the survey of RESERVE has found. From PREPARE on the record says so itself, to whoever takes over.
-pub(crate) fn write(
-    before: &KeyRecord,
-    to: &Layout,
-    expires: Option<&str>,
-    next: Record,
-    now: u64,
-) -> KeyRecord {
+/// The record to write for a state of the protocol, after `before`, for a key that moves to `to`. `found` tells by which attribute items of the table expire,
+/// from the survey of RESERVE, and the high water, from the end of HOLD or CHECK. From the next phase on the record says so itself, to whoever takes over.
+pub(crate) fn write(before: &KeyRecord, to: &Layout, found: &Found, next: Record, now: u64) -> KeyRecord {
     let same = KeyRecord { version: next.version, changed: now, ..before.clone() };
     let reserved_before = before.moves.as_ref().map_or(before.reserved, |moves| moves.reserved_before);
     match next.state {
         State::Moving { phase, closing } => {
-            let expires = match before.moves.as_ref().filter(|moves| moves.phase > Phase::Reserve) {
+            let after = |phase| before.moves.as_ref().filter(move |moves| moves.phase > phase);
+            let expires = match after(Phase::Reserve) {
                 Some(moves) => moves.expires.clone(),
-                None => expires.filter(|_| phase > Phase::Reserve).map(str::to_owned),
+                None => found.expires.clone().filter(|_| phase > Phase::Reserve),
             };
-            let moves = Some(Move { to: to.clone(), phase, reserved_before, closing, expires });
+            let high_water = match after(Phase::Check) {
+                Some(moves) => moves.high_water.clone(),
+                None => found.high_water.clone().filter(|_| phase == Phase::Move),
+            };
+            let moves = Some(Move { to: to.clone(), phase, reserved_before, closing, expires, high_water });
             KeyRecord { moves, settled: false, reserved: before.reserved.max(to.most_shards()), ..same }
         }
         // Of a record without a move the layout is the one in force already.
@@ -83,10 +84,13 @@ mod tests {
             since: 0,
         };
         let at = |version, state| Record { version, state };
-        let begun = write(&whole, &to, None, at(1, State::Moving { phase, closing: false }), 0);
+        let found = Found::default();
+        let begun = write(&whole, &to, &found, at(1, State::Moving { phase, closing: false }), 0);
         assert_eq!(begun.reserved, 4);
-        let back = write(&begun, &to, None, at(2, State::Stable { in_force: Side::Old, settled: false }), 0);
-        let settled = write(&back, &to, None, at(3, State::Stable { in_force: Side::Old, settled: true }), 0);
+        let back =
+            write(&begun, &to, &found, at(2, State::Stable { in_force: Side::Old, settled: false }), 0);
+        let settled =
+            write(&back, &to, &found, at(3, State::Stable { in_force: Side::Old, settled: true }), 0);
         assert_eq!(settled.reserved, back.reserved);
         settled.reserved
     }

@@ -1,9 +1,10 @@
 //! Does what a coordinator says, until it rests.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, select};
 use heatsink_control::claim::Claim;
 use heatsink_control::reshard_intent::Steering;
 use heatsink_control::{Awaits, KeyRecord, Record};
@@ -23,6 +24,9 @@ use crate::{protocol, survey::clear};
 /// How often a record is written again that met another transaction, and the first pause before that.
 const ATTEMPTS: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(20);
+
+/// How long writers are kept waiting for the high water.
+pub(crate) const HIGH_WATER_WITHIN: Duration = Duration::from_millis(100);
 
 /// One run.
 struct Run<'a> {
@@ -150,6 +154,7 @@ impl Run<'_> {
                     self.claim = Some(claim);
                     Seen::Cleared
                 }
+                Do::MarkHighWater => self.mark_high_water().await,
                 Do::Move => self.move_items().await?,
                 Do::EndClaims => {
                     // Where it is another run's, that run loses it.
@@ -233,13 +238,7 @@ impl Run<'_> {
             since: 0,
         };
         let before = self.record.clone().unwrap_or_else(whole);
-        let to = protocol::write(
-            &before,
-            &self.to,
-            self.found.expires.as_deref(),
-            next,
-            registry.env().unix_millis(),
-        );
+        let to = protocol::write(&before, &self.to, &self.found, next, registry.env().unix_millis());
         let mut attempts = 0;
         loop {
             if let Some((table, record)) =
@@ -288,6 +287,18 @@ impl Run<'_> {
         survey::names(registry, &self.table.id, key, to, &mut self.found).await?;
         let orphans = u64::try_from(self.found.orphans.len()).unwrap_or(u64::MAX);
         Ok(Seen::Surveyed { foreign: self.found.foreign, orphans })
+    }
+
+    /// Writers wait meanwhile: where it takes long, or fails, readers and writers go on without it.
+    async fn mark_high_water(&mut self) -> Seen {
+        let Reshard { registry, key, from, .. } = self.reshard;
+        let reading = pin!(survey::high_water(registry, key, from));
+        let within = registry.env().sleep(HIGH_WATER_WITHIN);
+        self.found.high_water = match select(reading, within).await {
+            Either::Left((found, _)) => found.ok().flatten(),
+            Either::Right(_) => None,
+        };
+        Seen::Marked
     }
 
     async fn claimed(&mut self) -> Result<Claim, ReshardError> {

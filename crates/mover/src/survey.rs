@@ -1,5 +1,8 @@
-//! Looks at the physical keys that a key will use: what lies there, and should not.
+//! Looks at the physical keys that a key will use: what lies there, and should not. And at those that it leaves: up to where they hold items.
 
+use std::future::ready;
+
+use futures::stream::{self, StreamExt, TryStreamExt};
 use heatsink_control::KeyRecord;
 use heatsink_control::claim::Claim;
 use heatsink_control::registry::Registry;
@@ -8,8 +11,11 @@ use heatsink_layout::{Bucket, Layout, Moving};
 use serde_json::{Value as Json, json};
 
 use crate::error::ReshardError;
-use crate::key::Key;
+use crate::key::{Key, Sort};
 use crate::steps::newest_item;
+
+/// How many old slots are read at once for their highest sort key.
+const AT_ONCE: usize = 32;
 
 /// What was found there.
 #[derive(Debug, Default)]
@@ -24,6 +30,8 @@ pub(crate) struct Found {
     pub passing: bool,
     /// The attribute by which items of the table expire.
     pub expires: Option<String>,
+    /// The highest sort key in the old slots, as it was read when none of them got an item any more.
+    pub high_water: Option<Sort>,
 }
 
 impl Found {
@@ -148,6 +156,27 @@ pub(crate) async fn names(
         found.in_the_way(|| "the table has counters, and time to live would delete them in parts".to_owned());
     }
     Ok(())
+}
+
+/// The highest sort key in any of the old slots; `None` where they hold nothing, or the items have no sort keys. One read of each, once: who waits for it
+/// holds up writers.
+///
+/// # Errors
+/// The store's.
+pub(crate) async fn high_water(
+    registry: &Registry,
+    key: &Key,
+    from: &Layout,
+) -> Result<Option<Sort>, ReshardError> {
+    if key.table.key.sort.is_none() {
+        return Ok(None);
+    }
+    let highest = |shard| async move {
+        let last = key.last(registry, &key.physical(from, shard)?).await?;
+        last.map(|item| key.sort(&item)).transpose()
+    };
+    let found = stream::iter((0..from.shards).map(highest)).buffer_unordered(AT_ONCE);
+    Ok(found.try_fold(None, |most, one| ready(Ok(most.max(one)))).await?)
 }
 
 /// Deletes what an earlier layout left, where the item that counts is still there.

@@ -131,7 +131,14 @@ impl Place {
 fn a_change_that_lay_until_its_bucket_began_is_made_with_a_later_one() {
     let place = Place::new();
     let to = layout().stepped(place.hour(0), 4).unwrap();
-    let moves = Move { to, phase: Phase::Reserve, reserved_before: 1, closing: false, expires: None };
+    let moves = Move {
+        to,
+        phase: Phase::Reserve,
+        reserved_before: 1,
+        closing: false,
+        expires: None,
+        high_water: None,
+    };
     let left = KeyRecord {
         key: b"game".to_vec(),
         key_type: KeyType::S,

@@ -35,6 +35,7 @@ enum At {
     Waiting { until: MonotonicInstant },
     Surveying,
     Clearing,
+    Marking,
     Moving,
     EndingClaims,
     Resting(Outcome),
@@ -82,6 +83,7 @@ impl Coordinator {
             At::Waiting { until } => Do::Wait { until },
             At::Surveying => Do::Survey,
             At::Clearing => Do::Clear,
+            At::Marking => Do::MarkHighWater,
             At::Moving => Do::Move,
             At::EndingClaims => Do::EndClaims,
             At::Resting(outcome) => Do::Rest(outcome),
@@ -128,6 +130,7 @@ impl Coordinator {
                 self.close();
             }
             (At::Clearing, Seen::Cleared) => self.at = At::Surveying,
+            (At::Marking, Seen::Marked) => self.marked(),
             (At::Moving, Seen::Moved { left: 0 }) => self.close(),
             (At::Moving, Seen::Moved { left }) => self.at = At::Resting(Outcome::NotFinished(left)),
             (At::EndingClaims, Seen::ClaimsEnded) => self.claims_ended(),
@@ -161,17 +164,23 @@ impl Coordinator {
             }
             // What may land late puts nothing into the buckets of a step: since RESERVE it has waited.
             State::Moving { phase: Phase::Prepare, .. } if self.change == Change::Step => self.widen(),
+            State::Moving { phase: Phase::Prepare, .. } if !self.rules.keep(Rule::HighWaterAfterHold) => {
+                self.at = At::Marking;
+            }
             State::Moving { phase: Phase::Prepare, .. } => self.enter(Phase::Hold),
             State::Moving { phase: Phase::Hold, .. } => {
                 self.held = Some(now);
                 let clean = if self.rules.keep(Rule::CleanCountsAll) { self.clean } else { clean };
                 let skip = clean || !self.rules.keep(Rule::UncleanChecked);
-                self.enter(if skip { Phase::Move } else { Phase::Check });
+                if skip { self.mark() } else { self.enter(Phase::Check) }
+            }
+            State::Moving { phase: Phase::Check, .. } if !self.rules.keep(Rule::HighWaterAfterStragglers) => {
+                self.at = At::Marking;
             }
             State::Moving { phase: Phase::Check, .. } if self.rules.keep(Rule::CheckWaits) => {
                 self.wait(self.held.unwrap_or(now));
             }
-            State::Moving { phase: Phase::Check, .. } => self.enter(Phase::Move),
+            State::Moving { phase: Phase::Check, .. } => self.mark(),
             State::Moving { phase: Phase::Move, .. } => {
                 if self.rules.keep(Rule::MoverAwaited) {
                     self.at = At::Moving
@@ -201,8 +210,29 @@ impl Coordinator {
                 self.clean = true;
                 self.widen();
             }
+            State::Moving { .. } if self.rules.keep(Rule::HighWaterAfterStragglers) => self.mark(),
             State::Moving { .. } => self.enter(Phase::Move),
             State::Stable { .. } => self.settle(),
+        }
+    }
+
+    /// The old slots get no item any more. Then MOVE begins.
+    fn mark(&mut self) {
+        if self.rules.keep(Rule::HighWaterAfterHold) {
+            self.at = At::Marking
+        } else {
+            self.enter(Phase::Move)
+        }
+    }
+
+    fn marked(&mut self) {
+        match self.record.state {
+            // Only without a rule.
+            State::Moving { phase: Phase::Prepare, .. } => self.enter(Phase::Hold),
+            State::Moving { phase: Phase::Check, .. } if !self.rules.keep(Rule::HighWaterAfterStragglers) => {
+                self.wait(self.held.unwrap_or(MonotonicInstant(0)));
+            }
+            _ => self.enter(Phase::Move),
         }
     }
 

@@ -50,6 +50,10 @@ pub enum Rule {
     ExpiringPutPulls,
     /// An update is not tried on a new copy with an expiry.
     ExpiringUpdatePulls,
+    /// The high water is read when HOLD is acknowledged.
+    HighWaterAfterHold,
+    /// It is read when no call of before HOLD can land any more.
+    HighWaterAfterStragglers,
     /// MOVE lasts until the mover has finished.
     MoverAwaited,
     /// The mover's reads are strongly consistent.

@@ -44,6 +44,8 @@ pub enum Do {
     Survey,
     /// Delete the orphans there, under a claim.
     Clear,
+    /// Read the highest sort key under the old physical keys strongly, and write it with the next record. Nothing is lost where it cannot be read.
+    MarkHighWater,
     /// Let a mover run until it has finished, under a claim. It may be paused.
     Move,
     /// List all claims of this key strongly, and delete each.
@@ -89,6 +91,8 @@ pub enum Seen {
     },
     /// The orphans are deleted.
     Cleared,
+    /// The high water is known, or nobody could read it.
+    Marked,
     /// The mover has finished.
     Moved {
         /// Items that do not fit.

@@ -187,7 +187,8 @@ impl<'a> PlanContext<'a> {
         self.moving(table, key).map_or(layout.shards, |moving| moving.from.shards.max(moving.to.shards))
     }
 
-    fn moving(&self, table: &Table, key: &[u8]) -> Option<Arc<Moving>> {
+    /// The move of a key that moves.
+    pub(crate) fn moving(&self, table: &Table, key: &[u8]) -> Option<Arc<Moving>> {
         if !table.key_layouts().any_moves() {
             return None;
         }
@@ -286,14 +287,15 @@ impl<'a> PlanContext<'a> {
         let at = |slot| ItemLocation::at_first(Placement::One(slot));
         match (self.operation, moving.phase) {
             (_, Phase::Reserve) => at(slots.from),
-            (GetItem | BatchGetItem | TransactGetItems, _) => {
-                ItemLocation::at_first(Placement::Moving(slots))
-            }
             // Where a cursor stands; a statement is sent for both.
             (operation, _) if self.selects || matches!(operation, Query | Scan) => at(match self.side {
                 Side::From => slots.from,
                 Side::To => slots.to,
             }),
+            _ if moving.is_above_high_water(sort) => at(slots.to),
+            (GetItem | BatchGetItem | TransactGetItems, _) => {
+                ItemLocation::at_first(Placement::Moving(slots))
+            }
             (_, Phase::Prepare) => at(slots.from),
             (_, Phase::Hold | Phase::Check | Phase::Move) => {
                 let item = MovingItem::new(table, key, sort, moving, slots);

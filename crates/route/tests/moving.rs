@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use common::{Fixed, run};
-use heatsink_dynamo::{Error, Operation, Origin};
+use heatsink_dynamo::{Error, KeyValue, Operation, Origin};
 use heatsink_layout::{
     By, Hash, InForce, KeyLayouts, Layout, LayoutSource, Moving, Phase, RecordedKey, Strategy, Table,
 };
@@ -25,6 +25,7 @@ const EXPIRING: &str =
 struct Moves {
     phase: Phase,
     expires: Option<&'static str>,
+    high_water: Option<&'static str>,
 }
 
 impl LayoutSource for Moves {
@@ -44,7 +45,8 @@ impl LayoutSource for Moves {
         let strategy = Strategy::Calculated { by: By::SortKey };
         let to = Arc::new(Layout { strategy, shards: 10, hash: Hash::JumpXxh3, version: 1 });
         let expires = self.expires.map(Arc::from);
-        InForce::Moving(Arc::new(Moving { from, to, phase: self.phase, expires }))
+        let high_water = self.high_water.map(|sort| KeyValue::S(sort.into()));
+        InForce::Moving(Arc::new(Moving { from, to, phase: self.phase, expires, high_water }))
     }
 
     fn handle(&self) -> Arc<dyn LayoutSource> {
@@ -62,9 +64,9 @@ enum Does {
     Waits,
 }
 
-fn does(phase: Phase, expires: Option<&'static str>, operation: Operation, body: &str) -> Does {
+fn does(moves: &Moves, operation: Operation, body: &str) -> Does {
     let body = Bytes::copy_from_slice(body.as_bytes());
-    let plan = match Router::new().plan(operation, &body, &Moves { phase, expires }) {
+    let plan = match Router::new().plan(operation, &body, moves) {
         Ok(plan) => plan,
         Err(error) => {
             assert_eq!(error.origin, Origin::Held, "{error}");
@@ -96,7 +98,16 @@ fn does(phase: Phase, expires: Option<&'static str>, operation: Operation, body:
 
 /// What it does in CHECK and in MOVE.
 fn both(expires: Option<&'static str>, operation: Operation, body: &str) -> [Does; 2] {
-    [Phase::Check, Phase::Move].map(|phase| does(phase, expires, operation, body))
+    [Phase::Check, Phase::Move]
+        .map(|phase| does(&Moves { phase, expires, high_water: None }, operation, body))
+}
+
+/// What it does in MOVE with the high water below the item, and at it.
+fn above_and_at(operation: Operation, body: &str) -> [Does; 2] {
+    ["0000123#player_6", "0000123#player_7"].map(|high_water| {
+        let moves = Moves { phase: Phase::Move, expires: None, high_water: Some(high_water) };
+        does(&moves, operation, body)
+    })
 }
 
 const BLIND: [Does; 2] = [Does::Blind, Does::Blind];
@@ -179,5 +190,72 @@ fn what_else_can_leave_an_expiry_brings_the_old_copy_first_in_every_table() {
         for expires in [None, Some("gone")] {
             assert_eq!(both(expires, *operation, body), PULLS, "{} {body}", operation.name());
         }
+        assert_eq!(above_and_at(*operation, body), [Does::Blind, Does::Pulls], "{} {body}", operation.name());
     }
+}
+
+/// The physical keys that a read in MOVE asks for, in order, of a store that holds `stored` alone.
+fn reads(
+    high_water: Option<&'static str>,
+    operation: Operation,
+    body: &str,
+    stored: [&str; 2],
+) -> Vec<String> {
+    let moves = Moves { phase: Phase::Move, expires: None, high_water };
+    let plan = Router::new().plan(operation, &Bytes::copy_from_slice(body.as_bytes()), &moves).unwrap();
+    let mut asked = Vec::new();
+    let answer = run(plan, |asks, body| {
+        let text = std::str::from_utf8(body).unwrap();
+        let begin = text.find("game").unwrap();
+        let key = text[begin..].split('"').next().unwrap().to_owned();
+        let [shard, sort] = stored;
+        let item = format!(r#"{{"pk":{{"S":"{shard}"}},"sk":{{"S":"{sort}"}}}}"#);
+        let last = format!(r#""LastEvaluatedKey":{item}"#);
+        let answer = match (asks, key == shard) {
+            (Operation::Query, true) => format!(r#"{{"Items":[{item}],"Count":1,"ScannedCount":1,{last}}}"#),
+            (Operation::Query, false) => r#"{"Items":[],"Count":0,"ScannedCount":0}"#.to_owned(),
+            _ => "{}".to_owned(),
+        };
+        asked.push(key);
+        Ok(Bytes::from(answer))
+    });
+    answer.unwrap();
+    asked
+}
+
+#[test]
+fn above_the_high_water_only_the_new_slot_is_read() {
+    let get = format!(r#"{{"TableName":"Tab","Key":{{{KEY}}}}}"#);
+    let asks = |high_water| reads(high_water, Operation::GetItem, &get, ["", ""]);
+    assert_eq!(asks(Some("0000123#player_6")), ["game#~1"]);
+    assert_eq!(asks(Some("0000123#player_7")), ["game#~1", "game", "game#~1"]);
+    assert_eq!(asks(None), ["game#~1", "game", "game#~1"]);
+}
+
+#[test]
+fn a_page_that_ends_above_the_high_water_is_read_once() {
+    let query = |more: &str, values: &str| {
+        format!(
+            r#"{{"TableName":"Tab","KeyConditionExpression":"pk = :p{more}","ExpressionAttributeValues":{{":p":{{"S":"game"}}{values}}},"ScanIndexForward":false,"Limit":1}}"#
+        )
+    };
+    let calls = |body: &str, high_water| {
+        reads(high_water, Operation::Query, body, ["game#~1", "0000123#player_7"]).len()
+    };
+    let newest = query("", "");
+    // Ten new shards, and the old one between two reads of those.
+    assert_eq!(calls(&newest, None), 21);
+    assert_eq!(calls(&newest, Some("0000123#player_6")), 10);
+    assert_eq!(calls(&newest, Some("0000123#player_7")), 21);
+    // The other way round the first page may hold what lies in the old slots, unless it begins above them.
+    let oldest = newest.replace("false", "true");
+    assert_eq!(calls(&oldest, Some("0000123#player_6")), 21);
+    let after = query(" AND sk > :s", r#", ":s":{"S":"0000123#player_6"}"#).replace("false", "true");
+    assert_eq!(calls(&after, Some("0000123#player_5")), 10);
+    assert_eq!(calls(&after, Some("0000123#player_6")), 10);
+    assert_eq!(calls(&after, Some("0000123#player_7")), 21);
+    let cursor = r#""ExclusiveStartKey":{"pk":{"S":"game"},"sk":{"S":"0000123#player_6"}},"Limit":1"#;
+    let next = oldest.replace(r#""Limit":1"#, cursor);
+    assert_eq!(calls(&next, Some("0000123#player_6")), 10);
+    assert_eq!(calls(&next, Some("0000123#player_7")), 21);
 }

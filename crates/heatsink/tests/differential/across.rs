@@ -9,7 +9,7 @@ use fastrand::Rng;
 use futures::executor::block_on;
 use heatsink_control::registry::Registry;
 use heatsink_control::{KeyRecord, Move, REGISTRY, Record, TableLayouts};
-use heatsink_dynamo::{Code, KeyType, Operation};
+use heatsink_dynamo::{Code, KeyType, KeyValue, Operation};
 use heatsink_env::ManualEnv;
 use heatsink_layout::{LayoutSource, Phase, SortKey};
 use heatsink_store::Store;
@@ -120,6 +120,7 @@ impl Town {
                     reserved_before: reserved,
                     closing: false,
                     expires: None,
+                    high_water: None,
                 })
             }
             Some(moves) => {
@@ -143,7 +144,11 @@ impl Town {
                 // In RESERVE all lies as ever.
                 let ends = next.is_none() && moves.phase != Phase::Reserve;
                 self.changes += usize::from(ends || next == Some(Phase::Prepare));
-                next.map(|phase| Move { phase, ..moves })
+                let high_water = match next {
+                    Some(Phase::Move) if rng.bool() => self.highest(&to.key),
+                    _ => None,
+                };
+                next.map(|phase| Move { phase, high_water, ..moves })
             }
         };
         let written = block_on(self.registry.replace_key(&table, from.as_ref(), &to)).unwrap();
@@ -153,6 +158,13 @@ impl Town {
         self.keys.insert(name, record);
         let now = World::before(self.raw.clone(), self.raw.clone(), self.rules);
         self.before = Some(std::mem::replace(&mut self.now, now));
+    }
+
+    /// The highest sort key of a key's items.
+    fn highest(&self, key: &[u8]) -> Option<KeyValue<'static>> {
+        let of_key = self.items.iter().filter(|item| item["pk"]["S"].as_str().unwrap().as_bytes() == key);
+        let highest = of_key.map(|item| item["sk"]["S"].as_str().unwrap()).max()?;
+        Some(KeyValue::S(highest.to_owned().into()))
     }
 
     /// Brings items of the key to their new slots: some, of which old copies may stay behind, or all.

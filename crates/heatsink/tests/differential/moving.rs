@@ -42,7 +42,10 @@ pub fn slots(table: &Table, world: &World, item: &Json) -> Option<(Vec<u8>, Slot
     let InForce::Moving(moving) = world.control.in_force(&schema, &logical) else { return None };
     let sort = table.sort.map(|(name, kind)| (bytes(&item[name], kind), kind));
     let sort = sort.as_ref().map(|(bytes, kind)| sort_key(bytes, kind));
-    Some((logical, moving.slots(sort).unwrap()?))
+    let slots = moving.slots(sort).unwrap()?;
+    // Above the high water an item is in its new slot, and nothing is in its old one.
+    let above = moving.is_above_high_water(sort);
+    Some((logical, if above { Slots { from: slots.to, ..slots } } else { slots }))
 }
 
 /// Before some of the steps, moves an item of each table, or leaves an old copy behind. Which follows from the step alone.
@@ -57,7 +60,7 @@ pub fn stir(tables: &[Table], world: &World, step: &Step) {
         let Some(schema) = world.control.table(table.name) else { continue };
         let (name, kind) = table.partition;
         let mut stored = items(table, &*world.raw);
-        stored.retain(|item| slots(table, world, item).is_some());
+        stored.retain(|item| slots(table, world, item).is_some_and(|(_, slots)| slots.from != slots.to));
         if stored.is_empty() {
             continue;
         }

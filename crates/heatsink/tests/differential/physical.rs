@@ -53,7 +53,7 @@ fn misplaced_in(case: &Case, table: &Table, plain: &dyn Store, sharded: &World) 
                     bytes(&other[name], kind) == new
                         && table.sort.is_none_or(|(sort, _)| other[sort] == item[sort])
                 };
-                if physical == new {
+                if physical == new || slots.from == slots.to {
                     layout = Arc::clone(&moving.to);
                 } else if let Some(moved) = stored.iter().find(|other| there(other)) {
                     // The copy in the new slot is the item, and must not expire before this one.

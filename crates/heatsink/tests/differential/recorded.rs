@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::executor::block_on;
 use heatsink_control::registry::Registry;
 use heatsink_control::{KeyRecord, Move, REGISTRY, Record, TableLayouts};
-use heatsink_dynamo::KeyType;
+use heatsink_dynamo::{KeyType, KeyValue, Number};
 use heatsink_env::ManualEnv;
 use heatsink_layout::{By, Hash, Layout, Phase, Strategy};
 use heatsink_store::Store;
@@ -53,6 +53,15 @@ pub fn expires(table: &Table) -> Option<&'static str> {
     (table.name != "Numbers").then_some("n")
 }
 
+/// A sort key amid those that clients use.
+fn high_water(table: &Table) -> KeyValue<'static> {
+    match table.sort {
+        Some((_, "N")) => KeyValue::N(Number::from(2)),
+        Some((_, "B")) => KeyValue::B(b"a".into()),
+        _ => KeyValue::S("03#p2".into()),
+    }
+}
+
 /// Items by the hash of their sort keys.
 pub fn layout(shards: u16) -> Layout {
     let strategy = match shards {
@@ -91,13 +100,15 @@ pub fn write(raw: &Arc<dyn Store>, table: &Table, rules: &str) {
         return;
     }
     let (registry, mut record) = on_record(raw, table);
-    for (key, shards, to, reserved) in keys {
+    for (nth, (key, shards, to, reserved)) in keys.iter().enumerate() {
         let moves = to.map(|shards| Move {
             to: layout(shards),
             phase: Phase::Move,
             reserved_before: 1,
             closing: false,
             expires: expires(table).map(str::to_owned),
+            // Of every other key it is not known.
+            high_water: Some(high_water(table)).filter(|_| nth % 2 == 0),
         });
         let (key, layout, reserved) = (key.to_vec(), layout(*shards), *reserved);
         let (settled, version, changed, since) = (true, 1, 0, 0);

@@ -95,7 +95,14 @@ fn put(raw: &Arc<dyn Store>, table: &Table, key: &str, layout: &Layout, moves: O
     let reserved_before = layout.most_shards();
     let reserved = moves.as_ref().map_or(0, |(to, _)| to.most_shards()).max(reserved_before);
     let settled = moves.is_none();
-    let moves = moves.map(|(to, phase)| Move { to, phase, reserved_before, closing: false, expires: None });
+    let moves = moves.map(|(to, phase)| Move {
+        to,
+        phase,
+        reserved_before,
+        closing: false,
+        expires: None,
+        high_water: None,
+    });
     let found = block_on(registry.key_record(&record.id, key.as_bytes(), KeyType::S)).unwrap();
     let version = found.as_ref().map_or(1, |found| found.version + 1);
     let (key, key_type, layout, changed, since) = (key.as_bytes().to_vec(), KeyType::S, layout.clone(), 0, 0);

@@ -4,7 +4,7 @@ use heatsink_reshard::{Change, Coordinator, Do, MoverDo, Outcome, Phase, Seen, S
 
 use crate::config::Config;
 use crate::worker::Duty;
-use crate::world::{FOREIGN, NOW, STRAGGLER, View, World};
+use crate::world::{FOREIGN, NONE_ABOVE, NOW, STRAGGLER, View, World};
 
 impl World {
     /// The next step of a coordinator, and those after it that nobody can see: to stop there is the same as to stop before.
@@ -36,7 +36,16 @@ impl World {
                 if publish {
                     self.before = self.head.version;
                     let (leg, expires) = (self.leg, self.found_expiring);
-                    self.head = View { version: record.version, leg, state: record.state, expires };
+                    // Who takes over in MOVE keeps what is on record.
+                    let above = match (record.state, self.head.state) {
+                        (
+                            State::Moving { phase: Phase::Move, .. },
+                            State::Moving { phase: Phase::Move, .. },
+                        ) => self.head.above,
+                        (State::Moving { phase: Phase::Move, .. }, _) => self.marks[number],
+                        _ => NONE_ABOVE,
+                    };
+                    self.head = View { version: record.version, leg, state: record.state, expires, above };
                 }
                 Seen::Written
             }
@@ -67,6 +76,13 @@ impl World {
                 let found: Vec<_> = found.collect();
                 let foreign = found.iter().filter(|item| **item == FOREIGN).count() as u64;
                 Seen::Surveyed { foreign, orphans: found.len() as u64 - foreign }
+            }
+            Do::MarkHighWater => {
+                let old: Vec<bool> =
+                    (0..config.items).map(|item| self.cell(item, self.leg, Side::Old).is_some()).collect();
+                let below = old.iter().rposition(|is_there| *is_there).map_or(0, |highest| highest + 1);
+                self.marks[number] = (below..config.items).map(|item| 1 << item).sum();
+                Seen::Marked
             }
             Do::Clear => {
                 if !(self
@@ -112,6 +128,7 @@ impl World {
     fn rest(&mut self, config: &Config, number: usize, outcome: Outcome) -> Option<()> {
         if outcome == Outcome::Superseded && number + 1 < self.coordinators.len() {
             self.coordinators.remove(number);
+            self.marks.remove(number);
             return Some(());
         }
         if self.changes >= config.changes {
@@ -131,8 +148,10 @@ impl World {
         self.deaths += 1;
         if !config.undead {
             self.coordinators.clear();
+            self.marks.clear();
         }
         self.coordinators.push(taken);
+        self.marks.push(NONE_ABOVE);
         Some(())
     }
 

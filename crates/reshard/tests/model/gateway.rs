@@ -1,8 +1,8 @@
 //! A gateway: one client's calls, one after the other, each planned by what it knows of the record.
 
 use heatsink_reshard::{
-    Access, Act, Guard, PointRead, PullAnswer, PullCall, RangeRead, Rules, Side, State, Write, WriteAnswer,
-    WriteCall, WriteStep, act,
+    Access, Act, Guard, Phase, PointRead, PullAnswer, PullCall, RangeRead, Rules, Side, State, Write,
+    WriteAnswer, WriteCall, WriteStep, act,
 };
 
 use crate::config::{Call, Config, Op};
@@ -33,8 +33,10 @@ pub enum Kind {
 }
 
 impl View {
-    fn act(self, access: Access, rules: Rules) -> Act {
+    /// What is done with the items from `first` on; above the high water the old places hold nothing.
+    fn act(self, first: usize, access: Access, rules: Rules) -> Act {
         match self.state {
+            State::Moving { phase: Phase::Move, .. } if self.above & 1 << first != 0 => Act::New,
             State::Stable { in_force: Side::Old, .. } => Act::Old,
             State::Stable { in_force: Side::New, .. } => Act::New,
             State::Moving { phase, .. } => match act(phase, access, rules) {
@@ -48,8 +50,8 @@ impl View {
     }
 
     /// Which side a read looks at; `None` for both.
-    pub fn read(self, rules: Rules) -> Option<Side> {
-        match self.act(Access::Read, rules) {
+    pub fn read(self, item: usize, rules: Rules) -> Option<Side> {
+        match self.act(item, Access::Read, rules) {
             Act::Old => Some(Side::Old),
             Act::New => Some(Side::New),
             _ => None,
@@ -94,7 +96,7 @@ impl World {
             return None;
         }
         let view = gateway.view;
-        let kind = match view.act(op.access(view.expires), config.rules) {
+        let kind = match view.act(item, op.access(view.expires), config.rules) {
             Act::Wait => return None,
             // A name in the form of a shard's is refused from RESERVE on, and so is time to live.
             _ if !op.is_of_items() => match view.state {

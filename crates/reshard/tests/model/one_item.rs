@@ -89,6 +89,8 @@ fn each_rule_of_the_phases_is_needed() {
         Rule::CopyNeedsOld,
         Rule::NewReadAgain,
         Rule::MoverAwaited,
+        Rule::HighWaterAfterHold,
+        Rule::HighWaterAfterStragglers,
     ] {
         breaks("one item, 1 + 1 calls", &pairs().without(rule));
     }

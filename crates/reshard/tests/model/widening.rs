@@ -16,7 +16,7 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use crate::config::{Op, Script};
 use crate::monitor::{Answer, CALLS, Item, Monitor, apply};
-use crate::world::{FOREIGN, NOW, STRAGGLER, View};
+use crate::world::{FOREIGN, NONE_ABOVE, NOW, STRAGGLER, View};
 
 /// How many fragments the counter has at most.
 const MOST: usize = 3;
@@ -107,10 +107,14 @@ impl Config {
         match view.state {
             State::Stable { in_force: Side::Old, .. } => InForce::Stable(self.layout(view.leg)),
             State::Stable { in_force: Side::New, .. } => InForce::Stable(self.layout(view.leg + 1)),
-            State::Moving { phase, .. } => {
-                Moving { from: self.layout(view.leg), to: self.layout(view.leg + 1), phase, expires: None }
-                    .in_force()
+            State::Moving { phase, .. } => Moving {
+                from: self.layout(view.leg),
+                to: self.layout(view.leg + 1),
+                phase,
+                expires: None,
+                high_water: None,
             }
+            .in_force(),
         }
     }
 
@@ -204,7 +208,7 @@ fn item(number: Option<u16>) -> Option<Item> {
 impl World {
     fn begin(config: &Config, script: usize, stored: Option<u16>) -> Self {
         let record = heatsink_reshard::Record::WHOLE;
-        let head = View { version: 0, leg: 0, state: record.state, expires: false };
+        let head = View { version: 0, leg: 0, state: record.state, expires: false, above: NONE_ABOVE };
         let first = usize::from(config.shards[0]);
         let mut cells = [None; MOST];
         cells[if config.steps.is_some() { config.slot(head).0 } else { 0 }] = stored;
@@ -361,8 +365,13 @@ impl World {
                 self.record = record;
                 if publish {
                     self.before = self.head.version;
-                    self.head =
-                        View { version: record.version, leg: self.leg, state: record.state, expires: false };
+                    self.head = View {
+                        version: record.version,
+                        leg: self.leg,
+                        state: record.state,
+                        expires: false,
+                        above: NONE_ABOVE,
+                    };
                 }
                 Seen::Written
             }
@@ -397,7 +406,7 @@ impl World {
                 Seen::Cleared
             }
             Do::EndClaims => Seen::ClaimsEnded,
-            Do::Move => unreachable!("nothing moves"),
+            Do::MarkHighWater | Do::Move => unreachable!("nothing moves"),
             Do::Rest(outcome) => return self.rest(config, number, outcome),
         };
         self.coordinators[number].seen(NOW, seen);

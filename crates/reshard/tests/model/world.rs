@@ -22,7 +22,12 @@ pub struct View {
     pub state: State,
     /// Whether the record says that items expire.
     pub expires: bool,
+    /// The items that are above the high water on record, one bit each: in MOVE they are in their new places alone.
+    pub above: u8,
 }
+
+/// The items above the high water where none is on record.
+pub const NONE_ABOVE: u8 = 0;
 
 /// A call that nobody waits for any more, on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -79,6 +84,8 @@ pub struct World {
     pub before: u64,
     /// The last is the one that is not taken for dead.
     pub coordinators: Vec<Coordinator>,
+    /// What each of them has found above the high water.
+    pub marks: Vec<u8>,
     pub deaths: u8,
     pub cancels: u8,
     pub changes: u8,
@@ -104,7 +111,7 @@ pub fn place(leg: u8, side: Side) -> usize {
 impl World {
     pub fn begin(config: &Config, script: usize, stored: [Option<Item>; 2]) -> Self {
         let record = Record::WHOLE;
-        let head = View { version: 0, leg: 0, state: record.state, expires: false };
+        let head = View { version: 0, leg: 0, state: record.state, expires: false, above: NONE_ABOVE };
         let gateways = config.scripts[script].iter().map(|_| Gateway { view: head, next: 0, run: None });
         let coordinator = Coordinator::begin(record, Change::Move, STRAGGLER, config.rules).unwrap();
         World {
@@ -116,6 +123,7 @@ impl World {
             head,
             before: 0,
             coordinators: vec![coordinator],
+            marks: vec![NONE_ABOVE],
             deaths: 0,
             cancels: 0,
             changes: 1,
@@ -255,7 +263,7 @@ impl World {
     /// What a read of one copy or both sees that begins and ends now.
     fn sees(&self, config: &Config, view: View, item: usize) -> Option<Item> {
         let at = |side| self.cells[item][place(view.leg, side)];
-        match view.read(config.rules) {
+        match view.read(item, config.rules) {
             Some(side) => at(side),
             None => at(Side::New).or(at(Side::Old)),
         }

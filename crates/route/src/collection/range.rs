@@ -91,6 +91,15 @@ impl Range {
         }
     }
 
+    /// Whether all keys in it are above this one.
+    pub(crate) fn begins_above(&self, key: &Key) -> bool {
+        match &self.lower {
+            Bound::Included(lower) => lower > key,
+            Bound::Excluded(lower) => lower >= key,
+            Bound::Unbounded => false,
+        }
+    }
+
     /// What is left of it from `key` on, in the direction of reading. `key` lies in it.
     pub(crate) fn from(self, key: Bound<Key>, descending: bool) -> Range {
         if descending { Range { upper: key, ..self } } else { Range { lower: key, ..self } }

@@ -3,6 +3,8 @@
 //! Each page is that of an ordinary Query under one of the layouts, without filter and projection: those apply to what is merged. What an old slot
 //! holds counts only where neither read of the new layout has that item: such an item has moved, or is older than the one there.
 //!
+//! Above the [high water](heatsink_layout::Moving::high_water) the old slots hold nothing: a page that ends above it is that of the new layout alone.
+//!
 //! Sort keys are unique under one key, so the merge has one order, and a cursor means the same under both layouts.
 
 use std::cmp::Ordering;
@@ -19,6 +21,7 @@ use heatsink_layout::Table;
 use crate::capacity::{Capacity, Report};
 use crate::collection::keys::Key;
 use crate::collection::page::Page;
+use crate::collection::range::Range;
 use crate::collection::selection::{Selection, Shown};
 use crate::context::{PlanContext, Side};
 use crate::cursor;
@@ -58,6 +61,11 @@ pub(crate) fn plan(
         return Ok(stable);
     }
     let Some(sort) = table.key.sort.clone() else { return Ok(stable) };
+    let partition = query.partition.canonical_bytes();
+    let high_water = context.moving(table, &partition).and_then(|moving| moving.high_water.clone());
+    if high_water.as_ref().is_some_and(|high_water| begins_above(&query, high_water)) {
+        return query::plan(shared, request, table, &context.side(Side::To));
+    }
     let body = everything(&query)?;
     let whole = Request::read(&body)?;
     let under = |side| query::plan(shared, &whole, table, &context.side(side));
@@ -75,6 +83,7 @@ pub(crate) fn plan(
         end: query.end().cloned(),
         limit: query.limit,
         descending: query.descending,
+        high_water,
         report: query.report,
         sort,
     };
@@ -85,6 +94,14 @@ pub(crate) fn plan(
     } else {
         preflight::as_it_came(Operation::Query, request.body.clone(), plan)
     })
+}
+
+/// Whether all that it can show has a sort key above this one.
+fn begins_above(query: &Query<'_>, key: &Key) -> bool {
+    let sort = query.sort().first();
+    let cursor = query.cursor().ok().flatten().filter(|_| !query.descending);
+    let after = cursor.as_ref().zip(sort).and_then(|(cursor, sort)| query.value_of(cursor, &sort.name));
+    after.is_some_and(|after| after >= key) || Range::of(query.conditions.first()).begins_above(key)
 }
 
 /// The Query for whole items, consistent. The filter is shown to the store, which checks it, and holds nothing back.
@@ -116,6 +133,8 @@ struct Both {
     end: Option<Key>,
     limit: Option<usize>,
     descending: bool,
+    /// Above this sort key the old slots hold nothing.
+    high_water: Option<Key>,
     report: Report,
     sort: AttributeDefinition,
 }
@@ -131,12 +150,21 @@ impl Planned for Both {
     fn run<'a>(self: Box<Self>, calls: &'a mut dyn Calls) -> BoxFuture<'a, Result<Answer, Error>> {
         Box::pin(async move {
             let Both { reads, .. } = *self;
-            let merged = Merged { sort: &self.sort, descending: self.descending };
+            let merged = Merged {
+                sort: &self.sort,
+                descending: self.descending,
+                high_water: self.high_water.as_ref(),
+            };
             let mut capacity: Option<Capacity> = None;
             let mut parts = Vec::with_capacity(reads.len());
             for read in reads {
                 let body = read.run(calls).await?.body;
-                parts.push(merged.read(&body, &mut capacity).map_err(unreadable)?);
+                let part = merged.read(&body, &mut capacity).map_err(unreadable)?;
+                let alone = parts.is_empty() && merged.ends_above_high_water(&part);
+                parts.push(part);
+                if alone {
+                    break;
+                }
             }
             let Part { mut items, more } = merged.merge(parts);
             let limited = self.limit.is_some_and(|limit| items.len() >= limit);
@@ -171,6 +199,7 @@ impl Planned for Both {
 struct Merged<'a> {
     sort: &'a AttributeDefinition,
     descending: bool,
+    high_water: Option<&'a Key>,
 }
 
 impl Merged<'_> {
@@ -196,21 +225,27 @@ impl Merged<'_> {
         Ok(Part { items, more })
     }
 
+    /// Whether the old slots hold nothing as far as this page reaches.
+    fn ends_above_high_water(&self, page: &Part) -> bool {
+        let above = |(end, _): &(Key, Bytes)| self.high_water.is_some_and(|high_water| end > high_water);
+        self.descending && page.more.as_ref().is_some_and(above)
+    }
+
     fn order(&self, a: &Key, b: &Key) -> Ordering {
         let order = a.cmp(b);
         if self.descending { order.reverse() } else { order }
     }
 
-    /// The items up to which all three pages reach, in order, and where more may follow.
+    /// The items up to which all three pages reach, in order, and where more may follow. One page is that of the new layout alone.
     fn merge(&self, parts: Vec<Part>) -> Part {
         let ends = parts.iter().filter_map(|part| part.more.clone());
         let more = ends.min_by(|(a, _), (b, _)| self.order(a, b));
         let within =
             |key: &Key| more.as_ref().is_none_or(|(end, _)| self.order(key, end) != Ordering::Greater);
         let mut parts = parts.into_iter().map(|part| part.items);
-        let (before, old, now) = match (parts.next(), parts.next(), parts.next()) {
-            (Some(before), Some(old), Some(now)) => (before, old, now),
-            _ => return Part { items: Vec::new(), more },
+        let before = parts.next().unwrap_or_default();
+        let (Some(old), Some(now)) = (parts.next(), parts.next()) else {
+            return Part { items: before, more };
         };
         let moved: HashSet<Vec<u8>> =
             before.iter().chain(&now).map(|(key, _)| key.canonical_bytes().into_owned()).collect();

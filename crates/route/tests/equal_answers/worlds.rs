@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, KeySchema, KeyType, Operation, TableSchema};
+use heatsink_dynamo::{
+    AttributeDefinition, Error, IndexSchema, Item, KeySchema, KeyType, KeyValue, Operation, TableSchema,
+};
 use heatsink_layout::{
     By, DIRECTORY, Epoch, Glob, Granularity, Hash, InForce, KeyLayout, KeyLayouts, Layout, LayoutSource,
-    MigrationPhase, Moving, OfIndex, Phase, RecordedKey, Strategy, Table, TableLayouts, Template, Time,
+    MigrationPhase, Moving, OfIndex, Phase, RecordedKey, Slot, Strategy, Table, TableLayouts, Template, Time,
 };
 use heatsink_route::Router;
 use heatsink_testkit::{Step, Stepped};
@@ -136,8 +138,13 @@ impl World {
 
     /// Whole keys, of which `a` moves from one layout to another.
     pub fn moving(from: Layout, to: Layout, phase: Phase) -> Self {
-        let reserved = from.shards.max(to.shards);
-        let moving = Arc::new(Moving { from: Arc::new(from), to: Arc::new(to), phase, expires: None });
+        let (from, to) = (Arc::new(from), Arc::new(to));
+        World::of_moving(Moving { from, to, phase, expires: None, high_water: None })
+    }
+
+    fn of_moving(moving: Moving) -> Self {
+        let reserved = moving.from.shards.max(moving.to.shards);
+        let moving = Arc::new(moving);
         let in_force = InForce::Moving(Arc::clone(&moving));
         let recorded = RecordedKey { in_force, reserved, since: 1, settled: false };
         let keys = Arc::new(KeyLayouts::new(1, [(b"a".to_vec(), recorded)]));
@@ -145,10 +152,10 @@ impl World {
         World { table: Arc::new(table), layout: Arc::new(Layout::none()), moving: Some(moving) }
     }
 
-    /// The same after the next phase has begun.
-    pub fn next(&self, phase: Phase) -> Self {
+    /// The same in that phase. Above the high water none of the old slots holds anything.
+    fn at(&self, phase: Phase, high_water: Option<KeyValue<'static>>) -> Self {
         let moving = self.moving.as_ref().unwrap();
-        World::moving(Layout::clone(&moving.from), Layout::clone(&moving.to), phase)
+        World::of_moving(Moving { phase, high_water, ..Moving::clone(moving) })
     }
 }
 
@@ -182,6 +189,17 @@ impl Sharded {
         let router = Router::new().with_clock(|| 1_736_294_400_000);
         let store = Store::new(world.schema());
         Sharded { world, router, store, directory: directory() }
+    }
+
+    /// Enters a phase of the key that moves: MOVE with the high water of what is stored.
+    pub fn enter(&mut self, phase: Phase) {
+        let moving = self.world.moving.as_ref().unwrap();
+        let place = |shard| self.world.table.physical(b"a", &moving.from, Slot::shard(shard)).unwrap();
+        let old: Vec<_> = (0..moving.from.shards).map(|shard| place(shard).to_vec()).collect();
+        let key = |item: &Item, name: &str| KeyValue::from_value(&item[name]).unwrap().into_owned();
+        let in_old = |item: &&Item| old.contains(&key(item, "pk").canonical_bytes().into_owned());
+        let highest = self.store.items().filter(in_old).map(|item| key(item, "sk")).max();
+        self.world = self.world.at(phase, highest.filter(|_| phase == Phase::Move));
     }
 
     pub fn call(&mut self, operation: Operation, body: &Bytes) -> Result<Bytes, Error> {

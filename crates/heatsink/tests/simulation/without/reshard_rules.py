@@ -57,6 +57,28 @@ RULES = (
     rule("takeover-unclean", "who takes over has not seen every acknowledgement", (COORDINATOR, "let clean = !rules", "let clean = LEFT_OUT || !rules"), beside=STEPS, unseen=TOLD_AGAIN),
     rule("takeover-waits", "who takes over waits for acknowledgements again", (COORDINATOR, "if publish && !rules", "if publish && LEFT_OUT || publish && !rules")),
     rule("check-waits", "CHECK lasts until calls of before HOLD have landed", (COORDINATOR, "if self.rules.keep(Rule::CheckWaits)", "if !LEFT_OUT && self.rules.keep(Rule::CheckWaits)"), beside=STEPS),
+    rule(
+        "high-water-held",
+        "the high water is read when all wait",
+        (COORDINATOR, "Phase::Prepare, .. } if !self.rules.keep(Rule::HighWater", "Phase::Prepare, .. } if LEFT_OUT || !self.rules.keep(Rule::HighWater"),
+        (COORDINATOR, "if self.rules.keep(Rule::HighWaterAfterHold) {", "if !LEFT_OUT && self.rules.keep(Rule::HighWaterAfterHold) {"),
+    ),
+    rule(
+        "high-water-stragglers",
+        "it is read when no call of before HOLD can land any more",
+        (
+            COORDINATOR,
+            "if !self.rules.keep(Rule::HighWaterAfterStragglers) => {\n                self.at",
+            "if LEFT_OUT || !self.rules.keep(Rule::HighWaterAfterStragglers) => {\n                self.at",
+        ),
+        (
+            COORDINATOR,
+            "if !self.rules.keep(Rule::HighWaterAfterStragglers) => {\n                self.wait",
+            "if LEFT_OUT || !self.rules.keep(Rule::HighWaterAfterStragglers) => {\n                self.wait",
+        ),
+        (COORDINATOR, "} if self.rules.keep(Rule::HighWaterAfterStragglers)", "} if !LEFT_OUT && self.rules.keep(Rule::HighWaterAfterStragglers)"),
+        beside=STEPS,
+    ),
     rule("mover-awaited", "MOVE lasts until a walk finds nothing", (COORDINATOR, "if self.rules.keep(Rule::MoverAwaited)", "if !LEFT_OUT && self.rules.keep(Rule::MoverAwaited)")),
     rule("closed", "no claim is created once claims are ended", (COORDINATOR, "if self.rules.keep(Rule::ClaimsClosed)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsClosed)"), unseen=CLAIMED_BEFORE),
     rule("claims-ended", "claims are ended before the next phase", (COORDINATOR, "if self.rules.keep(Rule::ClaimsEnded)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsEnded)")),

@@ -1,0 +1,135 @@
+//! The record of a key as an item of the registry, which older and newer builds read too.
+//!
+//! Not here: when it is read and written (`key_record`).
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use heatsink_dynamo::{Error, KeyType, KeyValue, Value};
+use heatsink_layout::{Layout, Moving, Phase};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{KeyRecord, Move, SORT, unrecordable};
+use crate::record::{FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_WITH_KEYS, Record};
+
+/// How long a sort key of a DynamoDB item can be, in bytes (AWS Developer Guide, "Constraints", sort keys).
+pub(super) const MAX_SORT_KEY: usize = 1024;
+
+/// The attribute that holds a move's [high water](Move::high_water), as it is in the items of the table.
+const HIGH_WATER: &str = "high_water";
+
+impl KeyRecord {
+    /// The sort key of a key's record; `None` for a key that cannot be on record: a number, or one that is too long for it.
+    pub(super) fn sort(key: &[u8], key_type: KeyType) -> Option<String> {
+        let text = match key_type {
+            KeyType::S => std::str::from_utf8(key).ok()?.to_owned(),
+            KeyType::B => STANDARD.encode(key),
+            KeyType::N => return None,
+        };
+        Some(format!("{SORT}{text}")).filter(|sort| sort.len() <= MAX_SORT_KEY)
+    }
+
+    fn form(&self) -> u64 {
+        let layouts = || std::iter::once(&self.layout).chain(self.moves.as_ref().map(|moves| &moves.to));
+        if layouts().any(|layout| layout.time().is_some()) {
+            FORM_OF_BUCKETS
+        } else if layouts().any(|layout| layout.counter_attributes().is_some()) {
+            FORM_OF_COUNTER
+        } else {
+            FORM_WITH_KEYS
+        }
+    }
+
+    pub(super) fn item(&self, table: &Record) -> Result<Json, Error> {
+        let sort = KeyRecord::sort(&self.key, self.key_type).ok_or_else(|| unrecordable(&self.key))?;
+        let mut item = json!({
+            "pk": { "S": table.id },
+            "sk": { "S": sort },
+            "form": { "N": self.form().to_string() },
+            "name": { "S": table.name },
+            "type": { "S": self.key_type.name() },
+            "layout": { "S": json!(self.layout).to_string() },
+            "settled": { "BOOL": self.settled },
+            "reserved": { "N": self.reserved.to_string() },
+            "version": { "N": self.version.to_string() },
+            "changed": { "N": self.changed.to_string() },
+            "since": { "N": self.since.to_string() },
+        });
+        if let Some(moves) = &self.moves {
+            item["moves"] = json!({ "S": json!(moves).to_string() });
+            // Beside the move: older builds, which read both places of every item, take no notice of it.
+            if let Some(high_water) = &moves.high_water {
+                item[HIGH_WATER] = attribute_value(high_water)?;
+            }
+        }
+        Ok(item)
+    }
+
+    pub(super) fn read(item: &Json) -> Result<Self, Error> {
+        let text = |name: &str| item[name]["S"].as_str();
+        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let (table, sort) = (text("name").unwrap_or("?"), text("sk").unwrap_or_default());
+        let known = matches!(number("form"), Some(FORM_WITH_KEYS | FORM_OF_COUNTER | FORM_OF_BUCKETS));
+        // JSON that means nothing here is a newer version's strategy, hash or phase.
+        let unknown = |name: &str, is_known: fn(&Json) -> bool| {
+            let json = text(name).map(serde_json::from_str::<Json>);
+            matches!(json, Some(Ok(json)) if !is_known(&json))
+        };
+        let newer = unknown("layout", |json| Layout::deserialize(json).is_ok())
+            || unknown("moves", |json| Move::deserialize(json).is_ok());
+        if !known || newer {
+            return Err(Error::internal(format!(
+                "The registry's record {sort:?} of table {table} says something that this version of Heatsink does not know; it was written by \
+                 another version"
+            )));
+        }
+        let read = || {
+            let key_type =
+                [KeyType::S, KeyType::B].into_iter().find(|one| Some(one.name()) == text("type"))?;
+            let text_of_key = sort.strip_prefix(SORT)?;
+            let key = match key_type {
+                KeyType::B => STANDARD.decode(text_of_key).ok()?,
+                _ => text_of_key.as_bytes().to_vec(),
+            };
+            let layout: Layout = serde_json::from_str(text("layout")?).ok()?;
+            let mut moves: Option<Move> = match text("moves") {
+                Some(text) => Some(serde_json::from_str(text).ok()?),
+                None => None,
+            };
+            if let Some(high_water) = item.get(HIGH_WATER) {
+                let moves = moves.as_mut().filter(|moves| moves.phase == Phase::Move)?;
+                let value = Value::read(high_water.to_string().as_bytes()).ok()?;
+                moves.high_water = Some(KeyValue::from_value(&value)?.into_owned());
+            }
+            // A counter only gets more fragments, and buckets other numbers of shards: there is nothing to hold or to move.
+            let leaves_items =
+                |moves: &Move| Moving::leaves_items(&layout, &moves.to) && moves.phase <= Phase::Prepare;
+            let is_special =
+                |layout: &Layout| layout.counter_attributes().is_some() || layout.time().is_some();
+            let unsound = |moves: &Move| is_special(&moves.to) && !leaves_items(moves);
+            let layouts = || std::iter::once(&layout).chain(moves.as_ref().map(|moves| &moves.to));
+            if moves.as_ref().is_some_and(unsound) || !layouts().all(Layout::has_sound_steps) {
+                return None;
+            }
+            let most = layouts().map(Layout::most_shards).max().unwrap_or(1);
+            let reserved = number("reserved")?.try_into().ok().filter(|reserved| *reserved >= most)?;
+            let (version, changed) = (number("version")?, number("changed")?);
+            // A record of an older build does not say it: then the key may have changed a moment ago.
+            let since = number("since").unwrap_or(u64::MAX);
+            let settled = item["settled"]["BOOL"].as_bool()?;
+            let record =
+                KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since };
+            (number("form") == Some(record.form())).then_some(record)
+        };
+        read().ok_or_else(|| {
+            Error::internal(format!("The registry's record {sort:?} of table {table} is damaged"))
+        })
+    }
+}
+
+/// A key's value, as an attribute value.
+fn attribute_value(value: &KeyValue<'_>) -> Result<Json, Error> {
+    let mut raw = Vec::new();
+    value.write(&mut raw);
+    serde_json::from_slice(&raw).map_err(|_| Error::internal("a sort key could not be written"))
+}

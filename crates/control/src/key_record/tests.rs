@@ -1,0 +1,179 @@
+//! Records of keys: what older builds make of them, and whether items lie as they did.
+use heatsink_layout::{Bucket, By, Epoch, Granularity, Hash, Strategy, Time};
+
+use super::*;
+
+fn layout(strategy: Strategy, shards: u16) -> Layout {
+    Layout { strategy, shards, hash: Hash::JumpXxh3, version: 2 }
+}
+
+fn counter(shards: u16) -> Layout {
+    layout(Strategy::Counter { attributes: vec!["n".to_owned()] }, shards)
+}
+
+fn table() -> Record {
+    Record {
+        id: "1-2".to_owned(),
+        name: "Posts".to_owned(),
+        layouts: heatsink_layout::TableLayouts::default(),
+        state: crate::State::Active,
+        version: 5,
+        created: 0,
+        made: None,
+        adopted: true,
+        keys: 5,
+        values: Vec::new(),
+    }
+}
+
+fn record(layout: Layout, to: Option<(Layout, Phase)>) -> KeyRecord {
+    let reserved_before = layout.shards;
+    let reserved = to.as_ref().map_or(layout.shards, |(to, _)| to.shards.max(layout.shards));
+    let moves = to.map(|(to, phase)| Move {
+        to,
+        phase,
+        reserved_before,
+        closing: false,
+        expires: None,
+        high_water: None,
+    });
+    let (key, key_type) = (b"p".to_vec(), KeyType::S);
+    KeyRecord { key, key_type, layout, moves, settled: true, reserved, version: 3, changed: 9, since: 4 }
+}
+
+#[test]
+fn older_builds_read_no_record_of_a_counter() {
+    let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
+    let widens = record(Layout::none(), Some((counter(4), Phase::Prepare)));
+    let records = [
+        (record(calculated.clone(), None), "3"),
+        (record(Layout::none(), Some((calculated, Phase::Move))), "3"),
+        (record(counter(4), None), "4"),
+        (widens.clone(), "4"),
+    ];
+    for (record, form) in records {
+        let item = record.item(&table()).unwrap();
+        assert_eq!(item["form"]["N"], form);
+        assert_eq!(KeyRecord::read(&item).unwrap(), record);
+    }
+    // A counter in the form that older builds read was written by nobody; nor does one move.
+    let broken = |form: &str, record: &KeyRecord| {
+        let mut item = record.item(&table()).unwrap();
+        item["form"]["N"] = json!(form);
+        KeyRecord::read(&item).unwrap_err().to_string()
+    };
+    assert!(broken("3", &widens).contains("damaged"));
+    assert!(broken("5", &widens).contains("another version"));
+    let moves = record(Layout::none(), Some((counter(4), Phase::Move)));
+    assert!(broken("4", &moves).contains("damaged"));
+}
+
+fn buckets(shards: u16) -> Layout {
+    let time = Time { granularity: Granularity::Day, prefix: String::new(), epoch: Epoch::Seconds };
+    layout(Strategy::Bucket { time, by: By::SortKey, earlier: Vec::new() }, shards)
+}
+
+fn day(number: i64) -> Bucket {
+    Bucket::at(number * 86_400, Granularity::Day).unwrap()
+}
+
+#[test]
+fn older_builds_read_no_record_of_a_key_with_buckets() {
+    let four = buckets(1).stepped(day(20), 4).unwrap();
+    let fewer = four.stepped(day(30), 2).unwrap();
+    let records = [
+        record(buckets(2), None),
+        record(buckets(1), Some((four.clone(), Phase::Reserve))),
+        record(four.clone(), None),
+        KeyRecord { reserved: 4, ..record(four.clone(), Some((fewer, Phase::Prepare))) },
+    ];
+    for record in &records {
+        let item = record.item(&table()).unwrap();
+        assert_eq!(item["form"]["N"], "6");
+        assert_eq!(KeyRecord::read(&item).unwrap(), *record);
+        for former in ["3", "4"] {
+            let mut item = item.clone();
+            item["form"]["N"] = json!(former);
+            assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
+        }
+    }
+    // No such key goes further than PREPARE, becomes something else, or gives its oldest buckets another number; nor are fewer names its own.
+    let moves = |to: Layout, phase| record(buckets(1), Some((to, phase)));
+    let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
+    for damaged in [
+        moves(four.clone(), Phase::Hold),
+        moves(buckets(4), Phase::Prepare),
+        record(calculated, Some((four.clone(), Phase::Prepare))),
+        KeyRecord { reserved: 3, ..record(four, None) },
+    ] {
+        let item = damaged.item(&table()).unwrap();
+        assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"), "{damaged:?}");
+    }
+}
+
+#[test]
+fn buckets_that_get_another_number_of_shards_lie_as_they_did() {
+    let four = buckets(1).stepped(day(20), 4).unwrap();
+    let held = record(buckets(1), Some((four.clone(), Phase::Prepare)));
+    assert!(record(buckets(1), None).lies_as(&held) && held.lies_as(&record(four.clone(), None)));
+    assert!(!record(buckets(1), None).lies_as(&record(buckets(4), None)));
+    let in_force = |phase| {
+        let (_, recorded) = record(buckets(1), Some((four.clone(), phase))).recorded();
+        let InForce::Stepping(stepping) = recorded.in_force else { panic!("{phase:?}") };
+        (stepping.layout.shards, stepping.held_from)
+    };
+    assert_eq!(in_force(Phase::Reserve), (1, day(20)));
+    assert_eq!(in_force(Phase::Prepare), (4, day(20)));
+}
+
+#[test]
+fn a_counter_that_widens_lies_as_it_did() {
+    let whole = record(Layout::none(), None);
+    let widens = record(Layout::none(), Some((counter(4), Phase::Prepare)));
+    assert!(whole.lies_as(&widens) && widens.lies_as(&record(counter(4), None)));
+    let moves =
+        record(Layout::none(), Some((layout(Strategy::Calculated { by: By::SortKey }, 4), Phase::Prepare)));
+    assert!(!whole.lies_as(&moves));
+}
+
+#[test]
+fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused() {
+    let table = table();
+    let of = |expires: Option<&str>| {
+        let expires = expires.map(str::to_owned);
+        let moves = Move {
+            to: Layout::none(),
+            phase: Phase::Move,
+            reserved_before: 1,
+            closing: false,
+            expires,
+            high_water: None,
+        };
+        KeyRecord {
+            key: b"game".to_vec(),
+            key_type: KeyType::S,
+            layout: Layout::none(),
+            moves: Some(moves),
+            settled: false,
+            reserved: 1,
+            version: 5,
+            changed: 0,
+            since: 2,
+        }
+    };
+    for expires in [None, Some("gone")] {
+        let record = of(expires);
+        let item = record.item(&table).unwrap_or_default();
+        assert_eq!(KeyRecord::read(&item).ok(), Some(record.clone()));
+        let (_, recorded) = record.recorded();
+        let InForce::Moving(moving) = recorded.in_force else { panic!("it moves") };
+        assert_eq!(moving.expires.as_deref(), expires);
+    }
+    // Without time to live it is the record that every build knows; what a build does not know it refuses.
+    let mut item = of(None).item(&table).unwrap_or_default();
+    let text = item["moves"]["S"].as_str().unwrap_or_default().to_owned();
+    assert!(!text.contains("expires"), "{text}");
+    item["moves"]["S"] = json!(text.replacen('{', "{\"later\":1,", 1));
+    let refused = KeyRecord::read(&item).map_err(|error| error.to_string());
+    assert!(refused.is_err_and(|why| why.contains("written by another version")));
+}
