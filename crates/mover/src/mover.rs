@@ -25,8 +25,10 @@ use crate::spare::Spare;
 /// transactions, one after the other: at 20 ms each, that is 250 pulls a second, which take all 1,000 write units of a partition.
 pub(crate) const PARALLEL: usize = 10;
 
-/// How often a mover looks whether the table is still the one that it began with.
-const SAME_TABLE: Duration = Duration::from_secs(1);
+/// How often a mover looks whether the table is still the one that it began with. To delete a table and make it again takes DynamoDB about as long, and
+/// while there is none every pull fails. More often costs others: the embedded store counts a table's items whenever it describes it, 25 ms at 240,000
+/// items, and serves nobody meanwhile.
+const SAME_TABLE: Duration = Duration::from_secs(10);
 
 /// How often a mover that is paused looks whether it may go on.
 const PAUSED: Duration = Duration::from_millis(200);
