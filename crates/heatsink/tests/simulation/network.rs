@@ -159,8 +159,9 @@ struct State {
     awaited: Vec<Awaited>,
     /// The records of keys as they are seen while a transaction is half done, and until when.
     torn: Option<(MonotonicInstant, Json)>,
-    /// When the record of a key was written last.
+    /// When the record of a key was written last, and the head of the registry.
     key_changed: Option<MonotonicInstant>,
+    published: Option<MonotonicInstant>,
     /// What reads of the tables showed since the last write, and reads of the registry.
     reads: [Reads; 2],
     /// The engine draws ids of tables by chance: the world sees the number of each instead.
@@ -185,6 +186,7 @@ impl Network {
                 awaited: Vec::new(),
                 torn: None,
                 key_changed: None,
+                published: None,
                 reads: Default::default(),
                 ids: Vec::new(),
                 former: HashMap::new(),
@@ -199,10 +201,16 @@ impl Network {
         Arc::new(Link { network: Arc::clone(self), process: process.to_owned() })
     }
 
-    /// Whether the record of a key was written in this span of time, up to now.
+    /// Whether the record of a key was written in this span of time, up to now; or before, and not named in the head yet: then only gateways that have
+    /// started since know of it.
     pub fn key_changed_within(&self, span: Duration) -> bool {
-        let changed = self.state.lock().unwrap().key_changed;
-        changed.is_some_and(|at| self.clock.now().since(at) <= span)
+        let (changed, published) = {
+            let state = self.state.lock().unwrap();
+            (state.key_changed, state.published)
+        };
+        changed.is_some_and(|at| {
+            self.clock.now().since(at) <= span || published.is_none_or(|published| published < at)
+        })
     }
 
     pub fn set(&self, weather: Weather) {
@@ -330,6 +338,9 @@ impl Network {
         if writes_key_record(operation, body) {
             self.state.lock().unwrap().key_changed = Some(self.clock.now());
         }
+        if writes_head(operation, body) {
+            self.state.lock().unwrap().published = Some(self.clock.now());
+        }
         Ok(self.state.lock().unwrap().half_done(self.clock.now(), operation, answer))
     }
 
@@ -415,6 +426,12 @@ const REGISTRY: &str = "heatsink.registry";
 /// Whether a request on items is one on the registry.
 fn is_of_registry(body: &[u8]) -> bool {
     String::from_utf8_lossy(body).contains(REGISTRY)
+}
+
+/// Whether a request names a change in the head of the registry.
+fn writes_head(operation: Operation, body: &Bytes) -> bool {
+    let text = String::from_utf8_lossy(body);
+    operation == Operation::PutItem && text.contains(r#""pk":{"S":"head"}"#)
 }
 
 /// Whether a request is the transaction that writes the record of a key, and with it that of its table.
