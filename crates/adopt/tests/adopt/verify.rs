@@ -379,7 +379,14 @@ async fn on_its_way(phase: Travelled) -> (Arc<dyn Store>, [u64; 3]) {
         hash: Hash::JumpXxh3,
         version: 1,
     };
-    let moves = Some(Move { to: layout(4), phase, reserved_before: 1, closing: false, expires: None });
+    let moves = Some(Move {
+        to: layout(4),
+        phase,
+        reserved_before: 1,
+        closing: false,
+        expires: None,
+        high_water: None,
+    });
     let key = KeyRecord {
         key: b"game".to_vec(),
         key_type: heatsink_dynamo::KeyType::S,
