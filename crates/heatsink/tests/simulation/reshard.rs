@@ -355,7 +355,12 @@ impl Stage {
         let shards = self.finish().await;
         for gateway in 0..world.gateways() {
             for item in self.items.iter().take(1) {
-                if let Reply::NotDone(error) = world.call(gateway, item, Operation::Get, PATIENCE).await {
+                // A look-up that somebody gave up in bad weather may tell the next request of its lost answer.
+                let mut reply = world.call(gateway, item, Operation::Get, PATIENCE).await;
+                if matches!(&reply, Reply::NotDone(error) if error.retryable()) {
+                    reply = world.call(gateway, item, Operation::Get, PATIENCE).await;
+                }
+                if let Reply::NotDone(error) = reply {
                     world.book.fault(format!("{item} cannot be read through {}: {error}", name(gateway)));
                 }
             }
