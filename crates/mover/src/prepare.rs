@@ -19,8 +19,8 @@ use crate::key::Key;
 use crate::mover::UNITS;
 use crate::protocol;
 use crate::reshard::Reshard;
-use crate::run::HIGH_WATER_WITHIN;
 use crate::steps::{self, NewestStep};
+use crate::survey::HIGH_WATER_WITHIN;
 use crate::table::TableContext;
 use crate::wanted::same;
 

@@ -25,9 +25,6 @@ use crate::{protocol, survey::clear};
 const ATTEMPTS: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(20);
 
-/// How long writers are kept waiting for the high water.
-pub(crate) const HIGH_WATER_WITHIN: Duration = Duration::from_millis(100);
-
 /// One run.
 struct Run<'a> {
     reshard: &'a Reshard,
@@ -293,7 +290,7 @@ impl Run<'_> {
     async fn mark_high_water(&mut self) -> Seen {
         let Reshard { registry, key, from, .. } = self.reshard;
         let reading = pin!(survey::high_water(registry, key, from));
-        let within = registry.env().sleep(HIGH_WATER_WITHIN);
+        let within = registry.env().sleep(survey::HIGH_WATER_WITHIN);
         self.found.high_water = match select(reading, within).await {
             Either::Left((found, _)) => found.ok().flatten(),
             Either::Right(_) => None,

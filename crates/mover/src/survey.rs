@@ -1,6 +1,7 @@
 //! Looks at the physical keys that a key will use: what lies there, and should not. And at those that it leaves: up to where they hold items.
 
 use std::future::ready;
+use std::time::Duration;
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 use heatsink_control::KeyRecord;
@@ -14,6 +15,8 @@ use crate::error::ReshardError;
 use crate::key::{Key, Sort};
 use crate::steps::newest_item;
 
+/// How long writers are kept waiting for the high water.
+pub(crate) const HIGH_WATER_WITHIN: Duration = Duration::from_millis(100);
 /// How many old slots are read at once for their highest sort key.
 const AT_ONCE: usize = 32;
 
