@@ -6,7 +6,29 @@ use sha1::{Digest as _, Sha1};
 use sha2::{Digest as _, Sha256};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::Digest;
+use serde::{Deserialize, Serialize};
+
+/// A digest of which a part can be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Digest {
+    /// MD5, 32 hexadecimal digits.
+    Md5,
+    /// SHA-1, 40 hexadecimal digits.
+    Sha1,
+    /// SHA-256, 64 hexadecimal digits.
+    Sha256,
+}
+
+impl Digest {
+    /// How many hexadecimal digits it has.
+    pub const fn digits(self) -> i8 {
+        match self {
+            Digest::Md5 => 32,
+            Digest::Sha1 => 40,
+            Digest::Sha256 => 64,
+        }
+    }
+}
 
 /// The shard of a key among `shards` (0 counts as 1): jump consistent hash over xxh3-64, seed 0. Growing `shards` moves keys
 /// only into new shards.

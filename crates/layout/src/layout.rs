@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Step, Template, Time};
+use crate::{Digest, Step, Template, Time};
 
 /// What decides an item's shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,28 +57,6 @@ pub enum Strategy {
         /// Where the time stands, if the template has a bucket.
         time: Option<Time>,
     },
-}
-
-/// A digest of which a part can be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Digest {
-    /// MD5, 32 hexadecimal digits.
-    Md5,
-    /// SHA-1, 40 hexadecimal digits.
-    Sha1,
-    /// SHA-256, 64 hexadecimal digits.
-    Sha256,
-}
-
-impl Digest {
-    /// How many hexadecimal digits it has.
-    pub const fn digits(self) -> i8 {
-        match self {
-            Digest::Md5 => 32,
-            Digest::Sha1 => 40,
-            Digest::Sha256 => 64,
-        }
-    }
 }
 
 /// How what decides a shard becomes its number. All but the first are for templates.

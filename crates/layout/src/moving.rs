@@ -8,7 +8,7 @@ use std::sync::Arc;
 use heatsink_dynamo::KeyValue;
 use serde::{Deserialize, Serialize};
 
-use crate::{Bucket, InForce, Layout, Placement, Slot, SortKey, Unplaced};
+use crate::{Bucket, Layout, Placement, Slots, SortKey, Unplaced};
 
 /// How far a key's move has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -61,15 +61,6 @@ pub struct Moving {
     pub expires: Option<Arc<str>>,
     /// The highest sort key in the old slots, as it was read when none of them got an item any more: only in MOVE, and not of every move.
     pub high_water: Option<KeyValue<'static>>,
-}
-
-/// The two slots of an item that changes its slot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slots {
-    /// Where it was.
-    pub from: Slot,
-    /// Where it goes.
-    pub to: Slot,
 }
 
 /// A counter that gets more fragments, from PREPARE on: whoever has to see or clear all of them knows the new ones, and nobody adds to them yet.
@@ -133,20 +124,6 @@ impl Moving {
             None => from.lies_whole(),
         };
         is_narrower && from.shards < to.shards
-    }
-
-    /// What gateways plan by.
-    #[must_use]
-    pub fn in_force(self) -> InForce {
-        if self.phase > Phase::Reserve && Moving::widens(&self.from, &self.to) {
-            let adds = self.from.shards.max(1);
-            return InForce::Widening(Arc::new(Widening { layout: self.to, adds }));
-        }
-        if let Some(held_from) = Moving::steps(&self.from, &self.to) {
-            let layout = if self.phase > Phase::Reserve { self.to } else { self.from };
-            return InForce::Stepping(Arc::new(Stepping { layout, held_from }));
-        }
-        InForce::Moving(Arc::new(self))
     }
 
     /// The slots of the item with that sort key; `None` for one that stays where it is.

@@ -3,19 +3,7 @@
 //!
 //! Only templates are met so: a client's key in the form of Heatsink's own suffixes is escaped.
 
-use crate::{Layout, Slot, SortKey, Table, Unplaced};
-
-/// What becomes of such a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PhysicalKeys {
-    /// It is a logical key like any other, with shards of its own.
-    #[default]
-    Accept,
-    /// It is refused.
-    Refuse,
-    /// It is the physical key that it is written like: the item of the logical key, in that shard.
-    AsShard,
-}
+use crate::{Layout, PhysicalKeys, Slot, SortKey, Table, Unplaced};
 
 impl Table {
     /// The same table with what becomes of such keys, for each of its layouts in order.

@@ -1,4 +1,4 @@
-//! A slot: which of a logical key's physical keys.
+//! A slot: which of a logical key's physical keys; and the two of an item that moves.
 
 use crate::Bucket;
 
@@ -25,4 +25,13 @@ impl std::fmt::Display for Slot {
             Some(bucket) => write!(f, "shard {} of bucket {bucket}", self.shard),
         }
     }
+}
+
+/// The two slots of an item that changes its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Where it was.
+    pub from: Slot,
+    /// Where it goes.
+    pub to: Slot,
 }

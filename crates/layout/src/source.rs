@@ -2,57 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{Bucket, Layout, Moving, Phase, Placement, SortKey, Stepping, Table, Unplaced, Widening};
+use crate::{InForce, Table};
 
 /// The key of the tag by which a recorded table names its registry. Clients never see it.
 pub const REGISTRY_TAG: &str = "heatsink.registry";
-
-/// What is in force for one logical key right now.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InForce {
-    /// One layout.
-    Stable(Arc<Layout>),
-    /// Two layouts, while the key moves from the one to the other.
-    Moving(Arc<Moving>),
-    /// One layout, of which some fragments take no ADDs yet.
-    Widening(Arc<Widening>),
-    /// One layout, under which nothing is put into some buckets yet.
-    Stepping(Arc<Stepping>),
-}
-
-impl InForce {
-    /// Where the item with that sort key may lie.
-    ///
-    /// # Errors
-    /// As [`Layout::placement`].
-    pub fn placement(&self, sort: Option<SortKey<'_>>) -> Result<Placement, Unplaced> {
-        match self {
-            InForce::Stable(layout) => layout.placement(sort),
-            InForce::Moving(moving) => match moving.slots(sort)? {
-                Some(_) if moving.is_above_high_water(sort) => moving.to.placement(sort),
-                Some(slots) if moving.phase > Phase::Reserve => Ok(Placement::Moving(slots)),
-                _ => moving.from.placement(sort),
-            },
-            InForce::Widening(widening) => Ok(widening.narrowed(widening.layout.placement(sort)?)),
-            InForce::Stepping(stepping) => stepping.layout.placement(sort),
-        }
-    }
-
-    /// Whether a write that can put an item into that bucket waits.
-    pub fn holds(&self, bucket: Bucket) -> bool {
-        matches!(self, InForce::Stepping(stepping) if bucket >= stepping.held_from)
-    }
-
-    /// The layout that holds, or that held before the move.
-    pub fn settled(&self) -> &Arc<Layout> {
-        match self {
-            InForce::Stable(layout) => layout,
-            InForce::Moving(moving) => &moving.from,
-            InForce::Widening(widening) => &widening.layout,
-            InForce::Stepping(stepping) => &stepping.layout,
-        }
-    }
-}
 
 /// How reads of a logical key are gathered. From the rules, never on record: what is stored does not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -3,22 +3,10 @@
 //! A bucket keeps its number for ever, since its items lie by it. A change gives another number to all buckets from one on that nothing was
 //! written to yet ([`Layout::stepped`]), so no item moves. Not here: how that bucket is chosen, and how it is proved empty (`mover`).
 
-use serde::{Deserialize, Serialize};
-
-use crate::{Bucket, Layout, Strategy};
+use crate::{Bucket, Layout, Step, Strategy};
 
 /// The most former numbers of one key. With them its record takes some 4 KB.
 pub const MAX_STEPS: usize = 64;
-
-/// A former number of shards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Step {
-    /// Buckets before this one have it, down to the step before.
-    pub before: Bucket,
-    /// How many shards each of them has.
-    pub shards: u16,
-}
 
 impl Layout {
     /// The former numbers of shards, the oldest first; none for a layout without buckets.

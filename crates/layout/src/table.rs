@@ -1,15 +1,15 @@
-//! The layouts of one table: which of its keys is laid out how, and how its physical keys are written and read. What a rule
-//! becomes and what the registry records.
+//! A table that is sharded: which of its keys is laid out how, and how its physical keys are written and read.
+//!
+//! Not here: the layouts that rules give its keys ([`TableLayouts`]).
 
 use std::sync::Arc;
 
-use heatsink_dynamo::{AttributeDefinition, TableSchema};
-use serde::{Deserialize, Serialize};
+use heatsink_dynamo::TableSchema;
 
 use crate::codec::{self, MAX_PARTITION_KEY};
 use crate::{
-    Glob, InForce, IndexKey, KeyLayouts, KeyTooLong, Layout, MigrationPhase, PhysicalKeys, Slot, Strategy,
-    Unplaced, ValueLayout,
+    Affixes, InForce, IndexKey, KeyLayout, KeyLayouts, KeyTooLong, Layout, MigrationPhase, OfIndex,
+    PhysicalKeys, Slot, Strategy, TableLayouts, Unplaced, ValueLayout,
 };
 
 /// A table that is on record as sharded: its schema, and how its keys are laid out.
@@ -25,36 +25,6 @@ pub struct Table {
     pub(crate) physical_keys: Vec<PhysicalKeys>,
     /// Whether it may have held items before it was laid out so.
     pub(crate) adopted: bool,
-}
-
-/// What stands around a logical key in a physical one: text without quotes, backslashes or control characters.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Affixes {
-    /// Before it; templates only.
-    pub before: String,
-    /// Behind it.
-    pub after: String,
-}
-
-impl Affixes {
-    fn suffix(after: String) -> Self {
-        Affixes { before: String::new(), after }
-    }
-
-    /// How many bytes they have.
-    pub fn len(&self) -> usize {
-        self.before.len() + self.after.len()
-    }
-
-    /// Whether the physical key is the logical one.
-    pub fn is_empty(&self) -> bool {
-        self.before.is_empty() && self.after.is_empty()
-    }
-
-    /// The physical key.
-    pub fn around(&self, logical: &[u8]) -> Vec<u8> {
-        [self.before.as_bytes(), logical, self.after.as_bytes()].concat()
-    }
 }
 
 /// How the physical keys of a table are written.
@@ -83,18 +53,18 @@ impl std::ops::Deref for Table {
 impl Table {
     /// A table whose keys are laid out so.
     pub fn new(schema: TableSchema, layouts: Arc<TableLayouts>) -> Self {
-        let form = if layouts.iter().any(|one| one.layout.template().is_some()) {
+        let form = if layouts.iter().any(|one| one.layout().template().is_some()) {
             Form::Templates
-        } else if layouts.iter().any(|one| one.layout.time().is_some()) {
+        } else if layouts.iter().any(|one| one.layout().time().is_some()) {
             Form::Buckets
-        } else if layouts.iter().next().is_some() && layouts.iter().all(|one| one.index.is_some()) {
+        } else if layouts.iter().next().is_some() && layouts.iter().all(|one| one.index().is_some()) {
             Form::Whole
         } else {
             Form::Suffix
         };
         let mut index_keys: Vec<IndexKey> = Vec::new();
         for one in layouts.iter() {
-            let Some(OfIndex { attribute, .. }) = &one.index else { continue };
+            let Some(OfIndex { attribute, .. }) = one.index() else { continue };
             if !index_keys.iter().any(|known| known.attribute() == attribute) {
                 index_keys.push(IndexKey::new(attribute.clone()));
             }
@@ -109,7 +79,7 @@ impl Table {
     /// The same table with layouts of single keys, which precede the others.
     #[must_use]
     pub fn with_key_layouts(mut self, key_layouts: Arc<KeyLayouts>) -> Self {
-        if self.layouts.iter().all(|one| one.index.is_some()) && key_layouts.version() > 0 {
+        if self.layouts.iter().all(|one| one.index().is_some()) && key_layouts.version() > 0 {
             self.form = Form::Recorded;
         }
         self.key_layouts = key_layouts;
@@ -216,13 +186,13 @@ impl Table {
 
     /// The attributes of its counters, by rules and of single keys; some perhaps twice.
     pub fn counter_attributes(&self) -> impl Iterator<Item = &String> {
-        let of_rules = self.layouts.iter().filter_map(|one| one.layout.counter_attributes()).flatten();
+        let of_rules = self.layouts.iter().filter_map(|one| one.layout().counter_attributes()).flatten();
         of_rules.chain(self.key_layouts.counter_attributes())
     }
 
     /// Whether some of its keys lie in shards that others draw.
     pub fn has_externally_assigned(&self) -> bool {
-        self.layouts.iter().any(|one| one.index.is_none() && one.layout.is_externally_assigned())
+        self.layouts.iter().any(|one| one.index().is_none() && one.layout().is_externally_assigned())
     }
 
     /// The slot of a physical key, if its shard is externally assigned.
@@ -315,11 +285,13 @@ impl Table {
             }
             Form::Templates => {
                 let read = |one: &KeyLayout| {
-                    let Strategy::Template { template, time, .. } = &one.layout.strategy else { return None };
+                    let Strategy::Template { template, time, .. } = &one.layout().strategy else {
+                        return None;
+                    };
                     let granularity = time.as_ref().map(|time| time.granularity);
                     let (logical, slot) = template.decode(physical, granularity)?;
                     let own = self.layouts.of(logical)?;
-                    (slot.shard < one.layout.shards && Arc::ptr_eq(own, &one.layout))
+                    (slot.shard < one.layout().shards && Arc::ptr_eq(own, one.layout()))
                         .then_some((logical, Some(slot)))
                 };
                 self.layouts.iter().find_map(read).unwrap_or((physical, None))
@@ -339,156 +311,5 @@ impl Table {
             Form::Buckets => codec::is_reserved_with_buckets(key),
             Form::Templates | Form::Whole | Form::Recorded => false,
         }
-    }
-}
-
-/// The layouts of a table, in order: for every key the first whose glob matches holds. Keys that none matches stay whole.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct TableLayouts(Vec<KeyLayout>);
-
-/// The layout of the keys that a glob matches.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Recorded", into = "Recorded")]
-pub struct KeyLayout {
-    keys: Glob,
-    layout: Arc<Layout>,
-    index: Option<OfIndex>,
-}
-
-/// The index whose partition key a layout is for. On record with its attribute, so that stored values stay readable whatever
-/// becomes of the index.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct OfIndex {
-    /// Its name.
-    pub name: String,
-    /// Its partition key.
-    pub attribute: AttributeDefinition,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Recorded {
-    keys: String,
-    layout: Layout,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    index: Option<OfIndex>,
-}
-
-impl From<Recorded> for KeyLayout {
-    fn from(recorded: Recorded) -> Self {
-        KeyLayout { index: recorded.index, ..KeyLayout::new(Glob::new(&recorded.keys), recorded.layout) }
-    }
-}
-
-impl From<KeyLayout> for Recorded {
-    fn from(one: KeyLayout) -> Self {
-        Recorded { keys: one.keys.text().to_owned(), layout: Layout::clone(&one.layout), index: one.index }
-    }
-}
-
-impl KeyLayout {
-    /// Keys that `keys` matches are laid out as `layout`.
-    pub fn new(keys: Glob, layout: Layout) -> Self {
-        KeyLayout { keys, layout: Arc::new(layout), index: None }
-    }
-
-    /// The keys of an index that `keys` matches are laid out as `layout`.
-    pub fn of_index(index: OfIndex, keys: Glob, layout: Layout) -> Self {
-        KeyLayout { index: Some(index), ..KeyLayout::new(keys, layout) }
-    }
-
-    /// The index key attribute that it is for; `None` for the table's partition key.
-    pub fn attribute(&self) -> Option<&AttributeDefinition> {
-        self.index.as_ref().map(|index| &index.attribute)
-    }
-
-    /// The index whose keys it is for; `None` for the table's own.
-    pub fn index(&self) -> Option<&OfIndex> {
-        self.index.as_ref()
-    }
-
-    /// The keys it is for.
-    pub fn keys(&self) -> &Glob {
-        &self.keys
-    }
-
-    /// Their layout.
-    pub fn layout(&self) -> &Arc<Layout> {
-        &self.layout
-    }
-}
-
-impl TableLayouts {
-    /// The layouts of a table, in order.
-    pub fn new(layouts: Vec<KeyLayout>) -> Self {
-        TableLayouts(layouts)
-    }
-
-    /// The layout of one logical key of the table; `None` where it stays whole because nothing names it.
-    pub fn of(&self, key: &[u8]) -> Option<&Arc<Layout>> {
-        self.0.iter().find(|one| one.index.is_none() && one.keys.matches(key)).map(KeyLayout::layout)
-    }
-
-    /// Those of the table's own keys.
-    pub fn own(&self) -> TableLayouts {
-        TableLayouts(self.0.iter().filter(|one| one.index.is_none()).cloned().collect())
-    }
-
-    /// The index key attributes to which `others` give other layouts than these do.
-    pub fn differing(&self, others: &TableLayouts) -> Vec<String> {
-        let mut attributes = others.attributes();
-        attributes.retain(|name| self.of_attribute(name) != others.of_attribute(name));
-        attributes
-    }
-
-    /// With the layouts that `others` give to index keys with these attributes, in place of its own.
-    #[must_use]
-    pub fn with_indexes(&self, attributes: &[String], others: &TableLayouts) -> TableLayouts {
-        let mut layouts = self.without(attributes);
-        layouts.0.extend(others.only(attributes).0);
-        layouts
-    }
-
-    /// Those of index keys with these attributes.
-    #[must_use]
-    pub fn only(&self, attributes: &[String]) -> TableLayouts {
-        let is_of =
-            |one: &&KeyLayout| one.attribute().is_some_and(|attribute| attributes.contains(&attribute.name));
-        TableLayouts(self.0.iter().filter(is_of).cloned().collect())
-    }
-
-    /// All but those of index keys with these attributes.
-    pub fn without(&self, attributes: &[String]) -> TableLayouts {
-        let stays =
-            |one: &&KeyLayout| one.attribute().is_none_or(|attribute| !attributes.contains(&attribute.name));
-        TableLayouts(self.0.iter().filter(stays).cloned().collect())
-    }
-
-    /// Those of the index keys with that attribute.
-    pub fn of_attribute(&self, name: &str) -> Vec<&KeyLayout> {
-        self.0.iter().filter(|one| one.attribute().is_some_and(|attribute| attribute.name == name)).collect()
-    }
-
-    /// The attributes of index keys, each once.
-    pub fn attributes(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for attribute in self.0.iter().filter_map(KeyLayout::attribute) {
-            if !names.contains(&attribute.name) {
-                names.push(attribute.name.clone());
-            }
-        }
-        names
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The layouts, in order.
-    pub fn iter(&self) -> impl Iterator<Item = &KeyLayout> {
-        self.0.iter()
     }
 }

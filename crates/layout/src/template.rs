@@ -10,7 +10,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::bucket::width;
 use crate::{Affixes, Bucket, Granularity, Slot};
-pub use read::TemplateError;
+
+/// What is wrong with a template.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    /// It does not hold the logical key exactly once.
+    #[error(
+        "expected a template that holds {{pk}}, the logical key, once, such as \"{{pk}}#{{shard}}\" or \"{{shard}}#{{pk}}\""
+    )]
+    Begin,
+    /// A placeholder that is not known.
+    #[error(
+        "expected {{shard}}, {{shard+1}}, {{shard:02}}, {{bucket}} or {{bucket:%Y%m%d}} between braces, found {0:?}; a shard's number has at most 5 digits"
+    )]
+    Placeholder(String),
+    /// A placeholder stands twice, or none stands there.
+    #[error(
+        "expected {{shard}} or {{bucket}} once each at most, and at least one of them, such as \"{{pk}}#{{shard}}\""
+    )]
+    Count,
+    /// A placeholder touches another one or the key, or a number touches a digit, so that where it begins could not be told.
+    #[error(
+        "expected a separator between the key and every placeholder, without a digit beside the placeholder, such as the # of \"{{pk}}#{{shard}}\": without it \"a1\" in shard 1 and \"a\" in shard 11 would be one key"
+    )]
+    Separator,
+    /// A character that JSON escapes.
+    #[error("expected text without quotes, backslashes and control characters, found {0:?}")]
+    Literal(char),
+}
 
 /// How a physical key is made of a logical one and a slot.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

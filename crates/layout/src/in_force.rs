@@ -1,0 +1,70 @@
+//! What is in force for one logical key at one moment.
+//!
+//! Not here: where that is looked up ([`LayoutSource`](crate::LayoutSource)).
+
+use std::sync::Arc;
+
+use crate::{Bucket, Layout, Moving, Phase, Placement, SortKey, Stepping, Unplaced, Widening};
+
+/// What is in force for one logical key right now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InForce {
+    /// One layout.
+    Stable(Arc<Layout>),
+    /// Two layouts, while the key moves from the one to the other.
+    Moving(Arc<Moving>),
+    /// One layout, of which some fragments take no ADDs yet.
+    Widening(Arc<Widening>),
+    /// One layout, under which nothing is put into some buckets yet.
+    Stepping(Arc<Stepping>),
+}
+
+impl InForce {
+    /// Where the item with that sort key may lie.
+    ///
+    /// # Errors
+    /// As [`Layout::placement`].
+    pub fn placement(&self, sort: Option<SortKey<'_>>) -> Result<Placement, Unplaced> {
+        match self {
+            InForce::Stable(layout) => layout.placement(sort),
+            InForce::Moving(moving) => match moving.slots(sort)? {
+                Some(_) if moving.is_above_high_water(sort) => moving.to.placement(sort),
+                Some(slots) if moving.phase > Phase::Reserve => Ok(Placement::Moving(slots)),
+                _ => moving.from.placement(sort),
+            },
+            InForce::Widening(widening) => Ok(widening.narrowed(widening.layout.placement(sort)?)),
+            InForce::Stepping(stepping) => stepping.layout.placement(sort),
+        }
+    }
+
+    /// Whether a write that can put an item into that bucket waits.
+    pub fn holds(&self, bucket: Bucket) -> bool {
+        matches!(self, InForce::Stepping(stepping) if bucket >= stepping.held_from)
+    }
+
+    /// The layout that holds, or that held before the move.
+    pub fn settled(&self) -> &Arc<Layout> {
+        match self {
+            InForce::Stable(layout) => layout,
+            InForce::Moving(moving) => &moving.from,
+            InForce::Widening(widening) => &widening.layout,
+            InForce::Stepping(stepping) => &stepping.layout,
+        }
+    }
+}
+
+impl Moving {
+    /// What gateways plan by.
+    #[must_use]
+    pub fn in_force(self) -> InForce {
+        if self.phase > Phase::Reserve && Moving::widens(&self.from, &self.to) {
+            let adds = self.from.shards.max(1);
+            return InForce::Widening(Arc::new(Widening { layout: self.to, adds }));
+        }
+        if let Some(held_from) = Moving::steps(&self.from, &self.to) {
+            let layout = if self.phase > Phase::Reserve { self.to } else { self.from };
+            return InForce::Stepping(Arc::new(Stepping { layout, held_from }));
+        }
+        InForce::Moving(Arc::new(self))
+    }
+}
