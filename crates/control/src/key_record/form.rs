@@ -6,17 +6,65 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{Error, KeyType, KeyValue, Value};
 use heatsink_layout::{Layout, Moving, Phase};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
-use super::{KeyRecord, Move, SORT, unrecordable};
 use crate::record::{FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_WITH_KEYS, Record};
 
+/// How the sort keys of these records begin. What follows is the logical key: text as it is, binary in base64.
+pub(super) const SORT: &str = "key:";
+
 /// How long a sort key of a DynamoDB item can be, in bytes (AWS Developer Guide, "Constraints", sort keys).
-pub(super) const MAX_SORT_KEY: usize = 1024;
+const MAX_SORT_KEY: usize = 1024;
 
 /// The attribute that holds a move's [high water](Move::high_water), as it is in the items of the table.
 const HIGH_WATER: &str = "high_water";
+
+/// The record of one logical key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// The logical key's bytes: UTF-8 of a string, raw binary.
+    pub key: Vec<u8>,
+    /// Its type: a string or binary. A number has no room for a shard.
+    pub key_type: KeyType,
+    /// The layout in force; while the key moves, the one before.
+    pub layout: Layout,
+    /// Where the key moves, and how far it has come; `None` for one that stays.
+    pub moves: Option<Move>,
+    /// Whether no request that was planned under an earlier layout can take effect any more. Only then may the key move again.
+    pub settled: bool,
+    /// The most shards that the key ever had: their physical keys are its own for ever.
+    pub reserved: u16,
+    /// Counts the record's changes; each is conditional on the one before.
+    pub version: u64,
+    /// When it was last changed: milliseconds since 1970-01-01T00:00:00Z.
+    pub changed: u64,
+    /// The version of the table's record with which the key began to lie, or to move, as it does ([`RecordedKey::since`]). Whoever writes the record
+    /// need not set it.
+    pub since: u64,
+}
+
+/// The move of a key to another layout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Move {
+    /// The layout that it gets.
+    pub to: Layout,
+    /// How far it has come.
+    pub phase: Phase,
+    /// The most shards that the key had before: those above are given back if it does not move.
+    pub reserved_before: u16,
+    /// Whether the workers of this phase are done, and none may claim the table any more. Gateways take no notice of it.
+    pub closing: bool,
+    /// The attribute that says when an item expires, if the table has time to live: as it was read once no gateway would change that any more, so
+    /// from PREPARE on. Older builds do not know it and refuse the record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// The highest sort key in the old slots, in MOVE: as it was read once no gateway would put an item there any more. `None` where nobody could read it,
+    /// where nothing was there, and in records of older builds.
+    #[serde(skip)]
+    pub high_water: Option<KeyValue<'static>>,
+}
 
 impl KeyRecord {
     /// The sort key of a key's record; `None` for a key that cannot be on record: a number, or one that is too long for it.
@@ -132,4 +180,11 @@ fn attribute_value(value: &KeyValue<'_>) -> Result<Json, Error> {
     let mut raw = Vec::new();
     value.write(&mut raw);
     serde_json::from_slice(&raw).map_err(|_| Error::internal("a sort key could not be written"))
+}
+
+pub(super) fn unrecordable(key: &[u8]) -> Error {
+    Error::validation(format!(
+        "A key of {} bytes cannot be put on record: it must be a string or binary whose record's key takes at most {MAX_SORT_KEY} bytes",
+        key.len()
+    ))
 }

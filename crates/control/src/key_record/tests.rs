@@ -1,5 +1,7 @@
 //! Records of keys: what older builds make of them, and whether items lie as they did.
-use heatsink_layout::{Bucket, By, Epoch, Granularity, Hash, Strategy, Time};
+
+use heatsink_dynamo::{KeyValue, Number};
+use heatsink_layout::{Bucket, By, Epoch, Granularity, Hash, Layout, Strategy, Time};
 
 use super::*;
 
@@ -176,4 +178,27 @@ fn a_record_says_by_which_attribute_items_expire_and_an_unknown_one_is_refused()
     item["moves"]["S"] = json!(text.replacen('{', "{\"later\":1,", 1));
     let refused = KeyRecord::read(&item).map_err(|error| error.to_string());
     assert!(refused.is_err_and(|why| why.contains("written by another version")));
+}
+
+#[test]
+fn the_high_water_stands_beside_the_move_where_older_builds_do_not_look() {
+    let to = || layout(Strategy::Calculated { by: By::SortKey }, 4);
+    let of = |phase, high_water| {
+        let mut record = record(Layout::none(), Some((to(), phase)));
+        record.moves.as_mut().unwrap().high_water = high_water;
+        record
+    };
+    let number = KeyValue::N(Number::parse("-12.50").unwrap());
+    for high_water in [KeyValue::S("2026-01\"".into()), number, KeyValue::B(vec![0, 255].into())] {
+        let record = of(Phase::Move, Some(high_water.clone()));
+        let item = record.item(&table()).unwrap();
+        assert!(!item["moves"]["S"].as_str().unwrap().contains("high"), "{item}");
+        assert_eq!(KeyRecord::read(&item).unwrap(), record);
+        let (_, recorded) = record.recorded();
+        let InForce::Moving(moving) = recorded.in_force else { panic!("it moves") };
+        assert_eq!(moving.high_water, Some(high_water));
+    }
+    // Before MOVE items still come into the old slots.
+    let item = of(Phase::Check, Some(KeyValue::S("a".into()))).item(&table()).unwrap();
+    assert!(KeyRecord::read(&item).unwrap_err().to_string().contains("damaged"));
 }
