@@ -7,7 +7,7 @@ use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_layout::By;
 use heatsink_mover::DEFAULT_RATE;
 
-use super::quoted;
+use super::quoted::quoted;
 use crate::exit::Exit;
 use crate::output::Output;
 

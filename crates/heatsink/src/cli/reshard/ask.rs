@@ -1,12 +1,14 @@
 //! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or writes the intents.
 
-use heatsink_control::reshard_intent::{EndedAs, ReshardIntent, WantedLayout, key_text};
+use heatsink_control::reshard_intent::{ReshardIntent, WantedLayout, key_text};
 use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
 
 use super::args::{How, Place, words};
 use super::intents::{self, Wish};
-use super::{Access, Opened, command, exit, follow, here, say, software, status_command, unread};
+use super::opened::{Access, Opened};
+use super::told::{command, exit, say, software, status_command, unread};
+use super::{follow, here};
 use crate::exit::Exit;
 
 /// The keys that a command is for.
@@ -267,9 +269,4 @@ fn in_words(plan: &Plan) -> String {
         plan.point_of_no_return,
         expires.unwrap_or_default()
     )
-}
-
-/// Whether an intent ended as it was meant to.
-pub(super) fn is_good(how: EndedAs) -> bool {
-    how == EndedAs::Moved
 }

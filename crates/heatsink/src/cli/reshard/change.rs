@@ -8,8 +8,9 @@ use heatsink_mover::{DEFAULT_RATE, never_narrower};
 use serde_json::json;
 
 use super::args::{One, Place};
+use super::opened::Opened;
+use super::told::{command, command_on, say, status_command, unread};
 use super::value_words::{self, start_command};
-use super::{Opened, command, command_on, say, status_command, unread};
 use crate::exit::Exit;
 
 /// What is to be changed.

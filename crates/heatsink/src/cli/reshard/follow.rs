@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use heatsink_control::KeyRecord;
-use heatsink_control::reshard_intent::ReshardIntent;
+use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use heatsink_dynamo::display::excerpt;
 use heatsink_env::MonotonicInstant;
 use heatsink_mover::{NewestStep, Report};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Place;
-use super::ask::is_good;
-use super::{Opened, command_on, unread, value_words};
+use super::opened::Opened;
+use super::told::{command_on, unread};
+use super::value_words;
 use crate::cli::progress::bar;
 use crate::exit::Exit;
 
@@ -141,4 +142,9 @@ fn show(shown: &ProgressBar, intent: &ReshardIntent) {
         }
     }
     shown.set_position(progress.moved);
+}
+
+/// Whether an intent ended as it was meant to.
+pub(super) fn is_good(how: EndedAs) -> bool {
+    how == EndedAs::Moved
 }

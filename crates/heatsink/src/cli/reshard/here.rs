@@ -6,7 +6,7 @@ use heatsink_reshard::State;
 use indicatif::ProgressBar;
 
 use super::args::{How, Place};
-use super::{Access, Opened};
+use super::opened::{Access, Opened};
 use crate::cli::progress::bar;
 
 /// Gives a key the layout; `None` if it has it.

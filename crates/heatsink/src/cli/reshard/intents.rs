@@ -9,7 +9,9 @@ use heatsink_control::{Fencing, Gateway};
 use heatsink_dynamo::KeyType;
 
 use super::args::{How, Place};
-use super::{Access, Opened, command_on, status_command, unread};
+use super::opened::{Access, Opened};
+use super::told::{command_on, status_command, unread};
+use crate::cli::open::not_answered;
 use crate::exit::Exit;
 
 /// How often the list of gateways is read while none has registered.
@@ -153,7 +155,7 @@ pub(super) async fn write(
             intent.version = before.version + 1;
         }
         let done = registry.write_intent(before.as_ref(), &intent).await;
-        if !done.map_err(|error| super::not_answered("The intent could not be written", &error))? {
+        if !done.map_err(|error| not_answered("The intent could not be written", &error))? {
             return Err(Exit::failed(format!(
                 "Another command asked for something of {} at the same time: look at `heatsink reshard status{}`, and run this again. {} were asked for before it",
                 intent.subject().in_words(),

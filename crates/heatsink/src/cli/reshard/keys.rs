@@ -8,8 +8,8 @@ use heatsink_dynamo::{KeyType, Operation};
 use heatsink_mover::TableContext;
 use serde_json::{Value as Json, json};
 
-use super::Opened;
 use super::args::Start;
+use super::opened::Opened;
 use crate::cli::open::not_answered;
 use crate::exit::{Exit, in_words};
 

@@ -8,8 +8,10 @@ use heatsink_mover::NewestStep;
 use serde_json::{Value as Json, json};
 
 use super::args::{Place, Status, words};
+use super::opened::Opened;
+use super::told::{command, command_on, say, unread};
+use super::value_words;
 use super::value_words::start_command;
-use super::{Opened, command, command_on, say, unread, value_words};
 use crate::exit::Exit;
 
 /// Lists them.

@@ -14,8 +14,10 @@ use serde_json::{Value as Json, json};
 use super::args::Start;
 use super::ask::who;
 use super::intents::{self, Wish};
+use super::opened::{Access, Opened};
+use super::told::{command_on, say, software, status_command, unread};
 use super::value_words::{planned, start_command, words};
-use super::{Access, Opened, command_on, follow, keys, say, software, status_command};
+use super::{follow, keys};
 use crate::cli::progress::{Bar, bar};
 use crate::exit::{Exit, without_numbers};
 
@@ -72,7 +74,7 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
     if todo.is_empty() {
         return nothing_to_do(&asked, &already);
     }
-    if let Some(frozen) = opened.observer().frozen().await.map_err(super::unread)? {
+    if let Some(frozen) = opened.observer().frozen().await.map_err(unread)? {
         return Err(Exit::failed(format!("{frozen}. Nothing was changed")));
     }
     if start.how.here && opened.access == Access::BesideServer {

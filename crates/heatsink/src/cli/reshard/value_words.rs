@@ -6,7 +6,7 @@ use heatsink_control::reshard_intent::{ReshardIntent, key_text};
 use heatsink_layout::ValueLayout;
 use serde_json::{Value as Json, json};
 
-use super::quoted;
+use super::quoted::quoted;
 
 /// What it would do, for programs.
 pub(super) fn planned(table: &str, index: &str, value: &str, plan: &ValuePlan, again: &str) -> Json {

@@ -6,9 +6,9 @@ use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
 use heatsink_physics::{PartitionSnapshot, position};
 use serde::Serialize;
 
-use super::KEY;
 use super::ledger::Ledger;
-use super::report::{Moved, Reached};
+use super::options::KEY;
+use super::reached::{Moved, Reached};
 
 /// Write units of the old shard's partition that an item's move takes.
 const UNITS: u32 = 4;

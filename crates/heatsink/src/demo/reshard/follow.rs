@@ -11,8 +11,9 @@ use heatsink_dynamo::{Error, KeyType};
 use heatsink_env::Env;
 
 use super::fleet::Fleet;
-use super::report::{FIRST_THROTTLE, Moved};
-use super::{KEY, Options, Steps};
+use super::options::{KEY, Options};
+use super::reached::{FIRST_THROTTLE, Moved};
+use super::steps::Steps;
 use crate::demo::server::failed;
 use crate::demo::workload::TABLE;
 use crate::exit::Exit;

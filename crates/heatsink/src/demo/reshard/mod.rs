@@ -9,7 +9,10 @@ mod drained;
 mod fleet;
 mod follow;
 mod ledger;
+mod options;
+mod reached;
 mod report;
+mod steps;
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -19,9 +22,8 @@ use heatsink_control::Rules;
 use heatsink_dynamo::Operation;
 use heatsink_env::Env;
 use heatsink_load::{Rate, Report, Span, open_loop};
-use heatsink_mover::{Progress, Reshard};
-use heatsink_physics::{PARTITION_WRITES, PartitionSnapshot};
-use heatsink_reshard::State;
+use heatsink_mover::Reshard;
+use heatsink_physics::PARTITION_WRITES;
 use serde_json::json;
 
 use crate::demo::bars::Bars;
@@ -30,12 +32,14 @@ use crate::exit::Exit;
 use crate::output::Output;
 use fleet::Fleet;
 use ledger::{Client, Ledger};
-use report::{Moved, Settings};
+use options::KEY;
+use reached::Moved;
+use report::Settings;
+use steps::Steps;
 
-pub use report::{Reached, Story};
+pub use options::{Options, Sample};
+pub use report::Story;
 
-/// The key that goes viral.
-const KEY: &str = "game_x";
 /// Connections of the writers, over all gateways, and of the readers.
 const CONNECTIONS: [usize; 2] = [48, 4];
 /// What the gateways may do by themselves.
@@ -43,34 +47,6 @@ const AUTOMATIC: &str =
     "[[automatic]]\ntable = \"Leaderboards\"\nkeys = \"game_*\"\nmode = \"auto\"\npatience = \"0s\"\n";
 /// How often the partitions are written down for the picture.
 const SAMPLE: Duration = Duration::from_millis(500);
-
-/// The options of the demo.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// Seconds of load before the command.
-    pub before: u64,
-    /// Seconds of load from the command on.
-    pub after: u64,
-    /// Puts per second on the key.
-    pub writes: u32,
-    /// Top-100 Queries per second.
-    pub reads: u32,
-    /// Its shards; `None` for what `heatsink shards` recommends.
-    pub shards: Option<u16>,
-    /// Items that the key has before the load.
-    pub items: u64,
-    /// How many gateways there are.
-    pub gateways: usize,
-    /// Whether each put has the condition that its item is new.
-    pub conditional: bool,
-    /// Capacity units a second that moving items may take of the old shard's partition.
-    pub rate: u32,
-    /// Whether nobody gives a command: the gateways see the heat and act on it.
-    pub automatic: bool,
-}
-
-/// The partitions at one moment, in milliseconds since the start.
-pub type Sample = (u32, Vec<PartitionSnapshot>);
 
 /// Runs the whole story.
 pub async fn reshard(env: Arc<dyn Env>, options: Options, output: Output) -> Result<Story, Exit> {
@@ -204,40 +180,5 @@ async fn everything(fleet: &Fleet) -> Result<Vec<String>, Exit> {
         if body["ExclusiveStartKey"].is_null() {
             return Ok(found);
         }
-    }
-}
-
-/// When the reshard came to what.
-struct Steps<'a> {
-    ledger: &'a Ledger,
-    fleet: &'a Fleet,
-    bars: &'a Bars,
-    seen: Mutex<Vec<Reached>>,
-}
-
-impl Steps<'_> {
-    fn reached(&self, what: &str) {
-        self.reached_at(what, self.ledger.millis());
-    }
-
-    fn reached_at(&self, what: &str, millis: u32) {
-        self.bars.says(what.to_owned());
-        let write_units = drained::write_units(&self.fleet.partitions());
-        let reached = Reached { what: what.to_owned(), millis, write_units };
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).push(reached);
-    }
-}
-
-impl Progress for Steps<'_> {
-    fn phase(&self, state: State) {
-        match state {
-            State::Moving { phase, closing: false } => self.reached(&format!("{phase:?}").to_uppercase()),
-            State::Stable { settled: false, .. } => self.reached("STABLE"),
-            _ => {}
-        }
-    }
-
-    fn moved(&self, items: u64) {
-        self.bars.says(format!("MOVE: {items} items moved"));
     }
 }

@@ -6,15 +6,14 @@ use serde::Serialize;
 
 use super::drained::Drained;
 use super::ledger::{Count, Interval, Ledger, STEP};
-use super::{KEY, Options, Sample};
+use super::options::{KEY, Options, Sample};
+use super::reached::{FIRST_THROTTLE, Moved, Reached};
 use crate::demo::workload::{ITEM_BYTES, PAGE, TABLE};
 use crate::exit::Exit;
 use crate::screen;
 
 /// Below this share of throttled puts the key counts as relieved.
 const RELIEVED: f64 = 0.01;
-/// Where the story begins if nobody gives a command.
-pub const FIRST_THROTTLE: &str = "first throttle";
 
 /// What was asked for.
 #[derive(Clone, Debug, Serialize)]
@@ -59,30 +58,6 @@ impl Settings {
         let seconds = [before, after];
         Ok(Settings { writes, conditional, reads, gateways, items, shards, seconds, partitions })
     }
-}
-
-/// Something that was reached.
-#[derive(Clone, Debug, Serialize)]
-pub struct Reached {
-    /// The command, a phase, or the end.
-    pub what: String,
-    /// When, in milliseconds since the load began.
-    pub millis: u32,
-    /// Write units that the key's partition had taken by then.
-    pub write_units: f64,
-}
-
-/// What was moved.
-#[derive(Clone, Debug, Serialize)]
-pub struct Moved {
-    /// Items.
-    pub items: u64,
-    /// The most capacity units a second that could be taken of the old shard's partition.
-    pub rate: u32,
-    /// The key's shards.
-    pub shards: u16,
-    /// Why, where nobody asked for them.
-    pub because: Option<String>,
 }
 
 /// A part of the load.

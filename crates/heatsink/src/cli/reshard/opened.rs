@@ -1,0 +1,66 @@
+//! The store that a command works on, and who else uses it.
+
+use std::sync::Arc;
+
+use heatsink_control::registry::Registry;
+use heatsink_control::{Changer, Fencing, Rules};
+use heatsink_env::{Env, RealEnv};
+use heatsink_mover::{ReshardError, TableContext};
+use heatsink_store::Store;
+
+use super::args::Place;
+use crate::cli::open::open_existing;
+use crate::cli::{rules, store};
+use crate::exit::Exit;
+
+/// The store that a command works on.
+pub(super) struct Opened {
+    pub store: Arc<dyn Store>,
+    pub env: Arc<dyn Env>,
+    pub rules: Rules,
+    pub registry: Registry,
+    pub access: Access,
+}
+
+/// Who else uses the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Nobody: a file, which one process has open.
+    Alone,
+    /// The one server that it belongs to.
+    BesideServer,
+    /// Any number of gateways, which are registered.
+    BesideGateways,
+}
+
+impl Opened {
+    pub async fn at(place: &Place) -> Result<Self, Exit> {
+        let env: Arc<dyn Env> = Arc::new(RealEnv);
+        let rules = rules::find(place.rules.as_deref())?.rules;
+        let store = match &place.server {
+            Some(server) => store::server(server, &env)?,
+            None => open_existing(place.data.as_deref(), place.upstream.as_deref(), &env).await?.store,
+        };
+        let access = match (&place.data, &place.server) {
+            (Some(_), _) => Access::Alone,
+            (None, Some(_)) => Access::BesideServer,
+            (None, None) => Access::BesideGateways,
+        };
+        let registry = Registry::new(Arc::clone(&store), Arc::clone(&env), &rules.fence().registry);
+        Ok(Opened { store, env, rules, registry, access })
+    }
+
+    pub async fn table(&self, table: &str, streams_confirmed: bool) -> Result<TableContext, ReshardError> {
+        let (store, env) = (Arc::clone(&self.store), Arc::clone(&self.env));
+        TableContext::read(store, env, &self.rules, table, streams_confirmed).await
+    }
+
+    /// For looks at gateways; changes nothing.
+    pub fn observer(&self) -> Changer {
+        self.changer(Fencing::observing(self.rules.fence()))
+    }
+
+    pub fn changer(&self, fencing: Fencing) -> Changer {
+        Changer::beside(Arc::clone(&self.store), Arc::clone(&self.env), fencing)
+    }
+}

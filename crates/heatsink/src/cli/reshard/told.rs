@@ -1,0 +1,67 @@
+//! What all commands tell alike: other commands that can be pasted, documents, errors.
+
+use heatsink_control::reshard_intent::ReshardIntent;
+use heatsink_mover::ReshardError;
+use serde_json::Value as Json;
+
+use super::args::Place;
+use super::quoted::quoted;
+use crate::cli::open::not_answered;
+use crate::cli::print;
+use crate::exit::{Exit, without_numbers};
+use crate::output::Output;
+
+/// A command on a key, as it can be run.
+pub(super) fn command(what: &str, table: &str, key: &str, place: &Place) -> String {
+    format!("heatsink reshard {what} {} {}{}", quoted(table), quoted(key), place.words())
+}
+
+/// A command on what an intent is for, as it can be run.
+pub(super) fn command_on(what: &str, intent: &ReshardIntent, place: &Place) -> String {
+    let index = intent.index.as_ref().map(|index| format!(" --index {}", quoted(index)));
+    let (table, key) = (quoted(&intent.table), quoted(&intent.key_text()));
+    format!("heatsink reshard {what} {table} {key}{}{}", index.unwrap_or_default(), place.words())
+}
+
+pub(super) fn status_command(table: &str, place: &Place) -> String {
+    format!("heatsink reshard status {}{}", quoted(table), place.words())
+}
+
+pub(super) fn say(output: Output, document: &Json, text: &str) -> Result<(), Exit> {
+    match output {
+        Output::Json => print::json(document),
+        Output::Text => print::text(&format!("{text}\n")),
+    }
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "a conversion of errors")]
+pub(super) fn software(error: serde_json::Error) -> Exit {
+    Exit::software(error.to_string())
+}
+
+pub(super) fn unread(error: heatsink_dynamo::Error) -> Exit {
+    not_answered("The registry could not be read", &error)
+}
+
+pub(super) fn exit(error: ReshardError) -> Exit {
+    match error {
+        ReshardError::Usage(problem) => Exit::usage(problem),
+        ReshardError::Stopped(problem) | ReshardError::Cancelled(problem) => Exit::failed(problem),
+        ReshardError::Busy(problem) => Exit::failed(problem).retryable(),
+        ReshardError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_can_be_pasted_whatever_the_key_is() {
+        let server = Some("127.0.0.1:8000".to_owned());
+        let place = Place { rules: None, data: None, upstream: None, server, output: Output::Text };
+        let of = |key: &str| command("resume", "T", key, &place);
+        assert_eq!(of("game_x"), "heatsink reshard resume T game_x --server 127.0.0.1:8000");
+        assert_eq!(of("it's $(x)"), r"heatsink reshard resume T 'it'\''s $(x)' --server 127.0.0.1:8000");
+    }
+}
