@@ -131,14 +131,19 @@ impl Key {
     /// The key attributes of the item with the highest sort key under a physical key, strongly consistent. Not asked again if the store refuses it.
     ///
     /// # Errors
-    /// The store's.
+    /// The store's; a page without items that does not say that there are none.
     pub(crate) async fn last(&self, registry: &Registry, physical: &Json) -> Result<Option<Item>, Error> {
         let body = json!({
             "TableName": self.table.name, "ConsistentRead": true, "KeyConditionExpression": "#p = :p", "ScanIndexForward": false, "Limit": 1,
             "ExpressionAttributeNames": { "#p": self.table.key.partition.name }, "ExpressionAttributeValues": { ":p": physical },
         });
         let mut page = registry.call(Operation::Query, body).await?;
-        Ok(page["Items"].get_mut(0).map(Json::take))
+        match page["Items"].get_mut(0).map(Json::take) {
+            None if !page["LastEvaluatedKey"].is_null() => {
+                Err(Error::internal("The store sent a page without items that is not the last"))
+            }
+            last => Ok(last),
+        }
     }
 
     /// An item's sort key.
