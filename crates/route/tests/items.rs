@@ -333,6 +333,12 @@ fn each_table_of_a_transaction_is_looked_into() {
     };
     assert_eq!(asked("Tab"), ["a.1", "a.2", "a.3", "c.1", "c.2", "c.3"]);
     assert_eq!(asked("Two"), ["b.1", "b.2", "b.3"]);
+    // Of the items their keys are enough, as they are now.
+    let how = &store.sent[0].1["RequestItems"]["Two"];
+    assert_eq!(
+        (how["ConsistentRead"].as_bool(), how.get("ProjectionExpression").is_some()),
+        (Some(true), true)
+    );
 }
 
 #[test]

@@ -261,6 +261,13 @@ fn plans_explain_themselves() {
         r#"{"TableName":"Games","KeyConditionExpression":"pk = :p AND sk = :p","ExpressionAttributeValues":{":p":{"S":"game"}}}"#,
     );
     assert_eq!((one.plan, one.calls.len()), (Kind::Single, 1));
+    let shard = |sk: &String| shards.layout().shard_of(Some(SortKey::S(sk)));
+    let sk = (0..).map(|number| number.to_string()).find(|sk| shard(sk) == 3).unwrap();
+    let third = explain(
+        &r#"{"TableName":"Games","KeyConditionExpression":"pk = :p AND sk = :s","ExpressionAttributeValues":{":p":{"S":"game"},":s":{"S":"SK"}}}"#
+            .replace("SK", &sk),
+    );
+    assert_eq!((third.calls[0].shard, third.calls[0].key.as_deref()), (Some(3), Some("game#~3")));
     let inverted = explain(
         r#"{"TableName":"Games","IndexName":"inverted","KeyConditionExpression":"team = :p","ExpressionAttributeValues":{":p":{"S":"t"}},"Limit":5}"#,
     );
