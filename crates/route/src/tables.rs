@@ -188,6 +188,16 @@ mod tests {
     }
 
     #[test]
+    fn the_longest_statement_is_read_and_no_longer_one() {
+        let read = |bytes: usize| {
+            // Its quotes count.
+            let body = format!(r#"{{"Statement":"{}"}}"#, " ".repeat(bytes - 2));
+            tables_of(Operation::ExecuteStatement, body.as_bytes()).is_ok()
+        };
+        assert!(read(LONGEST_STATEMENT) && !read(LONGEST_STATEMENT + 1));
+    }
+
+    #[test]
     fn every_way_to_name_a_table() {
         assert_eq!(of(Operation::GetItem, r#"{"Key":{"TableName":{"S":"x"}},"TableName":"a"}"#), ["a"]);
         let arn = r#"{"TableName":"arn:aws:dynamodb:eu-west-1:1:table/a"}"#;

@@ -16,9 +16,10 @@ use heatsink_layout::{
     By, Glob, Hash, InForce, KeyLayout, Layout, LayoutSource, Strategy, Table, TableLayouts, Template,
 };
 use heatsink_route::Router;
+use heatsink_testkit::{Step, Stepped};
 use serde_json::{Value, json as value};
 
-/// Every key of the table `Tab` is laid out so.
+/// Every key of the tables `Tab` and `Two` is laid out so.
 #[derive(Clone)]
 struct All(Layout);
 
@@ -45,7 +46,8 @@ impl LayoutSource for All {
             indexes: Vec::new(),
         };
         let layouts = TableLayouts::new(vec![KeyLayout::new(Glob::new("*"), self.0.clone())]);
-        (name.rsplit('/').next() == Some("Tab")).then(|| Arc::new(Table::new(schema, Arc::new(layouts))))
+        matches!(name.rsplit('/').next(), Some("Tab" | "Two"))
+            .then(|| Arc::new(Table::new(schema, Arc::new(layouts))))
     }
 
     fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
@@ -314,6 +316,55 @@ fn a_write_to_an_item_that_is_gone_looks_again() {
 }
 
 #[test]
+fn each_table_of_a_transaction_is_looked_into() {
+    let delete =
+        |table: &str, key: &str| value!({ "Delete": { "TableName": table, "Key": { "pk": { "S": key } } } });
+    let body = value!({ "TransactItems": [delete("Tab", "a"), delete("Two", "b"), delete("Tab", "c")] });
+    let mut store = Store::with(&[("a.1", number("1")), ("b.2", number("1")), ("c.3", number("1"))]);
+    let answer = store.call(&assigned(), Operation::TransactWriteItems, &body, |_, body| {
+        let key = |at: usize| body["TransactItems"][at]["Delete"]["Key"]["pk"]["S"].clone();
+        assert_eq!([key(0), key(1), key(2)], ["a.1", "b.2", "c.3"]);
+        Ok(value!({}))
+    });
+    assert_eq!(answer.unwrap(), value!({}));
+    let asked = |table: &str| {
+        let keys = store.sent[0].1["RequestItems"][table]["Keys"].as_array().unwrap();
+        keys.iter().map(|key| key["pk"]["S"].as_str().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(asked("Tab"), ["a.1", "a.2", "a.3", "c.1", "c.2", "c.3"]);
+    assert_eq!(asked("Two"), ["b.1", "b.2", "b.3"]);
+    // Of the items their keys are enough, as they are now.
+    let how = &store.sent[0].1["RequestItems"]["Two"];
+    assert_eq!(
+        (how["ConsistentRead"].as_bool(), how.get("ProjectionExpression").is_some()),
+        (Some(true), true)
+    );
+}
+
+#[test]
+fn a_transaction_that_may_have_been_carried_out_goes_where_it_went() {
+    let delete = value!({ "Delete": get("a") });
+    let body = Bytes::from(value!({ "TransactItems": [delete], "ClientRequestToken": "t" }).to_string());
+    for (outcome, looks) in [(Outcome::Unknown, 1), (Outcome::NotDone, 2)] {
+        let router = Router::new().with_clock(|| 0);
+        let mut store = Store::with(&[("a.1", number("1"))]);
+        let mut looked = 0;
+        for _ in 0..2 {
+            let plan = router.plan(Operation::TransactWriteItems, &body, &assigned()).unwrap();
+            let answer = run(plan, |operation, body| {
+                if operation != Operation::BatchGetItem {
+                    return Err(Error::unavailable("no answer", outcome));
+                }
+                looked += 1;
+                Ok(Bytes::from(store.batch(&json(body)).to_string()))
+            });
+            assert_eq!(answer.unwrap_err().code, Code::ServiceUnavailable);
+        }
+        assert_eq!(looked, looks, "{outcome:?}");
+    }
+}
+
+#[test]
 fn an_add_goes_to_each_fragment_in_turn_and_creates_the_one_that_is_missing() {
     let mut body = get("a");
     body["UpdateExpression"] = value!("ADD n :one");
@@ -343,6 +394,25 @@ fn an_add_goes_to_each_fragment_in_turn_and_creates_the_one_that_is_missing() {
 }
 
 #[test]
+fn what_is_more_than_a_key_is_the_stores_to_refuse() {
+    let mut update = get("a");
+    update["Key"]["v"] = value!({ "S": "x" });
+    let delete = value!({ "RequestItems": { "Tab": [{ "DeleteRequest": { "Key": update["Key"] } }] } });
+    let action = value!({ "TransactItems": [{ "Delete": update }] });
+    for (operation, body) in [
+        (Operation::UpdateItem, update),
+        (Operation::BatchWriteItem, delete),
+        (Operation::TransactWriteItems, action),
+    ] {
+        let mut store = votes();
+        let refused =
+            store.call(&counters(), operation, &body, |_, _| Err(Error::validation("more than a key")));
+        assert_eq!(refused.unwrap_err().message.unwrap(), "more than a key");
+        assert_eq!(store.sent, [(operation, body)]);
+    }
+}
+
+#[test]
 fn a_write_of_the_number_takes_it_out_of_all_other_fragments() {
     let put = value!({ "TableName": "Tab", "Item": { "pk": { "S": "a" }, "n": { "N": "5" } } });
     let mut store = votes();
@@ -355,6 +425,37 @@ fn a_write_of_the_number_takes_it_out_of_all_other_fragments() {
         Ok(value!({}))
     });
     assert_eq!(answer.unwrap(), value!({}));
+    let transaction = value!({ "TransactItems": [{ "Put": put }] });
+    let answer = store.call(&counters(), Operation::TransactWriteItems, &transaction, |_, body| {
+        let others = ["a#~1", "a#~2"].map(|key| value!({ "Delete": get(key) }));
+        assert_eq!(body["TransactItems"], value!([{ "Put": put }, others[0], others[1]]));
+        Ok(value!({}))
+    });
+    assert_eq!(answer.unwrap(), value!({}));
+}
+
+#[test]
+fn whether_the_expressions_of_a_write_of_the_number_are_valid_the_store_says() {
+    let mut body = get("a");
+    body["UpdateExpression"] = value!("REMOVE n");
+    body["ExpressionAttributeValues"] = value!({ ":unused": { "N": "1" } });
+    let write = |refusal: &str| {
+        let mut store = votes();
+        let answer = store.call(&counters(), Operation::UpdateItem, &body, |operation, body| {
+            if operation == Operation::TransactWriteItems {
+                return Ok(value!({}));
+            }
+            assert_eq!(body["Key"], value!({ "pk": { "S": "" } }));
+            Err(Error::validation(refusal))
+        });
+        (answer.map_err(|error| error.message.unwrap()), store.operations())
+    };
+    let unused = "Value provided in ExpressionAttributeValues unused in expressions: keys: {:unused}";
+    assert_eq!(write(unused), (Err(unused.to_owned()), vec![Operation::UpdateItem]));
+    // A store that finds nothing wrong but the key.
+    let (answer, sent) = write("The AttributeValue for a key attribute cannot contain an empty string value");
+    assert_eq!(answer, Ok(value!({})));
+    assert_eq!(sent, [Operation::UpdateItem, Operation::TransactWriteItems]);
 }
 
 #[test]
@@ -588,4 +689,23 @@ fn a_scan_of_counters_does_not_end_at_a_page_that_holds_nothing() {
     let answer = answer.unwrap();
     assert_eq!((&answer["Count"], answer.get("LastEvaluatedKey")), (&1.into(), None), "{answer}");
     assert_eq!(store.operations(), [Operation::Scan, Operation::Scan]);
+}
+
+#[test]
+fn a_scan_that_meets_fragments_only_asks_for_more_from_round_to_round() {
+    let body = value!({ "TableName": "Tab", "Limit": 1, "ProjectionExpression": "pk" });
+    let plan = Router::new().plan(Operation::Scan, &Bytes::from(body.to_string()), &counters()).unwrap();
+    let mut running = Stepped::new(plan);
+    let mut asked = Vec::new();
+    for key in ["a#~1", "a#~2", "b"] {
+        let Step::Call(calls) = running.step() else { panic!("a call") };
+        asked.push((json(&calls[0].body)["Limit"].as_u64().unwrap(), calls[0].retry_throttled));
+        let at = value!({ "pk": { "S": key } });
+        let page = value!({ "Items": [at], "Count": 1, "ScannedCount": 1, "LastEvaluatedKey": at });
+        running.answer(calls[0].id, Ok(Bytes::from(page.to_string())));
+    }
+    let Step::Done(Ok(answer)) = running.step() else { panic!("an answer") };
+    assert_eq!(json(&answer)["Items"], value!([{ "pk": { "S": "b" } }]));
+    // A client whose first call is throttled tries again itself.
+    assert_eq!(asked, [(1, false), (2, true), (4, true)]);
 }

@@ -104,6 +104,26 @@ fn a_full_page_at_the_end_of_the_condition_is_gone_on_from() {
 }
 
 #[test]
+fn a_select_that_the_store_is_certain_to_take_is_not_shown_to_it_first() {
+    let is_shown = |text: &str| {
+        let body = json!({ "Statement": text, "Limit": 10 }).to_string();
+        let mut shown = false;
+        let answer = run(plan(Operation::ExecuteStatement, &body).unwrap(), |operation, _| {
+            shown |= operation == Operation::ExecuteStatement;
+            Ok(Bytes::from_static(br#"{"Items":[],"Count":0,"ScannedCount":0}"#))
+        });
+        assert!(answer.is_ok(), "{text}: {answer:?}");
+        shown
+    };
+    for text in ["SELECT a FROM Tab WHERE pk = 'a'", "SELECT * FROM Tab WHERE pk = 'a' AND sk > 'b'"] {
+        assert!(!is_shown(text), "{text}");
+    }
+    for text in ["SELECT a, b FROM Tab WHERE pk = 'a'", "SELECT * FROM Tab WHERE pk = 'a' AND b = 1"] {
+        assert!(is_shown(text), "{text}");
+    }
+}
+
+#[test]
 fn a_table_may_be_named_by_its_arn() {
     let (sk, suffix) = elsewhere("a");
     let arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/Tab";

@@ -137,3 +137,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_transaction_whose_keys_stay_as_they_are_goes_on_as_it_came() {
+    let body = r#"{"TransactItems":[{"Delete":{"TableName":"Plain","Key":{"pk":{"S":"a"}}}}]}"#;
+    assert_eq!(sent(Operation::TransactWriteItems, body), body);
+    let why = plan(Operation::TransactWriteItems, body).unwrap().explain().why;
+    assert!(why.contains("lies in its shard 0"), "{why}");
+}

@@ -147,7 +147,11 @@ mod tests {
     use crate::items::identity::Identity;
 
     fn named(key: &str) -> Named {
-        let identity = Identity::of(key.as_bytes(), Some(SortKey::S("s")));
+        named_at(key, "s")
+    }
+
+    fn named_at(key: &str, sort: &str) -> Named {
+        let identity = Identity::of(key.as_bytes(), Some(SortKey::S(sort)));
         let placement = Placement::One(Slot::default());
         Named { table: "t".into(), layout: Arc::new(Layout::none()), placement, key: Vec::new(), identity }
     }
@@ -174,6 +178,31 @@ mod tests {
         tokens.forget(&at(&body, REMEMBERED));
         assert_eq!(tokens.get(&at(&body, REMEMBERED), &keys), None);
         assert_eq!(tokens.0.lock().unwrap().bytes, 0);
+    }
+
+    #[test]
+    fn items_of_one_partition_key_have_places_of_their_own() {
+        let (tokens, keys) = (Tokens::default(), [named_at("a", "s"), named_at("a", "t")]);
+        let retry = Retry::new("token", &Bytes::new(), Some(0));
+        let places: Places =
+            keys.iter().zip(1..).map(|(one, shard)| (one.item(), Some(Slot::shard(shard)))).collect();
+        tokens.put(&retry, &places);
+        assert_eq!(tokens.get(&retry, &keys), Some(places));
+    }
+
+    #[test]
+    fn a_request_that_is_sent_again_is_as_old_as_it_was() {
+        let tokens = Tokens::default();
+        let keys = [named("a")];
+        let put = |token: &str, now| {
+            tokens.put(&Retry::new(token, &Bytes::new(), Some(now)), &places(&keys, 1));
+            tokens.0.lock().unwrap().sent.keys().cloned().collect::<Vec<_>>()
+        };
+        assert_eq!(put("a", 0), ["a"]);
+        assert_eq!(put("b", 1), ["a", "b"]);
+        assert_eq!(put("a", 2), ["a", "b"]);
+        // Now it is a new one.
+        assert_eq!(put("a", REMEMBERED), ["b", "a"]);
     }
 
     #[test]

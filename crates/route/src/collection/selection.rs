@@ -316,3 +316,19 @@ fn named(item: &Item, paths: &[Path]) -> Item {
     }
     left
 }
+
+#[cfg(test)]
+mod tests {
+    use heatsink_dynamo::expression::{Bindings, Projection};
+
+    use super::*;
+
+    #[test]
+    fn paths_are_shown_under_their_last_names() {
+        let item = read_item(br#"{"m":{"M":{"k":{"N":"1"},"l":{"L":[{"S":"x"},{"S":"y"}]}}},"v":{"S":"z"}}"#);
+        let paths = Projection::parse("m.k, m.l[1], v, m.x", &Bindings::default()).unwrap().paths;
+        let shown = named(&item.unwrap(), &paths);
+        let expected = read_item(br#"{"k":{"N":"1"},"l[1]":{"S":"y"},"v":{"S":"z"}}"#).unwrap();
+        assert_eq!(shown, expected);
+    }
+}

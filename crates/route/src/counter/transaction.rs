@@ -137,3 +137,40 @@ pub(crate) fn error(error: Error) -> Error {
 fn code(reason: &Json) -> &str {
     reason["Code"].as_str().unwrap_or("None")
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_first_reason_of_a_cancelled_transaction_is_the_error_of_the_write() {
+        let of = |reason: &str| {
+            let reasons = json!([{ "Code": "None" }, { "Code": reason, "Message": "so it is" }]);
+            let cancelled = Error::new(Code::TransactionCanceledException, "cancelled");
+            let error = error(cancelled.with("CancellationReasons", reasons));
+            (error.code, error.message.unwrap())
+        };
+        for (reason, code, message) in [
+            (
+                "ConditionalCheckFailed",
+                Code::ConditionalCheckFailedException,
+                "The conditional request failed",
+            ),
+            (
+                "TransactionConflict",
+                Code::TransactionConflictException,
+                "Transaction is ongoing for the item",
+            ),
+            ("ProvisionedThroughputExceeded", Code::ProvisionedThroughputExceededException, "so it is"),
+            ("ThrottlingError", Code::ThrottlingException, "so it is"),
+            ("ValidationError", Code::ValidationException, "so it is"),
+            ("ItemCollectionSizeLimitExceeded", Code::ItemCollectionSizeLimitExceededException, "so it is"),
+            ("Other", Code::TransactionCanceledException, "cancelled"),
+        ] {
+            assert_eq!(of(reason), (code, message.to_owned()), "{reason}");
+        }
+        assert_eq!(error(Error::validation("as it came")).message.unwrap(), "as it came");
+    }
+}

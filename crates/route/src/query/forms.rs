@@ -108,3 +108,30 @@ fn forms(
     let forms = (0..shards).filter_map(|shard| physical(schema, &layout, logical, Slot::shard(shard)).ok());
     Ok(forms.map(|form| (form, 0)).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use heatsink_dynamo::KeyValue;
+
+    use super::*;
+
+    /// Which shards are read in each stage.
+    fn read(stages: &[&[u16]]) -> Vec<Vec<u16>> {
+        let stream = |shard: &u16| ShardStream::new(Slot::shard(*shard), KeyValue::S("a".into()), &[]);
+        let mut streams: Vec<ShardStream> = stages.concat().iter().map(stream).collect();
+        let mut ids = 0..;
+        let mut stages = stages.iter().map(|stage| ids.by_ref().take(stage.len()).collect()).collect();
+        there_and_back(&mut streams, &mut stages);
+        // Each is a stream of its own.
+        assert_eq!(stages.concat().len(), streams.len());
+        stages.iter().map(|stage| stage.iter().map(|id| streams[*id].slot.shard).collect()).collect()
+    }
+
+    #[test]
+    fn all_stages_but_the_longer_end_are_read_there_and_back() {
+        assert_eq!(read(&[&[0]]), [[0]]);
+        assert_eq!(read(&[&[0], &[1, 2]]), [vec![0], vec![1, 2], vec![0]]);
+        assert_eq!(read(&[&[0, 1], &[2]]), [vec![2], vec![0, 1], vec![2]]);
+        assert_eq!(read(&[&[0], &[1], &[2, 3]]), [vec![0], vec![1], vec![2, 3], vec![1], vec![0]]);
+    }
+}

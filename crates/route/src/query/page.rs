@@ -167,3 +167,38 @@ fn span(whole: &[u8], part: &[u8]) -> Option<Range<usize>> {
     let start = (part.as_ptr() as usize).checked_sub(whole.as_ptr() as usize)?;
     (start + part.len() <= whole.len()).then_some(start..start + part.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use heatsink_dynamo::KeyType;
+
+    use super::*;
+
+    /// What a page with two items weighs, and each of them.
+    fn weights(index: Option<&str>, consistent: bool, capacity: &str) -> (f64, f64) {
+        let attribute = AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
+        let reader = Reader {
+            partition: attribute,
+            sort: Vec::new(),
+            index: index.map(str::to_owned),
+            consistent,
+            homes: None,
+        };
+        let items = r#"{"pk":{"S":"a"}},{"pk":{"S":"b"}}"#;
+        let body = format!(r#"{{"Items":[{items}],"Count":2,"ScannedCount":2{capacity}}}"#);
+        let page = reader.read(0, &Bytes::from(body)).unwrap();
+        assert_eq!((page.rows.len(), page.rows[0].1.size), (2, page.rows[1].1.size));
+        (page.bytes, page.rows[0].1.size)
+    }
+
+    #[test]
+    fn a_page_weighs_what_it_cost_and_its_items_no_more_than_that() {
+        let cost = r#","ConsumedCapacity":{"TableName":"t","CapacityUnits":3.0,"GlobalSecondaryIndexes":{"i":{"CapacityUnits":2.0}}}"#;
+        // Six steps: five are full, the last is about half full.
+        assert_eq!(weights(None, false, cost), (5.5 * STEP, 5.0 * STEP / 2.0));
+        assert_eq!(weights(None, true, cost), (2.5 * STEP, 2.0 * STEP / 2.0));
+        assert_eq!(weights(Some("i"), true, cost), (1.5 * STEP, STEP / 2.0));
+        // Its JSON, where the store does not say.
+        assert_eq!(weights(None, false, ""), (32.0, 16.0));
+    }
+}

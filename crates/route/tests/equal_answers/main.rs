@@ -14,6 +14,7 @@
 mod both;
 #[path = "../common/mod.rs"]
 mod common;
+mod positions;
 mod requests;
 mod store;
 mod worlds;
@@ -21,6 +22,7 @@ mod worlds;
 use fastrand::Rng;
 use heatsink_dynamo::Operation;
 use heatsink_layout::{Layout, Phase};
+use serde_json::json;
 
 use both::Both;
 use requests::Requests;
@@ -133,6 +135,21 @@ fn buckets_answer_as_one_key() {
 fn a_spread_index_key_answers_as_one_value() {
     for seed in 0..60 {
         play(seed, World::spread(), false, true);
+    }
+}
+
+#[test]
+fn a_statement_may_compare_a_spread_value_with_a_list() {
+    let item = json!({ "pk": { "S": "a" }, "sk": { "S": "b" }, "team": { "S": "red" }, "at": { "S": "1" } });
+    for world in [World::spread(), World::migrating(false), World::migrating(true)] {
+        let mut both = Both::new(world);
+        both.same(Operation::PutItem, &json!({ "TableName": "Tab", "Item": item }));
+        for list in ["['red', 'blue']", "['blue', 'green']"] {
+            let text = format!("UPDATE Tab SET v = 'y' WHERE pk = 'a' AND sk = 'b' AND team IN {list}");
+            both.same(Operation::ExecuteStatement, &json!({ "Statement": text }));
+        }
+        both.same_contents();
+        assert_eq!(both.refused, 0);
     }
 }
 

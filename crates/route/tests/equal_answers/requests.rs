@@ -38,8 +38,9 @@ impl Requests {
         self.one(self.keys)
     }
 
+    /// Of counters there are few, so that most have more than one fragment.
     fn sk(&mut self) -> &'static str {
-        self.one(&DAYS)
+        if self.counters { self.one(&DAYS[..2]) } else { self.one(&DAYS) }
     }
 
     fn key(&mut self) -> Json {
@@ -62,7 +63,7 @@ impl Requests {
         json!({ "N": self.rng.u8(..9).to_string() })
     }
 
-    fn item(&mut self) -> Json {
+    pub fn item(&mut self) -> Json {
         let mut item = self.key();
         let letter = ["x", "y", "z"];
         if self.rng.u8(..4) > 0 {
@@ -138,6 +139,7 @@ impl Requests {
         if kind == "Update" {
             let text = self.one(&[
                 "SET v = :v",
+                if self.counters { "ADD n :n" } else { "SET v = :v" },
                 "ADD n :n",
                 "REMOVE m",
                 "SET m.k = :n",

@@ -252,16 +252,33 @@ fn plans_explain_themselves() {
     let top = explain(&with(ALL, "Limit", b"100"));
     assert_eq!((top.plan, top.calls.len()), (Kind::Scatter, 10));
     assert_eq!(top.calls[3].body["Limit"], 19);
+    assert!(top.why.contains("in 10 shards") && top.why.contains("19 items"), "{}", top.why);
     assert_eq!((top.calls[3].shard, top.calls[3].key.as_deref()), (Some(3), Some("game#~3")));
-    assert!(top.calls[3].estimate.as_ref().is_some_and(|estimate| estimate.read_units > 0.0));
+    // 19 items of 1 KB each.
+    let units = top.calls[3].estimate.as_ref().unwrap().read_units;
+    assert!((units - 2.5).abs() < 1e-9, "{units}");
     let one = explain(
         r#"{"TableName":"Games","KeyConditionExpression":"pk = :p AND sk = :p","ExpressionAttributeValues":{":p":{"S":"game"}}}"#,
     );
     assert_eq!((one.plan, one.calls.len()), (Kind::Single, 1));
+    let shard = |sk: &String| shards.layout().shard_of(Some(SortKey::S(sk)));
+    let sk = (0..).map(|number| number.to_string()).find(|sk| shard(sk) == 3).unwrap();
+    let third = explain(
+        &r#"{"TableName":"Games","KeyConditionExpression":"pk = :p AND sk = :s","ExpressionAttributeValues":{":p":{"S":"game"},":s":{"S":"SK"}}}"#
+            .replace("SK", &sk),
+    );
+    assert_eq!((third.calls[0].shard, third.calls[0].key.as_deref()), (Some(3), Some("game#~3")));
     let inverted = explain(
-        r#"{"TableName":"Games","IndexName":"inverted","KeyConditionExpression":"team = :p","ExpressionAttributeValues":{":p":{"S":"t"}}}"#,
+        r#"{"TableName":"Games","IndexName":"inverted","KeyConditionExpression":"team = :p","ExpressionAttributeValues":{":p":{"S":"t"}},"Limit":5}"#,
     );
     assert!(inverted.why.contains("costs as much as reading all of it"));
+    assert_eq!(inverted.calls[0].body.get("Limit"), None);
+    // Of two partition key attributes the one that is spread decides.
+    let both = explain(
+        r#"{"TableName":"Games","IndexName":"both","KeyConditionExpression":"team = :t AND pk = :p","ExpressionAttributeValues":{":t":{"S":"t"},":p":{"S":"game"}}}"#,
+    );
+    assert_eq!((both.plan, both.calls.len()), (Kind::Scatter, 10));
+    assert_eq!(both.calls[3].key.as_deref(), Some("game#~3"));
 }
 
 #[test]

@@ -117,6 +117,9 @@ fn body(index: Option<&str>, limit: usize, descending: bool, bounds: Option<(u8,
     });
     if let Some(index) = index {
         body["IndexName"] = index.into();
+    } else if let Some((same, _)) = bounds.filter(|(low, high)| low == high) {
+        body["KeyConditionExpression"] = "pk = :p AND sk = :a".into();
+        body["ExpressionAttributeValues"][":a"] = serde_json::json!({ "S": format!("{same:02}") });
     } else if let Some((low, high)) = bounds {
         body["KeyConditionExpression"] = "pk = :p AND sk BETWEEN :a AND :b".into();
         body["ExpressionAttributeValues"][":a"] = serde_json::json!({ "S": format!("{:02}", low.min(high)) });

@@ -25,9 +25,11 @@ fn index(name: &str, partition: &str, sort: Option<AttributeDefinition>, local: 
     IndexSchema { name: name.into(), key: key.into(), local, projects_all: true, included: Vec::new() }
 }
 
-/// pk, sk; a local index and a global one by score, a global one without sort key, one on another attribute, an inverted one.
+/// pk, sk; a local index and a global one by score, a global one without sort key, one on another attribute, an inverted one, one on both.
 pub fn schema() -> TableSchema {
     let score = || Some(attribute("score", KeyType::N));
+    let mut both = index("both", "team", score(), false);
+    both.key.partition.push(attribute("pk", KeyType::S));
     TableSchema {
         name: "Games".into(),
         id: "1".into(),
@@ -39,6 +41,7 @@ pub fn schema() -> TableSchema {
             index("bare", "pk", None, false),
             index("team", "team", score(), false),
             index("inverted", "team", Some(attribute("pk", KeyType::S)), false),
+            both,
         ],
     }
 }

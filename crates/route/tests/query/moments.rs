@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fastrand::Rng;
 use heatsink_dynamo::{Code, Error, Item, Operation};
-use heatsink_layout::{Consistency, InForce, LayoutSource, Reads, Table};
+use heatsink_layout::{Consistency, InForce, LayoutSource, Reads, SortKey, Table};
 use heatsink_route::Router;
 
 use super::fake::Fake;
@@ -119,6 +119,57 @@ fn a_strong_page_was_so_at_one_moment() {
         }
     }
     assert!(answered > 1_500 && short > 50, "{answered} answered, {short} of them short");
+}
+
+/// Carries a Query out; after its first call more is written.
+fn page_between(before: &[Item], after: &[Item]) -> Page {
+    let reading = Reading { shards: Shards(2), consistency: Consistency::Strong };
+    let body = r#"{"TableName":"Games","KeyConditionExpression":"pk = :p","ExpressionAttributeValues":{":p":{"S":"game"}}}"#;
+    let mut running = Stepped::new(Router::new().plan(Operation::Query, &body.into(), &reading).unwrap());
+    let mut items = before;
+    loop {
+        match running.step() {
+            Step::Call(calls) => {
+                for call in calls {
+                    let store = Fake { items: reading.shards.store(items), ..Fake::default() };
+                    running.answer(call.id, store.query(&call.body));
+                    items = after;
+                }
+            }
+            Step::Done(answer) => return page(answer.unwrap()),
+        }
+    }
+}
+
+#[test]
+fn a_strong_page_of_what_does_not_change_is_as_any_other() {
+    for count in 0..4 {
+        let log: Vec<(String, usize)> = (0..count).map(|number| (format!("{number}"), number)).collect();
+        let items = state(&log, count);
+        let page = page_between(&items, &items);
+        assert_eq!((page.items, page.last), (items, None));
+    }
+}
+
+/// What is written behind a full page while it is first read came before the last item of the page: the page is not the end.
+#[test]
+fn a_strong_page_goes_on_where_one_of_its_reads_saw_more() {
+    let shard = |sk: &str| Shards(2).layout().shard_of(Some(SortKey::S(sk)));
+    let of = |wanted| (0..100).map(|number| format!("{number:03}")).filter(move |sk| shard(sk) == wanted);
+    let mut second = of(1);
+    let mut next = || second.next().unwrap();
+    let log = [next(), next(), of(0).next_back().unwrap(), next()].map(|sk| (sk, 0));
+    // Three of them fill a page.
+    let large = |count| {
+        let with_text = |mut item: Item| {
+            item.insert("v".to_owned(), text("v".repeat(400_000)));
+            item
+        };
+        state(&log, count).into_iter().map(with_text).collect::<Vec<Item>>()
+    };
+    let page = page_between(&large(2), &large(4));
+    assert_eq!(page.items, large(4)[..3]);
+    assert!(page.last.is_some());
 }
 
 #[test]

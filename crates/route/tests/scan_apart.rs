@@ -1,0 +1,124 @@
+//! A Scan of a table of which many keys move. They are read by themselves behind all others, some of them for each page.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may panic, its helpers too")]
+
+mod common;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use common::{Fixed, json, run};
+use heatsink_dynamo::Operation;
+use heatsink_layout::{
+    By, Hash, InForce, KeyLayouts, Layout, LayoutSource, Moving, Phase, RecordedKey, Strategy, Table,
+};
+use heatsink_route::Router;
+use serde_json::{Value, json as value};
+
+/// How many keys of the table `Tab` move.
+const KEYS: usize = 40;
+
+fn key(number: usize) -> String {
+    format!("k{number:02}")
+}
+
+/// Its keys `k00`, `k01` and so on move from one shard to two.
+#[derive(Clone)]
+struct Moves;
+
+impl LayoutSource for Moves {
+    fn table(&self, name: &str) -> Option<Arc<Table>> {
+        let table = Fixed { shards: 1 }.table(name)?;
+        let recorded = |number| {
+            let key = key(number).into_bytes();
+            let in_force = self.in_force(&table, &key);
+            (key, RecordedKey { in_force, reserved: 2, since: 1, settled: false })
+        };
+        let keys = Arc::new(KeyLayouts::new(1, (0..KEYS).map(recorded)));
+        Some(Arc::new(Arc::into_inner(table)?.with_key_layouts(keys)))
+    }
+
+    fn in_force(&self, _: &Table, _: &[u8]) -> InForce {
+        let strategy = Strategy::Calculated { by: By::SortKey };
+        let to = Arc::new(Layout { strategy, shards: 2, hash: Hash::JumpXxh3, version: 1 });
+        InForce::Moving(Arc::new(Moving {
+            from: Arc::new(Layout::none()),
+            to,
+            phase: Phase::Move,
+            expires: None,
+        }))
+    }
+
+    fn handle(&self) -> Arc<dyn LayoutSource> {
+        Arc::new(self.clone())
+    }
+}
+
+/// The keys of which each page of a Scan shows the item, or that it reads where there are none. Each key has an item of so many bytes, in its former
+/// place, if any.
+fn pages(size: Option<usize>) -> Vec<Vec<String>> {
+    let (mut pages, mut body) = (Vec::new(), value!({ "TableName": "Tab" }));
+    loop {
+        let plan = Router::new().plan(Operation::Scan, &Bytes::from(body.to_string()), &Moves).unwrap();
+        let mut read: Vec<String> = Vec::new();
+        let answer = run(plan, |operation, body| {
+            let mut items = Vec::new();
+            if operation == Operation::Query {
+                let body = json(body);
+                let values = body["ExpressionAttributeValues"].as_object().unwrap();
+                let own = |value: &Value| {
+                    value["S"].as_str().filter(|text| text.starts_with('k')).map(str::to_owned)
+                };
+                let place = values.values().find_map(own).unwrap();
+                if !place.contains('#') {
+                    items.extend(size.map(|size| value!({ "pk": { "S": &place }, "sk": { "S": "s" }, "v": { "S": "v".repeat(size) } })));
+                    // Each is read again, for what has moved meanwhile.
+                    if !read.contains(&place) {
+                        read.push(place);
+                    }
+                }
+            }
+            Ok(Bytes::from(
+                value!({ "Items": items, "Count": items.len(), "ScannedCount": items.len() }).to_string(),
+            ))
+        });
+        let answer = json(&answer.unwrap());
+        assert_eq!(answer["Count"], size.map_or(0, |_| read.len()));
+        pages.push(read);
+        let Some(last) = answer.get("LastEvaluatedKey") else { return pages };
+        body["ExclusiveStartKey"] = last.clone();
+    }
+}
+
+#[test]
+fn a_page_reads_sixteen_such_keys_at_most() {
+    let pages = pages(None);
+    assert_eq!(pages.concat(), (0..KEYS).map(key).collect::<Vec<_>>());
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [16, 16, 8]);
+}
+
+#[test]
+fn a_page_ends_behind_a_megabyte_of_their_items() {
+    let pages = pages(Some(300 << 10));
+    assert_eq!(pages.concat(), (0..KEYS).map(key).collect::<Vec<_>>());
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [4; 10]);
+}
+
+#[test]
+fn a_page_of_the_store_that_holds_only_their_items_is_a_page() {
+    let plan = Router::new().plan(Operation::Scan, &Bytes::from_static(br#"{"TableName":"Tab"}"#), &Moves);
+    let mut calls = 0;
+    let answer = run(plan.unwrap(), |_, _| {
+        calls += 1;
+        let item = value!({ "pk": { "S": key(0) }, "sk": { "S": "s" } });
+        let mut page = value!({ "Items": [item], "Count": 1, "ScannedCount": 1 });
+        if calls == 1 {
+            page["LastEvaluatedKey"] = item;
+        }
+        Ok(Bytes::from(page.to_string()))
+    });
+    let answer = json(&answer.unwrap());
+    assert_eq!(
+        (calls, &answer["Items"], &answer["LastEvaluatedKey"]["pk"]["S"]),
+        (1, &value!([]), &key(0).into())
+    );
+}
