@@ -30,6 +30,7 @@ mod reshard;
 mod reshard_client;
 mod reshard_expiry;
 mod reshard_hazards;
+mod reshard_high_water;
 mod reshard_safety;
 mod safety;
 mod scene;
