@@ -45,6 +45,7 @@ impl LayoutSource for Moves {
             to,
             phase: Phase::Move,
             expires: None,
+            high_water: None,
         }))
     }
 
