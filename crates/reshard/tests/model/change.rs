@@ -4,7 +4,7 @@ use heatsink_reshard::{Change, Coordinator, Do, MoverDo, Outcome, Phase, Seen, S
 
 use crate::config::Config;
 use crate::worker::Duty;
-use crate::world::{FOREIGN, NONE_ABOVE, NOW, STRAGGLER, View, World};
+use crate::world::{FOREIGN, NOW, STRAGGLER, View, World};
 
 impl World {
     /// The next step of a coordinator, and those after it that nobody can see: to stop there is the same as to stop before.
@@ -43,7 +43,7 @@ impl World {
                             State::Moving { phase: Phase::Move, .. },
                         ) => self.head.above,
                         (State::Moving { phase: Phase::Move, .. }, _) => self.marks[number],
-                        _ => NONE_ABOVE,
+                        _ => 0,
                     };
                     self.head = View { version: record.version, leg, state: record.state, expires, above };
                 }
@@ -151,7 +151,7 @@ impl World {
             self.marks.clear();
         }
         self.coordinators.push(taken);
-        self.marks.push(NONE_ABOVE);
+        self.marks.push(0);
         Some(())
     }
 

@@ -4,7 +4,7 @@ use heatsink_reshard::{Change, Coordinator, Do, Outcome, Phase, Rule, Rules, See
 
 use crate::config::{Op, Script, script, scripts};
 use crate::widening::{Config, ORPHAN, breaks, exhaust};
-use crate::world::{NONE_ABOVE, NOW, STRAGGLER, View};
+use crate::world::{NOW, STRAGGLER, View};
 
 const ALL: [(Op, usize); 4] = [(Op::Count, 0), (Op::Put, 0), (Op::Delete, 0), (Op::Get, 0)];
 
@@ -99,13 +99,7 @@ fn long_coordinator_of_a_widening_that_was_taken_for_dead() {
 
 #[test]
 fn prepare_adds_to_no_new_fragment() {
-    let view = |phase| View {
-        version: 1,
-        leg: 0,
-        state: State::Moving { phase, closing: false },
-        expires: false,
-        above: NONE_ABOVE,
-    };
+    let view = |phase| View::plain(1, 0, State::Moving { phase, closing: false });
     let config = pairs();
     assert_eq!(config.fragments(view(Phase::Reserve)), (1, 1));
     assert_eq!(config.fragments(view(Phase::Prepare)), (2, 1));

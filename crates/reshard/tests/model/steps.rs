@@ -5,7 +5,7 @@ use heatsink_reshard::{Outcome, Phase, Rule, State};
 
 use crate::config::{Op, script, scripts};
 use crate::widening::{Config, DAY, breaks, exhaust};
-use crate::world::{NONE_ABOVE, View};
+use crate::world::View;
 
 const ALL: [(Op, usize); 5] = [(Op::Count, 0), (Op::Put, 0), (Op::Delete, 0), (Op::Get, 0), (Op::Query, 0)];
 
@@ -93,13 +93,7 @@ fn long_coordinator_of_a_step_that_was_taken_for_dead() {
 
 #[test]
 fn readers_know_the_new_number_before_writers() {
-    let at = |phase| View {
-        version: 1,
-        leg: 0,
-        state: State::Moving { phase, closing: false },
-        expires: false,
-        above: NONE_ABOVE,
-    };
+    let at = |phase| View::plain(1, 0, State::Moving { phase, closing: false });
     assert_eq!(pairs().slot(at(Phase::Reserve)), (0, true));
     assert_eq!(pairs().slot(at(Phase::Prepare)), (1, true));
     let before = Config { steps: Some(&[DAY + 1]), ..pairs() };

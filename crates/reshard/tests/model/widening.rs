@@ -16,7 +16,7 @@ use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use crate::config::{Op, Script};
 use crate::monitor::{Answer, CALLS, Item, Monitor, apply};
-use crate::world::{FOREIGN, NONE_ABOVE, NOW, STRAGGLER, View};
+use crate::world::{FOREIGN, NOW, STRAGGLER, View};
 
 /// How many fragments the counter has at most.
 const MOST: usize = 3;
@@ -208,7 +208,7 @@ fn item(number: Option<u16>) -> Option<Item> {
 impl World {
     fn begin(config: &Config, script: usize, stored: Option<u16>) -> Self {
         let record = heatsink_reshard::Record::WHOLE;
-        let head = View { version: 0, leg: 0, state: record.state, expires: false, above: NONE_ABOVE };
+        let head = View::plain(0, 0, record.state);
         let first = usize::from(config.shards[0]);
         let mut cells = [None; MOST];
         cells[if config.steps.is_some() { config.slot(head).0 } else { 0 }] = stored;
@@ -365,13 +365,7 @@ impl World {
                 self.record = record;
                 if publish {
                     self.before = self.head.version;
-                    self.head = View {
-                        version: record.version,
-                        leg: self.leg,
-                        state: record.state,
-                        expires: false,
-                        above: NONE_ABOVE,
-                    };
+                    self.head = View::plain(record.version, self.leg, record.state);
                 }
                 Seen::Written
             }

@@ -26,8 +26,12 @@ pub struct View {
     pub above: u8,
 }
 
-/// The items above the high water where none is on record.
-pub const NONE_ABOVE: u8 = 0;
+impl View {
+    /// Where items do not expire, and no high water is on record.
+    pub fn plain(version: u64, leg: u8, state: State) -> Self {
+        View { version, leg, state, expires: false, above: 0 }
+    }
+}
 
 /// A call that nobody waits for any more, on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -111,7 +115,7 @@ pub fn place(leg: u8, side: Side) -> usize {
 impl World {
     pub fn begin(config: &Config, script: usize, stored: [Option<Item>; 2]) -> Self {
         let record = Record::WHOLE;
-        let head = View { version: 0, leg: 0, state: record.state, expires: false, above: NONE_ABOVE };
+        let head = View::plain(0, 0, record.state);
         let gateways = config.scripts[script].iter().map(|_| Gateway { view: head, next: 0, run: None });
         let coordinator = Coordinator::begin(record, Change::Move, STRAGGLER, config.rules).unwrap();
         World {
@@ -123,7 +127,7 @@ impl World {
             head,
             before: 0,
             coordinators: vec![coordinator],
-            marks: vec![NONE_ABOVE],
+            marks: vec![0],
             deaths: 0,
             cancels: 0,
             changes: 1,

@@ -4,6 +4,7 @@ use heatsink_physics::PartitionSnapshot;
 
 /// The key that goes viral.
 pub const KEY: &str = "game_x";
+
 /// The options of the demo.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
