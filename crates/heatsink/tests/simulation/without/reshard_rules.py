@@ -77,7 +77,6 @@ RULES = (
             "if LEFT_OUT || !self.rules.keep(Rule::HighWaterAfterStragglers) => {\n                self.wait",
         ),
         (COORDINATOR, "} if self.rules.keep(Rule::HighWaterAfterStragglers)", "} if !LEFT_OUT && self.rules.keep(Rule::HighWaterAfterStragglers)"),
-        beside=STEPS,
     ),
     rule("mover-awaited", "MOVE lasts until a walk finds nothing", (COORDINATOR, "if self.rules.keep(Rule::MoverAwaited)", "if !LEFT_OUT && self.rules.keep(Rule::MoverAwaited)")),
     rule("closed", "no claim is created once claims are ended", (COORDINATOR, "if self.rules.keep(Rule::ClaimsClosed)", "if !LEFT_OUT && self.rules.keep(Rule::ClaimsClosed)"), unseen=CLAIMED_BEFORE),
