@@ -20,7 +20,7 @@ def rule(name, says, *changes, of="", beside=(), unseen=""):
 
 RULES = (
     # The coordinator.
-    rule("readers-first", "all read and clear the new fragments before anybody adds to them", (COORDINATOR, "Change::Widen if !self.rules", "Change::Widen if LEFT_OUT || !self.rules")),
+    rule("readers-first", "all read and clear the new fragments before anybody adds to them", (COORDINATOR, "Change::Widen | Change::Step if !self.rules", "Change::Widen | Change::Step if LEFT_OUT || !self.rules")),
     rule("acknowledged", "a phase is acknowledged by all before the next", of="acknowledged"),
     rule("after-stragglers", "nobody adds to the new fragments while calls may land that know only the old ones", (COORDINATOR, "let wait = !self.clean && self.rules.keep(Rule::Widen", "let wait = !LEFT_OUT && !self.clean && self.rules.keep(Rule::Widen"), beside=STEPS),
     rule("surveyed", "the names of the new fragments hold nothing when PREPARE begins", of="surveyed"),
@@ -34,7 +34,7 @@ RULES = (
     rule(
         "adds-to-old",
         "ADDs go to the fragments of before",
-        (WRITE, "let shard = router.next_fragment(adds);", "let shard = router.next_fragment(if LEFT_OUT { u16::try_from(others + 1).unwrap_or(adds) } else { adds });"),
+        (WRITE, "let shard = shared.next_fragment(adds);", "let shard = shared.next_fragment(if LEFT_OUT { u16::try_from(others + 1).unwrap_or(adds) } else { adds });"),
     ),
     rule(
         "writes-know-all",
