@@ -18,10 +18,11 @@ use heatsink_store::Store;
 use crate::Limits;
 use crate::budget::{Budget, Stage, UNCOUNTED};
 use crate::execute::Executor;
-use crate::heat::{self, Drawn, Heat, Recording};
+use crate::heat::{Drawn, Heat, HeatView, Recording};
 use crate::item_size_monitor::ItemSizeMonitor;
 use crate::memory_estimate::memory_estimate;
 use crate::metrics::Metrics;
+use crate::partitions::{self, Partitions};
 use crate::planner::{Planned, Planner};
 use crate::send::{Sender, send};
 use crate::{access_log, missing_table_statements, spans};
@@ -46,9 +47,6 @@ pub struct Service {
 
 /// Renders the metrics in Prometheus' text format.
 pub type Recorded = Box<dyn Fn() -> String + Send + Sync>;
-
-/// Renders the partitions of a table as JSON; `None` for an unknown table.
-pub type Partitions = Box<dyn Fn(&str) -> Option<serde_json::Value> + Send + Sync>;
 
 impl Service {
     /// A service in front of `store`, which is in `region`. `control` knows what of it is sharded. Metrics go to the recorder
@@ -139,12 +137,12 @@ impl Service {
 
     /// The keys of tables with the highest loads of the last full second, the highest first.
     pub fn hottest_keys(&self) -> Vec<KeyLoad> {
-        self.heat.loads(self.env.now())
+        self.heat().loads()
     }
 
     /// Which keys were hot in the last full second, and what would help: what `GET /_heatsink/heat` answers.
     pub fn heat_shown(&self) -> BoxFuture<'_, serde_json::Value> {
-        async move { heat::shown(self, None).await }.boxed()
+        async move { self.heat().shown(None).await }.boxed()
     }
 
     /// What all requests may hold together.
@@ -164,28 +162,23 @@ impl Service {
 
     /// How many partitions a table has, its indexes not counted; `None` where the store does not tell.
     pub fn partition_count(&self, table: &str) -> Option<u32> {
-        let told = self.partitions.as_ref()?(table)?;
-        let own = told.get("resources")?.as_array()?.iter().find(|resource| resource["index"].is_null())?;
-        u32::try_from(own.get("partitions")?.as_array()?.len()).ok()
+        partitions::count(self.partitions.as_ref()?, table)
     }
 
     /// Which keys are hot.
-    pub(crate) fn heat(&self) -> &Heat {
-        &self.heat
-    }
-
-    pub(crate) fn env(&self) -> &dyn Env {
-        &*self.env
+    pub(crate) fn heat(&self) -> HeatView<'_> {
+        let Service { heat, control, env, partitions, .. } = self;
+        HeatView { heat, control, env: &**env, partitions: partitions.as_ref() }
     }
 
     /// Keeps the heat accounting supplied with the keys of tables, and its history. It does not end; without it no heat is counted.
     pub async fn keep_heat(&self) {
-        self.heat.keep(self, &*self.store).await;
+        self.heat().keep(&*self.store).await;
     }
 
     /// The heat of keys over a span that ends now, as `GET /_heatsink/heat/map` tells it.
     pub fn heat_map(&self, span: Span) -> String {
-        heat::map(self, span)
+        self.heat().map(span)
     }
 
     /// The history of the heat, to be kept across restarts.
@@ -196,12 +189,6 @@ impl Service {
     /// Goes on from a history that [`heat_history`](Self::heat_history) gave.
     pub fn resume_heat_history(&self, saved: Saved) {
         self.heat.resume(saved);
-    }
-
-    /// The layouts of a table; `None` where they cannot be told now.
-    pub(crate) async fn layouts(&self, table: &str) -> Option<Arc<dyn LayoutSource>> {
-        let pass = self.control.resolve(&[table]).await.ok()?;
-        Some(self.control.view(&pass).handle())
     }
 
     /// The AWS region that the service stands for.

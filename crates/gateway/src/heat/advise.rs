@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use heatsink_env::MonotonicInstant;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::advice::{Action, diagnose};
 use heatsink_heat::detect::PartHeat;
@@ -11,23 +12,30 @@ use serde_json::{Value as Json, json};
 
 use super::layouts::{Layouts, shards_of};
 use super::loads;
-use crate::Service;
+use super::tables::Tables;
 
 /// The most keys that are looked at.
 const KEYS: usize = 20;
 
-/// Advice on each key of these parts that something can be done about, the highest load first.
-pub(super) fn advice(service: &Service, parts: &[PartHeat], layouts: &Layouts) -> Vec<Json> {
+/// Advice on each key of these parts that something can be done about, the highest load first. `partition_count`: how many partitions a table has, where
+/// the store tells.
+pub(super) fn advice(
+    parts: &[PartHeat],
+    tables: &Tables,
+    now: MonotonicInstant,
+    layouts: &Layouts,
+    partition_count: impl Fn(&str) -> Option<u32>,
+) -> Vec<Json> {
     let mut told = Vec::new();
     let mut partitions: HashMap<String, Option<u32>> = HashMap::new();
     for load in loads::of(parts).into_iter().take(KEYS) {
-        let Some(keys) = service.heat().tables.get(&load.table, service.env().now()) else { continue };
+        let Some(keys) = tables.get(&load.table, now) else { continue };
         let local = keys.indexes.iter().any(|index| index.local);
         let shards = shards_of(&load.table, &load.key, layouts).unwrap_or(1);
         let mut seen = load.observed(shards, local);
         seen.sort_key = keys.sort.is_some();
         // To tell them is work: once for a table.
-        let count = || service.partition_count(&load.table);
+        let count = || partition_count(&load.table);
         seen.partitions = *partitions.entry(load.table.clone()).or_insert_with(count);
         let diagnosis = diagnose(&seen);
         if diagnosis.action == Action::Leave {

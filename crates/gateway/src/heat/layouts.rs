@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use heatsink_control::Control;
 use heatsink_dynamo::KeyType;
 use heatsink_heat::detect::{PartHeat, PartName, ShownKey};
 use heatsink_layout::{Bucket, InForce, LayoutSource, Phase};
-
-use crate::Service;
 
 /// The layouts of tables by name, those that could be told, at a time.
 pub(super) struct Layouts {
@@ -16,15 +15,15 @@ pub(super) struct Layouts {
     now: u64,
 }
 
-/// The layouts of the tables that parts are of. Of a table that cannot be looked at now no shards are shown.
-pub(super) async fn layouts_of(service: &Service, parts: &[PartHeat]) -> Layouts {
-    let mut layouts = Layouts { tables: HashMap::new(), now: service.env().unix_millis() };
+/// The layouts of the tables that parts are of, at a time in milliseconds since 1970. Of a table that cannot be looked at now no shards are shown.
+pub(super) async fn layouts_of(control: &Control, now: u64, parts: &[PartHeat]) -> Layouts {
+    let mut layouts = Layouts { tables: HashMap::new(), now };
     for part in parts {
         if let (Some(table), None) = (part.name.table.as_deref(), &part.name.index)
             && !layouts.tables.contains_key(table)
-            && let Some(told) = service.layouts(table).await
+            && let Ok(pass) = control.resolve(&[table]).await
         {
-            layouts.tables.insert(table.to_owned(), told);
+            layouts.tables.insert(table.to_owned(), control.view(&pass).handle());
         }
     }
     layouts

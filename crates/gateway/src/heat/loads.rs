@@ -7,18 +7,8 @@ use std::collections::HashMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::KeyType;
-use heatsink_env::MonotonicInstant;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::detect::{KeyHeat, PartHeat, ShownKey};
-
-use super::Heat;
-
-impl Heat {
-    /// The keys of the last window, the highest loads first.
-    pub(crate) fn loads(&self, now: MonotonicInstant) -> Vec<KeyLoad> {
-        of(&self.parts(now).1)
-    }
-}
 
 /// The keys of these parts, the highest loads first.
 pub(super) fn of(parts: &[PartHeat]) -> Vec<KeyLoad> {

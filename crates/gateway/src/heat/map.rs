@@ -2,11 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use heatsink_heat::history::{Map, MapRow, MapShard, ROWS, Span};
+use heatsink_heat::history::{Map, MapRow, MapShard};
 use serde::{Serialize, Serializer};
-
-use crate::Service;
-use crate::blocking;
 
 /// Parts of a unit that are told apart, and of a request.
 const UNITS: f64 = 10.0;
@@ -62,17 +59,8 @@ impl Serialize for Rounded<'_> {
     }
 }
 
-/// What `GET /_heatsink/heat/map` answers.
-pub(crate) fn map(service: &Service, span: Span) -> String {
-    let history = service.heat().history();
-    blocking::run(history.bytes(), || {
-        let map = history.map(span, service.env().unix_millis(), ROWS);
-        drop(history);
-        written(&map)
-    })
-}
-
-fn written(map: &Map) -> String {
+/// A map as JSON.
+pub(super) fn written(map: &Map) -> String {
     let rows = map.rows.iter().map(shown).collect();
     let shown = ShownMap { from_ms: map.from, step_ms: map.step, columns: map.columns, rows };
     // Names are text and rates are finite or null, so nothing in it cannot be written.

@@ -1,16 +1,15 @@
 //! Heat accounting: counts what each answered request asked of which partition key, and tells the hottest keys.
 //!
 //! It changes no request, waits for nothing, and sends nothing but one DescribeTable for each table that it meets, from a task beside the requests
-//! ([`Heat::keep`]): the names of a table's keys are in no request. Requests for a table before that are not counted.
+//! ([`HeatView::keep`]): the names of a table's keys are in no request. Requests for a table before that are not counted.
 //!
-//! Up to [`EXACT`] items a second all are counted; beyond that one request in [`DRAWN`] is drawn at random and counted so many times, and of batches
-//! one in [`DRAWN_BATCHES`] of these.
-//!
-//! Not here: counting itself (`heatsink_heat::detect`).
+//! Not here: what is counted of a key, and what would help it (`heatsink_heat`).
 
 mod accesses;
 mod advise;
+mod counting;
 mod draws;
+mod history;
 mod layouts;
 mod loads;
 mod map;
@@ -20,232 +19,9 @@ mod show;
 mod table_totals;
 mod tables;
 mod units;
+mod view;
 
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
-
-use futures::future::join;
-use heatsink_dynamo::{Error, Operation};
-use heatsink_env::{Env, MonotonicInstant};
-use heatsink_heat::detect::{Access, Detector, Key, PartName, ShownKey, WINDOW};
-use heatsink_heat::history::{History, Saved};
-use heatsink_route::Answer;
-use heatsink_store::Store;
-
-use crate::Service;
-use accesses::Found;
-use draws::Draws;
-use table_totals::TableTotals;
-use tables::Tables;
-
-pub(crate) use map::map;
+pub(crate) use counting::Heat;
 pub use recording::{Recording, RecordingOptions};
 pub(crate) use shard_loads::Drawn;
-pub(crate) use show::shown;
-
-/// So many items of a window are counted one by one. Below that the time that it takes is no matter; beyond it, one key of a percent still makes
-/// hundreds of drawn requests.
-const EXACT: u32 = 1_000;
-/// Of the others one request in so many is drawn.
-const DRAWN: u32 = 32;
-/// Of batches and transactions that are drawn one in so many is counted: each has many items, and is long to read.
-const DRAWN_BATCHES: u32 = 8;
-
-/// Counts the requests of one gateway.
-pub(crate) struct Heat {
-    tables: Tables,
-    counted: Mutex<Counted>,
-    history: Mutex<History>,
-    /// How many requests each counted one stands for: 1 or [`DRAWN`].
-    weight: AtomicU32,
-    /// How many requests are passed over before the next one is drawn.
-    skip: AtomicI32,
-    /// What is counted is recorded there.
-    recording: Option<Arc<Recording>>,
-}
-
-struct Counted {
-    detector: Detector,
-    /// The window in which `items` were counted.
-    window: u64,
-    items: u32,
-    draws: Draws,
-}
-
-impl Heat {
-    pub(crate) fn new(env: &dyn Env) -> Self {
-        let detector = Detector::new(env.random(), millis(env.now()));
-        let window = detector.number();
-        Heat {
-            tables: Tables::default(),
-            counted: Mutex::new(Counted { detector, window, items: 0, draws: Draws::new(env.random()) }),
-            history: Mutex::default(),
-            weight: AtomicU32::new(1),
-            skip: AtomicI32::new(0),
-            recording: None,
-        }
-    }
-
-    /// Records what is counted there, too.
-    pub(crate) fn record(&mut self, recording: Arc<Recording>) {
-        self.recording = Some(recording);
-    }
-
-    /// Whether this request is counted, and for how many. Few instructions: most requests of a busy gateway do no more here.
-    #[inline]
-    pub(crate) fn draw(&self, operation: Operation) -> Option<u32> {
-        if self.weight.load(Ordering::Relaxed) == 1 {
-            return Some(1);
-        }
-        // Below zero another thread has drawn, and is about to set the next draw.
-        if self.skip.fetch_sub(1, Ordering::Relaxed) == 0 { self.drawn(operation) } else { None }
-    }
-
-    /// The rest of [`draw`](Self::draw), apart so that the future of a request stays small.
-    #[inline(never)]
-    #[cold]
-    fn drawn(&self, operation: Operation) -> Option<u32> {
-        let mut counted = self.lock();
-        self.skip.store(skipped(&mut counted.draws), Ordering::Relaxed);
-        if !is_batch(operation) {
-            return Some(DRAWN);
-        }
-        (counted.draws.below(DRAWN_BATCHES) == 0).then_some(DRAWN * DRAWN_BATCHES)
-    }
-
-    /// Counts a request that was drawn, once it is answered.
-    #[inline(never)]
-    #[cold]
-    pub(crate) fn count(
-        &self,
-        weight: u32,
-        operation: Operation,
-        body: &[u8],
-        answer: &Result<Answer, Error>,
-        env: &dyn Env,
-    ) {
-        let now = env.now();
-        let answer = answer.as_ref().map(|answer| &*answer.body);
-        let recording = self.recording.as_deref().filter(|recording| recording.draws());
-        let found = accesses::find(operation, body, answer, &self.tables, now, recording.is_some());
-        let mut counted = self.lock();
-        let Counted { detector, window, items, draws: _ } = &mut *counted;
-        for one in &found {
-            let page = one.page.map(|page| detector.hash(page));
-            let Found { part, units, outcome, .. } = *one;
-            let key = one.key.as_ref().map(|(kind, text)| Key { kind: *kind, text: text.as_bytes() });
-            if let Some(signs) = detector.count(millis(now), part, &Access { key, units, weight, outcome }) {
-                signs.item(one.item);
-                page.into_iter().for_each(|page| signs.reads(page));
-                if let Some(sort) = one.sort.and_then(accesses::ordered) {
-                    signs.writes(&sort);
-                }
-            }
-        }
-        detector.advance(millis(now));
-        if *window != detector.number() {
-            *window = detector.number();
-            *items = 0;
-        }
-        // A request of which nothing is counted was read as well.
-        *items = items.saturating_add(u32::try_from(found.len()).unwrap_or(u32::MAX).max(1));
-        let next = if *items > EXACT { DRAWN } else { 1 };
-        if next != self.weight.load(Ordering::Relaxed) {
-            self.skip.store(skipped(&mut counted.draws), Ordering::Relaxed);
-            self.weight.store(next, Ordering::Relaxed);
-        }
-        if let Some(recording) = recording {
-            let parts: Vec<_> = found.iter().map(|one| counted.detector.name(one.part).cloned()).collect();
-            drop(counted);
-            recording.add(now, weight, &found, &parts, &self.tables);
-        }
-    }
-
-    /// A table was created, changed or deleted: its keys are asked for again.
-    pub(crate) fn forget<S: AsRef<str>>(&self, tables: &[S]) {
-        self.tables.forget(tables);
-    }
-
-    /// Asks the store for the keys of tables that requests name, and keeps the history. It does not end.
-    pub(crate) async fn keep(&self, service: &Service, store: &dyn Store) {
-        join(self.keep_tables(store), self.keep_history(service)).await;
-    }
-
-    /// Takes each window as it ends.
-    async fn keep_history(&self, service: &Service) {
-        let env = service.env();
-        let mut totals = TableTotals::default();
-        let mut taken = self.lock().detector.number();
-        loop {
-            // Twice a window, so that none ends unseen.
-            env.sleep(Duration::from_millis(WINDOW / 2)).await;
-            let number = {
-                let detector = &mut self.lock().detector;
-                detector.advance(millis(env.now()));
-                detector.number()
-            };
-            if number != taken {
-                taken = number;
-                let (window, parts) = self.parts(env.now());
-                totals.add(window, &parts);
-                let layouts = layouts::layouts_of(service, &parts).await;
-                let shards =
-                    |part: &PartName, key: &ShownKey| layouts::shards(key, part, &layouts).unwrap_or(1);
-                self.history().add(env.unix_millis(), window, &parts, shards);
-                self.measure_shards(&parts, &layouts);
-            }
-        }
-    }
-
-    async fn keep_tables(&self, store: &dyn Store) {
-        loop {
-            self.tables.asked().await;
-            for name in self.tables.to_describe() {
-                let described = tables::describe(store, &name).await;
-                self.tables.learn(name, described, &mut self.lock().detector);
-            }
-        }
-    }
-
-    /// The history, for a file.
-    pub(crate) fn saved(&self) -> Saved {
-        self.history().save()
-    }
-
-    /// Goes on from a history that was saved.
-    pub(crate) fn resume(&self, saved: Saved) {
-        *self.history() = History::read(saved);
-    }
-
-    fn history(&self) -> MutexGuard<'_, History> {
-        self.history.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// How many requests are passed over before the next one, so that one in [`DRAWN`] is drawn.
-fn skipped(draws: &mut Draws) -> i32 {
-    i32::try_from(draws.below(2 * DRAWN - 1)).unwrap_or_default()
-}
-
-/// Whether a request is of many items.
-fn is_batch(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::BatchExecuteStatement
-            | Operation::BatchGetItem
-            | Operation::BatchWriteItem
-            | Operation::ExecuteTransaction
-            | Operation::TransactGetItems
-            | Operation::TransactWriteItems
-    )
-}
-
-/// The clock of windows.
-fn millis(now: MonotonicInstant) -> u64 {
-    now.0 / 1_000_000
-}
+pub(crate) use view::HeatView;

@@ -11,8 +11,8 @@ use heatsink_heat::detect::{Access, Key, PartHeat, PartName, ShownKey};
 use heatsink_layout::LayoutSource;
 
 use super::accesses::{self, Found};
+use super::counting::{Heat, millis};
 use super::layouts::{self, Layouts};
-use super::{Heat, millis};
 
 /// A request whose physical calls are counted.
 #[derive(Clone, Copy)]

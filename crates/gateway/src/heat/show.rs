@@ -1,35 +1,14 @@
 //! The heat of the last window as JSON.
 
-use heatsink_env::MonotonicInstant;
 use heatsink_heat::detect::{KeyHeat, PartHeat, PartName, ShardHeat, ShownKey};
 use serde_json::{Map, Value as Json, json};
 
-use super::layouts::{Layouts, layouts_of, shards};
-use super::{Heat, advise, millis};
-use crate::Service;
+use super::layouts::{Layouts, shards};
 
-/// The most keys of a part that are shown.
-const KEYS: usize = 100;
-
-impl Heat {
-    /// The last window, and how many milliseconds it took.
-    pub(super) fn parts(&self, now: MonotonicInstant) -> (u64, Vec<PartHeat>) {
-        let mut counted = self.lock();
-        counted.detector.advance(millis(now));
-        (counted.detector.window(), counted.detector.heat(KEYS))
-    }
-}
-
-/// What `GET /_heatsink/heat` answers.
-pub(crate) async fn shown(service: &Service, table: Option<&str>) -> Json {
-    let (window, mut heat) = service.heat().parts(service.env().now());
-    let layouts = layouts_of(service, &heat).await;
-    let mut advice = advise::advice(service, &heat, &layouts);
-    advice.retain(|one| table.is_none_or(|table| one["table"] == table));
-    heat.retain(|part| table.is_none() || part.name.table.as_deref() == table);
-    heat.sort_by(|a, b| b.units_per_s.total_cmp(&a.units_per_s));
-    let parts: Vec<Json> = heat.iter().map(|part| shown_part(part, &layouts)).collect();
-    json!({ "now_ms": service.env().unix_millis(), "window_ms": window, "parts": parts, "advice": advice })
+/// These parts, the highest load first.
+pub(super) fn shown(mut parts: Vec<PartHeat>, layouts: &Layouts) -> Vec<Json> {
+    parts.sort_by(|a, b| b.units_per_s.total_cmp(&a.units_per_s));
+    parts.iter().map(|part| shown_part(part, layouts)).collect()
 }
 
 fn shown_part(part: &PartHeat, layouts: &Layouts) -> Json {

@@ -16,7 +16,7 @@ use http::request::Parts;
 use serde_json::{Value as Json, json};
 
 use super::hosts::Hosts;
-use crate::{Partitions, Recorded, Service, heat};
+use crate::{Partitions, Recorded, Service};
 
 /// The path of the partitions.
 pub(super) const PARTITIONS: &str = "/_heatsink/partitions";
@@ -65,11 +65,11 @@ pub(super) async fn heat(head: &Parts, may_ask: bool, service: &Service) -> (Sta
         (StatusCode::FORBIDDEN, json!({ "error": "only tools on this machine may ask" }))
     } else if head.uri.path() == HEAT_MAP {
         match value(head.uri.query().unwrap_or_default(), "span").and_then(Span::by_name) {
-            Some(span) => return (StatusCode::OK, Bytes::from(heat::map(service, span))),
+            Some(span) => return (StatusCode::OK, Bytes::from(service.heat().map(span))),
             None => (StatusCode::BAD_REQUEST, json!({ "error": "which span? 10m, 6h, 4d or 28d" })),
         }
     } else {
-        (StatusCode::OK, heat::shown(service, table(head.uri.query().unwrap_or_default())).await)
+        (StatusCode::OK, service.heat().shown(table(head.uri.query().unwrap_or_default())).await)
     };
     (status, Bytes::from(answer.to_string()))
 }

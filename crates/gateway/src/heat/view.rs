@@ -1,0 +1,55 @@
+//! The heat of one gateway, told with the layouts and the partitions of its tables.
+//!
+//! Not here: how each thing is written (`show`, `map`, `advise`), which requests are counted (`counting`).
+
+use heatsink_control::Control;
+use heatsink_env::Env;
+use heatsink_heat::KeyLoad;
+use heatsink_heat::history::{ROWS, Span};
+use serde_json::{Value as Json, json};
+
+use super::counting::Heat;
+use super::layouts::layouts_of;
+use super::{advise, loads, map, show};
+use crate::blocking;
+use crate::partitions::{self, Partitions};
+
+/// The heat, and what says where its keys lie.
+#[derive(Clone, Copy)]
+pub(crate) struct HeatView<'a> {
+    pub(crate) heat: &'a Heat,
+    pub(crate) control: &'a Control,
+    pub(crate) env: &'a dyn Env,
+    /// Where the store tells them.
+    pub(crate) partitions: Option<&'a Partitions>,
+}
+
+impl HeatView<'_> {
+    /// The keys of tables with the highest loads of the last window, the highest first.
+    pub(crate) fn loads(&self) -> Vec<KeyLoad> {
+        loads::of(&self.heat.parts(self.env.now()).1)
+    }
+
+    /// What `GET /_heatsink/heat` answers: the last window, of all tables or of one.
+    pub(crate) async fn shown(&self, table: Option<&str>) -> Json {
+        let now = self.env.now();
+        let (window, mut parts) = self.heat.parts(now);
+        let layouts = layouts_of(self.control, self.env.unix_millis(), &parts).await;
+        let count = |table: &str| partitions::count(self.partitions?, table);
+        let mut advice = advise::advice(&parts, &self.heat.tables, now, &layouts, count);
+        advice.retain(|one| table.is_none_or(|table| one["table"] == table));
+        parts.retain(|part| table.is_none() || part.name.table.as_deref() == table);
+        let parts = show::shown(parts, &layouts);
+        json!({ "now_ms": self.env.unix_millis(), "window_ms": window, "parts": parts, "advice": advice })
+    }
+
+    /// What `GET /_heatsink/heat/map` answers: the history over a span that ends now.
+    pub(crate) fn map(&self, span: Span) -> String {
+        let history = self.heat.history();
+        blocking::run(history.bytes(), || {
+            let shown = history.map(span, self.env.unix_millis(), ROWS);
+            drop(history);
+            map::written(&shown)
+        })
+    }
+}
