@@ -96,13 +96,17 @@ mod tests {
 
     use super::*;
 
-    /// The store's error has to show the client's text, not the one with the added condition.
-    #[test]
-    fn a_condition_without_sense_is_left_to_the_store() {
+    fn table() -> Table {
         let partition = AttributeDefinition { name: "pk".to_owned(), key_type: KeyType::S };
         let key = KeySchema { partition, sort: None };
         let schema = TableSchema { name: "T".to_owned(), id: "1".to_owned(), key, indexes: Vec::new() };
-        let table = Table::new(schema, Arc::default());
+        Table::new(schema, Arc::default())
+    }
+
+    /// The store's error has to show the client's text, not the one with the added condition.
+    #[test]
+    fn a_condition_without_sense_is_left_to_the_store() {
+        let table = table();
         let changed = |condition: &str| {
             let body = Bytes::from(serde_json::json!({ "ConditionExpression": condition }).to_string());
             require_exists(&body, &table).unwrap() != body
@@ -112,6 +116,21 @@ mod tests {
         }
         for nonsense in ["size(a) > :v AND", "a = :v)", "a", "(a = :v"] {
             assert!(!changed(nonsense), "{nonsense}");
+        }
+    }
+
+    #[test]
+    fn the_placeholder_that_is_added_is_no_name_of_the_client() {
+        let table = table();
+        for (own, added) in [("#there", "#there_"), ("#other", "#there")] {
+            let request = serde_json::json!({
+                "ConditionExpression": format!("{own} = :v"), "ExpressionAttributeNames": { own: "a" },
+            });
+            let changed = require_exists(&Bytes::from(request.to_string()), &table).unwrap();
+            let changed: serde_json::Value = serde_json::from_slice(&changed).unwrap();
+            let condition = format!("attribute_exists({added}) AND ({own} = :v)");
+            assert_eq!(changed["ConditionExpression"], condition);
+            assert_eq!(changed["ExpressionAttributeNames"], serde_json::json!({ own: "a", added: "pk" }));
         }
     }
 

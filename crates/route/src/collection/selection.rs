@@ -320,8 +320,36 @@ fn named(item: &Item, paths: &[Path]) -> Item {
 #[cfg(test)]
 mod tests {
     use heatsink_dynamo::expression::{Bindings, Projection};
+    use heatsink_dynamo::{AttributeDefinition, IndexKeySchema, KeySchema, KeyType};
 
     use super::*;
+
+    #[test]
+    fn what_an_index_does_not_hold_is_not_shown() {
+        let key = |name: &str| AttributeDefinition { name: name.to_owned(), key_type: KeyType::S };
+        let schema = KeySchema { partition: key("pk"), sort: None };
+        let table =
+            TableSchema { name: "T".to_owned(), id: "1".to_owned(), key: schema, indexes: Vec::new() };
+        let index = |projects_all, included: &[&str]| IndexSchema {
+            name: "i".to_owned(),
+            key: IndexKeySchema { partition: vec![key("status")], sort: Vec::new() },
+            local: false,
+            projects_all,
+            included: included.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let shown = |count, index: &IndexSchema| {
+            let mut expressions =
+                Expressions { bindings: Bindings::default(), filter: None, projection: None, count };
+            expressions.confine(&table, index);
+            expressions.projection.map(|(_, projection)| {
+                projection.paths.into_iter().map(|path| path.root.to_string()).collect::<Vec<_>>()
+            })
+        };
+        let held = ["pk", "status", "v"].map(str::to_owned).to_vec();
+        assert_eq!(shown(false, &index(false, &["v"])), Some(held));
+        assert_eq!(shown(false, &index(true, &[])), None, "an index of all attributes shows all");
+        assert_eq!(shown(true, &index(false, &["v"])), None, "a count shows nothing");
+    }
 
     #[test]
     fn paths_are_shown_under_their_last_names() {

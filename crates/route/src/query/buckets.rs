@@ -216,10 +216,6 @@ impl Buckets {
             }
             (Span::Within(first, end), _) => KeyValue::S(if self.descending { end } else { first }.into()),
             (Span::BeginsWith(prefix), _) if !self.descending => KeyValue::S(prefix.into()),
-            // After the year 9999 comes one more digit, which sorts before; the colon sorts after every digit.
-            (Span::BeginsWith(prefix), Span::BeginsWith(next)) if next.len() > prefix.len() => {
-                KeyValue::S(format!("{}:", self.time.prefix).into())
-            }
             (_, Span::BeginsWith(next)) => KeyValue::S(next.into()),
             (Span::BeginsWith(prefix), Span::Within(..) | Span::Between(..)) => KeyValue::S(prefix.into()),
         })
