@@ -11,7 +11,9 @@ use heatsink_control::registry::Registry;
 use heatsink_control::{Control, KeyRecord, Move, REGISTRY, Rules, TableLayouts};
 use heatsink_dynamo::Operation;
 use heatsink_env::{Env, HastyEnv, ManualEnv, RealEnv};
-use heatsink_layout::{By, DIRECTORY, Hash, Layout, Phase as Travelled, SortKey, Strategy};
+use heatsink_layout::{
+    Bucket, By, DIRECTORY, Granularity, Hash, Layout, Phase as Travelled, SortKey, Strategy,
+};
 use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
@@ -424,6 +426,44 @@ async fn on_its_way(phase: Travelled) -> (Arc<dyn Store>, [u64; 3]) {
     }
     put(&store, json!({ "pk": { "S": "other" }, "sk": { "S": "x" } })).await;
     (store, counts)
+}
+
+#[tokio::test]
+async fn nothing_is_repaired_while_buckets_to_come_get_other_shards() {
+    let store = recorded(&rule("strategy = \"bucket\"\nbucket = \"hour\"\nshards = 2")).await;
+    let registry = Registry::new(Arc::clone(&store), Arc::new(RealEnv), REGISTRY);
+    let described = registry.describe(TABLE).await.unwrap().unwrap();
+    let record = registry.read(&described.schema.id).await.unwrap().unwrap();
+    let layout = Layout::clone(record.layouts.of(b"game").unwrap());
+    let later = Bucket::at(2_000_000_000, Granularity::Hour).unwrap();
+    let moves = Move {
+        to: layout.stepped(later, 4).unwrap(),
+        phase: Travelled::Prepare,
+        reserved_before: 2,
+        closing: false,
+        expires: None,
+        high_water: None,
+    };
+    let key = KeyRecord {
+        key: b"game".to_vec(),
+        key_type: heatsink_dynamo::KeyType::S,
+        layout,
+        moves: Some(moves),
+        settled: false,
+        reserved: 4,
+        version: 1,
+        changed: 0,
+        since: 0,
+    };
+    registry.replace_key(&record, None, &key).await.unwrap().unwrap();
+    let before = items(&store, TABLE).await;
+    let refused = verification(&store, None).await.unwrap().repair(None, &Quiet).await.unwrap_err();
+    assert!(
+        matches!(&refused, VerifyError::Usage(why) if why.contains("Buckets to come of a key of table Board")),
+        "{refused}"
+    );
+    assert_eq!(items(&store, TABLE).await, before);
+    assert_eq!(look(&store, None).await.in_order, 25);
 }
 
 #[tokio::test]
