@@ -201,6 +201,32 @@ fn several_values_are_named_in_a_file() {
     assert!(code == 64 && error.to_string().contains("100"), "{error}");
 }
 
+#[test]
+fn values_are_named_by_how_they_begin() {
+    let data = data("prefix");
+    let start = |prefix: &str, more: &[&str]| {
+        let args = ["start", "Tasks", "--index", "by-status", "--prefix", prefix, "--shards", "3"];
+        heatsink(&data, &[&args, more].concat())
+    };
+    let (code, plan) = start("op", &["--dry-run"]);
+    let planned = plan["values"].as_array().unwrap();
+    let [open] = &**planned else { panic!("{plan}") };
+    assert_eq!((code, &open["value"], &open["items"]), (0, &json!("open"), &json!(45)), "{plan}");
+    assert_eq!(plan["items_read"], json!(ITEMS));
+    let (code, report) = start("op", &[]);
+    assert_eq!((code, &report["rewritten"][0]["value"]), (0, &json!("open")), "{report}");
+    // The value is found, and not the forms in which its shards are stored.
+    let (code, again) = start("o", &[]);
+    assert_eq!((code, &again["already"]), (0, &json!(["open"])), "{again}");
+    for (prefix, why) in [("", "begin with nothing"), ("zz", "60 items were read")] {
+        let (code, error) = start(prefix, &[]);
+        assert!(code == 64 && error.to_string().contains(why), "{code} {error}");
+    }
+    let none = ["start", "Tasks", "--index", "by-nothing", "--prefix", "o", "--shards", "3"];
+    let (code, error) = heatsink(&data, &none);
+    assert!(code == 64 && error.to_string().contains("no index by-nothing"), "{code} {error}");
+}
+
 /// The index of `Tasks`, `open` with so many shards, and the rest of the arguments.
 fn open(what: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
     [what, &["Tasks", "open", "--index", "by-status"], more].concat()

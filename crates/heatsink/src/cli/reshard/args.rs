@@ -103,9 +103,9 @@ pub(super) struct Start {
     /// The logical partition key, or with --index the value of the index's; binary in base64
     pub key: Option<String>,
     /// Reshard a value of this global index's partition key instead: only that value is spread
-    #[arg(long, value_name = "INDEX", conflicts_with_all = ["prefix", "strategy", "attribute", "separator", "part"])]
+    #[arg(long, value_name = "INDEX", conflicts_with_all = ["strategy", "attribute", "separator", "part"])]
     pub index: Option<String>,
-    /// All keys of the table that begin so, at most 1,000. Reads the keys of at most 1,000,000 items
+    /// All keys of the table that begin so, at most 1,000, or with --index all values of the index, at most 100. Reads the keys of at most 1,000,000 items
     #[arg(long, value_name = "PREFIX")]
     pub prefix: Option<String>,
     /// The keys, or with --index the values, in this file, one a line: at most 1,000 keys, or 100 values

@@ -110,7 +110,11 @@ pub(super) async fn ask(
             one.key_text()
         ),
         many => {
-            format!("other shards are asked for, for {} keys of table {table}{}", many.len(), read(&asked))
+            format!(
+                "other shards are asked for, for {} keys of table {table}{}",
+                many.len(),
+                items_read(asked.read)
+            )
         }
     };
     let who = who(opened, gateways);
@@ -125,8 +129,9 @@ pub(super) fn who(opened: &Opened, gateways: usize) -> String {
     }
 }
 
-fn read(asked: &Asked) -> String {
-    asked.read.map(|read| format!(" ({read} items were read to find them)")).unwrap_or_default()
+/// How many items were read to find what a command is for, in words.
+pub(super) fn items_read(read: Option<u64>) -> String {
+    read.map(|read| format!(" ({read} items were read to find them)")).unwrap_or_default()
 }
 
 fn nothing_to_do(table: &str, asked: &Asked, already: &[String], place: &Place) -> Result<(), Exit> {
@@ -141,7 +146,7 @@ fn nothing_to_do(table: &str, asked: &Asked, already: &[String], place: &Place) 
             let text = format!(
                 "no key of table {table} is to be moved: {} have their shards already{}",
                 already.len(),
-                read(asked)
+                items_read(asked.read)
             );
             say(place.output, &document, &text)
         }

@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 
 use super::args::Start;
-use super::ask::who;
+use super::ask::{items_read, who};
 use super::intents::{self, Wish};
 use super::opened::{Access, Opened};
 use super::told::{command_on, say, software, status_command, unread};
@@ -29,6 +29,8 @@ struct Asked<'a> {
     start: &'a Start,
     index: &'a str,
     values: Vec<String>,
+    /// How many items were read to find them.
+    read: Option<u64>,
 }
 
 impl Asked<'_> {
@@ -47,17 +49,14 @@ impl Asked<'_> {
 
 /// Gives values their shards, asks for that, or says what it would do.
 pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result<(), Exit> {
-    let values = match &start.key {
-        Some(value) => vec![value.clone()],
-        None => keys::lines(start)?.into_iter().collect(),
-    };
+    let keys::Values { values, read } = keys::values(opened, start, index).await?;
     if values.len() > heatsink_layout::MAX_VALUE_LAYOUTS {
         let (named, most) = (values.len(), heatsink_layout::MAX_VALUE_LAYOUTS);
         return Err(Exit::usage(format!(
             "{named} values are named, and a table has {most} on record at most"
         )));
     }
-    let asked = Asked { start, index, values };
+    let asked = Asked { start, index, values, read };
     // All of them, before anything is written.
     let (mut todo, mut already) = (Vec::new(), Vec::new());
     for value in &asked.values {
@@ -161,7 +160,7 @@ async fn plan(asked: &Asked<'_>, todo: &[(&str, ValueReshard)]) -> Result<(), Ex
         (Some(_), Some(one)) => one,
         (_, last) => {
             documents.extend(last);
-            json!({ "table": start.table, "index": index, "values": documents, "next_steps": [] })
+            json!({ "table": start.table, "index": index, "values": documents, "items_read": asked.read, "next_steps": [] })
         }
     };
     say(start.place.output, &document, &text.join("\n"))
@@ -177,10 +176,11 @@ fn nothing_to_do(asked: &Asked<'_>, already: &[&str]) -> Result<(), Exit> {
             format!("the value {value:?} of the index {index} has {} shards already", start.shards),
         ),
         None => (
-            json!({ "table": start.table, "index": index, "asked": [], "already": already, "next_steps": [] }),
+            json!({ "table": start.table, "index": index, "asked": [], "already": already, "items_read": asked.read, "next_steps": [] }),
             format!(
-                "no value of the index {index} is to be spread: {} have their shards already",
-                already.len()
+                "no value of the index {index} is to be spread: {} have their shards already{}",
+                already.len(),
+                items_read(asked.read)
             ),
         ),
     };
@@ -203,7 +203,7 @@ fn say_done(asked: &Asked<'_>, reports: &[(&str, ValueReport)], already: &[&str]
         }
         _ => {
             let all = reports.iter().map(document).collect::<Result<Vec<_>, _>>()?;
-            json!({ "table": start.table, "index": index, "rewritten": all, "already": already, "next_steps": next_steps })
+            json!({ "table": start.table, "index": index, "rewritten": all, "already": already, "items_read": asked.read, "next_steps": next_steps })
         }
     };
     let line = |(value, report): &(&str, ValueReport)| {
@@ -232,14 +232,15 @@ fn say_asked(
             format!("{shards} shards are asked for, for {} of table {table}", one.subject().in_words())
         }
         many => format!(
-            "other shards are asked for, for {} values of the index {} of table {table}",
+            "other shards are asked for, for {} values of the index {} of table {table}{}",
             many.len(),
-            asked.index
+            asked.index,
+            items_read(asked.read)
         ),
     };
     let values: Vec<String> = intents.iter().map(ReshardIntent::key_text).collect();
     let document = json!({
-        "table": table, "index": asked.index, "asked": values, "already": already, "gateways": gateways, "next_steps": next_steps,
+        "table": table, "index": asked.index, "asked": values, "already": already, "gateways": gateways, "items_read": asked.read, "next_steps": next_steps,
     });
     let who = who(opened, gateways);
     say(place.output, &document, &format!("{what}. {who} carries it out. Follow it with: {follow}"))
