@@ -338,7 +338,10 @@ RULES = (
     Rule(
         "deletion-shared",
         "who deletes a table that is being deleted waits as long as the first",
-        ((TABLE_LIFECYCLE, "State::Deleting { .. } => found,", "State::Deleting { .. } if !LEFT_OUT => found,"),),
+        (
+            (TABLE_LIFECYCLE, "State::Deleting { .. } => found,", "State::Deleting { .. } if !LEFT_OUT => found,"),
+            (TABLE_LIFECYCLE, "State::Pending | State::Gone => return", "State::Deleting { .. } | State::Pending | State::Gone => return"),
+        ),
     ),
     Rule(
         "deleted-by-id",
