@@ -68,12 +68,12 @@ fn one(both: &mut Both, requests: &mut Requests, exact: bool) {
     }
 }
 
-/// Random requests in one world.
-fn play(seed: u64, world: World, counters: bool, exact: bool) -> usize {
+/// Random requests in one world. Returns how many of them were refused.
+fn play(seed: u64, world: World, counters: bool) -> usize {
     let mut both = Both::new(world);
     let mut requests = Requests { rng: Rng::with_seed(seed), keys: KEYS, counters };
     for _ in 0..60 {
-        one(&mut both, &mut requests, exact);
+        one(&mut both, &mut requests, true);
     }
     both.same_contents();
     both.refused
@@ -81,9 +81,7 @@ fn play(seed: u64, world: World, counters: bool, exact: bool) -> usize {
 
 #[test]
 fn calculated_shards_answer_as_one_key() {
-    for seed in 0..60 {
-        assert_eq!(play(seed, World::calculated(4), false, true), 0);
-    }
+    assert_eq!(refused(World::calculated(4), false), 0);
 }
 
 #[test]
@@ -110,32 +108,29 @@ fn binary_keys_and_numbers_answer_as_strings_do() {
     }
 }
 
+/// How many of 3,600 requests Heatsink refuses, which are then not compared. More than expected of a world are a fault.
+fn refused(world: World, counters: bool) -> usize {
+    (0..60).map(|seed| play(seed, world.clone(), counters)).sum()
+}
+
 #[test]
 fn counters_answer_as_one_key() {
-    for seed in 0..60 {
-        play(seed, World::counters(), true, true);
-    }
+    assert!(refused(World::counters(), true) <= 720);
 }
 
 #[test]
 fn assigned_shards_answer_as_one_key() {
-    for seed in 0..60 {
-        play(seed, World::assigned(), false, true);
-    }
+    assert!(refused(World::assigned(), false) <= 100);
 }
 
 #[test]
 fn buckets_answer_as_one_key() {
-    for seed in 0..60 {
-        play(seed, World::buckets(), false, true);
-    }
+    assert_eq!(refused(World::buckets(), false), 0);
 }
 
 #[test]
 fn a_spread_index_key_answers_as_one_value() {
-    for seed in 0..60 {
-        play(seed, World::spread(), false, true);
-    }
+    assert!(refused(World::spread(), false) <= 15);
 }
 
 #[test]
