@@ -65,7 +65,7 @@ struct Leaderboard {
 #[derive(Debug, clap::Args)]
 struct Reshard {
     /// Seconds of load before the command
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=600))]
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=600))]
     before: u64,
     /// Seconds of load from the command on
     #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u64).range(1..=3_600))]
@@ -80,7 +80,7 @@ struct Reshard {
     #[arg(long, value_parser = clap::value_parser!(u16).range(2..=1_000))]
     shards: Option<u16>,
     /// Items that the key has before the load
-    #[arg(long, default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
     items: u64,
     /// Gateways, in one process
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=20))]
