@@ -10,13 +10,16 @@ use heatsink_control::rules::attribute_to_spread;
 use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};
 use heatsink_layout::{MAX_VALUE_LAYOUTS, Table};
 use heatsink_mover::TableContext;
+use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
 
 use super::args::Start;
 use super::opened::Opened;
 use super::told::unread;
 use crate::cli::open::not_answered;
+use crate::cli::progress::bar;
 use crate::exit::{Exit, in_words};
+use crate::output::Output;
 
 /// The most keys of one command.
 const MOST_KEYS: usize = 1_000;
@@ -66,7 +69,7 @@ pub(super) async fn named(opened: &Opened, context: &TableContext, start: &Start
         return Ok(Keys { keys: vec![bytes(context, key)?], read: None });
     }
     if let Some(prefix) = &start.prefix {
-        return beginning(opened, context, &bytes(context, prefix)?).await;
+        return beginning(opened, context, &bytes(context, prefix)?, start.place.output).await;
     }
     let lines = lines(start)?;
     bounded(lines.len(), &start.table)?;
@@ -84,7 +87,12 @@ fn lines(start: &Start) -> Result<BTreeSet<String>, Exit> {
 }
 
 /// The logical keys of a table that begin so.
-async fn beginning(opened: &Opened, context: &TableContext, prefix: &[u8]) -> Result<Keys, Exit> {
+async fn beginning(
+    opened: &Opened,
+    context: &TableContext,
+    prefix: &[u8],
+    output: Output,
+) -> Result<Keys, Exit> {
     let table = context.table();
     let scan = PrefixScan {
         table: &table.name,
@@ -93,6 +101,7 @@ async fn beginning(opened: &Opened, context: &TableContext, prefix: &[u8]) -> Re
         prefix,
         most: MOST_KEYS,
         what: format!("keys of table {}", table.name),
+        shown: progress(output),
     };
     scan.run(opened, |physical| table.logical(physical)).await
 }
@@ -123,11 +132,17 @@ pub(super) async fn values(opened: &Opened, start: &Start, index: &str) -> Resul
         prefix: &prefix,
         most: MAX_VALUE_LAYOUTS,
         what,
+        shown: progress(start.place.output),
     };
     let stored = table.index_key(&attribute.name);
     let found = scan.run(opened, |value| stored.map_or(value, |key| key.logical(value))).await?;
     let text = |value: &Vec<u8>| key_text(value, attribute.key_type);
     Ok(Values { values: found.keys.iter().map(text).collect(), read: found.read })
+}
+
+/// Shows how many items have been read; how many there are is not known.
+fn progress(output: Output) -> ProgressBar {
+    bar(output, None, "looking {human_pos} items, {per_sec}")
 }
 
 /// Finds the keys of a table, or of an index of it, that begin in some way, by a Scan of keys.
@@ -141,6 +156,7 @@ struct PrefixScan<'a> {
     most: usize,
     /// What is looked for, in words: `keys of table Scores`.
     what: String,
+    shown: ProgressBar,
 }
 
 impl PrefixScan<'_> {
@@ -154,6 +170,7 @@ impl PrefixScan<'_> {
             let page = opened.registry.call_patiently(Operation::Scan, self.page(start)).await;
             let mut page = page.map_err(|error| not_answered("The keys could not be read", &error))?;
             read += page["ScannedCount"].as_u64().unwrap_or(0);
+            self.shown.set_position(read);
             for item in page["Items"].as_array().into_iter().flatten() {
                 let physical = match item[&attribute.name]["B"].as_str() {
                     Some(encoded) => STANDARD.decode(encoded).unwrap_or_default(),
@@ -185,6 +202,7 @@ impl PrefixScan<'_> {
                 "None of the {what} begin so; {read} items were read. One without items can be named by itself"
             )));
         }
+        self.shown.finish_and_clear();
         Ok(Keys { keys: found.into_iter().collect(), read: Some(read) })
     }
 
