@@ -16,8 +16,8 @@ use futures::executor::block_on;
 use futures::future::{BoxFuture, Either, select};
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::MonotonicInstant;
-use heatsink_store::Store;
 use heatsink_store::embedded::Embedded;
+use heatsink_store::{Permit, Store};
 use serde_json::{Value as Json, json};
 
 use crate::TABLE;
@@ -123,6 +123,14 @@ struct Planned {
     times: usize,
 }
 
+/// Requests of a process that have to wait for a connection before they are sent, if they fit.
+struct Connecting {
+    process: String,
+    operation: Operation,
+    text: String,
+    wait: Duration,
+}
+
 /// Somebody waits for the moment at which a process sends a request.
 struct Awaited {
     process: String,
@@ -156,6 +164,7 @@ struct State {
     rng: Rng,
     weather: Weather,
     planned: Vec<Planned>,
+    connecting: Vec<Connecting>,
     awaited: Vec<Awaited>,
     /// The records of keys as they are seen while a transaction is half done, and until when.
     torn: Option<(MonotonicInstant, Json)>,
@@ -183,6 +192,7 @@ impl Network {
                 rng: Rng::with_seed(seed),
                 weather: Weather::default(),
                 planned: Vec::new(),
+                connecting: Vec::new(),
                 awaited: Vec::new(),
                 torn: None,
                 key_changed: None,
@@ -231,9 +241,27 @@ impl Network {
         waits
     }
 
+    /// Requests of a process that hold a text wait so long for a connection, planned as they are.
+    pub fn connects(&self, process: &str, operation: Operation, text: &str, wait: Duration) {
+        let (process, text) = (process.to_owned(), text.to_owned());
+        self.state.lock().unwrap().connecting.push(Connecting { process, operation, text, wait });
+    }
+
     /// What was planned is forgotten.
     pub fn unplan(&self) {
-        self.state.lock().unwrap().planned.clear();
+        let state = &mut *self.state.lock().unwrap();
+        state.planned.clear();
+        state.connecting.clear();
+    }
+
+    fn connection(&self, process: &str, operation: Operation, body: &[u8]) -> Option<Duration> {
+        let state = self.state.lock().unwrap();
+        let fits = |one: &&Connecting| {
+            one.process == process
+                && one.operation == operation
+                && String::from_utf8_lossy(body).contains(&one.text)
+        };
+        state.connecting.iter().find(fits).map(|one| one.wait)
     }
 
     /// The next moment of the history.
@@ -569,6 +597,22 @@ impl Store for Link {
                 Either::Left((Ok(answer), _)) => answer,
                 _ => Err(lost(operation)),
             }
+        }
+        .boxed()
+    }
+
+    fn call_if<'a>(
+        &'a self,
+        operation: Operation,
+        body: Bytes,
+        permit: &'a dyn Permit,
+    ) -> BoxFuture<'a, Result<Bytes, Error>> {
+        async move {
+            if let Some(wait) = self.network.connection(&self.process, operation, &body) {
+                self.network.clock.sleep(wait).await;
+            }
+            permit.check()?;
+            self.call(operation, body).await
         }
         .boxed()
     }

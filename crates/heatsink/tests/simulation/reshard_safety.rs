@@ -15,7 +15,7 @@ use heatsink_dynamo::Operation as Wire;
 use heatsink_history::Operation;
 
 use crate::client::PATIENCE;
-use crate::network::{Fate, Weather};
+use crate::network::{Fate, Lost, Weather};
 use crate::reshard::{Mishap, Phases};
 use crate::reshard_hazards::{
     CLEAR, COPY, HOLD, PREPARE, WHOLE, begun, count, killed, killed_at, moved, puts,
@@ -216,5 +216,29 @@ fn a_query_shows_no_old_copy_whose_successor_is_deleted_meanwhile() {
         read.unwrap();
         world.network.unplan();
         moved(&world, 4).await;
+    });
+}
+
+/// The rule: from PREPARE through CHECK a call is sent only while the short lease runs. A gateway's puts, planned in PREPARE, wait for a connection while it sees
+/// nothing of what comes: when they have one the move has ended, the gateway's lease still runs, and the short one is over.
+#[test]
+fn a_put_that_waits_for_a_connection_is_not_sent_when_the_short_lease_is_over() {
+    scene(1, &[BRISK, BRISK], count(), 8, |world, items| async move {
+        begun(&world, &items).await;
+        let late = async {
+            // The puts are planned, under a lease that was prolonged for them, before the record says HOLD.
+            world.network.plan("run", Wire::TransactWriteItems, HOLD, 1, Fate::late(seconds(0.6)));
+            world.network.sent("run", HOLD, 0, false).await.unwrap();
+            world.network.connects(&name(1), Wire::PutItem, "\"n\"", seconds(7.3));
+            let unseen = async {
+                world.clock.sleep(seconds(0.3)).await;
+                let lost = Fate { lost: Some(Lost::Broken), ..Fate::late(seconds(0.001)) };
+                world.network.plan(&name(1), Wire::GetItem, "\"head\"", usize::MAX, lost);
+            };
+            join(late_puts(&world, &items, seconds(0.001)), unseen).await;
+            world.network.unplan();
+            watched(&world, &items, 10).await;
+        };
+        join(late, moved(&world, 4)).await;
     });
 }
