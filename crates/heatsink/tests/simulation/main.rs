@@ -39,6 +39,7 @@ mod table;
 mod walk;
 mod widening;
 mod widening_client;
+mod widening_safety;
 mod world;
 
 use std::collections::BTreeMap;

@@ -1,0 +1,89 @@
+//! For rules of a counter that widens which chance does not need, what happens in the one order in which each is needed.
+
+use std::sync::Arc;
+
+use futures::future::join;
+use heatsink_dynamo::{Operation as Wire, Outcome};
+use serde_json::json;
+
+use crate::TABLE;
+use crate::client::PATIENCE;
+use crate::network::{Fate, Weather};
+use crate::reshard::Phases;
+use crate::reshard_hazards::{PREPARE, RESERVE, WHOLE};
+use crate::scene::{scene, seconds, start};
+use crate::widening::{Does, counter};
+use crate::widening_client::How;
+use crate::world::{World, name};
+
+const ITEM: &str = "q0";
+
+/// The key is a counter of so many fragments.
+async fn widened(world: &World, fragments: u16) {
+    let run = world.reshard(WHOLE, counter(fragments), &Arc::new(Phases::default()), None).await;
+    assert_eq!(run.unwrap().unwrap().to, fragments);
+}
+
+/// The rule: nobody adds to the new fragments while calls may land that know only the old ones. A delete that is sent before PREPARE is given up, and lands late.
+#[test]
+fn a_delete_that_lands_late_leaves_nothing_of_what_was_added() {
+    scene(1, &[WHOLE, WHOLE], Vec::new(), 0, |world, _| async move {
+        let (world, ask) = (&*world, async |does: Does, number| {
+            does.ask(&world, 0, ITEM, How::Alone, number).await.unwrap()
+        });
+        world.create_past().await;
+        start(world).await;
+        widened(world, 2).await;
+        ask(Does::Put, 1).await;
+        let late = async {
+            world.network.plan("run", Wire::TransactWriteItems, PREPARE, 1, Fate::late(seconds(0.3)));
+            world.network.sent("run", PREPARE, 0, false).await.unwrap();
+            world.network.set(Weather { patience: seconds(0.5), ..Weather::default() });
+            world.network.plan(&name(1), Wire::TransactWriteItems, "\"Delete\"", 1, Fate::late(seconds(3.5)));
+            let deleted = Does::Delete.ask(world, 1, ITEM, How::Alone, 0).await.unwrap_err();
+            assert_eq!(deleted.outcome, Outcome::Unknown, "{deleted}");
+            world.network.set(Weather::default());
+            world.clock.sleep(seconds(1.8)).await;
+            for _ in 0..10 {
+                ask(Does::Add, 1).await;
+            }
+            let before = ask(Does::Get, 0).await;
+            assert_eq!(before, Some(11));
+            world.clock.sleep(seconds(3.0)).await;
+            let after = ask(Does::Get, 0).await;
+            assert!(after.is_none() || after == before, "{after:?}");
+        };
+        join(late, widened(world, 5)).await;
+    });
+}
+
+/// The rule: the names of the new fragments are looked at when no earlier call can land any more. A client's own item with the name of one is put before
+/// RESERVE, given up, and lands late.
+#[test]
+fn a_put_under_the_name_of_a_fragment_that_lands_late_ends_the_widening() {
+    scene(1, &[WHOLE, WHOLE], Vec::new(), 0, |world, _| async move {
+        world.create_past().await;
+        start(&world).await;
+        widened(&world, 2).await;
+        let own = json!({ "pk": { "S": "game#~3" }, "sk": { "S": ITEM } });
+        let put = json!({ "TableName": TABLE, "Item": own });
+        let late = async {
+            world.network.plan("run", Wire::TransactWriteItems, RESERVE, 1, Fate::late(seconds(0.3)));
+            world.network.sent("run", RESERVE, 0, false).await.unwrap();
+            world.network.set(Weather { patience: seconds(0.5), ..Weather::default() });
+            world.network.plan(&name(1), Wire::PutItem, "game#~3", 1, Fate::late(seconds(3.5)));
+            let given_up = world.ask(1, Wire::PutItem, &put, PATIENCE).await.unwrap_err();
+            assert_eq!(given_up.outcome, Outcome::Unknown, "{given_up}");
+            world.network.set(Weather::default());
+        };
+        let ended = async {
+            let run = world.reshard(WHOLE, counter(5), &Arc::new(Phases::default()), None).await.unwrap();
+            assert!(run.is_err(), "the name of a client's item is taken");
+        };
+        join(late, ended).await;
+        let get = json!({ "TableName": TABLE, "Key": own });
+        assert_eq!(world.ask(0, Wire::GetItem, &get, PATIENCE).await.unwrap()["Item"], own);
+        // It is none of those that are looked for at the end.
+        world.past(Wire::DeleteItem, &get).await.unwrap();
+    });
+}
