@@ -184,6 +184,25 @@ fn short_pages_and_unfinished_batches_add_up() {
     }
 }
 
+/// The pages of the old and of the new shards end in different places.
+#[test]
+fn short_pages_of_a_key_that_moves_add_up() {
+    for seed in 0..60 {
+        let (from, to) =
+            [(Layout::none(), calculated(4)), (calculated(4), calculated(2))][(seed % 2) as usize].clone();
+        let mut both = Both::new(World::moving(from, to, Phase::Reserve));
+        let mut requests = Requests { rng: Rng::with_seed(seed), keys: &["a", "b", "a#"], counters: false };
+        both.sharded.store.page = requests.rng.usize(1..5);
+        for phase in [Phase::Reserve, Phase::Prepare, Phase::Check, Phase::Move] {
+            both.sharded.enter(phase);
+            for _ in 0..20 {
+                one(&mut both, &mut requests, false);
+            }
+            both.same_contents();
+        }
+    }
+}
+
 /// Items are stored before the key moves; requests come in every phase; a mover moves none of them.
 #[test]
 fn a_key_that_moves_answers_as_one_key() {
