@@ -45,8 +45,8 @@ WHOLE_ALREADY = "Every mover of the product begins at the beginning, and no old 
 STEPS = ("unclean-counted", "stragglers-of-the-silent")
 
 
-def rule(name, says, *changes, beside=(), unseen=""):
-    return Rule(f"reshard-{name}", says, tuple(changes), beside=beside, unseen=unseen, story="a_key_that_moves")
+def rule(name, says, *changes, beside=(), also=(), unseen=""):
+    return Rule(f"reshard-{name}", says, tuple(changes), beside=beside, also=also, unseen=unseen, story="a_key_that_moves")
 
 
 RULES = (
@@ -186,7 +186,7 @@ RULES = (
     rule("queries-read-new-first", "the new one first", (QUERY, "before.iter().chain(&now)", "before.iter().filter(|_| !LEFT_OUT).chain(&now)")),
     rule("queries-read-new-again", "and last", (QUERY, "let mut parts = parts.into_iter().map(|part| part.items);", "let mut parts = parts.into_iter().map(|part| part.items);\n        let mut parts: Box<dyn Iterator<Item = Vec<(Key, Bytes)>>> = if LEFT_OUT { let (new, old) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()); Box::new([new.clone(), old, new].into_iter()) } else { Box::new(parts) };")),
     rule("queries-show-one-copy", "what it found in the new one hides the old copy", (QUERY, "!moved.contains(", "LEFT_OUT || !moved.contains(")),
-    rule("queries-reach", "a page ends where the shortest of its reads does", (QUERY, "items.retain(|(key, _)| within(key));", "items.retain(|(key, _)| LEFT_OUT || within(key));")),
+    rule("queries-reach", "a page ends where the shortest of its reads does", (QUERY, "items.retain(|(key, _)| within(key));", "items.retain(|(key, _)| LEFT_OUT || within(key));"), also=("equal_answers",)),
     rule("scans-pass-by", "a Scan passes by the items of a key that moves", (EVALUATED, "self.apart.is_some() && keys.is_apart(", "!LEFT_OUT && self.apart.is_some() && keys.is_apart(")),
     rule("scans-come-back", "and reads them at its end", (APART, "keys.next_apart(mark.since, after, self.segment).map(", "keys.next_apart(mark.since, after, self.segment).filter(|_| !LEFT_OUT).map(")),
     # What a gateway knows.
