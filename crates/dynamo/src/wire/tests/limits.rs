@@ -1,7 +1,5 @@
 //! Lengths, and how many faults are told.
 
-use proptest::prelude::*;
-
 use super::{validation, verdict};
 use crate::{Code, Operation};
 

@@ -7,7 +7,7 @@ mod shapes;
 use proptest::prelude::*;
 
 use super::check;
-use crate::{Code, Operation, json};
+use crate::{Code, Operation};
 
 /// The code and message of a body's refusal; nothing for a body that passes.
 fn verdict(operation: Operation, body: &str) -> Option<(Code, String)> {

@@ -1,10 +1,7 @@
 //! Numbers as Java reads them, and how deep values nest.
 
-use proptest::prelude::*;
-
 use super::{serialization, validation, verdict};
 use crate::Operation;
-use crate::wire::{check, read};
 
 /// As on AWS, four regions, 2026-10-09 (`dynamodb-conformance`, "Number values - messages by operation": the older layer).
 #[test]

@@ -1,7 +1,5 @@
 //! Types and members.
 
-use proptest::prelude::*;
-
 use super::{serialization, validation, verdict};
 use crate::wire::{check, read};
 use crate::{Code, Operation, json};
@@ -91,7 +89,7 @@ fn wrong_types_are_named_as_the_service_names_them() {
             message,
         );
     }
-    const GENERIC: &str = super::fault::GENERIC;
+    const GENERIC: &str = crate::wire::fault::GENERIC;
     for (operation, body, message) in [
         (Operation::GetItem, "1", "Unexpected field type"),
         (Operation::Query, r#"{"ConsistentRead": "x"}"#, "Unexpected token received from parser"),
