@@ -1,5 +1,6 @@
 //! For rules of a counter that widens which chance does not need, what happens in the one order in which each is needed.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use futures::future::join;
@@ -85,5 +86,50 @@ fn a_put_under_the_name_of_a_fragment_that_lands_late_ends_the_widening() {
         assert_eq!(world.ask(0, Wire::GetItem, &get, PATIENCE).await.unwrap()["Item"], own);
         // It is none of those that are looked for at the end.
         world.past(Wire::DeleteItem, &get).await.unwrap();
+    });
+}
+
+/// The rule: in PREPARE all know every fragment, whatever they ask for. One gateway adds to the new fragments while the other one, which notices each phase
+/// later, still is in PREPARE.
+#[test]
+fn who_notices_the_new_fragments_late_clears_and_reads_them() {
+    scene(1, &[WHOLE, WHOLE], Vec::new(), 0, |world, _| async move {
+        world.create_past().await;
+        start(&world).await;
+        widened(&world, 2).await;
+        let fate = Fate { back: seconds(0.6), ..Fate::late(seconds(0.01)) };
+        world.network.plan(&name(1), Wire::GetItem, "\"head\"", usize::MAX, fate);
+        let over = Cell::new(false);
+        let client = async {
+            let ask = async |does: Does, gateway, how, number| {
+                does.ask(&world, gateway, ITEM, how, number).await.unwrap()
+            };
+            let mut number = 0;
+            while !over.get() {
+                for how in How::ALL {
+                    number += 100;
+                    for written in [Does::Put, Does::Set, Does::Delete] {
+                        ask(Does::Add, 0, How::Alone, 1).await;
+                        ask(written, 1, how, number).await;
+                        let holds = written.after(None, number);
+                        assert_eq!(ask(Does::Get, 0, How::Alone, 0).await, holds, "{written:?} {how:?}");
+                    }
+                    for _ in 0..5 {
+                        ask(Does::Add, 0, How::Alone, 1).await;
+                    }
+                    assert_eq!(ask(Does::Get, 1, how, 0).await, Some(5), "{how:?}");
+                }
+            }
+        };
+        let widens = async {
+            for fragments in [4, 6, 8, 10, 12, 14, 16, 18] {
+                widened(&world, fragments).await;
+            }
+            over.set(true);
+        };
+        join(client, widens).await;
+        world.network.unplan();
+        // It is none of those that are looked for at the end.
+        Does::Delete.ask(&world, 0, ITEM, How::Alone, 0).await.unwrap();
     });
 }
