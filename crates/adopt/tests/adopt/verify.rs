@@ -366,6 +366,23 @@ async fn what_cannot_be_verified_is_said() {
     );
 }
 
+/// The record of the key `game`, which goes from one layout to another.
+fn key_record(layout: Layout, to: Layout, phase: Travelled) -> KeyRecord {
+    let (reserved_before, reserved) = (layout.shards, to.shards);
+    let moves = Move { to, phase, reserved_before, closing: false, expires: None, high_water: None };
+    KeyRecord {
+        key: b"game".to_vec(),
+        key_type: heatsink_dynamo::KeyType::S,
+        layout,
+        moves: Some(moves),
+        settled: false,
+        reserved,
+        version: 1,
+        changed: 0,
+        since: 0,
+    }
+}
+
 /// A key on its way from one shard to four, in that phase: of its items some have moved, some have not, and some have left a copy behind. Gives how many
 /// of each.
 async fn on_its_way(phase: Travelled) -> (Arc<dyn Store>, [u64; 3]) {
@@ -381,25 +398,7 @@ async fn on_its_way(phase: Travelled) -> (Arc<dyn Store>, [u64; 3]) {
         hash: Hash::JumpXxh3,
         version: 1,
     };
-    let moves = Some(Move {
-        to: layout(4),
-        phase,
-        reserved_before: 1,
-        closing: false,
-        expires: None,
-        high_water: None,
-    });
-    let key = KeyRecord {
-        key: b"game".to_vec(),
-        key_type: heatsink_dynamo::KeyType::S,
-        layout: layout(1),
-        moves,
-        settled: false,
-        reserved: 4,
-        version: 1,
-        changed: 0,
-        since: 0,
-    };
+    let key = key_record(layout(1), layout(4), phase);
     registry.replace_key(&record, None, &key).await.unwrap().unwrap();
     let mut counts = [0; 3];
     for nth in 0..90_u64 {
@@ -436,25 +435,8 @@ async fn nothing_is_repaired_while_buckets_to_come_get_other_shards() {
     let record = registry.read(&described.schema.id).await.unwrap().unwrap();
     let layout = Layout::clone(record.layouts.of(b"game").unwrap());
     let later = Bucket::at(2_000_000_000, Granularity::Hour).unwrap();
-    let moves = Move {
-        to: layout.stepped(later, 4).unwrap(),
-        phase: Travelled::Prepare,
-        reserved_before: 2,
-        closing: false,
-        expires: None,
-        high_water: None,
-    };
-    let key = KeyRecord {
-        key: b"game".to_vec(),
-        key_type: heatsink_dynamo::KeyType::S,
-        layout,
-        moves: Some(moves),
-        settled: false,
-        reserved: 4,
-        version: 1,
-        changed: 0,
-        since: 0,
-    };
+    let stepped = layout.stepped(later, 4).unwrap();
+    let key = key_record(layout, stepped, Travelled::Prepare);
     registry.replace_key(&record, None, &key).await.unwrap().unwrap();
     let before = items(&store, TABLE).await;
     let refused = verification(&store, None).await.unwrap().repair(None, &Quiet).await.unwrap_err();
