@@ -114,21 +114,28 @@ impl Fate {
     }
 }
 
-/// What a test has planned for requests of a process, if they fit.
-struct Planned {
+/// Requests of a process that hold a text; of any process whose name begins so.
+struct Requests {
     process: String,
     operation: Operation,
     text: String,
-    fate: Fate,
-    times: usize,
 }
 
-/// Requests of a process that have to wait for a connection before they are sent, if they fit.
-struct Connecting {
-    process: String,
-    operation: Operation,
-    text: String,
-    wait: Duration,
+impl Requests {
+    fn of(process: &str, operation: Operation, text: &str) -> Self {
+        Requests { process: process.to_owned(), operation, text: text.to_owned() }
+    }
+
+    fn hold(&self, process: &str, operation: Operation, text: &str) -> bool {
+        process.starts_with(&self.process) && self.operation == operation && text.contains(&self.text)
+    }
+}
+
+/// What a test has planned for the next so many of these requests.
+struct Planned {
+    requests: Requests,
+    fate: Fate,
+    times: usize,
 }
 
 /// Somebody waits for the moment at which a process sends a request.
@@ -164,7 +171,8 @@ struct State {
     rng: Rng,
     weather: Weather,
     planned: Vec<Planned>,
-    connecting: Vec<Connecting>,
+    /// How long requests wait for a connection before they are sent.
+    connecting: Vec<(Requests, Duration)>,
     awaited: Vec<Awaited>,
     /// The records of keys as they are seen while a transaction is half done, and until when.
     torn: Option<(MonotonicInstant, Json)>,
@@ -229,8 +237,8 @@ impl Network {
 
     /// The next so many requests of a process that hold a text meet that fate; of any process whose name begins so.
     pub fn plan(&self, process: &str, operation: Operation, text: &str, times: usize, fate: Fate) {
-        let (process, text) = (process.to_owned(), text.to_owned());
-        self.state.lock().unwrap().planned.push(Planned { process, operation, text, fate, times });
+        let requests = Requests::of(process, operation, text);
+        self.state.lock().unwrap().planned.push(Planned { requests, fate, times });
     }
 
     /// Waits until a process sends a request that holds a text, after so many others of that kind. With `vanishes` it never arrives.
@@ -243,8 +251,8 @@ impl Network {
 
     /// Requests of a process that hold a text wait so long for a connection, planned as they are.
     pub fn connects(&self, process: &str, operation: Operation, text: &str, wait: Duration) {
-        let (process, text) = (process.to_owned(), text.to_owned());
-        self.state.lock().unwrap().connecting.push(Connecting { process, operation, text, wait });
+        let requests = Requests::of(process, operation, text);
+        self.state.lock().unwrap().connecting.push((requests, wait));
     }
 
     /// What was planned is forgotten.
@@ -256,12 +264,8 @@ impl Network {
 
     fn connection(&self, process: &str, operation: Operation, body: &[u8]) -> Option<Duration> {
         let state = self.state.lock().unwrap();
-        let fits = |one: &&Connecting| {
-            one.process == process
-                && one.operation == operation
-                && String::from_utf8_lossy(body).contains(&one.text)
-        };
-        state.connecting.iter().find(fits).map(|one| one.wait)
+        let fits = |requests: &Requests| requests.hold(process, operation, &String::from_utf8_lossy(body));
+        state.connecting.iter().find(|(requests, _)| fits(requests)).map(|(_, wait)| *wait)
     }
 
     /// The next moment of the history.
@@ -305,12 +309,8 @@ impl Network {
         let state = &mut *self.state.lock().unwrap();
         let text = String::from_utf8_lossy(body);
         let vanishes = state.is_awaited(process, &text);
-        let fits = |planned: &&mut Planned| {
-            planned.times > 0
-                && process.starts_with(&planned.process)
-                && planned.operation == operation
-                && text.contains(&planned.text)
-        };
+        let fits =
+            |planned: &&mut Planned| planned.times > 0 && planned.requests.hold(process, operation, &text);
         if let Some(planned) = state.planned.iter_mut().find(fits) {
             planned.times -= 1;
             return planned.fate;
