@@ -1,10 +1,11 @@
 //! For rules of a counter that widens which chance does not need, what happens in the one order in which each is needed.
 
 use std::cell::Cell;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use futures::future::join;
-use heatsink_dynamo::{Operation as Wire, Outcome};
+use heatsink_dynamo::{Error, Operation as Wire, Outcome};
 use serde_json::json;
 
 use crate::TABLE;
@@ -25,6 +26,23 @@ async fn widened(world: &World, fragments: u16) {
     assert_eq!(run.unwrap().unwrap().to, fragments);
 }
 
+/// A call of the second gateway, which is sent before the record of a phase lands, is given up, and lands late. `operation`, `text`: what it sends.
+async fn given_up<T: Debug>(
+    world: &World,
+    phase: &str,
+    operation: Wire,
+    text: &str,
+    call: impl Future<Output = Result<T, Error>>,
+) {
+    world.network.plan("run", Wire::TransactWriteItems, phase, 1, Fate::late(seconds(0.3)));
+    world.network.sent("run", phase, 0, false).await.unwrap();
+    world.network.set(Weather { patience: seconds(0.5), ..Weather::default() });
+    world.network.plan(&name(1), operation, text, 1, Fate::late(seconds(3.5)));
+    let error = call.await.unwrap_err();
+    assert_eq!(error.outcome, Outcome::Unknown, "{error}");
+    world.network.set(Weather::default());
+}
+
 /// The rule: nobody adds to the new fragments while calls may land that know only the old ones. A delete that is sent before PREPARE is given up, and lands late.
 #[test]
 fn a_delete_that_lands_late_leaves_nothing_of_what_was_added() {
@@ -37,13 +55,8 @@ fn a_delete_that_lands_late_leaves_nothing_of_what_was_added() {
         widened(world, 2).await;
         ask(Does::Put, 1).await;
         let late = async {
-            world.network.plan("run", Wire::TransactWriteItems, PREPARE, 1, Fate::late(seconds(0.3)));
-            world.network.sent("run", PREPARE, 0, false).await.unwrap();
-            world.network.set(Weather { patience: seconds(0.5), ..Weather::default() });
-            world.network.plan(&name(1), Wire::TransactWriteItems, "\"Delete\"", 1, Fate::late(seconds(3.5)));
-            let deleted = Does::Delete.ask(world, 1, ITEM, How::Alone, 0).await.unwrap_err();
-            assert_eq!(deleted.outcome, Outcome::Unknown, "{deleted}");
-            world.network.set(Weather::default());
+            let delete = Does::Delete.ask(world, 1, ITEM, How::Alone, 0);
+            given_up(world, PREPARE, Wire::TransactWriteItems, "\"Delete\"", delete).await;
             world.clock.sleep(seconds(1.8)).await;
             for _ in 0..10 {
                 ask(Does::Add, 1).await;
@@ -69,13 +82,8 @@ fn a_put_under_the_name_of_a_fragment_that_lands_late_ends_the_widening() {
         let own = json!({ "pk": { "S": "game#~3" }, "sk": { "S": ITEM } });
         let put = json!({ "TableName": TABLE, "Item": own });
         let late = async {
-            world.network.plan("run", Wire::TransactWriteItems, RESERVE, 1, Fate::late(seconds(0.3)));
-            world.network.sent("run", RESERVE, 0, false).await.unwrap();
-            world.network.set(Weather { patience: seconds(0.5), ..Weather::default() });
-            world.network.plan(&name(1), Wire::PutItem, "game#~3", 1, Fate::late(seconds(3.5)));
-            let given_up = world.ask(1, Wire::PutItem, &put, PATIENCE).await.unwrap_err();
-            assert_eq!(given_up.outcome, Outcome::Unknown, "{given_up}");
-            world.network.set(Weather::default());
+            let put = world.ask(1, Wire::PutItem, &put, PATIENCE);
+            given_up(&world, RESERVE, Wire::PutItem, "game#~3", put).await;
         };
         let ended = async {
             let run = world.reshard(WHOLE, counter(5), &Arc::new(Phases::default()), None).await.unwrap();
