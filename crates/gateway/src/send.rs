@@ -102,9 +102,7 @@ fn throttled(error: &Error) -> bool {
 
 /// Whether a write of one item was refused, and had no effect, because a transaction has the item.
 fn met_transaction(operation: Operation, error: &Error) -> bool {
-    let of_one_item = matches!(
-        operation,
-        Operation::DeleteItem | Operation::ExecuteStatement | Operation::PutItem | Operation::UpdateItem
-    );
-    of_one_item && error.code == Code::TransactionConflictException && error.outcome == Outcome::NotDone
+    operation.writes_one_item()
+        && error.code == Code::TransactionConflictException
+        && error.outcome == Outcome::NotDone
 }

@@ -12,7 +12,6 @@ use heatsink_layout::{
     Unplaced, directory_key,
 };
 
-use crate::directory::can_put;
 use crate::items::identity::{self, Identity};
 use crate::moving::item::MovingItem;
 
@@ -318,7 +317,7 @@ impl<'a> PlanContext<'a> {
 
     /// Learns that an item lies in a bucket, or will once the request is carried out; and whether that has to wait.
     pub(crate) fn learn_bucket(&self, table: &Table, key: &[u8], bucket: Bucket) {
-        if can_put(self.operation) {
+        if self.operation.can_put() {
             let mut learned = self.learned.borrow_mut();
             if !table.key_layouts().is_empty() && self.layouts.in_force(table, key).holds(bucket) {
                 learned.held = Some(table.name.clone());

@@ -16,20 +16,6 @@ use self::known::KnownBuckets;
 use crate::plan::{CallExplanation, Explanation, Plan, Planned};
 use crate::{Answer, Calls, PhysicalCall};
 
-/// Whether an operation can put items.
-pub(crate) fn can_put(operation: Operation) -> bool {
-    matches!(
-        operation,
-        Operation::PutItem
-            | Operation::UpdateItem
-            | Operation::BatchWriteItem
-            | Operation::TransactWriteItems
-            | Operation::ExecuteStatement
-            | Operation::BatchExecuteStatement
-            | Operation::ExecuteTransaction
-    )
-}
-
 /// The plan, after the rows of those of its buckets that are not known to have one.
 pub(crate) fn enter_first(plan: Plan, mut rows: Vec<(String, Bucket)>, known: &Arc<KnownBuckets>) -> Plan {
     rows.retain(|(key, bucket)| !known.has(key, *bucket));

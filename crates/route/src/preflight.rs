@@ -82,7 +82,7 @@ impl Planned for Preflight {
 /// The plan for a request that every DynamoDB refuses: it is sent as it came, so that the refusal is the store's own.
 pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
     let finish = move |answer: Result<Bytes, Error>| match answer {
-        Ok(_) if reads(operation) => Err(Error::validation(format!(
+        Ok(_) if operation.only_reads() => Err(Error::validation(format!(
             "The table is sharded, and Heatsink cannot tell what this {} asks for: DynamoDB is known to refuse it",
             operation.name()
         ))),
@@ -96,11 +96,6 @@ pub(crate) fn pass_refusal(operation: Operation, body: &Bytes) -> Plan {
         "the request is not valid: it is sent as it came, so that the store refuses it",
     )
     .plan()
-}
-
-fn reads(operation: Operation) -> bool {
-    use Operation::{BatchGetItem, GetItem, Query, Scan, TransactGetItems};
-    matches!(operation, BatchGetItem | GetItem | Query | Scan | TransactGetItems)
 }
 
 /// The error of a write that the store accepted though every DynamoDB refuses it.
