@@ -18,7 +18,7 @@ use serde_json::{Value as Json, json};
 
 pub use self::form::{KeyRecord, Move};
 use self::form::{SORT, unrecordable};
-use crate::record::Record;
+use crate::record::{ChangedAt, Record};
 use crate::registry::Registry;
 
 /// How many keys of one table can be on record. Every gateway holds all of them in memory.
@@ -131,7 +131,8 @@ impl Registry {
     ) -> BoxFuture<'a, Result<Option<(Record, KeyRecord)>, Error>> {
         async move {
             let version = table.version + 1;
-            let next = Record { version, keys: version, ..table.clone() };
+            let changed = ChangedAt(self.env().unix_millis());
+            let next = Record { version, changed, keys: version, ..table.clone() };
             let since = match from {
                 Some(from) if from.lies_as(to) => from.since,
                 // It lies as it always did.

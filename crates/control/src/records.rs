@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use crate::describe::Described;
 use crate::name::{Holder, NameEntry};
-use crate::record::{Record, SORT, State};
+use crate::record::{ChangedAt, Record, SORT, State};
 use crate::registry::Registry;
 
 impl Registry {
@@ -28,6 +28,7 @@ impl Registry {
             state: State::Active,
             version: self.first_version(),
             created: self.env().unix_millis(),
+            changed: ChangedAt(self.env().unix_millis()),
             made: described.made,
             adopted,
             keys: 0,
@@ -204,6 +205,7 @@ impl Registry {
     /// Replaces a record, if it still equals `from`. `false` when it does not.
     pub fn replace<'a>(&'a self, from: &'a Record, to: &'a Record) -> BoxFuture<'a, Result<bool, Error>> {
         async move {
+            let to = Record { changed: ChangedAt(self.env().unix_millis()), ..to.clone() };
             let body = json!({
                 "TableName": self.name(), "Item": to.item(), "ConditionExpression": "#v = :v",
                 "ExpressionAttributeNames": { "#v": "version" }, "ExpressionAttributeValues": { ":v": { "N": from.version.to_string() } },
@@ -215,7 +217,7 @@ impl Registry {
                         || error.outcome == Outcome::Unknown =>
                 {
                     match self.read(&to.id).await? {
-                        Some(found) => Ok(found == *to),
+                        Some(found) => Ok(found == to),
                         None => Ok(false),
                     }
                 }

@@ -12,6 +12,7 @@ use crate::inner::Inner;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::registry::Registry;
+use crate::rest::{Rest, Standing};
 use crate::rules::{DesiredLayout, Rules};
 use crate::table_cache::{CachedTable, Freshness, TableStatus, not_found};
 use crate::tags;
@@ -41,15 +42,15 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
             TableStatus::Sharded(table) => Some(Arc::clone(table.key_layouts())),
             _ => None,
         });
-        let (status, warnings, version) =
+        let (status, warnings, standing) =
             match judge(&inner.registry, &inner.rules, &described, known).await? {
-                Judgement::Stands(TableStatus::Sharded(table), warnings, version) => {
+                Judgement::Stands(TableStatus::Sharded(table), warnings, standing) => {
                     match inner.untagged.settle(&inner.registry, &described).await {
-                        None => (TableStatus::Sharded(table), warnings, version),
-                        Some(problem) => (refused(problem, true), warnings, version),
+                        None => (TableStatus::Sharded(table), warnings, standing),
+                        Some(problem) => (refused(problem, true), warnings, standing),
                     }
                 }
-                Judgement::Stands(status, warnings, version) => (status, warnings, version),
+                Judgement::Stands(status, warnings, standing) => (status, warnings, standing),
                 Judgement::Empty(layouts, entry) => {
                     first_use::begin(inner, &described, layouts, entry.as_ref()).await?;
                     continue;
@@ -68,14 +69,16 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
                 }
             };
         log_once(inner, name, &described.schema, &status, &warnings);
-        let before = inner.tables.get(name);
+        let version = standing.version;
+        let before = inner.tables.get(name).filter(|before| before.schema.id == described.schema.id);
+        let was = before.as_ref().map(|before| (before.version, before.rest));
+        let rest = Rest::of(standing, was, &**inner.registry.env(), checked);
         // A gate that is about to be closed must not be reused.
-        let same = before.filter(|before| {
-            before.schema.id == described.schema.id && before.version == version && !before.fresh.is_expired()
-        });
+        let same = before.filter(|before| before.version == version && !before.fresh.is_expired());
         let gate = same.map(|before| Arc::clone(&before.gate)).unwrap_or_default();
         let schema = Arc::new(described.schema);
-        let known = CachedTable { schema, status, warnings, fresh: Freshness::new(checked), version, gate };
+        let fresh = Freshness::new(checked);
+        let known = CachedTable { schema, status, warnings, fresh, version, rest, gate };
         if inner.tables.insert(name, known, began, || inner.fence.seen()) {
             return Ok(());
         }
@@ -89,7 +92,7 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
 /// The status of a table, as far as it follows without changing anything.
 pub(crate) enum Judgement {
     /// Known. With warnings about rules that the record has outlived, and the version of the record.
-    Stands(TableStatus, Vec<String>, u64),
+    Stands(TableStatus, Vec<String>, Standing),
     /// Empty and not recorded: it gets these layouts as soon as they are recorded.
     Empty(TableLayouts, Option<NameEntry>),
     /// It is being recorded, or deleted.
@@ -140,11 +143,13 @@ pub(crate) async fn judge(
             let (desired, warnings) = rules.desired_layout_recorded(schema, &record.layouts);
             let keys = registry.key_layouts(&record, known).await?;
             let status = recorded(registry.name(), rules, schema, &record, &desired, keys);
-            return Ok(Judgement::Stands(status, warnings, record.version));
+            let migrates = matches!(record.state, State::MigratingIndexKeys(_));
+            let standing = Standing { version: record.version, changed: record.changed.0, migrates };
+            return Ok(Judgement::Stands(status, warnings, standing));
         }
         None => {}
     }
-    let stands = |status| Ok(Judgement::Stands(status, Vec::new(), 0));
+    let stands = |status| Ok(Judgement::Stands(status, Vec::new(), Standing::default()));
     if described.status == "CREATING" {
         // Whether it will hold items (a restore, an import) is not known yet. The store gives the same answer.
         return match (rules.desired_layout(schema), &entry) {

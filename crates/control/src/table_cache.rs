@@ -12,6 +12,8 @@ use heatsink_env::MonotonicInstant;
 use heatsink_fence::{Epoch, Gate};
 use heatsink_layout::Table;
 
+use crate::rest::Rest;
+
 /// At this age one request looks the table up again, while the others use the cached status.
 pub(crate) const LOOK_AGAIN: Duration = Duration::from_secs(5);
 
@@ -83,6 +85,8 @@ pub(crate) struct CachedTable {
     pub fresh: Freshness,
     /// The version of its record; zero if it has none.
     pub version: u64,
+    /// Since when its layouts are the ones in force.
+    pub rest: Rest,
     /// The gate of its requests.
     pub gate: Arc<Gate>,
 }
@@ -259,6 +263,7 @@ mod tests {
             warnings: Vec::new(),
             fresh: Freshness::new(MonotonicInstant(0)),
             version: 1,
+            rest: Rest::Over,
             gate: Arc::clone(gate),
         }
     }

@@ -36,6 +36,16 @@ impl RecordedKey {
         }
     }
 
+    /// Whether its items lie, or may lie, elsewhere than they did before it was on record. Those of counters and buckets stay where they are.
+    fn has_moved(&self) -> bool {
+        let stays = match &self.in_force {
+            InForce::Widening(_) | InForce::Stepping(_) => true,
+            InForce::Moving(moving) => Moving::widens(&moving.from, &moving.to),
+            InForce::Stable(layout) => layout.counter_attributes().is_some(),
+        };
+        self.since > 0 && !stays
+    }
+
     /// How far its move has come, from PREPARE on.
     fn phase(&self) -> Option<Phase> {
         match &self.in_force {
@@ -65,6 +75,8 @@ pub struct KeyLayouts {
     /// The newest [`RecordedKey::since`].
     newest: u64,
     begin: u64,
+    has_moved: bool,
+    changes: bool,
     /// Sorted, each once.
     counter_attributes: Vec<String>,
     by_key: HashMap<Box<[u8]>, RecordedKey>,
@@ -96,12 +108,28 @@ impl KeyLayouts {
         let moving = by_key.values().filter(|of| matches!(of.in_force, InForce::Moving(_))).count();
         let newest = by_key.values().map(|of| of.since).max().unwrap_or_default();
         let unknown = by_key.values().filter(|of| of.may_be_unknown()).map(|of| of.since.saturating_sub(1));
+        let has_moved = by_key.values().any(RecordedKey::has_moved);
+        // A record that is newer than the table's was read by chance: not all gateways know of it.
+        let changes = |of: &RecordedKey| {
+            of.phase().is_some() || of.may_be_unknown() || of.since > version && of.has_moved()
+        };
+        let changes = by_key.values().any(changes);
         let begin = unknown.min().unwrap_or(u64::MAX).min(newest).min(version);
         let mut counter_attributes: Vec<String> =
             by_key.values().flat_map(RecordedKey::counter_attributes).cloned().collect();
         counter_attributes.sort_unstable();
         counter_attributes.dedup();
-        KeyLayouts { version, digest: digest.digest(), moving, newest, begin, counter_attributes, by_key }
+        KeyLayouts {
+            version,
+            digest: digest.digest(),
+            moving,
+            newest,
+            begin,
+            has_moved,
+            changes,
+            counter_attributes,
+            by_key,
+        }
     }
 
     /// The version that the table's record had; 0 for a table that never had a recorded key.
@@ -127,6 +155,16 @@ impl KeyLayouts {
     /// The attributes of counters among them, each once.
     pub fn counter_attributes(&self) -> &[String] {
         &self.counter_attributes
+    }
+
+    /// Whether items of a key on record lie, or may lie, elsewhere than they once did.
+    pub fn any_has_moved(&self) -> bool {
+        self.has_moved
+    }
+
+    /// Whether a key has begun a move, or ended one so lately that gateways may not know.
+    pub fn any_changes(&self) -> bool {
+        self.changes
     }
 
     /// Whether a key moves.

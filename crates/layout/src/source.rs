@@ -41,6 +41,12 @@ pub trait LayoutSource: Send + Sync {
         Reads::default()
     }
 
+    /// Whether the layouts of a recorded table have been the ones in force for so long that every position which comes back was given out
+    /// under them, also one that does not say so.
+    fn has_rested(&self, _table: &Table) -> bool {
+        true
+    }
+
     /// The same source, to be kept by a plan that is made again once something was looked for.
     fn handle(&self) -> Arc<dyn LayoutSource>;
 }

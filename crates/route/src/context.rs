@@ -145,6 +145,12 @@ impl<'a> PlanContext<'a> {
         self.layouts
     }
 
+    /// Whether statements are planned.
+    pub(crate) fn is_statement(&self) -> bool {
+        use Operation::{BatchExecuteStatement, ExecuteStatement, ExecuteTransaction};
+        matches!(self.operation, ExecuteStatement | BatchExecuteStatement | ExecuteTransaction)
+    }
+
     /// The layouts, to be kept by a plan.
     pub(crate) fn handle(&self) -> Arc<dyn LayoutSource> {
         self.layouts.handle()

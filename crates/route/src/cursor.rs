@@ -13,7 +13,10 @@ use crate::collection::keys::Key;
 use crate::key::{KeyText, strip};
 use crate::splice::Splice;
 
-/// The attribute.
+/// The attribute that says under which layouts a position was given out (`layout_cursor`).
+pub(crate) const LAYOUT: &str = "heatsink:layout";
+
+/// The attribute that names the shard.
 pub(crate) const SHARD: &str = "heatsink:shard";
 
 /// The values of a cursor, each also raw.

@@ -192,19 +192,31 @@ pub(crate) fn place<'a>(
     Ok(located)
 }
 
-/// Makes the raw key at which a Scan goes on physical: that of a key on record, in the shard that the cursor names. Without one the key had not moved
-/// when the cursor was given out, and lay as the table's rules say. Nothing of a key in buckets ever moves: an item lies as the key's own layout says.
+/// What the cursor of a Scan is of, and so where an item of a key on record lay when it was given out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CursorOf {
+    /// The layouts in force.
+    InForce,
+    /// The layout of the table's rules: the key had not moved.
+    Former,
+    /// One in which the item lay in this shard.
+    Shard(u16),
+}
+
+/// Makes the raw key at which a Scan goes on physical. Nothing of a key in buckets ever moves: an item lies as the key's own layout says.
 pub(crate) fn place_cursor(
     table: &Table,
     context: &PlanContext<'_>,
     object: &[u8],
-    shard: Option<u16>,
+    of: CursorOf,
     splice: &mut Splice<'_>,
 ) -> Result<(), Unplanned> {
+    let shard = if let CursorOf::Shard(shard) = of { Some(shard) } else { None };
     let lies = |partition: &[u8], sort: Option<SortKey<'_>>| {
         let by_rule = table.layouts().of(partition).cloned();
         let has_buckets = by_rule.as_ref().is_some_and(|layout| layout.time().is_some());
-        let recorded = table.key_layouts().get(partition).is_some() && !has_buckets;
+        let recorded =
+            of != CursorOf::InForce && table.key_layouts().get(partition).is_some() && !has_buckets;
         let (layout, location) = match (by_rule, shard.filter(|_| !has_buckets)) {
             (layout, Some(shard)) => (layout, ItemLocation::at(Slot::shard(shard))),
             (Some(layout), None) if recorded => {

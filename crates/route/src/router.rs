@@ -12,6 +12,7 @@ use crate::assigned;
 use crate::context::{Learned, Named, Places, PlanContext};
 use crate::directory::enter_first;
 use crate::items::{batch, point, transact};
+use crate::layout_cursor::{Bare, Unlaid};
 use crate::request::Request;
 use crate::shared::Shared;
 use crate::{Plan, counter, hidden, layout_cursor, moving, partiql, query, scan, streams, tables_of};
@@ -88,19 +89,17 @@ impl Router {
             return Ok(plan);
         }
         let Some(schema) = tables.iter().find_map(|name| layouts.table(name)) else {
-            let of_a_layout = match operation {
-                Operation::Query | Operation::Scan => layout_cursor::names_layout(body),
-                Operation::ExecuteStatement => partiql::names_layout(body),
-                _ => false,
+            let position = match operation {
+                Operation::Query | Operation::Scan => Unlaid::read(body),
+                Operation::ExecuteStatement if partiql::names_layout(body) => Unlaid::Other,
+                _ => Unlaid::Own,
             };
-            if of_a_layout {
-                return Err(layout_cursor::of_no_layout(tables));
-            }
-            return Ok(Plan::Forward {
-                operation,
-                body: body.clone(),
-                why: "no table of the request is sharded",
-            });
+            let why = "no table of the request is sharded";
+            return match position {
+                Unlaid::Own => Ok(Plan::Forward { operation, body: body.clone(), why }),
+                Unlaid::Before(body) => Ok(Plan::Forward { operation, body, why }),
+                Unlaid::Other => Err(layout_cursor::of_no_layout(tables)),
+            };
         };
         if operation == Operation::UpdateTimeToLive && schema.key_layouts().any_moves() {
             // The move knows what expires from its record: an item that expires in its new slot must leave no old copy behind.
@@ -113,13 +112,23 @@ impl Router {
             let why = "an operation on the table itself, not on its items";
             return Ok(Plan::Forward { operation, body: body.clone(), why });
         }
-        let request = Request::checked(operation, body)?;
+        let pages = matches!(operation, Operation::Query | Operation::Scan);
+        let restored = pages.then(|| layout_cursor::restored(body, &schema)).flatten();
+        let request = Request::checked(operation, restored.as_ref().unwrap_or(body))?;
         let plan =
             |request: &Request<'_>| plan_valid(&self.shared, operation, request, tables, &schema, layouts);
-        match operation {
-            Operation::Query => layout_cursor::query(&request, &schema, plan),
-            _ => plan(&request),
+        if !pages {
+            return plan(&request);
         }
+        let index = request.string("IndexName")?;
+        let bare = Bare::of(&schema, index.as_deref(), layouts);
+        let plan = match operation {
+            Operation::Query => layout_cursor::query(&request, &schema, bare, plan)?,
+            _ => plan(&request)?,
+        };
+        // The order of a Query of the table no layout changes.
+        let in_order = operation == Operation::Query && index.is_none();
+        Ok(if in_order { plan } else { layout_cursor::kept(plan, operation, &schema, bare) })
     }
 }
 

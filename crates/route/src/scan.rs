@@ -21,7 +21,8 @@ use crate::answer::{rewrite, strip_object};
 use crate::collection::keys::cursor_attributes;
 use crate::collection::selection::Expressions;
 use crate::context::PlanContext;
-use crate::key::place_cursor;
+use crate::key::{CursorOf, place_cursor};
+use crate::layout_cursor::Bare;
 use crate::legacy::{compares, modernized};
 use crate::plan::{Kind, Plan, Single};
 use crate::preflight;
@@ -43,8 +44,8 @@ struct Progress<'a> {
     shared: &'a Shared,
     /// What the next cursor says.
     mark: Mark,
-    /// The shard of the cursor's item, if its key had moved before.
-    shard: Option<u16>,
+    /// Where the cursor's item lies.
+    of: CursorOf,
     /// The raw cursor of a Scan that has come to the keys which are read by themselves.
     apart: Option<(mark::Apart, Bytes)>,
 }
@@ -62,14 +63,34 @@ pub(crate) fn plan(
     let index = request.string("IndexName")?;
     let order = layout_cursor::order(schema, index.as_deref());
     let (found, mut body) = layout_cursor::taken_off(request.body);
-    let read = match (&found, request.get("ExclusiveStartKey")) {
-        (Some(text), _) => Mark::read(text),
-        // Of before any key was on record.
-        (None, Some(_)) => Mark::default(),
-        (None, None) => Mark::begun(order.clone(), schema),
+    let goes_through_table = order.as_deref().is_some_and(layout_cursor::is_of_the_table);
+    let of_index = index.as_deref().filter(|_| !goes_through_table);
+    let begun = || Mark::begun(order.clone(), schema);
+    let (read, of) = match (&found, request.get("ExclusiveStartKey")) {
+        (Some(text), _) => {
+            let read = Mark::read(text);
+            let of = read.shard.map_or(CursorOf::Former, CursorOf::Shard);
+            (read, of)
+        }
+        (None, None) => (begun(), CursorOf::InForce),
+        // A token comes back as it was: it is of before any key was on record.
+        (None, Some(_)) if context.is_statement() => (Mark::default(), CursorOf::Former),
+        // One of the index, from when a Scan of it did not go through the table.
+        (None, Some(start))
+            if goes_through_table && layout_cursor::is_bare_key(start, schema, index.as_deref()) =>
+        {
+            return Err(layout_cursor::of_another_layout(schema));
+        }
+        (None, Some(start)) => match Bare::of(schema, index.as_deref(), context.layouts()) {
+            Bare::InForce => (begun(), CursorOf::InForce),
+            Bare::Unknown if layout_cursor::is_bare_key(start, schema, of_index) => {
+                return Err(layout_cursor::of_another_layout(schema));
+            }
+            Bare::Unknown => (Mark::default(), CursorOf::Former),
+        },
     };
     let mark = read.next(order.clone(), schema)?;
-    let mut progress = Progress { shared, mark, shard: read.shard, apart: None };
+    let mut progress = Progress { shared, mark, of, apart: None };
     let start = Request::read(&body)?.get("ExclusiveStartKey").map(|start| body.slice_ref(start));
     if let (Some(apart), Some(start)) = (read.apart, &start) {
         progress.apart = Some((apart, start.clone()));
@@ -84,9 +105,9 @@ pub(crate) fn plan(
         untagged(&request, schema, context, &progress)?
     };
     if let Some(start) = start {
-        if found.is_some() || layout_cursor::is_key(&start, schema, index.as_deref()) {
+        if found.is_some() || layout_cursor::is_bare_key(&start, schema, of_index) {
             layout_cursor::admit(read.order.as_deref(), order.as_deref(), schema)?;
-        } else if order.as_deref().is_some_and(layout_cursor::is_of_the_table) {
+        } else if goes_through_table {
             // What is no cursor of the index is the store's to refuse.
             return Ok(pass_refusal(Operation::Scan, &body));
         }
@@ -176,7 +197,7 @@ fn read(
 ) -> Result<Plan, Unplanned> {
     let mut splice = Splice::new(request.body);
     if let Some(start) = request.get("ExclusiveStartKey") {
-        place_cursor(schema, context, start, progress.shard, &mut splice)?;
+        place_cursor(schema, context, start, progress.of, &mut splice)?;
     }
     let body = splice.finish(request.body);
     if let Some(scan) = evaluated(request, schema, context, index, checks, &body, progress)? {

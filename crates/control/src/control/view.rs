@@ -45,6 +45,12 @@ impl LayoutSource for View {
         self.control.reads(table, key)
     }
 
+    fn has_rested(&self, table: &Table) -> bool {
+        self.seen
+            .get(&table.name)
+            .is_some_and(|known| known.rest.is_over(self.control.inner.registry.env().now()))
+    }
+
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
@@ -65,6 +71,11 @@ impl LayoutSource for Control {
 
     fn reads(&self, table: &Table, key: &[u8]) -> Reads {
         self.inner.rules.reads(table, key)
+    }
+
+    fn has_rested(&self, table: &Table) -> bool {
+        let known = self.inner.tables.get(&table.name);
+        known.is_some_and(|known| known.rest.is_over(self.inner.registry.env().now()))
     }
 
     fn handle(&self) -> Arc<dyn LayoutSource> {

@@ -19,6 +19,7 @@ fn table() -> Record {
         name: "Posts".to_owned(),
         layouts: heatsink_layout::TableLayouts::default(),
         state: crate::State::Active,
+        changed: Default::default(),
         version: 5,
         created: 0,
         made: None,

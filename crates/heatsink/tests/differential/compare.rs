@@ -70,6 +70,8 @@ pub async fn run_beside_others(store: &dyn Store, step: &Step) -> Answer {
 
 async fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answer {
     let mut all = Answer::default();
+    // Half of the requests are those of a client that keeps of a position what are key attributes to it.
+    let strips = body.to_string().bytes().map(u64::from).sum::<u64>().is_multiple_of(2);
     loop {
         match ask(store, operation, &body).await {
             Err(error) => {
@@ -93,7 +95,10 @@ async fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answe
                     Operation::ExecuteStatement => {
                         ("NextToken", answer.as_object_mut().and_then(|answer| answer.remove("NextToken")))
                     }
-                    _ => ("ExclusiveStartKey", answer.get("LastEvaluatedKey").cloned()),
+                    _ => {
+                        let last = answer.get("LastEvaluatedKey").cloned();
+                        ("ExclusiveStartKey", if strips { last.map(stripped) } else { last })
+                    }
                 };
                 all.pages.push(answer);
                 match start {
@@ -103,6 +108,14 @@ async fn pages(store: &dyn Store, operation: Operation, mut body: Json) -> Answe
             }
         }
     }
+}
+
+/// A position of which the key attributes alone are kept.
+pub(crate) fn stripped(mut position: Json) -> Json {
+    if let Some(members) = position.as_object_mut() {
+        members.retain(|name, _| !name.starts_with("heatsink:"));
+    }
+    position
 }
 
 /// The first difference that matters between the unsharded and the sharded answer.

@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::statement::Written;
-use crate::cursor::{SHARD, values};
-use crate::layout_cursor::LAYOUT;
+use crate::cursor::{LAYOUT, SHARD, values};
 
 /// A position in a SELECT.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -15,9 +15,8 @@ use heatsink_dynamo::json::{self, Malformed};
 use heatsink_dynamo::{AttributeDefinition, Error, KeyType, Outcome};
 use heatsink_layout::Table;
 
-use crate::cursor;
+use crate::cursor::{self, LAYOUT};
 use crate::key::KeyText;
-use crate::layout_cursor::LAYOUT;
 use crate::splice::Splice;
 
 /// Where a cursor stands among the keys that are read by themselves.
@@ -38,6 +37,8 @@ pub(crate) struct Mark {
     pub(crate) since: u64,
     /// The newest that one of its pages has known.
     latest: u64,
+    /// Whether that is said where it is none: keys are on record, and may soon move.
+    knows_keys: bool,
     /// The shard of the cursor's item, if its key had moved before.
     pub(crate) shard: Option<u16>,
     pub(crate) apart: Option<Apart>,
@@ -47,7 +48,8 @@ impl Mark {
     /// That of a Scan that begins.
     pub(crate) fn begun(order: Option<String>, table: &Table) -> Self {
         let newest = table.key_layouts().newest();
-        Mark { order, since: table.key_layouts().begin(), latest: newest, ..Mark::default() }
+        let knows_keys = !table.key_layouts().is_empty();
+        Mark { order, since: table.key_layouts().begin(), latest: newest, knows_keys, ..Mark::default() }
     }
 
     /// Reads what a cursor says. What is no such text names an order that no table has.
@@ -69,13 +71,19 @@ impl Mark {
             Some((order, changes)) => (order, Some(changes)),
             None => (text, None),
         };
+        let knows_keys = changes.is_some();
         let (since, latest) =
             match changes.map(|changes| changes.split_once('-').unwrap_or((changes, changes))) {
                 Some((since, latest)) => (since.parse().ok()?, latest.parse().ok()?),
                 None => (0, 0),
             };
         let order = Some(order.to_owned()).filter(|order| !order.is_empty());
-        Some(Mark { order, since, latest, shard, apart })
+        Some(Mark { order, since, latest, knows_keys, shard, apart })
+    }
+
+    /// Whether it says that nothing had moved, and nothing else.
+    pub(crate) fn is_of_before(&self) -> bool {
+        *self == Mark { knows_keys: true, ..Mark::default() }
     }
 
     /// The mark of the next page, read under these layouts.
@@ -93,13 +101,14 @@ impl Mark {
                 Outcome::NotDone,
             ));
         }
-        Ok(Mark { order, since: self.since, latest: newest, shard: None, apart: None })
+        let knows_keys = !table.key_layouts().is_empty();
+        Ok(Mark { order, since: self.since, latest: newest, knows_keys, shard: None, apart: None })
     }
 
     /// The text; `None` where there is nothing to say.
     pub(crate) fn text(&self) -> Option<String> {
         let mut text = self.order.clone().unwrap_or_default();
-        if self.latest > 0 {
+        if self.latest > 0 || self.knows_keys {
             text.push_str(&format!("@{}", self.since));
         }
         if self.latest != self.since {
@@ -183,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_mark_is_read_as_it_was_written() {
-        for text in ["0123@7", "@7", "@0-3", "0123", "table:01@3-9#12", "@5-6!", "01@5^", "@5#0"] {
+        for text in ["0123@7", "@7", "@0", "@0-3", "0123", "table:01@3-9#12", "@5-6!", "01@5^", "@5#0"] {
             let mark = Mark::parsed(text).unwrap();
             assert_eq!(mark.text().as_deref(), Some(text), "{mark:?}");
         }

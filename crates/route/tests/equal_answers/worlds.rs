@@ -178,6 +178,11 @@ impl LayoutSource for World {
         }
     }
 
+    /// A table that held items before was laid out just now.
+    fn has_rested(&self, table: &Table) -> bool {
+        !table.is_adopted()
+    }
+
     fn handle(&self) -> Arc<dyn LayoutSource> {
         Arc::new(self.clone())
     }
