@@ -14,6 +14,7 @@ pub const TOKEN_VARIABLE: &str = "HEATSINK_ADMIN_TOKEN";
 
 /// What `serve` takes for it.
 #[derive(Debug, clap::Args)]
+#[group(skip)]
 pub struct Args {
     /// Serve the page of heat, metrics and health on this address too; beyond loopback it needs a token
     #[arg(long = "admin", value_name = "HOST:PORT")]
