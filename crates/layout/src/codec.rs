@@ -114,7 +114,7 @@ pub fn encode(logical: &[u8], shard: u16) -> Result<Vec<u8>, KeyTooLong> {
 }
 
 /// What stands before a suffix of a shard of 1 and above, and that shard.
-pub(crate) fn split_shard(physical: &[u8]) -> Option<(&[u8], u16)> {
+pub fn split_shard(physical: &[u8]) -> Option<(&[u8], u16)> {
     let (logical, number) = split(physical)?;
     let shard = u16::try_from(number).ok().filter(|shard| *shard >= 1)?;
     Some((logical, shard))

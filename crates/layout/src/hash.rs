@@ -36,6 +36,19 @@ pub fn jump_xxh3(canonical: &[u8], shards: u16) -> u16 {
     jump(xxh3_64(canonical), shards)
 }
 
+/// The least and the greatest number of shards, up to `most`, with which [`jump_xxh3`] puts a key into `shard`; `None` if it does with none. With all
+/// numbers between them it does, too.
+pub fn jump_xxh3_counts(canonical: &[u8], shard: u16, most: u16) -> Option<(u16, u16)> {
+    let mut at = jump_xxh3(canonical, most);
+    let mut greatest = most;
+    // From the shard with `most` shards back to those that the key had with fewer: it came into shard n when there were n + 1.
+    while at > shard {
+        greatest = at;
+        at = jump_xxh3(canonical, at);
+    }
+    (at == shard).then_some((shard.saturating_add(1), greatest))
+}
+
 /// The MD5 digest as one big number, modulo `shards`: Python's `int(md5(text).hexdigest(), 16) % shards`.
 pub fn md5(bytes: &[u8], shards: u16) -> u16 {
     digest(Digest::Md5, 0, bytes, shards)

@@ -55,6 +55,12 @@ pub struct PrimaryKey<'a> {
 }
 
 impl PrimaryKey<'_> {
+    /// The least and the greatest number of shards, up to `most`, with which a value of the item with this key is stored in `shard`; with all numbers
+    /// between them it is, too. `None` if it is with none.
+    pub fn shard_counts(self, shard: u16, most: u16) -> Option<(u16, u16)> {
+        hash::jump_xxh3_counts(&self.canonical(), shard, most)
+    }
+
     /// The bytes that are hashed: the length of the partition key in four bytes, the partition key, the sort key.
     fn canonical(self) -> Vec<u8> {
         let partition = self.partition.canonical();

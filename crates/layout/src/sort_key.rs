@@ -28,6 +28,12 @@ impl<'a> SortKey<'a> {
         }
     }
 
+    /// The least and the greatest number of shards, up to `most`, with which an item lies in `shard` by its whole sort key; with all numbers between
+    /// them it does, too. `None` if it does with none.
+    pub fn shard_counts(self, shard: u16, most: u16) -> Option<(u16, u16)> {
+        crate::hash::jump_xxh3_counts(&self.canonical(), shard, most)
+    }
+
     /// The value, as keys are ordered; `None` for a number that is none.
     pub(crate) fn value(self) -> Option<KeyValue<'a>> {
         match self {

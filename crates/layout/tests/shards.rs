@@ -13,7 +13,7 @@
 //! [jump(xxhash.xxh3_64_intdigest(key), n) for n in (1, 2, 4, 10, 16, 100, 1000, 65535)]
 //! ```
 
-use heatsink_layout::hash::jump_xxh3;
+use heatsink_layout::hash::{jump_xxh3, jump_xxh3_counts};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy as Spread};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -93,5 +93,15 @@ proptest! {
     #[test]
     fn any_text_as_a_number_is_harmless(text in ".{0,20}", shards in 1..500_u16) {
         prop_assert!(calculated(By::SortKey, shards).shard_of(Some(SortKey::N(&text))) < shards);
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_counts_of_a_shard_are_those_that_give_it(key in vec(any::<u8>(), 0..20), shard in 0_u16..40, most in 1_u16..60) {
+        let giving: Vec<u16> = (1..=most).filter(|shards| jump_xxh3(&key, *shards) == shard).collect();
+        let expected = giving.first().copied().zip(giving.last().copied());
+        prop_assert_eq!(jump_xxh3_counts(&key, shard, most), expected);
+        prop_assert!(expected.is_none_or(|(least, greatest)| giving.len() == usize::from(greatest - least) + 1));
     }
 }
