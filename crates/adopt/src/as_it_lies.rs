@@ -83,7 +83,7 @@ impl AsItLies {
         table: &str,
         fencing: Fencing,
     ) -> Result<Self, AdoptError> {
-        let registry = Registry::new(store, env, &fencing.registry);
+        let registry = Registry::new(store, env, &fencing.registry).expecting(&fencing.expectation);
         let changer = Changer::new(registry.clone(), fencing);
         let described = eligible::usable(&registry, table).await?;
         let usage = |problem: String| Err(AdoptError::Usage(problem));

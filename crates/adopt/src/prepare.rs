@@ -8,7 +8,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::registry::Registry;
 use heatsink_control::{
-    Changer, DesiredLayout, Fencing, IndexKeyMigration, Record, Rules, State, agree, claim,
+    Changer, DesiredLayout, Fencing, IndexKeyMigration, Record, Rules, State, agree, claim, lost_registry,
 };
 use heatsink_env::Env;
 use heatsink_layout::{KeyLayout, Strategy, Table, TableLayouts};
@@ -58,7 +58,8 @@ impl Adoption {
         direction: Direction,
         anew: bool,
     ) -> Result<Self, AdoptError> {
-        let registry = Registry::new(store, env, &rules.fence().registry);
+        let registry =
+            Registry::new(store, env, &rules.fence().registry).expecting(&rules.fence().expectation);
         let usage = |problem: String| Err(AdoptError::Usage(problem));
         let described = eligible::usable(&registry, table).await?;
         let record = registry.read(&described.schema.id).await?;
@@ -66,6 +67,14 @@ impl Adoption {
             && record.is_none()
             && !anew
             && let Some(problem) = eligible::named_before(&registry, table, &described.schema.id).await?
+        {
+            return usage(problem);
+        }
+        // Of a sharded table each shard would become a logical key. What its items say is judged by the rules (`survey`).
+        if direction == Direction::Adopt
+            && record.is_none()
+            && !anew
+            && let Some(problem) = lost_registry::refusal_if_written(&registry, &described).await?
         {
             return usage(problem);
         }

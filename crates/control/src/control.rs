@@ -21,11 +21,14 @@ use heatsink_store::Store;
 use crate::fence::{Changer, Fence, Fencing};
 use crate::in_progress::InProgress;
 use crate::inner::{Inner, layouts_unknown};
+use crate::lost_registry;
+use crate::memory::Expectation;
 use crate::registry::{NOBODY, Registry};
 use crate::reserved_keys::ReservedKeyMonitor;
 use crate::rules::Rules;
 use crate::table_cache::{TableCache, TableStatus};
 use crate::tags::Untagged;
+use crate::unsharded_tables::UnshardedTables;
 
 pub use table_operations::Prepared;
 pub use view::View;
@@ -85,7 +88,11 @@ impl Control {
         fencing: Fencing,
     ) -> BoxFuture<'static, Result<Self, StartError>> {
         async move {
-            let registry = Registry::new(store, Arc::clone(&env), &fencing.registry);
+            let expectation = Arc::new(Expectation {
+                alone: fencing.exclusive,
+                ..Expectation::clone(&fencing.expectation)
+            });
+            let registry = Registry::new(store, Arc::clone(&env), &fencing.registry).expecting(&expectation);
             let control = Control {
                 inner: Arc::new(Inner {
                     changer: Changer::new(registry.clone(), fencing.clone()),
@@ -96,6 +103,7 @@ impl Control {
                     in_progress: InProgress::default(),
                     untagged: Untagged::default(),
                     looking: Mutex::new(HashMap::new()),
+                    unsharded: UnshardedTables::default(),
                     whole: Arc::new(Layout::none()),
                     reserved_keys: ReservedKeyMonitor::new(),
                 }),
@@ -113,6 +121,12 @@ impl Control {
         let settings = &fence.settings;
         if settings.forwards && recorded {
             return Err(StartError::Rules(layouts_unknown(registry.name())));
+        }
+        if let Some(problem) = lost_registry::missed(registry, recorded).await.map_err(StartError::Store)? {
+            return Err(StartError::Rules(problem));
+        }
+        if recorded && !settings.observes {
+            lost_registry::warn_if_unprotected(registry).await;
         }
         // A registry without a head was written by a build without the fence. Where there is no registry, one is created as early as possible: until
         // every gateway has noticed it, no table comes under its rules.
@@ -170,13 +184,18 @@ impl Control {
     pub fn keep(&self) -> BoxFuture<'_, ()> {
         async move {
             let Inner { registry, tables, fence, .. } = &*self.inner;
-            let mut failing = false;
+            let (mut failing, mut tagged) = (false, registry.env().now());
             loop {
                 registry.env().sleep(fence.pause().await).await;
                 let looked = match fence.look(registry, tables).await {
                     Ok(()) => fence.sweep(registry).await,
                     failed => failed,
                 };
+                let now = registry.env().now();
+                if looked.is_ok() && now.since(tagged) >= fence.settings.bounds.lease {
+                    tagged = now;
+                    self.tag_again().await;
+                }
                 match looked {
                     Ok(()) => failing = false,
                     Err(error) if !failing => {
@@ -190,6 +209,17 @@ impl Control {
             }
         }
         .boxed()
+    }
+
+    /// Tags the sharded tables that this gateway knows and that have no tag.
+    async fn tag_again(&self) {
+        let Inner { registry, tables, untagged, .. } = &*self.inner;
+        for (name, id) in tables.snapshot().all_sharded() {
+            if let Err(error) = untagged.tag_again(registry, &name, &id).await {
+                tracing::debug!(table = name, "not tagged with its registry yet: {error}");
+                return;
+            }
+        }
     }
 
     /// Removes this gateway's registration after it has stopped serving.

@@ -17,6 +17,7 @@ use crate::reserved_keys::ReservedKeyMonitor;
 use crate::rules::Rules;
 use crate::table_cache::TableCache;
 use crate::tags::Untagged;
+use crate::unsharded_tables::UnshardedTables;
 
 /// The shared state of one gateway's control.
 pub(crate) struct Inner {
@@ -29,6 +30,8 @@ pub(crate) struct Inner {
     pub untagged: Untagged,
     /// Look-ups in progress, by the requested name.
     pub looking: Mutex<HashMap<String, Look>>,
+    /// The tables of a store without a registry.
+    pub unsharded: UnshardedTables,
     /// The layout of keys that no rule names.
     pub whole: Arc<Layout>,
     pub reserved_keys: ReservedKeyMonitor,

@@ -132,8 +132,7 @@ impl Registry {
             ] });
             let put = match self.call_patiently(Operation::TransactWriteItems, body.clone()).await {
                 Err(error) if error.code == Code::ResourceNotFoundException => {
-                    self.absent(())?;
-                    self.make(self.name()).await?;
+                    self.make_own().await?;
                     self.call_patiently(Operation::TransactWriteItems, body).await
                 }
                 put => put,

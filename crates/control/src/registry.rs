@@ -5,8 +5,8 @@
 //! (`control`).
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -19,6 +19,7 @@ use heatsink_store::Store;
 use serde_json::{Value as Json, json};
 
 use crate::describe::{self, Described};
+use crate::memory::Expectation;
 pub use crate::name::NameEntry;
 
 /// The default name of the registry's table. Clients never see it.
@@ -40,19 +41,50 @@ pub struct Registry {
     store: Arc<dyn Store>,
     env: Arc<dyn Env>,
     name: Arc<str>,
+    observed: Arc<Observed>,
+    expectation: Arc<Expectation>,
+}
+
+/// What a registry and its clones have seen of the store.
+#[derive(Default)]
+struct Observed {
     /// Whether the store has reported that it has no tags.
-    without_tags: Arc<AtomicBool>,
+    without_tags: AtomicBool,
     /// Whether the registry has been seen.
-    met: Arc<AtomicBool>,
+    met: AtomicBool,
     /// How many requests were throttled.
-    throttles: Arc<AtomicU64>,
+    throttles: AtomicU64,
+    /// The ids of tables without a record that show no sign of a lost one.
+    unsharded: Mutex<HashSet<String>>,
+    /// The tables that may be other registries, once they are known.
+    others: Mutex<Option<Vec<String>>>,
 }
 
 impl Registry {
     /// A registry in that store, in the table of that name.
     pub fn new(store: Arc<dyn Store>, env: Arc<dyn Env>, name: &str) -> Self {
-        let (without_tags, met, throttles) = Default::default();
-        Registry { store, env, name: Arc::from(name), without_tags, met, throttles }
+        Registry { store, env, name: Arc::from(name), observed: Arc::default(), expectation: Arc::default() }
+    }
+
+    /// The same registry, of a store of which that is expected.
+    #[must_use]
+    pub fn expecting(self, expectation: &Arc<Expectation>) -> Self {
+        Registry { expectation: Arc::clone(expectation), ..self }
+    }
+
+    /// What is expected of the store.
+    pub(crate) fn expectation(&self) -> &Expectation {
+        &self.expectation
+    }
+
+    /// Whether the table with that id was looked at, and shows no sign of a record that is lost.
+    pub(crate) fn is_unsharded(&self, id: &str) -> bool {
+        self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner).contains(id)
+    }
+
+    /// Notes that it does not.
+    pub(crate) fn note_unsharded(&self, id: &str) {
+        self.observed.unsharded.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
     }
 
     /// The name of its table.
@@ -65,9 +97,24 @@ impl Registry {
         &self.env
     }
 
+    /// The tables of the store that may be other registries, if they are known.
+    pub(crate) fn others(&self) -> Option<Vec<String>> {
+        self.observed.others.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes which they are.
+    pub(crate) fn note_others(&self, others: &[String]) {
+        *self.observed.others.lock().unwrap_or_else(PoisonError::into_inner) = Some(others.to_vec());
+    }
+
+    /// Another registry of the same store.
+    pub(crate) fn another(&self, name: &str) -> Registry {
+        Registry::new(Arc::clone(&self.store), Arc::clone(&self.env), name)
+    }
+
     /// Notes that the registry exists.
     pub(crate) fn meet(&self) {
-        self.met.store(true, Ordering::Relaxed);
+        self.observed.met.store(true, Ordering::Relaxed);
     }
 
     /// The meaning of a registry that is not found: there is none yet, and `none` is the result.
@@ -75,13 +122,21 @@ impl Registry {
     /// # Errors
     /// Retryable, if it existed before: that is an outage.
     pub(crate) fn absent<T>(&self, none: T) -> Result<T, Error> {
-        match self.met.load(Ordering::Relaxed) {
+        match self.observed.met.load(Ordering::Relaxed) {
             false => Ok(none),
-            true => Err(Error::unavailable(
-                format!("The registry {} existed before and is not found any more", self.name),
-                Outcome::NotDone,
-            )),
+            true => Err(self.gone()),
         }
+    }
+
+    /// The error of a registry that was there before.
+    pub(crate) fn gone(&self) -> Error {
+        Error::unavailable(
+            format!(
+                "The registry {} existed before and is not found any more; nothing is sent until it is restored from a backup (docs/registry.md)",
+                self.name
+            ),
+            Outcome::NotDone,
+        )
     }
 
     /// The error of a registry that cannot be reached. It names the registry, because the client asked for another table. Retryable, even if the
@@ -100,12 +155,12 @@ impl Registry {
 
     /// Whether the store may have tags.
     pub(crate) fn has_tags(&self) -> bool {
-        !self.without_tags.load(Ordering::Relaxed)
+        !self.observed.without_tags.load(Ordering::Relaxed)
     }
 
     /// Notes that the store has no tags.
     pub(crate) fn without_tags(&self) {
-        self.without_tags.store(true, Ordering::Relaxed);
+        self.observed.without_tags.store(true, Ordering::Relaxed);
     }
 
     /// One request to the store.
@@ -145,11 +200,11 @@ impl Registry {
 
     /// How many of the requests that are sent again when they are throttled have been, since this registry and its clones were made.
     pub fn throttles(&self) -> u64 {
-        self.throttles.load(Ordering::Relaxed)
+        self.observed.throttles.load(Ordering::Relaxed)
     }
 
     pub(crate) fn was_throttled(&self) {
-        self.throttles.fetch_add(1, Ordering::Relaxed);
+        self.observed.throttles.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Describes a table; `None` if none of that name exists, or can exist.
@@ -259,14 +314,22 @@ impl Registry {
         Ok(())
     }
 
-    /// Creates one of Heatsink's own tables and waits until it can be used.
+    /// Creates one of Heatsink's own tables, protected from deletion where the store can do that, and waits until it can be used.
     pub(crate) async fn make(&self, table: &str) -> Result<(), Error> {
-        let body = json!({
-            "TableName": table, "BillingMode": "PAY_PER_REQUEST",
+        let mut body = json!({
+            "TableName": table, "BillingMode": "PAY_PER_REQUEST", "DeletionProtectionEnabled": true,
             "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "sk", "AttributeType": "S" }],
             "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }, { "AttributeName": "sk", "KeyType": "RANGE" }],
         });
-        match self.call(Operation::CreateTable, body).await {
+        let made = match self.call(Operation::CreateTable, body.clone()).await {
+            // The store does not know of that protection.
+            Err(error) if matches!(error.code, Code::ValidationException | Code::SerializationException) => {
+                body.as_object_mut().map(|body| body.remove("DeletionProtectionEnabled"));
+                self.call(Operation::CreateTable, body).await
+            }
+            made => made,
+        };
+        match made {
             Ok(_) => {}
             // Another gateway was first.
             Err(error) if error.code == Code::ResourceInUseException => {}

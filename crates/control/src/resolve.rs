@@ -9,6 +9,8 @@ use heatsink_dynamo::{Error, Outcome, TableSchema};
 use crate::describe::{Described, out_of_date};
 use crate::first_use;
 use crate::inner::Inner;
+use crate::lost_registry;
+use crate::memory::RememberedTable;
 use crate::name::{Holder, NameEntry};
 use crate::record::{Record, State};
 use crate::registry::Registry;
@@ -70,6 +72,7 @@ pub(crate) async fn look(inner: &Inner, name: &str) -> Result<(), Error> {
             };
         log_once(inner, name, &described.schema, &status, &warnings);
         let version = standing.version;
+        remember(inner, &described.schema, &status, version);
         let before = inner.tables.get(name).filter(|before| before.schema.id == described.schema.id);
         let was = before.as_ref().map(|before| (before.version, before.rest));
         let rest = Rest::of(standing, was, &**inner.registry.env(), checked);
@@ -181,7 +184,7 @@ pub(crate) async fn judge(
     let layouts = match rules.desired_layout(schema) {
         DesiredLayout::Sharded(layouts) => Some(layouts),
         DesiredLayout::Unsharded | DesiredLayout::Unmentioned { .. } if copy_of.is_none() => {
-            return stands(TableStatus::Forward);
+            return stands(not_on_record(registry, described, entry.as_ref()).await);
         }
         DesiredLayout::Unsharded | DesiredLayout::Unmentioned { .. } => None,
         DesiredLayout::Impossible(reason) => return stands(refused(reason, true)),
@@ -199,12 +202,33 @@ pub(crate) async fn judge(
         (None, Some(_)) if empty && let Some(entry) = entry => Ok(Judgement::Reused(entry)),
         (_, Some(original)) => stands(refused(restored(schema, &original), false)),
         // Every item is where it would be without the rule, which holds once the index is adopted.
-        (Some(layouts), _) if layouts.iter().all(|one| one.index().is_some()) => stands(TableStatus::Forward),
+        (Some(layouts), _) if layouts.iter().all(|one| one.index().is_some()) => {
+            stands(not_on_record(registry, described, entry.as_ref()).await)
+        }
         (Some(layouts), _) => {
+            // What its items show is said below, with the rules.
+            if entry.is_none()
+                && let Some(sign) = lost_registry::written(registry, described).await
+            {
+                return stands(refused(sign.refusal(&schema.name, registry.name()), false));
+            }
             let message = unrecorded_table::refusal(registry, schema, &layouts).await?;
             stands(refused(message, false))
         }
         (None, None) => stands(TableStatus::Forward),
+    }
+}
+
+/// The status of a table without a record, whose requests are forwarded: unless it shows that its record is lost.
+async fn not_on_record(registry: &Registry, described: &Described, entry: Option<&NameEntry>) -> TableStatus {
+    // Where the registry has an entry for the name, it knows the table.
+    let sign = match entry {
+        None => lost_registry::of_table(registry, described).await,
+        Some(_) => None,
+    };
+    match sign {
+        None => TableStatus::Forward,
+        Some(sign) => refused(sign.refusal(&described.schema.name, registry.name()), false),
     }
 }
 
@@ -330,6 +354,21 @@ fn log_once(inner: &Inner, name: &str, schema: &TableSchema, status: &TableStatu
             }
             _ => {}
         },
+        _ => {}
+    }
+}
+
+/// Remembers that a table is on record, for the time when the registry is lost; and forgets one that the registry does not have on record any more.
+fn remember(inner: &Inner, schema: &TableSchema, status: &TableStatus, version: u64) {
+    let Some(memory) = &inner.registry.expectation().memory else { return };
+    match status {
+        TableStatus::Sharded(_) => memory.note(&RememberedTable {
+            registry: inner.registry.name().to_owned(),
+            name: schema.name.clone(),
+            id: schema.id.clone(),
+        }),
+        // Without a record, and no sign that it is lost.
+        TableStatus::Forward if version == 0 && !inner.fence.sees_no_registry() => memory.forget(&schema.id),
         _ => {}
     }
 }

@@ -145,6 +145,12 @@ impl Snapshot {
         self.by_name.get(name)
     }
 
+    /// The names and ids of all sharded tables.
+    pub fn all_sharded(&self) -> Vec<(String, String)> {
+        let sharded = self.by_name.values().filter(|known| matches!(known.status, TableStatus::Sharded(_)));
+        sharded.map(|known| (known.schema.name.clone(), known.schema.id.clone())).collect()
+    }
+
     /// A sharded table. The returned table keeps the layouts that belong to its schema, even if the name belongs to another table by then.
     pub fn sharded(&self, name: &str) -> Option<Arc<Table>> {
         match &self.get(name)?.status {

@@ -74,7 +74,10 @@ pub async fn claim(registry: &Registry, arn: Option<&str>, ours: &str) -> Result
 }
 
 /// [`claim`] for a table that requests wait for: tries once.
-async fn claim_now(registry: &Registry, arn: Option<&str>) -> Result<bool, Error> {
+///
+/// # Errors
+/// As for [`claim`].
+pub async fn claim_now(registry: &Registry, arn: Option<&str>) -> Result<bool, Error> {
     let Some(arn) = arn.filter(|_| registry.has_tags()) else { return Ok(false) };
     written(registry, registry.call(Operation::TagResource, tagging(arn, registry.name())).await)
 }
@@ -97,7 +100,8 @@ pub async fn release(registry: &Registry, arn: Option<&str>) -> Result<bool, Err
 pub(crate) fn refusal(table: &str, other: &str, ours: &str) -> String {
     format!(
         "Table {table} has the tag {TAG} = {other:?}: its layouts are recorded in the table {other}, and this registry is {ours}. Two registries for \
-         one table would lose items. Use that registry; or, if it is gone for good, remove the tag from the table, bypassing Heatsink"
+         one table would lose items. Use that registry (`registry = {other:?}` under [fence]); if it is gone for good, use its name all the same, and put the \
+         table on record with `heatsink verify {table} --rebuild` (docs/registry.md)"
     )
 }
 
@@ -138,12 +142,32 @@ pub(crate) fn refuse(operation: Operation, request: &[u8]) -> Result<(), Error> 
 #[derive(Debug, Default)]
 pub(crate) struct Untagged {
     ids: Mutex<HashSet<String>>,
+    /// The tables whose tags this process has looked at.
+    seen: Mutex<HashSet<String>>,
 }
 
 impl Untagged {
     /// Schedules a table to be tagged at its next look-up.
     pub fn add(&self, id: &str) {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
+    }
+
+    /// Tags a table that has been on record for longer, if this process has not looked for its tag yet: it may be of a build that did not tag it, or
+    /// somebody took the tag off.
+    ///
+    /// # Errors
+    /// The store's; then it is tried again.
+    pub async fn tag_again(&self, registry: &Registry, name: &str, id: &str) -> Result<(), Error> {
+        if self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains(id) {
+            return Ok(());
+        }
+        let described = registry.describe(name).await?.filter(|described| described.schema.id == id);
+        let arn = described.as_ref().and_then(|described| described.arn.as_deref());
+        if described.is_some() && check(registry, arn, registry.name()).await? == Tagged::Not {
+            claim_now(registry, arn).await?;
+        }
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned());
+        Ok(())
     }
 
     /// Tags a table that was looked up, if that is due. If the store fails, the next look-up tries again.

@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Either, select};
 use heatsink_control::claim::Claim;
 use heatsink_control::reshard_intent::Steering;
-use heatsink_control::{Awaits, KeyRecord, Record};
+use heatsink_control::{Awaits, KeyRecord, Record, tags};
 use heatsink_layout::{Layout, Moving};
 use heatsink_reshard::{Coordinator, Do, Outcome, Rules, Seen, State};
 
@@ -100,6 +100,10 @@ impl Reshard {
             )));
         }
         self.announcer.announce(Awaits::Effects, &record.name, record.version).await?;
+        // The record holds without the tag too.
+        if let Err(error) = tags::claim_now(&self.registry, self.described.arn.as_deref()).await {
+            tracing::warn!(table = record.name, "the table could not be tagged with its registry: {error}");
+        }
         Ok(record)
     }
 }

@@ -6,7 +6,8 @@ use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::reshard_intent::{WantedLayout, key_text};
 use heatsink_control::{
-    Announcer, Changer, Fencing, KeyRecord, MAX_KEY_RECORDS, Record, Rules, State, TableLayouts, claim, tags,
+    Announcer, Changer, Fencing, KeyRecord, MAX_KEY_RECORDS, Record, Rules, State, TableLayouts, claim,
+    lost_registry, tags,
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
@@ -49,7 +50,8 @@ impl TableContext {
         table: &str,
         streams_confirmed: bool,
     ) -> Result<Self, ReshardError> {
-        let registry = Registry::new(store, env, &rules.fence().registry);
+        let registry =
+            Registry::new(store, env, &rules.fence().registry).expecting(&rules.fence().expectation);
         let Some(described) = registry.describe(table).await? else {
             return usage(format!("There is no table {table}"));
         };
@@ -60,6 +62,11 @@ impl TableContext {
         }
         let schema = &described.schema;
         let recorded = registry.read(&schema.id).await?;
+        if recorded.is_none()
+            && let Some(problem) = lost_registry::refusal(&registry, &described).await?
+        {
+            return usage(problem);
+        }
         if recorded.is_none() && rules.naming(schema).any(|(_, fits)| fits.is_ok()) {
             // A record that does not have what a rule says would contradict every gateway that has the rule.
             return usage(format!(
@@ -187,6 +194,11 @@ impl TableContext {
             Some(moves) => moves.to.clone(),
             None => record.layout.clone(),
         })
+    }
+
+    /// Whether the table is on record.
+    pub fn is_on_record(&self) -> bool {
+        self.recorded.is_some()
     }
 
     /// What is wanted of a key, in full: of a counter its numbers too, as they are on record.

@@ -9,7 +9,9 @@ use futures::future::BoxFuture;
 use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::rules::attribute_to_spread;
-use heatsink_control::{Announcer, Changer, DesiredLayout, Fencing, Record, Rules, State, claim};
+use heatsink_control::{
+    Announcer, Changer, DesiredLayout, Fencing, Record, Rules, State, claim, lost_registry,
+};
 use heatsink_dynamo::{AttributeDefinition, KeyType, Operation};
 use heatsink_env::Env;
 use heatsink_layout::{MAX_PARTITION_KEY, MAX_VALUE_BYTES, MAX_VALUE_LAYOUTS, OfIndex, ValueLayout};
@@ -49,13 +51,18 @@ impl ValueReshard {
         asked: ValueAsked<'a>,
     ) -> BoxFuture<'a, Result<Self, AdoptError>> {
         async move {
-            let registry = Registry::new(store, env, &rules.fence().registry);
+            let registry = Registry::new(store, env, &rules.fence().registry).expecting(&rules.fence().expectation);
             let described = eligible::usable(&registry, asked.table).await?;
             let record = registry.read(&described.schema.id).await?;
             let (index, walked, may_miss) = index(&registry, &described, record.as_ref(), asked).await?;
             let value = bytes(asked, &index.attribute)?;
             match &record {
-                None => unnamed(&registry, &described).await?,
+                None => {
+                    unnamed(&registry, &described).await?;
+                    if let Some(problem) = lost_registry::refusal(&registry, &described).await? {
+                        return usage(problem);
+                    }
+                }
                 Some(record) if record.state != State::Active => {
                     return usage(format!(
                         "Table {} is being adopted, deleted or recorded; wait until that is done",

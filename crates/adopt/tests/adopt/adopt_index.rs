@@ -348,7 +348,7 @@ async fn state(store: &Arc<dyn Store>) -> Option<Json> {
 #[tokio::test]
 async fn what_older_builds_left_in_the_first_step_is_brought_back() {
     let mut turned = 0;
-    for at in 10..40 {
+    for at in 14..44 {
         let store = filled().await;
         let original = items(&store, "Tasks").await;
         let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), at, true);

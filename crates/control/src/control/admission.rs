@@ -35,7 +35,7 @@ impl Control {
         if names.iter().any(|name| self.is_hidden(name.as_ref())) {
             return Err(not_found());
         }
-        let Inner { tables, fence, rules, .. } = &*self.inner;
+        let Inner { tables, fence, rules, registry, unsharded, .. } = &*self.inner;
         loop {
             self.may_forward()?;
             let now = fence.lease().now();
@@ -45,6 +45,10 @@ impl Control {
             }
             let mut pass = Pass::new(Arc::clone(fence.lease()));
             if rules.is_empty() && fence.sees_no_registry() {
+                if !unsharded.know(names, now) {
+                    // A pass held meanwhile would delay a change.
+                    Box::pin(unsharded.look(registry, names)).await?;
+                }
                 match fence.unsharded().admit() {
                     Some(admission) => pass.add(admission),
                     None => continue,

@@ -14,6 +14,7 @@ use heatsink_store::Store;
 
 use super::items::{Gateway, StoredHead};
 use super::settings::Fencing;
+use crate::lost_registry;
 use crate::registry::Registry;
 
 /// The first pause before the list of gateways is read again while one has yet to acknowledge; pauses grow up to [`LONGEST_LOOK`].
@@ -74,7 +75,7 @@ impl Changer {
 
     /// Changes layouts of a store from outside its gateways.
     pub fn beside(store: Arc<dyn Store>, env: Arc<dyn Env>, fencing: Fencing) -> Self {
-        Changer::new(Registry::new(store, env, &fencing.registry), fencing)
+        Changer::new(Registry::new(store, env, &fencing.registry).expecting(&fencing.expectation), fencing)
     }
 
     /// How late a request may take effect that was sent and never answered.
@@ -174,7 +175,12 @@ impl Changer {
         // A process that has seen a registry does not create another one.
         self.registry.absent(())?;
         if !self.registry.exists().await? {
-            self.registry.make(self.registry.name()).await?;
+            self.registry.make_own().await?;
+        } else if self.registry.all().await?.is_empty()
+            && let Some(problem) = lost_registry::of_store(&self.registry).await?
+        {
+            // A table was made in its place.
+            return Err(Error::validation(problem));
         }
         self.registry.upgrade().await?;
         let first = StoredHead { settled: self.settings.exclusive, ..StoredHead::default() };

@@ -198,10 +198,7 @@ impl Fence {
     ) -> Result<(), Error> {
         let Some(stored) = head else {
             if !self.member().is_watching() {
-                return Err(Error::unavailable(
-                    format!("The registry {} existed before and is not found any more", registry.name()),
-                    Outcome::NotDone,
-                ));
+                return Err(registry.gone());
             }
             self.change(|member| member.found_none(sent));
             return Ok(());

@@ -1,7 +1,10 @@
 //! The settings of a gateway's part in the fence.
 
+use std::sync::Arc;
+
 use heatsink_fence::Bounds;
 
+use crate::memory::Expectation;
 use crate::rules::FenceSettings;
 
 /// How a gateway takes part in changes of layouts.
@@ -21,6 +24,8 @@ pub struct Fencing {
     pub name: String,
     /// Whether this gateway carries out reshards that operators ask for, of keys and of values of indexes.
     pub carries: bool,
+    /// Whether the store has to have its registry.
+    pub expectation: Arc<Expectation>,
 }
 
 impl Fencing {
@@ -37,6 +42,7 @@ impl Fencing {
             forwards: false,
             name: String::new(),
             carries: false,
+            expectation: settings.expectation.clone(),
         }
     }
 
@@ -67,6 +73,7 @@ impl Fencing {
             forwards: false,
             name: name.to_owned(),
             carries: false,
+            expectation: settings.expectation.clone(),
         }
     }
 }

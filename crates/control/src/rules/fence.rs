@@ -1,5 +1,6 @@
 //! The `[fence]` table of a rules file: how the gateways of one store agree on layout changes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use heatsink_fence::Bounds;
@@ -9,6 +10,7 @@ use toml::Spanned;
 
 use super::RulesError;
 use super::fault::Fault;
+use crate::memory::Expectation;
 use crate::registry::REGISTRY;
 
 /// How the gateways of a store agree on layout changes.
@@ -18,11 +20,13 @@ pub struct FenceSettings {
     pub registry: String,
     /// The time bounds.
     pub bounds: Bounds,
+    /// Whether the store has to have its registry, and what is remembered of it.
+    pub expectation: Arc<Expectation>,
 }
 
 impl Default for FenceSettings {
     fn default() -> Self {
-        FenceSettings { registry: REGISTRY.to_owned(), bounds: Bounds::DEFAULT }
+        FenceSettings { registry: REGISTRY.to_owned(), bounds: Bounds::DEFAULT, expectation: Arc::default() }
     }
 }
 
@@ -33,6 +37,9 @@ pub(crate) struct Section {
     /// The name of the registry's table. Default: "heatsink.registry".
     #[schemars(with = "Option<String>")]
     pub registry: Option<Spanned<String>>,
+    /// Whether the registry has to be there. `true`: nothing starts without it, and no other one is made. `false`: a store without it has no sharded
+    /// tables, whatever their tags and keys say. Default: as `true` for tables that are known to have been on record.
+    pub required: Option<bool>,
     /// For how long a gateway goes on with what it knows when the registry cannot be reached, such as "60s" (the default). A gateway that died
     /// delays a change by this and `straggler`.
     #[schemars(with = "Option<String>")]
@@ -96,7 +103,8 @@ pub(super) fn settings(
             name.into_inner()
         }
     };
-    Ok(FenceSettings { registry, bounds })
+    let expectation = Arc::new(Expectation { required: section.required, ..Expectation::default() });
+    Ok(FenceSettings { registry, bounds, expectation })
 }
 
 /// Reads a whole number with a unit.
@@ -128,6 +136,9 @@ mod tests {
         )
         .unwrap();
         assert_eq!(rules.fence().registry, "my.registry");
+        assert_eq!(rules.fence().expectation.required, None);
+        let required = Rules::read("f", "[fence]\nrequired = true\n").unwrap();
+        assert_eq!(required.fence().expectation.required, Some(true));
         assert_eq!(rules.fence().bounds.poll, Duration::from_millis(500));
         assert_eq!(rules.fence().bounds.straggler, Bounds::DEFAULT.straggler);
         assert_eq!(Rules::default().fence().bounds, Bounds::DEFAULT);

@@ -16,10 +16,13 @@ mod numbers;
 mod read;
 mod rule;
 
+use std::sync::Arc;
+
 use heatsink_dynamo::TableSchema;
 pub use heatsink_layout::Glob;
 use heatsink_layout::{KeyLayout, PhysicalKeys, Reads, Strategy, TableLayouts};
 
+use crate::memory::{Expectation, Memory};
 use display::{Keys, Tables};
 use find::{ByGlob, Finder, Sought};
 use fits::Unfit;
@@ -111,6 +114,14 @@ impl Rules {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
+    }
+
+    /// The same rules, of a process that has that memory.
+    #[must_use]
+    pub fn remembering(mut self, memory: Option<Arc<dyn Memory>>) -> Self {
+        self.fence.expectation =
+            Arc::new(Expectation { memory, ..Expectation::clone(&self.fence.expectation) });
+        self
     }
 
     /// The same file without its rules: only the fence settings.

@@ -270,7 +270,13 @@ async fn a_gateway_that_only_forwards_refuses_from_a_registry_on_and_writes_noth
         assert!(RealEnv.now().since(begun) < Duration::from_secs(5));
         RealEnv.sleep(Duration::from_millis(10)).await;
     }
-    let reads = [Operation::GetItem, Operation::DescribeTable];
+    let reads = [
+        Operation::GetItem,
+        Operation::DescribeTable,
+        Operation::ListTagsOfResource,
+        Operation::ListTables,
+        Operation::Scan,
+    ];
     let calls = recorded.1.lock().unwrap().clone();
     assert!(calls.iter().all(|operation| reads.contains(operation)), "{calls:?}");
     assert!(matches!(start().await, Err(StartError::Rules(_))), "a store that has one from the start");

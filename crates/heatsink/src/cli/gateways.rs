@@ -70,7 +70,8 @@ async fn list(args: Args) -> Result<(), Exit> {
         Output::Text => {
             let mut text = match found {
                 None => format!(
-                    "There is no registry {}: nothing is sharded, and no gateway is registered.\n",
+                    "There is no registry {}, and no gateway is registered. Either no table of the store was ever sharded, or this is not its registry, or it \
+                     is lost: `heatsink verify TABLE` says which.\n",
                     fence.registry
                 ),
                 Some((epoch, list)) => words(&fence.registry, epoch, &list, now),

@@ -14,6 +14,7 @@ mod gateways;
 mod heatmap;
 mod hot_keys;
 mod inert;
+mod known_tables;
 mod logs;
 mod open;
 #[cfg(feature = "otlp")]

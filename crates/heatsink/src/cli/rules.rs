@@ -2,9 +2,11 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use heatsink_control::Rules;
+use heatsink_control::{Memory, Rules};
 
+use super::known_tables::KnownTables;
 use crate::exit::{Exit, in_words};
 
 /// The file that is taken where `--rules` names none.
@@ -21,6 +23,12 @@ pub struct Found {
 
 /// The rules of a command that goes on without any. A file that is there and cannot be read is an error.
 pub fn find(named: Option<&Path>) -> Result<Found, Exit> {
+    let found = found(named)?;
+    let memory: Arc<dyn Memory> = Arc::new(KnownTables::beside_rules(found.file.as_deref()));
+    Ok(Found { rules: found.rules.remembering(Some(memory)), ..found })
+}
+
+fn found(named: Option<&Path>) -> Result<Found, Exit> {
     match named {
         Some(file) => read(file).map_err(|error| unreadable(file, &error))?,
         None => match read(Path::new(DEFAULT)) {

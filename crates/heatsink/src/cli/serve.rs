@@ -19,13 +19,14 @@ use clap::ValueEnum;
 use futures::future::{Either, join, select};
 use heatsink::{Gateway, Limits};
 use heatsink_adopt::INDEX_DELAY;
-use heatsink_control::Fencing;
+use heatsink_control::{Fencing, Memory};
 use heatsink_env::{Env, RealEnv};
 use heatsink_gateway::http;
 use heatsink_physics::Quotas;
 use heatsink_store::embedded::Synchronous;
 use tokio::sync::oneshot;
 
+use super::known_tables::KnownTables;
 use super::rules::Found;
 use super::{address, open, rules, store};
 use crate::carrying::carry;
@@ -171,6 +172,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 }
 
 async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(), Exit> {
+    let found = remembering(&args, found);
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let mut signals = Signals::catch()?;
     let hosts = http::Hosts::and(&args.allow_host)
@@ -291,6 +293,16 @@ async fn serve(args: Args, addresses: &[SocketAddr], found: Found) -> Result<(),
         }
         Either::Right((at_once, _)) => Err(at_once),
     }
+}
+
+/// The rules of a gateway that remembers the tables of its store. What is in memory is gone with the process.
+fn remembering(args: &Args, found: Found) -> Found {
+    let memory: Option<Arc<dyn Memory>> = match (&args.data, &args.upstream) {
+        (_, Some(_)) => return found,
+        (Some(data), None) => Some(Arc::new(KnownTables::beside_data(data))),
+        (None, None) => None,
+    };
+    Found { rules: found.rules.remembering(memory), ..found }
 }
 
 /// What people find this gateway by.

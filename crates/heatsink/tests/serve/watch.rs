@@ -75,7 +75,13 @@ fn the_store_sees_the_requests_of_clients_and_reads_for_watching() {
     std::thread::sleep(Duration::from_millis(6_000));
     let own = |operation: &str, body: &[u8]| {
         let body: Json = serde_json::from_slice(body).unwrap();
-        operation == "DescribeTable" || (operation == "GetItem" && body["TableName"] == "heatsink.registry")
+        match operation {
+            "DescribeTable" | "ListTagsOfResource" => true,
+            "GetItem" => body["TableName"] == "heatsink.registry",
+            "ListTables" => body["Limit"] == 100,
+            "Scan" => body["ProjectionExpression"] == "#p, #s",
+            _ => false,
+        }
     };
     let (by_itself, of_clients): (Vec<_>, Vec<_>) =
         recorder.calls().into_iter().partition(|(operation, body)| own(operation, body));
@@ -87,7 +93,10 @@ fn the_store_sees_the_requests_of_clients_and_reads_for_watching() {
     let mut counted: BTreeMap<(String, String), usize> = BTreeMap::new();
     for (operation, body) in by_itself {
         let body: Json = serde_json::from_slice(&body).unwrap();
-        *counted.entry((operation, body["TableName"].as_str().unwrap().to_owned())).or_default() += 1;
+        let table = body["TableName"].as_str().map(str::to_owned);
+        let of_arn =
+            || body["ResourceArn"].as_str().and_then(|arn| arn.rsplit('/').next()).map(str::to_owned);
+        *counted.entry((operation, table.or_else(of_arn).unwrap_or_default())).or_default() += 1;
     }
     let of = |operation: &str, table: &str| {
         counted.get(&(operation.to_owned(), table.to_owned())).copied().unwrap_or(0)
@@ -96,8 +105,13 @@ fn the_store_sees_the_requests_of_clients_and_reads_for_watching() {
     // A table that was changed, or was missing, is described again.
     assert!((1..=4).contains(&of("DescribeTable", "board")), "{counted:?}");
     assert!((2..=6).contains(&of("GetItem", "heatsink.registry")), "every 5 s: {counted:?}");
+    // Whether it was sharded is looked at once.
+    for once in [of("ListTagsOfResource", "board"), of("Scan", "board"), of("ListTables", "")] {
+        assert_eq!(once, 1, "{counted:?}");
+    }
     assert!(
-        counted.keys().all(|(_, table)| ["heatsink.registry", "board", "none"].contains(&table.as_str())),
+        counted.keys().all(|(_, table)| ["heatsink.registry", "board", "none", "Events", "Logs", ""]
+            .contains(&table.as_str())),
         "{counted:?}"
     );
     assert_eq!(server.stop("INT").0, Some(0));

@@ -91,7 +91,8 @@ impl Automatic {
         control: Control,
         source: Arc<dyn HeatSource>,
     ) -> Self {
-        let registry = Registry::new(Arc::clone(&store), env, &control.rules().fence().registry);
+        let registry = Registry::new(Arc::clone(&store), env, &control.rules().fence().registry)
+            .expecting(&control.rules().fence().expectation);
         Automatic { store, control, registry, source, apart: Settings::DEFAULT.apart }
     }
 

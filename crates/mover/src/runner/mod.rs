@@ -53,7 +53,8 @@ impl Runner {
         control: Control,
         values: Arc<dyn ValueCarrier>,
     ) -> Self {
-        let registry = Registry::new(Arc::clone(&store), env, &control.rules().fence().registry);
+        let registry = Registry::new(Arc::clone(&store), env, &control.rules().fence().registry)
+            .expecting(&control.rules().fence().expectation);
         Runner { store, control, registry, values, pace: Pace::DEFAULT, stopping: AtomicBool::new(false) }
     }
 

@@ -46,7 +46,8 @@ impl Opened {
             (None, Some(_)) => Access::BesideServer,
             (None, None) => Access::BesideGateways,
         };
-        let registry = Registry::new(Arc::clone(&store), Arc::clone(&env), &rules.fence().registry);
+        let registry = Registry::new(Arc::clone(&store), Arc::clone(&env), &rules.fence().registry)
+            .expecting(&rules.fence().expectation);
         Ok(Opened { store, env, rules, registry, access })
     }
 
