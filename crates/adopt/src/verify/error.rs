@@ -10,6 +10,8 @@ use crate::item::NoKey;
 pub enum VerifyError {
     /// It is not possible as requested. Nothing was read or changed.
     Usage(String),
+    /// The table is not on record. Whether it was, and the record is lost, its items tell ([`Rebuild`](crate::Rebuild)).
+    NotRecorded(String),
     /// It stopped: the table's record changed, or another worker took over.
     Stopped(String),
     /// The store failed.
@@ -19,7 +21,9 @@ pub enum VerifyError {
 impl std::fmt::Display for VerifyError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            VerifyError::Usage(problem) | VerifyError::Stopped(problem) => f.write_str(problem),
+            VerifyError::Usage(problem)
+            | VerifyError::NotRecorded(problem)
+            | VerifyError::Stopped(problem) => f.write_str(problem),
             VerifyError::Store(error) => write!(f, "The store failed: {error}"),
         }
     }

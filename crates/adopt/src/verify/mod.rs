@@ -12,7 +12,7 @@ mod classify;
 mod error;
 mod findings;
 mod moving;
-mod pages;
+pub(crate) mod pages;
 mod repair;
 
 use std::sync::Arc;
@@ -72,9 +72,7 @@ impl Verification {
             return usage(format!("There is no table {table}"));
         };
         let Some(record) = registry.read(&described.schema.id).await? else {
-            return usage(format!(
-                "Table {table} is not on record as sharded: every item is where its client put it, and there is nothing to verify"
-            ));
+            return Err(VerifyError::NotRecorded(format!("Table {table} is not on record as sharded")));
         };
         let keys = registry.key_layouts(&record, None).await?;
         let laid_out = Table::new(described.schema, Arc::new(record.layouts.clone()))

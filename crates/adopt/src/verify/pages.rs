@@ -16,7 +16,7 @@ const LARGEST_PAGE: u64 = 1_000;
 const PAGES_A_SECOND: u64 = 4;
 
 /// A read in progress.
-pub(super) struct Pages<'a> {
+pub(crate) struct Pages<'a> {
     registry: &'a Registry,
     table: &'a str,
     partition: &'a str,

@@ -349,13 +349,13 @@ async fn what_cannot_be_verified_is_said() {
     call(&store, Operation::CreateTable, table(TABLE, "S")).await;
     put(&store, json!({ "pk": { "S": "game" }, "sk": { "S": "1" } })).await;
     assert!(
-        matches!(verification(&store, None).await, Err(VerifyError::Usage(said)) if said.contains("not on record"))
+        matches!(verification(&store, None).await, Err(VerifyError::NotRecorded(said)) if said.contains("not on record"))
     );
     for at in 2..9 {
         put(&store, json!({ "pk": { "S": "game" }, "sk": { "S": at.to_string() } })).await;
     }
     // In the middle of an adoption.
-    let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), 17, false);
+    let dying: Arc<dyn Store> = Mortal::new(Arc::clone(&store), 20, false);
     let adoption =
         Adoption::prepare(dying, Arc::new(RealEnv), &calculated(TABLE, "*", 4), TABLE, Direction::Adopt)
             .await

@@ -1,5 +1,8 @@
 //! `heatsink verify TABLE [KEY]`: checks that every item of a recorded table is where the record puts it, and with `--repair` moves it there.
 
+mod args;
+mod rebuild;
+
 use std::sync::Arc;
 
 use heatsink_adopt::verify::{Class, Findings, Repaired, Verification, VerifyError};
@@ -7,6 +10,7 @@ use heatsink_env::{Env, RealEnv};
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
+pub use self::args::Args;
 use super::open::{not_answered, open_existing};
 use super::print;
 use super::progress::Bar;
@@ -16,37 +20,6 @@ use crate::output::Output;
 
 /// Items a second that are read of an upstream where no rate is given. Items of 1 KB then cost 500 read units a second.
 const UPSTREAM_RATE: u64 = 2_000;
-
-/// What `verify` takes.
-#[derive(Debug, clap::Args)]
-#[command(group = clap::ArgGroup::new("store").required(true).args(["data", "upstream"]))]
-pub struct Args {
-    /// The table
-    table: String,
-    /// One logical partition key instead of the whole table; in base64 where the table's are binary
-    key: Option<String>,
-    /// The rules file whose `[fence]` names the registry [default: heatsink.toml in the working directory, where there is one]
-    #[arg(long, value_name = "FILE")]
-    rules: Option<std::path::PathBuf>,
-    /// The table is in this file
-    #[arg(long, value_name = "FILE")]
-    data: Option<std::path::PathBuf>,
-    /// The table is at the DynamoDB endpoint with this URL; reading it costs one unit for each 4 KB
-    #[arg(long, value_name = "URL")]
-    upstream: Option<String>,
-    /// Say what a repair would do; with --yes, do it
-    #[arg(long)]
-    repair: bool,
-    /// With --repair: carry it out
-    #[arg(long, short, requires = "repair")]
-    yes: bool,
-    /// Read at most so many items a second [default: 2000 with --upstream; no limit with --data]
-    #[arg(long, value_name = "ITEMS", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
-    rate: Option<u64>,
-    /// How the result is printed on stdout
-    #[arg(long, value_enum, default_value_t)]
-    pub output: Output,
-}
 
 /// Runs it. Exit 0 when every item is in order; 1 when some are not, or when it stopped on the way; 64 when it cannot be done as asked; 69 when
 /// the store did not answer and nothing was changed.
@@ -60,9 +33,17 @@ async fn verify(args: Args) -> Result<(), Exit> {
     let fence = rules::find(args.rules.as_deref())?.rules.fence().clone();
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
     let rate = args.rate.or(args.upstream.is_some().then_some(UPSTREAM_RATE));
-    let ready = Verification::prepare(store, env, &args.table, args.key.as_deref(), &fence.registry)
-        .await
-        .map_err(unread)?;
+    if args.rebuild {
+        return rebuild::rebuild(&args, store, env, &fence, rate).await;
+    }
+    let (at, now) = (Arc::clone(&store), Arc::clone(&env));
+    let ready = match Verification::prepare(at, now, &args.table, args.key.as_deref(), &fence.registry).await
+    {
+        Err(VerifyError::NotRecorded(said)) => {
+            return Err(rebuild::not_recorded(&args, store, env, &fence, rate, &said).await);
+        }
+        ready => ready.map_err(unread)?,
+    };
     let bar = Bar::new(args.output);
     let (repaired, findings) = if args.yes {
         let (repaired, findings) = ready.repair(rate, &bar).await.map_err(unrepaired)?;
@@ -161,7 +142,7 @@ fn utc(millis: u64) -> String {
 /// A failure while nothing was changed.
 fn unread(error: VerifyError) -> Exit {
     match error {
-        VerifyError::Usage(_) => Exit::usage(error.to_string()),
+        VerifyError::Usage(_) | VerifyError::NotRecorded(_) => Exit::usage(error.to_string()),
         VerifyError::Stopped(_) => Exit::failed(error.to_string()).retryable(),
         VerifyError::Store(error) => {
             not_answered("the table was not read to its end, because the store failed", &error)
@@ -172,7 +153,7 @@ fn unread(error: VerifyError) -> Exit {
 /// A failure of a repair: every item is whole, and the next run goes on.
 fn unrepaired(error: VerifyError) -> Exit {
     match error {
-        VerifyError::Usage(_) => Exit::usage(error.to_string()),
+        VerifyError::Usage(_) | VerifyError::NotRecorded(_) => Exit::usage(error.to_string()),
         VerifyError::Stopped(_) | VerifyError::Store(_) => {
             let said = without_numbers(&error.to_string());
             Exit::failed(format!("{said}. Items are at their old or at their new place; run this again"))
