@@ -12,6 +12,7 @@ mod intents;
 mod keys;
 mod opened;
 mod quoted;
+mod shard_form;
 mod status;
 mod told;
 mod value;
@@ -51,6 +52,7 @@ async fn begin(start: Start) -> Result<(), Exit> {
     let context = opened.table(&start.table, start.how.confirm_streams).await.map_err(exit)?;
     let keys = keys::named(&opened, &context, &start).await?;
     let several = start.key.is_none();
+    shard_form::refuse(&opened, &context, &keys.keys, !several).await?;
     let in_full = |key: Vec<u8>| {
         let wanted = context.in_full(&key, &wanted);
         (key, wanted)

@@ -2,6 +2,7 @@
 
 mod data_file;
 mod gateways;
+mod lost_registry;
 mod server;
 
 use std::io::{BufRead, BufReader};
