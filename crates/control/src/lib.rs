@@ -9,6 +9,7 @@ mod announcer;
 mod check;
 pub mod claim;
 mod control;
+mod counted;
 pub mod describe;
 pub mod fence;
 mod first_use;

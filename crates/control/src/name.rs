@@ -8,6 +8,7 @@ use heatsink_layout::TableLayouts;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use crate::counted::counted;
 use crate::record::FORM;
 
 /// The sort key of an entry.
@@ -89,7 +90,7 @@ impl NameEntry {
             Some(NameEntry {
                 name: text("name")?.to_owned(),
                 holder: serde_json::from_str(text("holder")?).ok()?,
-                version: item["version"]["N"].as_str()?.parse().ok()?,
+                version: counted(item, "version")?,
             })
         };
         read().ok_or_else(|| Error::internal(format!("The registry's entry of the name {name} is damaged")))

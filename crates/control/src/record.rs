@@ -6,6 +6,8 @@ use serde_json::{Value as Json, json};
 
 use heatsink_layout::{MigrationPhase, TableLayouts, ValueLayout};
 
+use crate::counted::counted;
+
 /// The sort key of a table's record.
 pub(crate) const SORT: &str = "table";
 
@@ -179,7 +181,7 @@ impl Record {
     /// Reads an item of the registry.
     pub(crate) fn read(item: &Json) -> Result<Self, Error> {
         let text = |name: &str| item[name]["S"].as_str();
-        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let number = |name: &str| counted(item, name);
         let id = text("pk").unwrap_or_default();
         if !matches!(number("form"), Some(FORM | OLD_FORM | FORM_WITH_KEYS | FORM_WITH_VALUES)) {
             return Err(Error::internal(format!(

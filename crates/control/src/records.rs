@@ -2,6 +2,8 @@
 //!
 //! Not here: what a record says (`record`), and an entry (`name`); the requests themselves (`registry`).
 
+use std::time::Duration;
+
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
@@ -12,6 +14,10 @@ use crate::describe::Described;
 use crate::name::{Holder, NameEntry};
 use crate::record::{ChangedAt, Record, SORT, State};
 use crate::registry::Registry;
+
+/// How often keys that a BatchGetItem leaves unread are asked for again, with pauses that double from 10 ms to 320 ms: three seconds in all.
+const MOST_ROUNDS: u32 = 12;
+const PAUSE: Duration = Duration::from_millis(5);
 
 impl Registry {
     /// The version of a first record or entry: random, so that a record that is removed and created again differs from the former one.
@@ -93,7 +99,18 @@ impl Registry {
     ) -> Result<(Option<NameEntry>, Option<Record>), Error> {
         let mut keys = vec![NameEntry::key(name), key(id)];
         let (mut entry, mut record) = (None, None);
+        let mut rounds = 0_u32;
         while !keys.is_empty() {
+            if rounds > MOST_ROUNDS {
+                return Err(Error::unavailable(
+                    format!("The store leaves what the registry says of table {name} unread, as it does when it throttles. Nothing was done; try again"),
+                    Outcome::NotDone,
+                ));
+            }
+            if rounds > 0 {
+                self.env().sleep(PAUSE * (1 << rounds.min(6))).await;
+            }
+            rounds += 1;
             let body = json!({ "RequestItems": { self.name(): { "Keys": keys, "ConsistentRead": true } } });
             let answer = match self.call_patiently(Operation::BatchGetItem, body).await {
                 Err(error) if error.code == Code::ResourceNotFoundException => {

@@ -6,6 +6,7 @@ use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_fence::{Bounds, Head, Heartbeat, Registration};
 use serde_json::{Value as Json, json};
 
+use crate::counted::counted;
 use crate::record::FORM;
 use crate::registry::Registry;
 
@@ -38,7 +39,7 @@ impl StoredHead {
     }
 
     fn read(item: &Json) -> Result<Self, Error> {
-        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let number = |name: &str| counted(item, name);
         if number("form") != Some(FORM) {
             return Err(Error::internal(
                 "The registry's head has a form that this version of Heatsink does not know; it was written by another version",

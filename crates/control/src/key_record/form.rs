@@ -9,6 +9,7 @@ use heatsink_layout::{Layout, Moving, Phase};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
+use crate::counted::counted;
 use crate::record::{FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_WITH_KEYS, Record};
 
 /// How the sort keys of these records begin. What follows is the logical key: text as it is, binary in base64.
@@ -115,7 +116,7 @@ impl KeyRecord {
 
     pub(super) fn read(item: &Json) -> Result<Self, Error> {
         let text = |name: &str| item[name]["S"].as_str();
-        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let number = |name: &str| counted(item, name);
         let (table, sort) = (text("name").unwrap_or("?"), text("sk").unwrap_or_default());
         let known = matches!(number("form"), Some(FORM_WITH_KEYS | FORM_OF_COUNTER | FORM_OF_BUCKETS));
         // JSON that means nothing here is a newer version's strategy, hash or phase.

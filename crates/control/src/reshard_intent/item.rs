@@ -12,6 +12,8 @@ use serde_json::{Value as Json, json};
 
 use super::{ReshardIntent, Subject, key_text};
 
+use crate::counted::counted;
+
 /// The partition of all intents.
 pub(super) const PARTITION: &str = "reshards";
 
@@ -86,7 +88,7 @@ impl ReshardIntent {
 
     pub(super) fn read(item: &Json) -> Result<Self, Error> {
         let text = |name: &str| item[name]["S"].as_str();
-        let number = |name: &str| item[name]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
+        let number = |name: &str| counted(item, name);
         let named = || {
             format!("of the key {:?} of table {}", text("key").unwrap_or("?"), text("name").unwrap_or("?"))
         };

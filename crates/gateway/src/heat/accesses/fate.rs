@@ -57,10 +57,32 @@ impl<'a> Fate<'a> {
 
 /// Why a request was throttled, where DynamoDB's `ThrottlingReasons` say so (`TableWriteKeyRangeThroughputExceeded`).
 fn throttle(error: &Error) -> Outcome {
-    let reasons = error.members.get("ThrottlingReasons").and_then(serde_json::Value::as_array);
-    let by_partition = reasons.into_iter().flatten().any(|reason| {
+    // Of ThrottlingException, which tables on demand give, the member begins in lower case (service model 2012-08-10).
+    let reasons = ["ThrottlingReasons", "throttlingReasons"].iter().filter_map(|name| error.members.get(name));
+    let by_partition = reasons.filter_map(serde_json::Value::as_array).flatten().any(|reason| {
         let reason = reason.get("reason").and_then(serde_json::Value::as_str).unwrap_or_default();
         reason.contains("KeyRange")
     });
     if by_partition { Outcome::ThrottledByPartition } else { Outcome::Throttled }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_partition_is_named_by_provisioned_tables_and_by_those_on_demand() {
+        let reasons = |reason: &str| json!([{ "reason": reason, "resource": "arn" }]);
+        for (code, member) in [
+            (Code::ProvisionedThroughputExceededException, "ThrottlingReasons"),
+            (Code::ThrottlingException, "throttlingReasons"),
+        ] {
+            let by = |reason| throttle(&Error::new(code, "").with(member, reasons(reason)));
+            assert_eq!(by("TableWriteKeyRangeThroughputExceeded"), Outcome::ThrottledByPartition);
+            assert_eq!(by("TableWriteMaxOnDemandThroughputExceeded"), Outcome::Throttled);
+        }
+        assert_eq!(throttle(&Error::new(Code::ThrottlingException, "")), Outcome::Throttled);
+    }
 }
