@@ -10,9 +10,10 @@ use bytes::Bytes;
 use common::{Fixed, run};
 use heatsink_dynamo::{Error, KeyValue, Operation, Origin};
 use heatsink_layout::{
-    By, Hash, InForce, KeyLayouts, Layout, LayoutSource, Moving, Phase, RecordedKey, Strategy, Table,
+    By, Hash, InForce, KeyLayouts, Layout, LayoutSource, Moving, Phase, RecordedKey, SortKey, Strategy, Table,
 };
 use heatsink_route::Router;
+use serde_json::{Value as Json, json};
 
 /// An item that lies in shard 1 of 10, from layout's golden vectors.
 const KEY: &str = r#""pk":{"S":"game"},"sk":{"S":"0000123#player_7"}"#;
@@ -258,4 +259,80 @@ fn a_page_that_ends_above_the_high_water_is_read_once() {
     let next = oldest.replace(r#""Limit":1"#, cursor);
     assert_eq!(calls(&next, Some("0000123#player_6")), 10);
     assert_eq!(calls(&next, Some("0000123#player_7")), 21);
+}
+
+/// The pages of a Query of the key in MOVE, over a store that ends its own pages at 1 MB: every other item has moved.
+fn pages(body: &Json, bytes: usize, items: usize) -> Vec<Vec<String>> {
+    let moves = Moves { phase: Phase::Move, expires: None, high_water: None };
+    let layout = Layout {
+        strategy: Strategy::Calculated { by: By::SortKey },
+        shards: 10,
+        hash: Hash::JumpXxh3,
+        version: 1,
+    };
+    let stored = (0..items).map(|at| {
+        let sort = format!("{at:04}");
+        let slot = layout.slot_of(Some(SortKey::S(&sort))).unwrap();
+        let shard = if at % 2 == 0 { 0 } else { slot.shard };
+        let key = if shard == 0 { "game".to_owned() } else { format!("game#~{shard}") };
+        (key, sort)
+    });
+    let stored: Vec<(String, String)> = stored.collect();
+    let query = |body: &Json| {
+        let is_key = |value: &&Json| value["S"].as_str().is_some_and(|text| text.starts_with("game"));
+        let key = body["ExpressionAttributeValues"].as_object().unwrap().values().find(is_key).unwrap();
+        let after = body["ExclusiveStartKey"]["sk"]["S"].as_str().unwrap_or_default();
+        let lies = |(at, sort): &&(String, String)| key["S"] == at.as_str() && sort.as_str() > after;
+        let found: Vec<&String> = stored.iter().filter(lies).map(|(_, sort)| sort).collect();
+        let limit = body["Limit"].as_u64().map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());
+        let room = limit.min((1 << 20) / bytes);
+        let item = |sort: &&&String| json!({ "pk": key, "sk": { "S": sort } });
+        let shown = found.iter().take(room).map(|sort| {
+            let mut item = item(&sort);
+            item["v"] = json!({ "S": "x".repeat(bytes - 13) });
+            item
+        });
+        let shown: Vec<Json> = shown.collect();
+        let units = (shown.len() * bytes).div_ceil(4096);
+        let mut page = json!({
+            "Items": shown, "Count": shown.len(), "ScannedCount": shown.len(),
+            "ConsumedCapacity": { "TableName": "Tab", "CapacityUnits": units },
+        });
+        if shown.len() == room {
+            page["LastEvaluatedKey"] = item(&found.get(room - 1).unwrap());
+        }
+        Ok(Bytes::from(page.to_string()))
+    };
+    let mut pages = Vec::new();
+    let mut body = body.clone();
+    let router = Router::new();
+    loop {
+        let plan = router.plan(Operation::Query, &Bytes::from(body.to_string()), &moves).unwrap();
+        let page = run(plan, |_, body| query(&serde_json::from_slice(body).unwrap())).unwrap();
+        let page: Json = serde_json::from_slice(&page).unwrap();
+        let sort = |item: &Json| item["sk"]["S"].as_str().unwrap().to_owned();
+        pages.push(page["Items"].as_array().unwrap().iter().map(sort).collect());
+        match page.get("LastEvaluatedKey") {
+            Some(last) => body["ExclusiveStartKey"] = last.clone(),
+            None => return pages,
+        }
+    }
+}
+
+#[test]
+fn a_page_holds_a_megabyte_of_what_lies_in_both_places() {
+    let whole = json!({
+        "TableName": "Tab", "KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": { ":p": { "S": "game" } },
+    });
+    let mut limited = whole.clone();
+    limited["Limit"] = json!(100);
+    for (body, bytes, items) in
+        [(&whole, 60_000, 100), (&limited, 60_000, 100), (&whole, 400_000, 9), (&whole, 3_000, 900)]
+    {
+        let pages = pages(body, bytes, items);
+        let sizes: Vec<usize> = pages.iter().map(|page| page.len() * bytes).collect();
+        assert!(sizes.iter().all(|size| *size <= 1 << 20), "{bytes} bytes: {sizes:?}");
+        let shown: Vec<String> = pages.into_iter().flatten().collect();
+        assert_eq!(shown, (0..items).map(|at| format!("{at:04}")).collect::<Vec<_>>(), "{bytes} bytes");
+    }
 }

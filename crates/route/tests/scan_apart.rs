@@ -55,14 +55,18 @@ impl LayoutSource for Moves {
 }
 
 /// The keys of which each page of a Scan shows the item, or that it reads where there are none. Each key has an item of so many bytes, in its former
-/// place, if any.
-fn pages(size: Option<usize>) -> Vec<Vec<String>> {
+/// place, if any; the store's own pages show so many other items of that size, on the first page.
+fn pages(size: Option<usize>, others: usize) -> Vec<Vec<String>> {
     let (mut pages, mut body) = (Vec::new(), value!({ "TableName": "Tab" }));
     loop {
         let plan = Router::new().plan(Operation::Scan, &Bytes::from(body.to_string()), &Moves).unwrap();
         let mut read: Vec<String> = Vec::new();
         let answer = run(plan, |operation, body| {
             let mut items = Vec::new();
+            if operation == Operation::Scan {
+                let item = |at| value!({ "pk": { "S": format!("o{at}") }, "sk": { "S": "s" }, "v": { "S": "v".repeat(size.unwrap()) } });
+                items.extend((0..others).map(item));
+            }
             if operation == Operation::Query {
                 let body = json(body);
                 let values = body["ExpressionAttributeValues"].as_object().unwrap();
@@ -83,8 +87,9 @@ fn pages(size: Option<usize>) -> Vec<Vec<String>> {
             ))
         });
         let answer = json(&answer.unwrap());
-        assert_eq!(answer["Count"], size.map_or(0, |_| read.len()));
-        pages.push(read);
+        let shown = answer["Items"].as_array().unwrap().iter();
+        let shown: Vec<String> = shown.map(|item| item["pk"]["S"].as_str().unwrap().to_owned()).collect();
+        pages.push(if size.is_some() { shown } else { read });
         let Some(last) = answer.get("LastEvaluatedKey") else { return pages };
         body["ExclusiveStartKey"] = last.clone();
     }
@@ -92,16 +97,25 @@ fn pages(size: Option<usize>) -> Vec<Vec<String>> {
 
 #[test]
 fn a_page_reads_sixteen_such_keys_at_most() {
-    let pages = pages(None);
+    let pages = pages(None, 0);
     assert_eq!(pages.concat(), (0..KEYS).map(key).collect::<Vec<_>>());
     assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [16, 16, 8]);
 }
 
 #[test]
-fn a_page_ends_behind_a_megabyte_of_their_items() {
-    let pages = pages(Some(300 << 10));
-    assert_eq!(pages.concat(), (0..KEYS).map(key).collect::<Vec<_>>());
-    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<_>>(), [4; 10]);
+fn a_page_holds_a_megabyte_of_their_items_and_others() {
+    let keys = (0..KEYS).map(key);
+    let alone = pages(Some(300 << 10), 0);
+    assert_eq!(alone.concat(), keys.clone().collect::<Vec<_>>());
+    assert_eq!(alone.iter().map(Vec::len).collect::<Vec<_>>(), [&[3; 13][..], &[1]].concat());
+    let beside = pages(Some(300 << 10), 2);
+    assert_eq!(
+        beside.concat(),
+        ["o0".to_owned(), "o1".to_owned()].into_iter().chain(keys).collect::<Vec<_>>()
+    );
+    assert_eq!(beside.iter().map(Vec::len).collect::<Vec<_>>(), [3; 14]);
+    let full = pages(Some(300 << 10), 3);
+    assert_eq!(full[0], ["o0", "o1", "o2"]);
 }
 
 #[test]

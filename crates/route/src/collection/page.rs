@@ -7,6 +7,9 @@ use heatsink_dynamo::json::{self, Malformed, Picked};
 
 use crate::capacity::Capacity;
 
+/// What a page holds at most, in bytes of items that were looked at (AWS, "Constraints").
+pub(crate) const MOST_BYTES: usize = 1 << 20;
+
 /// A page. Of every item the `N` attributes are at hand that the reader named.
 #[derive(Debug)]
 pub(crate) struct Page<'a, const N: usize> {

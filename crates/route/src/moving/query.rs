@@ -5,7 +5,8 @@
 //!
 //! Above the [high water](heatsink_layout::Moving::high_water) the old slots hold nothing: a page that ends above it is that of the new layout alone.
 //!
-//! Sort keys are unique under one key, so the merge has one order, and a cursor means the same under both layouts.
+//! Sort keys are unique under one key, so the merge has one order, and a cursor means the same under both layouts. What each of the pages holds up to
+//! its end can be more together than a page takes: the merge is cut at 1 MB.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -15,12 +16,13 @@ use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::expression::Checks;
 use heatsink_dynamo::json::{self, Malformed};
+use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{AttributeDefinition, Error, KeyValue, Operation};
 use heatsink_layout::Table;
 
 use crate::capacity::{Capacity, Report};
 use crate::collection::keys::Key;
-use crate::collection::page::Page;
+use crate::collection::page::{MOST_BYTES, Page};
 use crate::collection::range::Range;
 use crate::collection::selection::{Selection, Shown};
 use crate::context::{PlanContext, Side};
@@ -167,15 +169,16 @@ impl Planned for Both {
                 }
             }
             let Part { mut items, more } = merged.merge(parts);
-            let limited = self.limit.is_some_and(|limit| items.len() >= limit);
-            items.truncate(self.limit.unwrap_or(usize::MAX));
+            let room = self.limit.unwrap_or(usize::MAX).min(fitting(&items).map_err(unreadable)?);
+            let cut = items.len() >= room;
+            items.truncate(room);
             let mut listing = self.selection.list();
             for (_, item) in &items {
                 listing.add(item).map_err(unreadable)?;
             }
             let last = match items.last() {
                 Some((key, _)) if self.end.as_ref() == Some(key) => None,
-                Some((_, item)) if limited => Some(cursor::of_item(&self.cursor, item).map_err(unreadable)?),
+                Some((_, item)) if cut => Some(cursor::of_item(&self.cursor, item).map_err(unreadable)?),
                 _ => more.map(|(_, cursor)| cursor),
             };
             let answer = listing.answer(last.as_deref(), capacity.as_ref(), self.report);
@@ -255,6 +258,18 @@ impl Merged<'_> {
         items.sort_by(|(a, _), (b, _)| self.order(a, b));
         Part { items, more }
     }
+}
+
+/// How many items a page takes in that order by their bytes: one at least, and all if they fit.
+fn fitting(items: &[(Key, Bytes)]) -> Result<usize, Malformed> {
+    let mut bytes = 0;
+    for (at, (_, item)) in items.iter().enumerate() {
+        bytes += scan_item(item, [])?.bytes;
+        if bytes > MOST_BYTES && at > 0 {
+            return Ok(at);
+        }
+    }
+    Ok(usize::MAX)
 }
 
 fn unreadable(_: Malformed) -> Error {

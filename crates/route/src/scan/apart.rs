@@ -11,6 +11,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink_dynamo::expression::Projection;
 use heatsink_dynamo::json::{self, Malformed, Object};
+use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{AttributeDefinition, Error, IndexSchema, Operation};
 use heatsink_layout::{LayoutSource, Table};
 
@@ -18,7 +19,7 @@ use super::mark::{Apart, Mark, anything};
 use crate::answer::unreadable;
 use crate::capacity::Capacity;
 use crate::collection::keys::cursor_attributes;
-use crate::collection::page::Page;
+use crate::collection::page::{MOST_BYTES, Page};
 use crate::key::{KeyText, literal};
 use crate::request::Request;
 use crate::shared::Shared;
@@ -26,9 +27,6 @@ use crate::{Calls, projection};
 
 /// How many Queries one page of a Scan is gathered from at most. Keys without items would make it long.
 const MOST_QUERIES: usize = 16;
-
-/// Beyond this many bytes of items the page ends.
-const PAGE: usize = 1 << 20;
 
 /// What the store would give of an item where the Scan meets it.
 #[derive(Debug)]
@@ -123,23 +121,24 @@ impl KeysApart {
         Ok((partition.bytes.into_owned(), sort))
     }
 
-    /// Reads the first keys of them, or goes on at `at`: at most `room` items.
+    /// Reads the first keys of them, or goes on at `at`: at most `room` items, of a page that holds so many `bytes` already.
     pub(super) async fn read(
         &self,
         mark: &Mark,
         at: Option<At>,
         room: Option<usize>,
+        mut bytes: usize,
         calls: &mut dyn Calls,
     ) -> Result<Read, Error> {
         let keys = self.table.key_layouts();
         let next =
             |after: Option<&[u8]>| keys.next_apart(mark.since, after, self.segment).map(<[u8]>::to_vec);
         let mut read = Read::default();
-        let (mut bytes, mut queries) = (0, 0);
+        let mut queries = 0;
         let mut at = at.or_else(|| Some((next(None)?, None)));
         while let Some((key, behind)) = at {
             let left = room.map(|room| room.saturating_sub(read.items.len()));
-            if left == Some(0) || bytes >= PAGE || queries >= MOST_QUERIES {
+            if left == Some(0) || bytes >= MOST_BYTES || queries >= MOST_QUERIES {
                 read.last = Some(self.cursor(mark, &key, behind.as_deref()));
                 break;
             }
@@ -150,12 +149,20 @@ impl KeysApart {
                 self.shared.plan_at(Operation::Query, &request, &self.table, &*self.layouts, None)?;
             let answer = plan.run(calls).await?.body;
             let broken = |Malformed| unreadable(Operation::Query);
-            let page = Page::<0>::read(&answer, []).map_err(broken)?;
+            let sort = self.table.key.sort.as_ref().unwrap_or(&self.table.key.partition);
+            let page = Page::read(&answer, [&sort.name]).map_err(broken)?;
             if let Some(capacity) = page.capacity() {
                 read.capacity.get_or_insert_default().add(&capacity);
             }
+            let mut behind = behind;
             for item in &page.items {
-                bytes += item.raw.len();
+                let size = scan_item(item.raw, []).map_err(broken)?.bytes;
+                if bytes > 0 && bytes + size > MOST_BYTES {
+                    read.last = Some(self.cursor(mark, &key, behind.as_deref()));
+                    return Ok(read);
+                }
+                bytes += size;
+                behind = item.members[0].map(<[u8]>::to_vec);
                 read.items.extend(self.image.show(answer.slice_ref(item.raw)).map_err(broken)?);
             }
             at = match page.last {

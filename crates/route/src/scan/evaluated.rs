@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use heatsink_dynamo::json::{self, Malformed};
+use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{AttributeDefinition, Error, IndexKeySchema, Operation};
 use heatsink_layout::Table;
 
@@ -80,7 +81,9 @@ impl Planned for Evaluated {
             }
             if let (Some(apart), None) = (&self.apart, &last) {
                 let room = self.limit.map(|limit| limit.saturating_sub(items.len()));
-                let read = apart.read(&self.mark, self.at.clone(), room, calls).await?;
+                let sizes = items.iter().map(|item| scan_item(item, []).map(|found| found.bytes));
+                let bytes = sizes.sum::<Result<usize, Malformed>>().map_err(broken)?;
+                let read = apart.read(&self.mark, self.at.clone(), room, bytes, calls).await?;
                 items.extend(read.items);
                 last = read.last;
                 if let Some(more) = read.capacity {
@@ -103,7 +106,7 @@ impl Planned for Evaluated {
             why: self.why.clone(),
             calls: explained(async |calls| match (&self.apart, &self.at) {
                 (Some(apart), Some(_)) => {
-                    drop(apart.read(&self.mark, self.at.clone(), self.limit, calls).await);
+                    drop(apart.read(&self.mark, self.at.clone(), self.limit, 0, calls).await);
                 }
                 _ => drop(self.page(calls).await),
             }),
