@@ -103,7 +103,9 @@ impl Registry {
         while !keys.is_empty() {
             if rounds > MOST_ROUNDS {
                 return Err(Error::unavailable(
-                    format!("The store leaves what the registry says of table {name} unread, as it does when it throttles. Nothing was done; try again"),
+                    format!(
+                        "The store leaves what the registry says of table {name} unread, as it does when it throttles. Nothing was done; try again"
+                    ),
                     Outcome::NotDone,
                 ));
             }

@@ -58,7 +58,8 @@ impl<'a> Fate<'a> {
 /// Why a request was throttled, where DynamoDB's `ThrottlingReasons` say so (`TableWriteKeyRangeThroughputExceeded`).
 fn throttle(error: &Error) -> Outcome {
     // Of ThrottlingException, which tables on demand give, the member begins in lower case (service model 2012-08-10).
-    let reasons = ["ThrottlingReasons", "throttlingReasons"].iter().filter_map(|name| error.members.get(name));
+    let reasons =
+        ["ThrottlingReasons", "throttlingReasons"].iter().filter_map(|name| error.members.get(*name));
     let by_partition = reasons.filter_map(serde_json::Value::as_array).flatten().any(|reason| {
         let reason = reason.get("reason").and_then(serde_json::Value::as_str).unwrap_or_default();
         reason.contains("KeyRange")
@@ -79,7 +80,7 @@ mod tests {
             (Code::ProvisionedThroughputExceededException, "ThrottlingReasons"),
             (Code::ThrottlingException, "throttlingReasons"),
         ] {
-            let by = |reason| throttle(&Error::new(code, "").with(member, reasons(reason)));
+            let by = |reason| throttle(&Error::new(code.clone(), "").with(member, reasons(reason)));
             assert_eq!(by("TableWriteKeyRangeThroughputExceeded"), Outcome::ThrottledByPartition);
             assert_eq!(by("TableWriteMaxOnDemandThroughputExceeded"), Outcome::Throttled);
         }
