@@ -121,14 +121,16 @@ impl Router {
             return plan(&request);
         }
         let index = request.string("IndexName")?;
+        // The order of a Query of the table no layout changes.
+        if operation == Operation::Query && index.is_none() {
+            return plan(&request);
+        }
         let bare = Bare::of(&schema, index.as_deref(), layouts);
         let plan = match operation {
             Operation::Query => layout_cursor::query(&request, &schema, bare, plan)?,
             _ => plan(&request)?,
         };
-        // The order of a Query of the table no layout changes.
-        let in_order = operation == Operation::Query && index.is_none();
-        Ok(if in_order { plan } else { layout_cursor::kept(plan, operation, &schema, bare) })
+        Ok(layout_cursor::kept(plan, operation, &schema, bare))
     }
 }
 
