@@ -308,6 +308,59 @@ fn a_select_is_read_page_by_page_in_order() {
     }
 }
 
+/// The pages of a SELECT of three keys, each with so many items of so many bytes.
+fn pages_of_three_keys(items: usize, bytes: usize) -> Vec<Vec<String>> {
+    let query = |body: &Bytes| {
+        let request = json(body);
+        let values = request["ExpressionAttributeValues"].as_object().unwrap().values();
+        let physical = values.filter_map(|value| value["S"].as_str()).find(|text| text.starts_with("key_"));
+        let (physical, start) =
+            (physical.unwrap(), request["ExclusiveStartKey"]["sk"]["S"].as_str().unwrap_or(""));
+        let logical = physical.split('#').next().unwrap();
+        let lies =
+            |sk: &String| format!("{logical}{}", suffix(logical, sk)) == physical && sk.as_str() > start;
+        let item = |sk: String| json!({ "pk": { "S": physical }, "sk": { "S": sk }, "v": { "S": "x".repeat(bytes) } });
+        let found: Vec<Json> = (0..items).map(|at| format!("{at:02}")).filter(lies).map(item).collect();
+        Ok(Bytes::from(
+            json!({ "Items": found, "Count": found.len(), "ScannedCount": found.len() }).to_string(),
+        ))
+    };
+    let mut body = json!({ "Statement": "SELECT pk, sk FROM Tab WHERE pk IN ['key_a', 'key_b', 'key_c']" });
+    let mut pages = Vec::new();
+    loop {
+        let planned = plan(Operation::ExecuteStatement, &body.to_string()).unwrap();
+        let page = run(planned, |operation, body| match operation {
+            Operation::Query => query(body),
+            _ => Ok(Bytes::from_static(b"{\"Items\":[]}")),
+        });
+        let page = json(&page.unwrap());
+        let name = |item: &Json| {
+            format!("{}/{}", item["pk"]["S"].as_str().unwrap(), item["sk"]["S"].as_str().unwrap())
+        };
+        pages.push(page["Items"].as_array().unwrap().iter().map(name).collect());
+        match page.get("NextToken") {
+            Some(token) => body["NextToken"] = token.clone(),
+            None => return pages,
+        }
+    }
+}
+
+#[test]
+fn a_page_of_several_keys_holds_a_megabyte() {
+    for (items, bytes) in [(12, 60_000), (2, 350_000), (17, 30_000), (3, 1_000)] {
+        let pages = pages_of_three_keys(items, bytes);
+        let sizes: Vec<usize> = pages.iter().map(|page| page.len() * bytes).collect();
+        assert!(sizes.iter().all(|size| *size <= 1 << 20), "{bytes} bytes: {sizes:?}");
+        assert!(
+            sizes.iter().rev().skip(1).all(|size| *size > (1 << 20) - 2 * bytes),
+            "{bytes} bytes: {sizes:?}"
+        );
+        let shown: Vec<String> = pages.into_iter().flatten().collect();
+        let all = ["key_a", "key_b", "key_c"].map(|key| (0..items).map(move |at| format!("{key}/{at:02}")));
+        assert_eq!(shown, all.into_iter().flatten().collect::<Vec<_>>(), "{bytes} bytes");
+    }
+}
+
 #[test]
 fn a_statement_names_ten_thousand_shards_at_most() {
     let planned = |keys: usize, shards| {

@@ -4,20 +4,18 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use heatsink_dynamo::json::{Malformed, Object};
+use heatsink_dynamo::json::{Malformed, Object, Picked};
+use heatsink_dynamo::size::scan_item;
 use heatsink_dynamo::{Error, Operation};
 
 use super::token::Position;
 use crate::answer::unreadable;
 use crate::capacity::{Capacity, Report};
-use crate::collection::page::Page;
+use crate::collection::page::{MOST_BYTES, Page};
 use crate::collection::selection::{Listing, Selection};
 use crate::cursor;
 use crate::plan::{CallExplanation, Explanation, Kind, Plan, Planned};
 use crate::{Answer, Calls};
-
-/// Beyond this many bytes the next partition key waits for the next page.
-const PAGE: usize = 1 << 20;
 
 /// What a SELECT shows of the items that it reads.
 pub(super) struct Shape {
@@ -70,7 +68,7 @@ impl Gather {
     async fn read(self: Box<Self>, calls: &mut dyn Calls) -> Result<Answer, Error> {
         let Gather { mut parts, shape, limit, first } = *self;
         let shown = shape.selection.list();
-        let mut page = Answered { part: first, evaluated: 0, read: 0, shown, capacity: None };
+        let mut page = Answered { part: first, evaluated: 0, bytes: 0, shown, capacity: None };
         let mut missing = Vec::new();
         // Of a statement whose list of partition keys is empty there is none.
         while let Some(part) = parts.pop_front() {
@@ -92,8 +90,8 @@ struct Answered<'s> {
     part: usize,
     /// Items read so far, shown or not.
     evaluated: usize,
-    /// Their bytes.
-    read: usize,
+    /// Their bytes, where there are several parts.
+    bytes: usize,
     shown: Listing<'s>,
     capacity: Option<Capacity>,
 }
@@ -120,26 +118,42 @@ impl Answered<'_> {
             self.capacity.get_or_insert_default().add(&capacity);
         }
         let (mut items, last) = (page.items, page.last);
+        let several = !last_part || self.evaluated > 0;
+        let fitting = if several { self.fitting(&items)? } else { items.len() };
         let room = limit.map(|limit| limit.saturating_sub(self.evaluated));
         let full = room.is_some_and(|room| items.len() >= room);
-        let cut = room.is_some_and(|room| items.len() > room);
-        items.truncate(room.unwrap_or(usize::MAX));
+        let shown = room.unwrap_or(usize::MAX).min(fitting);
+        let cut = items.len() > shown;
+        items.truncate(shown);
         for item in &items {
             self.evaluated += 1;
-            self.read += item.raw.len();
             self.shown.add(item.raw)?;
         }
-        let at = |part, after| More::At(Position { part, after: Some(after) });
-        if let (true, Some(item)) = (cut, items.last()) {
-            return Ok(at(self.part, cursor::of_item(&shape.cursor, item.raw)?));
+        let at = |part, after| More::At(Position { part, after });
+        if cut {
+            // Of a part that finds no room at all the next page is the first.
+            let after = items.last().map(|item| cursor::of_item(&shape.cursor, item.raw)).transpose()?;
+            return Ok(at(self.part, after));
         }
         if let Some(last) = last {
-            return Ok(at(self.part, Bytes::copy_from_slice(last)));
+            return Ok(at(self.part, Some(Bytes::copy_from_slice(last))));
         }
         self.part += 1;
         // DynamoDB gives a position whenever the limit is reached: here that of what comes next, if anything does.
-        let ends = full && !items.is_empty() || !last_part && self.read >= PAGE;
-        Ok(if ends { More::At(Position { part: self.part, after: None }) } else { More::Read })
+        let ends = full && !items.is_empty() || !last_part && self.bytes >= MOST_BYTES;
+        Ok(if ends { at(self.part, None) } else { More::Read })
+    }
+
+    /// How many of a part's items the page takes by their bytes; of the first part one at least.
+    fn fitting<const N: usize>(&mut self, items: &[Picked<'_, N>]) -> Result<usize, Malformed> {
+        for (at, item) in items.iter().enumerate() {
+            let bytes = self.bytes + scan_item(item.raw, [])?.bytes;
+            if bytes > MOST_BYTES && self.evaluated + at > 0 {
+                return Ok(at);
+            }
+            self.bytes = bytes;
+        }
+        Ok(items.len())
     }
 
     fn answer(self, shape: &Shape, more: Option<&Position>, missing: Vec<String>) -> Answer {
