@@ -32,6 +32,7 @@ mod shard_traces;
 mod table_cache;
 mod table_lifecycle;
 pub mod tags;
+mod unread_keys;
 mod unrecorded_table;
 mod unsharded_tables;
 
@@ -50,3 +51,4 @@ pub use rest::REST;
 pub use rules::{Automatic, DesiredLayout, Mode, Rules, RulesError};
 pub use shard_traces::{KeyTraces, MOST_SHARDS, ShardTraces};
 pub use table_cache::MAX_AGE;
+pub use unread_keys::UnreadKeys;

@@ -2,8 +2,6 @@
 //!
 //! Not here: what a record says (`record`), and an entry (`name`); the requests themselves (`registry`).
 
-use std::time::Duration;
-
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_dynamo::{Code, Error, Operation, Outcome};
@@ -14,10 +12,7 @@ use crate::describe::Described;
 use crate::name::{Holder, NameEntry};
 use crate::record::{ChangedAt, Record, SORT, State};
 use crate::registry::Registry;
-
-/// How often keys that a BatchGetItem leaves unread are asked for again, with pauses that double from 10 ms to 320 ms: three seconds in all.
-const MOST_ROUNDS: u32 = 12;
-const PAUSE: Duration = Duration::from_millis(5);
+use crate::unread_keys::UnreadKeys;
 
 impl Registry {
     /// The version of a first record or entry: random, so that a record that is removed and created again differs from the former one.
@@ -99,20 +94,9 @@ impl Registry {
     ) -> Result<(Option<NameEntry>, Option<Record>), Error> {
         let mut keys = vec![NameEntry::key(name), key(id)];
         let (mut entry, mut record) = (None, None);
-        let mut rounds = 0_u32;
+        let mut unread = UnreadKeys::default();
         while !keys.is_empty() {
-            if rounds > MOST_ROUNDS {
-                return Err(Error::unavailable(
-                    format!(
-                        "The store leaves what the registry says of table {name} unread, as it does when it throttles. Nothing was done; try again"
-                    ),
-                    Outcome::NotDone,
-                ));
-            }
-            if rounds > 0 {
-                self.env().sleep(PAUSE * (1 << rounds.min(6))).await;
-            }
-            rounds += 1;
+            unread.pause(self, &format!("what the registry says of table {name}")).await?;
             let body = json!({ "RequestItems": { self.name(): { "Keys": keys, "ConsistentRead": true } } });
             let answer = match self.call_patiently(Operation::BatchGetItem, body).await {
                 Err(error) if error.code == Code::ResourceNotFoundException => {

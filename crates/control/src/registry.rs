@@ -12,7 +12,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use heatsink_dynamo::{Code, Error, Operation, Outcome};
+use heatsink_dynamo::{Code, Error, Operation, Outcome, pages};
 use heatsink_env::Env;
 use heatsink_layout::{Bucket, DIRECTORY, Table, TableLayouts, directory_key};
 use heatsink_store::Store;
@@ -164,11 +164,17 @@ impl Registry {
     }
 
     /// One request to the store.
+    ///
+    /// # Errors
+    /// The store's; an answer that is no JSON, or whose position does not advance.
     pub async fn call(&self, operation: Operation, body: Json) -> Result<Json, Error> {
         let answer = self.store.call(operation, Bytes::from(body.to_string())).await?;
-        serde_json::from_slice(&answer).map_err(|error| {
+        let answer = serde_json::from_slice(&answer).map_err(|error| {
             Error::internal(format!("The store's answer to {} is not JSON: {error}", operation.name()))
-        })
+        })?;
+        // Whoever reads by pages would read for ever.
+        pages::advances(operation, &body, &answer)?;
+        Ok(answer)
     }
 
     /// One request to the store, retried with jittered backoff while the store throttles it.

@@ -13,6 +13,7 @@ pub mod json;
 pub mod key;
 pub mod number;
 pub mod operation;
+pub mod pages;
 pub mod partiql;
 pub mod size;
 pub mod table;

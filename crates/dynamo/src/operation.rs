@@ -163,6 +163,14 @@ impl Operation {
         matches!(self.facts().1, Subject::OneItem | Subject::Items)
     }
 
+    /// Whether its answers come in pages of items or names, each with the position of the next.
+    pub const fn gives_pages(self) -> bool {
+        matches!(
+            self,
+            Operation::Query | Operation::Scan | Operation::ExecuteStatement | Operation::ListTables
+        )
+    }
+
     /// Whether it can put an item where none was.
     pub const fn can_put(self) -> bool {
         matches!(self.facts().2, Effect::Puts)

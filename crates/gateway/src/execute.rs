@@ -15,6 +15,7 @@ use heatsink_route::{Answer, Calls, Plan, Round, Take};
 use crate::blocking;
 use crate::budget::Share;
 use crate::limits::Cost;
+use crate::repeats::Repeats;
 use crate::send::Sender;
 use crate::spent::Spent;
 
@@ -32,7 +33,7 @@ impl Executor<'_> {
     pub(crate) async fn run(self, plan: Plan, share: Share) -> Result<Answer, Error> {
         let unread = AtomicUsize::new(0);
         let spent = Spent::new(self.cost, share);
-        let mut execution = Execution { executor: self, spent, unread: &unread };
+        let mut execution = Execution { executor: self, spent, repeats: Repeats::default(), unread: &unread };
         let answer = {
             let mut running = plan.run(&mut execution);
             // The answers of a round are what the plan processes next.
@@ -56,6 +57,7 @@ impl Executor<'_> {
 struct Execution<'a> {
     executor: Executor<'a>,
     spent: Spent,
+    repeats: Repeats,
     /// Bytes of answers that the plan has yet to process.
     unread: &'a AtomicUsize,
 }
@@ -68,12 +70,13 @@ impl Calls for Execution<'_> {
 
 impl Execution<'_> {
     async fn carry_out(&mut self, round: Round, take: &mut Take<'_>) -> Result<(), Error> {
-        let Execution { executor, spent, unread } = self;
+        let Execution { executor, spent, repeats, unread } = self;
         let Round { mut calls, answers, bodies } = round;
         if calls.is_empty() {
             return Err(Error::internal("A plan requested no call and did not end"));
         }
         spent.count(&calls, bodies).map_err(|error| executor.too_costly(error))?;
+        repeats.count(&calls)?;
         let mut room = spent.room(&calls, answers).await?;
         let before = spent.bytes();
         let mut taken = Ok(());

@@ -17,6 +17,7 @@ mod missing_table;
 mod missing_table_statements;
 mod partitions;
 mod planner;
+mod repeats;
 mod send;
 mod service;
 mod spans;

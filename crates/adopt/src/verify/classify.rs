@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt, stream};
+use heatsink_control::UnreadKeys;
 use heatsink_control::registry::Registry;
 use heatsink_dynamo::Operation;
 use heatsink_layout::{Bucket, DIRECTORY, InForce, Moving, Phase, Strategy, Table, directory_key};
@@ -218,7 +219,9 @@ impl<'a> Classifier<'a> {
         let read = |key: &String| serde_json::from_str::<Json>(key).unwrap_or_default();
         let mut left: Json = keys.iter().map(read).collect();
         let mut there = HashSet::new();
+        let mut unread = UnreadKeys::default();
         loop {
+            unread.pause(self.registry, &format!("keys of table {}", self.context.table.name)).await?;
             let names: Vec<&str> = self.context.table.key.names().collect();
             let placeholders: Vec<String> = (0..names.len()).map(|at| format!("#k{at}")).collect();
             let named: serde_json::Map<String, Json> =

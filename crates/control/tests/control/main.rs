@@ -5,6 +5,7 @@ mod fence;
 mod indexes_change;
 mod look;
 mod many;
+mod pages;
 mod registry;
 mod rules;
 mod support;

@@ -237,3 +237,37 @@ fn a_read_without_room_is_throttled_and_a_write_that_has_begun_goes_on() {
     // Alone it needs no room but its own.
     assert_eq!(run_beside(0, Operation::Query, 9).0.unwrap().len(), 9 * LARGE);
 }
+
+/// So many rounds of one call with this body, and how many were sent.
+fn run_again_and_again(
+    operation: Operation,
+    body: &'static str,
+    rounds: usize,
+) -> (Result<Bytes, Error>, usize) {
+    let env = HastyEnv(ManualEnv::seeded(3));
+    let (store, metrics) = (Crowded::default(), Metrics::new());
+    let deadline = env.now() + Duration::from_secs(30);
+    let pass = Pass::unfenced(Arc::new(env.clone()));
+    let executor = executor(&store, &pass, &env, &metrics, deadline);
+    let plan =
+        Plan::Scatter(Box::new(Rounds { operation, bodies: vec![Bytes::from(body)], retry: false, rounds }));
+    let answer = futures::executor::block_on(executor.run(plan, share())).map(|answer| answer.body);
+    (answer, store.calls.load(Ordering::Relaxed))
+}
+
+#[test]
+fn a_page_that_is_asked_for_again_and_again_ends_the_request() {
+    let page = r#"{"TableName":"a","ExclusiveStartKey":{"pk":{"S":"a"}}}"#;
+    for operation in [Operation::Query, Operation::Scan] {
+        let (answer, calls) = run_again_and_again(operation, page, 1000);
+        let error = answer.unwrap_err();
+        assert_eq!(error.code, Code::InternalServerError, "{error}");
+        assert!(calls <= 20, "{calls} calls");
+    }
+    // First pages, and what is written, may be asked for as often as a plan likes.
+    for (operation, body) in [(Operation::Query, r#"{"TableName":"a"}"#), (Operation::PutItem, page)] {
+        let (answer, calls) = run_again_and_again(operation, body, 1000);
+        answer.unwrap();
+        assert_eq!(calls, 1000);
+    }
+}

@@ -8,7 +8,7 @@ use heatsink::Gateway;
 use heatsink_adopt::RecipeObserver;
 use heatsink_control::Fencing;
 use heatsink_dynamo::value::read_item;
-use heatsink_dynamo::{Code, Error, Operation, TableSchema};
+use heatsink_dynamo::{Code, Error, Operation, TableSchema, pages};
 use heatsink_env::{Env, RealEnv};
 use heatsink_heat::audit::Audit;
 use indicatif::ProgressBar;
@@ -87,6 +87,7 @@ impl Reader<'_> {
             let mut more = Vec::new();
             for mut scan in parts {
                 let page = read(&self.call(Operation::Scan, &scan).await?)?;
+                pages::advances(Operation::Scan, &scan, &page).map_err(unreadable)?;
                 for item in page["Items"].as_array().into_iter().flatten() {
                     let item = read_item(item.to_string().as_bytes()).map_err(unreadable)?;
                     audit.add_item(&item, partition, sort);
