@@ -13,4 +13,4 @@ mod tests;
 
 pub use line::{Access, End, Ended, Header, Line, Operation, Table, VERSION};
 pub use read::{MOST_ACCESSES, Trace, is_trace, read};
-pub use reader::{NO_END, Reader, Unreadable};
+pub use reader::{LONGEST_LINE, NO_END, Reader, Unreadable};

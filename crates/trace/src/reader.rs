@@ -9,6 +9,16 @@ use crate::line::{End, Header, Line, VERSION};
 /// What is wrong with a trace that has no last line.
 pub const NO_END: &str = "the trace has no last line: the gateway was killed, or the file is cut off; --skip-bad takes what is there";
 
+/// The longest line, in bytes. A key and a sort key of 3 KB, each byte written as six, and names are less.
+pub const LONGEST_LINE: usize = 64 << 10;
+
+/// One request in 1,000 at most is recorded (`serve --record-one-in`), of those that the heat has drawn: one batch in 256.
+const MOST_WEIGHT: u32 = 1_000_000;
+
+/// Thousandths of units, and bytes, of one access: more than any page or item takes.
+const MOST_UNITS: u64 = 1_000_000_000;
+const MOST_BYTES: u64 = 1 << 30;
+
 /// 31 days, the longest run of the simulator, in microseconds.
 const LONGEST: u64 = 31 * 86_400 * 1_000_000;
 
@@ -36,6 +46,11 @@ impl Reader {
     /// # Errors
     /// See [`Unreadable`].
     pub fn line(&mut self, line: &str) -> Result<Line<'static>, Unreadable> {
+        if line.len() > LONGEST_LINE {
+            let problem = format!("longer than {} KB: no line of a trace is", LONGEST_LINE >> 10);
+            let first = self.header.is_none();
+            return Err(if first { Unreadable::Trace(problem) } else { Unreadable::Line(problem) });
+        }
         if self.header.is_none() {
             let header = header(line).map_err(Unreadable::Trace)?;
             self.header = Some(header.clone());
@@ -44,8 +59,13 @@ impl Reader {
         let problem = match serde_json::from_str(line) {
             Ok(Line::Trace(_)) => "a second trace begins here: a file holds one".to_owned(),
             Ok(_) if self.end.is_some() => "the trace has ended before this line".to_owned(),
-            Ok(Line::Access(access)) if access.weight == 0 || access.us > LONGEST => {
-                "expected a weight of at least 1 and at most 31 days since the start".to_owned()
+            Ok(Line::Access(access))
+                if !(1..=MOST_WEIGHT).contains(&access.weight) || access.us > LONGEST =>
+            {
+                "expected a weight of 1 to 1,000,000 and at most 31 days since the start".to_owned()
+            }
+            Ok(Line::Access(access)) if access.units > MOST_UNITS || access.bytes > MOST_BYTES => {
+                "expected at most 1,000,000 units and 1 GB".to_owned()
             }
             Ok(line) => {
                 if let Line::End(end) = &line {

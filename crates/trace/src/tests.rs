@@ -93,6 +93,16 @@ fn what_is_no_trace_is_refused_with_its_line() {
     assert_eq!(read("t", &mixed, true).unwrap().skipped, 1);
     let unknown = whole.replacen("\"units\"", "\"unitz\"", 1);
     assert!(fault(&unknown).starts_with("t:3: cannot be read: unknown field `unitz`"), "{}", fault(&unknown));
+    for (member, absurd) in [
+        ("\"units\":", "\"weight\":2147483648,\"units\":"),
+        ("\"units\":", "\"weight\":0,\"units\":"),
+        ("\"units\":", "\"units\":9999999999999"),
+    ] {
+        let absurd = whole.replacen(member, absurd, 1);
+        assert!(fault(&absurd).starts_with("t:3: expected"), "{}", fault(&absurd));
+    }
+    let long = whole.replacen("{\"access\"", &format!("{}{{\"access\"", " ".repeat(LONGEST_LINE)), 1);
+    assert_eq!(fault(&long), "t:3: longer than 64 KB: no line of a trace is");
     let none = lines(&[
         Line::Trace(Header { version: VERSION, ..Header::default() }),
         Line::End(End { us: 9, recorded: 0, dropped: 0, because: Ended::Limit }),
