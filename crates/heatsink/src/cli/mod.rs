@@ -33,6 +33,7 @@ mod simulate;
 mod store;
 #[cfg(feature = "top")]
 mod top;
+mod token_file;
 #[cfg(feature = "simulate")]
 mod trace_file;
 mod verify;

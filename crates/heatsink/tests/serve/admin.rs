@@ -1,7 +1,9 @@
 //! The admin address: what is there, who may ask, and what it says while the gateway stops.
 
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use crate::process::{Server, heatsink, post, run, scratch, send};
@@ -73,6 +75,19 @@ fn a_token_is_needed_where_there_is_one() {
     let dir = scratch("admin-token");
     let file = dir.join("token");
     std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let read_by_others = run(&[
+        "serve",
+        "--listen",
+        "127.0.0.1:0",
+        "--admin",
+        "127.0.0.1:0",
+        "--admin-token-file",
+        file.to_str().unwrap(),
+    ]);
+    let said = String::from_utf8(read_by_others.stderr).unwrap();
+    assert!(read_by_others.status.code() == Some(64) && said.contains("mode 0644"), "{said}");
+    std::fs::set_permissions(&file, Permissions::from_mode(0o640)).unwrap();
     let server = Server::start(&["--admin", "127.0.0.1:0", "--admin-token-file", file.to_str().unwrap()]);
     let address = admin(&server);
     let shown = format!("Host: gateway-1\r\nAuthorization: Bearer {TOKEN}\r\n");

@@ -1,6 +1,8 @@
 //! `serve --record`, and `simulate --trace` of what it has written.
 
+use std::fs::Permissions;
 use std::io::{Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -135,6 +137,29 @@ fn keys_are_hashed_where_that_is_asked_for() {
     assert!(grows * 10 >= accesses.len() * 5, "sort keys grow, as can be seen: {lines}");
     assert!((15..=60).contains(&accesses.len()), "about half of them: {}", accesses.len());
     assert!(run(&["simulate", "--trace", file.to_str().unwrap()]).status.success());
+}
+
+#[test]
+fn a_recording_is_its_owners_alone_and_follows_no_link() {
+    let dir = scratch("record-alone");
+    let (file, link) = (dir.join("traffic.gz"), dir.join("link"));
+    std::fs::write(&file, "").unwrap();
+    std::fs::set_permissions(&file, Permissions::from_mode(0o666)).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let said = refused(&["serve", "--listen", "127.0.0.1:0", "--record", link.to_str().unwrap()]);
+    assert!(said.contains("it is a link"), "{said}");
+    let server = recording(file.to_str().unwrap(), &[]);
+    assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(server.stop("TERM"), (Some(0), String::new()));
+}
+
+#[test]
+fn a_line_that_is_no_access_is_refused_before_it_fills_the_memory() {
+    let dir = scratch("record-long");
+    let file = dir.join("traffic.gz");
+    gzip(&file, &format!("{{\"trace\":{{\"version\":1}}}}\n{}", "x".repeat(100 << 10)));
+    let said = refused(&["simulate", "--trace", file.to_str().unwrap()]);
+    assert!(said.contains("line 2 is longer than 64 KB"), "{said}");
 }
 
 #[test]

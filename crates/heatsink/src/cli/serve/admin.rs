@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use heatsink_gateway::http::{Access, Hosts, Token};
 use tokio::net::TcpListener;
 
-use crate::cli::address;
-use crate::exit::{Exit, in_words};
+use crate::cli::{address, token_file};
+use crate::exit::Exit;
 
 /// Holds the token where no file does.
 pub const TOKEN_VARIABLE: &str = "HEATSINK_ADMIN_TOKEN";
@@ -63,8 +63,8 @@ fn needs_no_token(written: &str, addresses: &[SocketAddr]) -> Result<(), Exit> {
 fn token(file: Option<&Path>, variable: Option<String>) -> Result<Option<Token>, Exit> {
     let (from, text) = match (file, variable) {
         (Some(file), _) => {
-            let text = std::fs::read_to_string(file).map_err(|error| {
-                Exit::usage(format!("--admin-token-file {}: {}", file.display(), in_words(&error)))
+            let text = token_file::read(file).map_err(|problem| {
+                Exit::usage(format!("--admin-token-file {}: {problem}", file.display()))
             })?;
             (format!("--admin-token-file {}", file.display()), text)
         }

@@ -5,10 +5,10 @@
 //!
 //! Not here: what is recorded (`heatsink_gateway::Recording`), the form of the lines (`heatsink-trace`).
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -61,16 +61,28 @@ impl Args {
     pub fn open(&self) -> Result<Option<Opened>, Exit> {
         let Some(path) = &self.record else { return Ok(None) };
         let name = path.display().to_string();
-        if path.metadata().is_ok_and(|found| found.is_file() && found.len() > 0) {
+        let cannot = |error: io::Error| {
+            Exit::unavailable(format!("--record {name}: cannot make the file: {}", in_words(&error)))
+        };
+        if path.is_symlink() {
+            return Err(Exit::usage(format!(
+                "--record {name}: it is a link, and what it points at is not written"
+            )));
+        }
+        // Keys are data: nobody else reads them.
+        let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(no_link);
+        let file = options.open(path).map_err(cannot)?;
+        let about = file.metadata().map_err(cannot)?;
+        if about.is_file() && about.len() > 0 {
             return Err(Exit::usage(format!(
                 "--record {name}: the file is there already, and is not overwritten"
             )));
         }
-        // Keys are data: nobody else reads them.
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path);
-        let file = file.map_err(|error| {
-            Exit::unavailable(format!("--record {name}: cannot make the file: {}", in_words(&error)))
-        })?;
+        if about.is_file() {
+            file.set_permissions(Permissions::from_mode(0o600)).map_err(cannot)?;
+        }
         let source = RandomState::new();
         let secret = std::array::from_fn(|nth| source.hash_one(nth));
         let options = RecordingOptions { one_in: self.record_one_in, hashed: self.record_hashed, secret };

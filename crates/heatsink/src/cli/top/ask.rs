@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 
 use super::event::Event;
 use super::told::Told;
-use crate::cli::{ask_server, inert};
-use crate::exit::{Exit, in_words};
+use crate::cli::{ask_server, inert, token_file};
+use crate::exit::Exit;
 
 /// Between two questions for reshards and gateways. The server reads them from its store.
 const SELDOM: Duration = Duration::from_secs(3);
@@ -37,7 +37,7 @@ impl Asked {
             Some(file) => {
                 let named =
                     |problem: &str| Exit::usage(format!("--token-file {}: {problem}", file.display()));
-                let text = std::fs::read_to_string(file).map_err(|error| named(&in_words(&error)))?;
+                let text = token_file::read(file).map_err(|problem| named(&problem))?;
                 Token::new(&text).map_err(|problem| named(&problem))?;
                 Some(text.trim().to_owned())
             }
