@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use crate::output::Output;
-use crate::screen::inert_lines;
+use crate::screen::{inert_json, inert_lines};
 
 /// What kind of end it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Exit {
             Output::Text => format!("heatsink: {}", inert_lines(&reason)),
             Output::Json => {
                 let error = json!({ "kind": kind.name(), "message": reason, "exit_code": kind.code(), "retryable": retryable });
-                json!({ "error": error }).to_string()
+                inert_json(&json!({ "error": error }).to_string()).into_owned()
             }
         };
         // A closed stderr is no reason for another exit code.

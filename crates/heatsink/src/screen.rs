@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use comfy_table::presets::UTF8_BORDERS_ONLY;
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width};
 use console::{Term, measure_text_width};
-use heatsink_dynamo::display::inert;
+use heatsink_dynamo::display::{inert, is_inert};
 use textwrap::{Options, WordSplitter, WrapAlgorithm};
 
 /// Columns of a table where nothing tells the width: stdout is a file or a pipe.
@@ -13,10 +13,30 @@ const DEFAULT_COLUMNS: u16 = 100;
 /// Below this nothing is readable, so nothing is cut to fit.
 const FEWEST_COLUMNS: u16 = 40;
 
+/// The least width of a column of names or keys.
+const NAME: usize = 16;
+
 /// Text of several lines in which nothing acts on a terminal.
 pub fn inert_lines(text: &str) -> String {
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(inert).collect();
     lines.join("\n")
+}
+
+/// A JSON document in which nothing acts on a terminal: what is not printable stands in its strings as an escape, which means the same.
+pub fn inert_json(document: &str) -> Cow<'_, str> {
+    let acts = |c: &char| *c == '\u{7f}' || !c.is_ascii() && !is_inert(*c);
+    if !document.chars().any(|c| acts(&c)) {
+        return Cow::Borrowed(document);
+    }
+    let mut shown = String::with_capacity(document.len() + 16);
+    for c in document.chars() {
+        if acts(&c) {
+            shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    Cow::Owned(shown)
 }
 
 /// The width of the screen: what `COLUMNS` says, else the terminal's. `None` where stdout is no terminal and `COLUMNS` is not set.
@@ -39,8 +59,8 @@ pub fn table<T: Into<String>>(header: impl IntoIterator<Item = T>) -> Table {
     table
 }
 
-/// A table as wide as the screen at most. Long cells are wrapped between words where that is enough. The columns `numbers` are aligned to
-/// the right.
+/// A table as wide as the screen at most. Long cells are wrapped between words; where numbers and the beginnings of names are too wide side by side, each row is a list.
+/// The columns `numbers` are aligned to the right.
 pub fn drawn(mut table: Table, numbers: &[usize]) -> String {
     let width = columns().unwrap_or(DEFAULT_COLUMNS);
     table.set_content_arrangement(ContentArrangement::Dynamic);
@@ -48,6 +68,14 @@ pub fn drawn(mut table: Table, numbers: &[usize]) -> String {
     let words = longest_words(&mut table);
     // Each column has a space before it, each but the first a separator, and the table two borders.
     let needed: usize = words.iter().map(|word| word + 2).sum::<usize>() + 1;
+    // Of names and keys a part on each line can be read, of numbers it cannot.
+    let least = words
+        .iter()
+        .enumerate()
+        .map(|(nth, word)| 2 + if numbers.contains(&nth) { *word } else { *word.min(&NAME) });
+    if least.sum::<usize>() + 1 > usize::from(width) {
+        return listed(&table, usize::from(width));
+    }
     for (nth, column) in table.column_iter_mut().enumerate() {
         column.set_padding((1, 0));
         if numbers.contains(&nth) {
@@ -59,6 +87,31 @@ pub fn drawn(mut table: Table, numbers: &[usize]) -> String {
         }
     }
     format!("{table}\n")
+}
+
+/// Each row as lines `header: cell`, without cells that are empty.
+fn listed(table: &Table, width: usize) -> String {
+    let options = Options::new(width).subsequent_indent("    ").word_splitter(WordSplitter::NoHyphenation);
+    let headers: Vec<String> = table.header().map(cells).unwrap_or_default();
+    let mut text = String::new();
+    for row in table.row_iter() {
+        let named = cells(row).into_iter().enumerate().filter(|(_, cell)| !cell.is_empty());
+        for (at, (nth, cell)) in named.enumerate() {
+            let begin = if at == 0 { "" } else { "  " };
+            let line = match headers.get(nth).filter(|name| !name.is_empty()) {
+                Some(name) => format!("{begin}{name}: {cell}"),
+                None => format!("{begin}{cell}"),
+            };
+            text += &textwrap::fill(&line, &options);
+            text.push('\n');
+        }
+    }
+    text
+}
+
+/// What is in the cells of a row, each on one line.
+fn cells(row: &Row) -> Vec<String> {
+    row.cell_iter().map(|cell| cell.content().trim().replace('\n', ", ")).collect()
 }
 
 /// The width of the longest word in each column.
@@ -108,6 +161,19 @@ mod tests {
             wrapped(text, Some(24)),
             "short  line\n  an indented line that\n    is longer than the\n    others\n"
         );
+    }
+
+    #[test]
+    fn what_acts_on_a_terminal_is_an_escape_in_json() {
+        let keys =
+            ["game", "é日", "\u{9b}31m", "\u{202e}evil", "\u{7f}", "\u{1b}[2J", "\u{e0001}", "\u{1f525}"];
+        let document = serde_json::to_string(&keys).unwrap();
+        let shown = inert_json(&document);
+        assert_eq!(serde_json::from_str::<Vec<String>>(&shown).unwrap(), keys);
+        assert!(
+            shown.contains(r"\u009b31m") && shown.contains(r"\u202eevil") && shown.contains(r"\udb40\udc01")
+        );
+        assert!(shown.contains("é日") && shown.chars().all(|c| is_inert(c)), "{shown}");
     }
 
     /// Whatever the text is, wrapping loses no word, and a line that is too long is one word.

@@ -179,9 +179,10 @@ pub fn run() -> ExitCode {
 /// Help and version, which were asked for, or arguments that clap refuses. There is no parsed `--output` then; the words are looked at.
 fn unparsed(error: &clap::Error) -> ExitCode {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // A closed pipe is no failure.
-        let _ = error.print();
-        return ExitCode::SUCCESS;
+        return match print::written(error.print()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(exit) => exit.report(Output::Text),
+        };
     }
     if asks_for_json(std::env::args_os().map(|argument| argument.to_string_lossy().into_owned())) {
         let rendered = error.render().to_string();

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Write};
 
 use serde::Serialize;
 
-use crate::exit::Exit;
+use crate::exit::{Exit, in_words};
 use crate::screen;
 
 /// Text for people. What acts on a terminal is escaped, whoever wrote it; lines that are longer than the screen are wrapped where its width is known. A line end
@@ -19,9 +19,16 @@ pub fn text(text: &str) -> Result<(), Exit> {
 /// Text to paste or to redirect, and text that is wrapped already.
 pub fn as_it_is(text: &str) -> Result<(), Exit> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    written(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What came of writing on stdout. A closed pipe is no failure.
+pub fn written(outcome: std::io::Result<()>) -> Result<(), Exit> {
+    match outcome {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        written => written.map_err(Exit::from),
+        written => written.map_err(|error| {
+            Exit::unavailable(format!("the result could not be written to stdout: {}", in_words(&error)))
+        }),
     }
 }
 
@@ -36,7 +43,6 @@ pub fn pretty_json(document: &impl Serialize) -> Result<(), Exit> {
 }
 
 fn line(document: serde_json::Result<String>) -> Result<(), Exit> {
-    let mut document = document.map_err(|error| Exit::software(error.to_string()))?;
-    document.push('\n');
-    as_it_is(&document)
+    let document = document.map_err(|error| Exit::software(error.to_string()))?;
+    as_it_is(&format!("{}\n", screen::inert_json(&document)))
 }

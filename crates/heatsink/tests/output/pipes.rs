@@ -47,3 +47,16 @@ fn a_closed_pipe_ends_no_command_with_an_error() {
     let done = place.command(&["partitions", "Board", "--server", &address]).stdout(writer).output().unwrap();
     assert_eq!(done.status.code(), Some(64), "{}", text(&done.stderr));
 }
+
+#[test]
+fn a_full_device_is_told_and_ends_with_a_code() {
+    let place = TestDir::new("full");
+    for arguments in [&["--help"][..], &["--version"], &["completions", "bash"], &["shards", "--writes", "9"]]
+    {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let done = place.command(arguments).stdout(full).output().unwrap();
+        let said = text(&done.stderr);
+        assert_eq!(done.status.code(), Some(69), "{arguments:?}: {said}");
+        assert!(said.contains("stdout: No space left on device"), "{said}");
+    }
+}

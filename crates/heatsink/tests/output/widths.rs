@@ -25,7 +25,7 @@ const TRACE: &str = r#"{"trace":{"version":1,"unix_millis":1782151200000}}
 "#;
 
 #[test]
-fn every_command_fits_100_and_80_columns() {
+fn every_command_fits_60_80_and_100_columns() {
     let place = TestDir::new("widths");
     place.data();
     place.file("heatsink.toml", RULES);
@@ -37,7 +37,7 @@ fn every_command_fits_100_and_80_columns() {
     crate::rules::post(&server.address(), "CreateTable", TABLE);
     let partitions = ["partitions", "Board", "--server", &server.address()].map(str::to_owned);
     let partitions: Vec<&str> = partitions.iter().map(String::as_str).collect();
-    for columns in [80, 100] {
+    for columns in [60, 80, 100] {
         for (arguments, whole) in [
             (&["shards", "--writes", "5000", "--peak", "7000", "--partitions", "60"][..], "recommended"),
             (&["shards", "--writes", "500", "--reads", "20000"], "throttle"),

@@ -1,8 +1,9 @@
 //! `heatsink top`: where there is no terminal, in one, and on a server that tells made-up heat. What is on its screen is tested without a process (`cli/top`).
 
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -41,6 +42,14 @@ fn once_prints_the_table_inert() {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
     assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+    // For programs the same document, in which nothing acts on a terminal.
+    let raw = json!({ "parts": [{ "table": "T", "keys": [{ "key": { "S": "\u{9b}31m\u{202e}evil" } }] }] });
+    let (output, _) =
+        told(200, &raw, |server| run(&["top", "--once", "--output", "json", "--server", server]));
+    let document: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["heat"], raw);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(!text.contains(['\u{9b}', '\u{202e}']) && text.contains(r"\u009b"), "{text}");
     let (output, _) =
         told(500, &json!({ "error": "x\u{1b}[31m" }), |server| run(&["top", "--once", "--server", server]));
     let stderr = String::from_utf8(output.stderr).unwrap();
@@ -53,6 +62,12 @@ fn the_token_of_an_admin_address_is_taken_from_a_file_or_the_environment() {
     let (file, short) = (dir.join("token"), dir.join("short"));
     std::fs::write(&file, format!("{TOKEN}\n")).unwrap();
     std::fs::write(&short, "short").unwrap();
+    for secret in [&file, &short] {
+        std::fs::set_permissions(secret, Permissions::from_mode(0o600)).unwrap();
+    }
+    let read_by_others = dir.join("read-by-others");
+    std::fs::write(&read_by_others, TOKEN).unwrap();
+    std::fs::set_permissions(&read_by_others, Permissions::from_mode(0o604)).unwrap();
     let server = Server::start(&["--admin", "127.0.0.1:0", "--admin-token-file", file.to_str().unwrap()]);
     let printed: Json = serde_json::from_str(server.printed()).unwrap();
     let address = printed["admin"].as_str().unwrap();
@@ -74,6 +89,7 @@ fn the_token_of_an_admin_address_is_taken_from_a_file_or_the_environment() {
         (&[], Some("0123456789abcdeF"), 69, "does not take this token"),
         (&["--token-file", short.to_str().unwrap()], None, 64, "at least 16"),
         (&["--token-file", "no-such-file"], None, 64, "no-such-file"),
+        (&["--token-file", read_by_others.to_str().unwrap()], None, 64, "mode 0604"),
         (&["--server", "192.0.2.1:8001"], None, 64, "beyond this machine"),
     ] {
         let output = top(more, variable);
