@@ -269,7 +269,7 @@ fn recorded(
         DesiredLayout::Sharded(_) | DesiredLayout::Unmentioned { .. } => {}
     }
     let table = || {
-        let taken = rules.physical_keys(&schema.name, &record.layouts);
+        let taken = rules.physical_keys(&schema.name, &record.layouts, record.adopted);
         Table::new(schema.clone(), Arc::new(record.layouts.clone()))
             .with_physical_keys(taken)
             .with_value_layouts(&record.values)

@@ -68,9 +68,11 @@ impl fmt::Display for Rule {
             f.write_str(", seen as they were at one moment")?;
         }
         match self.physical_keys {
-            PhysicalKeys::Accept => {}
-            PhysicalKeys::Refuse => f.write_str("; keys that are written like physical ones are refused")?,
-            PhysicalKeys::AsShard => {
+            None | Some(PhysicalKeys::Accept) => {}
+            Some(PhysicalKeys::Refuse) => {
+                f.write_str("; keys that are written like physical ones are refused")?
+            }
+            Some(PhysicalKeys::AsShard) => {
                 f.write_str(
                     "; keys that are written like physical ones are taken as the shards that they name",
                 )?;

@@ -82,8 +82,8 @@ pub(crate) struct Rule {
     #[schemars(with = "Option<HexDigits>")]
     pub hex_digits: Option<Spanned<HexDigits>>,
     /// What becomes of a client's key that is written like a physical one, such as `game_x#2` of code that still shards `game_x` by hand.
-    /// "accept" (the default): it is a logical key of its own. "refuse": it is refused. "as_shard": it is the shard that it names. For
-    /// "template" only. Not recorded: it can be changed at any time.
+    /// "accept" (the default of tables that were created so): it is a logical key of its own. "refuse" (the default of adopted tables): it is
+    /// refused. "as_shard": it is the shard that it names. For "template" only. Not recorded: it can be changed at any time.
     #[schemars(with = "Option<PhysicalKeysName>")]
     pub physical_keys: Option<Spanned<PhysicalKeysName>>,
     /// What becomes of a Query when a shard cannot be read: "fail" (the default), or "partial", which answers with the other shards

@@ -172,15 +172,17 @@ impl Rules {
         named.map(|rule| (rule.number, rule.fits(schema).map_err(|unfit| unfit.reason().to_owned())))
     }
 
-    /// What becomes of client keys that look like physical keys, for each recorded layout of a table.
-    pub fn physical_keys(&self, table: &str, recorded: &TableLayouts) -> Vec<PhysicalKeys> {
+    /// What becomes of client keys that look like physical keys, for each recorded layout of a table. Where no rule says so they are refused in a table
+    /// that was adopted: it was sharded by hand, and code that still does so would find nothing, in silence.
+    pub fn physical_keys(&self, table: &str, recorded: &TableLayouts, adopted: bool) -> Vec<PhysicalKeys> {
+        let unsaid = if adopted { PhysicalKeys::Refuse } else { PhysicalKeys::Accept };
         let named = self.finder.of_table(table.as_bytes());
         let of = |one: &KeyLayout| {
             let mut rules = named.iter().filter_map(|at| self.rules.get(*at));
             let same = |rule: &&Rule| {
                 rule.index.is_none() && rule.keys == *one.keys() && rule.table.matches(table.as_bytes())
             };
-            rules.find(same).map_or_else(PhysicalKeys::default, |rule| rule.physical_keys)
+            rules.find(same).and_then(|rule| rule.physical_keys).unwrap_or(unsaid)
         };
         recorded.iter().map(of).collect()
     }

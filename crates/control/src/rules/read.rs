@@ -45,11 +45,11 @@ pub(super) fn rule(number: usize, raw: Spanned<file::Rule>, fault: Fault<'_>) ->
         None | Some(ConsistencyName::Shard) => Consistency::Shard,
         Some(ConsistencyName::Strong) => Consistency::Strong,
     };
-    let physical_keys = match raw.physical_keys.as_ref().map(Spanned::as_ref) {
-        None | Some(PhysicalKeysName::Accept) => PhysicalKeys::Accept,
-        Some(PhysicalKeysName::Refuse) => PhysicalKeys::Refuse,
-        Some(PhysicalKeysName::AsShard) => PhysicalKeys::AsShard,
-    };
+    let physical_keys = raw.physical_keys.as_ref().map(|said| match said.as_ref() {
+        PhysicalKeysName::Accept => PhysicalKeys::Accept,
+        PhysicalKeysName::Refuse => PhysicalKeys::Refuse,
+        PhysicalKeysName::AsShard => PhysicalKeys::AsShard,
+    });
     if let (Consistency::Strong, true, Some(on)) = (consistency, partial, &raw.on_shard_error) {
         let problem = "has no meaning with consistency = \"strong\": what is missing was not seen at any moment; remove one of them";
         return Err(fault(on.span(), problem.to_owned()));

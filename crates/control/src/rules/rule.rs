@@ -19,8 +19,8 @@ pub struct Rule {
     pub spread: Spread,
     /// How Queries over their shards are gathered.
     pub reads: Reads,
-    /// What becomes of client keys that look like physical keys.
-    pub physical_keys: PhysicalKeys,
+    /// What becomes of client keys that look like physical keys, where the rule says so.
+    pub physical_keys: Option<PhysicalKeys>,
 }
 
 /// What a rule does with a key.
