@@ -31,14 +31,12 @@ impl fmt::Display for Tables<'_> {
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "rule {} (line {}): {} of {}: ",
-            self.number,
-            self.line,
-            Keys(&self.keys),
-            Tables(&self.table)
-        )?;
+        write!(f, "rule {} (line {}): {} of ", self.number, self.line, Keys(&self.keys))?;
+        match &self.index {
+            // Its values are spread by the primary key, which a table without a sort key has too.
+            Some(_) if self.table.is_any() => f.write_str("every table: "),
+            _ => write!(f, "{}: ", Tables(&self.table)),
+        }?;
         let Spread::Sharded { layout, part_of } = &self.spread else { return f.write_str("not spread") };
         if let Some(index) = &self.index {
             return write!(

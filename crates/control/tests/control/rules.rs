@@ -60,6 +60,15 @@ fn rules_in_words() {
         ]
     );
     assert!(rules("").is_empty());
+    // A table without a sort key is among them: values are spread by the primary key.
+    let of_index =
+        rules("[[rule]]\ntable = \"*\"\nindex = \"by-status\"\nstrategy = \"calculated\"\nshards = 3\n");
+    assert_eq!(
+        of_index.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        [
+            "rule 1 (line 1): all keys of every table: as values of the partition key of index by-status: spread over 3 by a hash of the primary key"
+        ]
+    );
 }
 
 #[test]
