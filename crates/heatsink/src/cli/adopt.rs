@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::open::open_existing;
 use super::progress::Bar;
-use super::rules;
+use super::{right_flag, rules};
 use crate::exit::Exit;
 pub use args::Args;
 use dialogue::{ask, exit, not_begun, say};
@@ -44,6 +44,9 @@ pub fn run(args: Args) -> Result<(), Exit> {
 async fn adopt(args: Args, rules: Rules, direction: Direction) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
+    if let Some(url) = &args.upstream {
+        right_flag::upstream(&*store, &rules.fence().registry, url).await?;
+    }
     if args.as_it_lies || args.copies_record() {
         return as_it_lies::run(&args, store, env, &rules).await;
     }

@@ -8,7 +8,7 @@ use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
 use super::open::{not_answered, open_existing};
-use super::{print, rules};
+use super::{print, right_flag, rules};
 use crate::exit::Exit;
 use crate::output::Output;
 
@@ -44,6 +44,9 @@ async fn freeze(args: Args) -> Result<(), Exit> {
     let fence = rules::find(args.rules.as_deref())?.rules.fence().clone();
     let exclusive = args.upstream.is_none();
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
+    if let Some(url) = &args.upstream {
+        right_flag::upstream(&*store, &fence.registry, url).await?;
+    }
     let fencing = if exclusive { Fencing::exclusive(&fence) } else { Fencing::shared(&fence, "freeze") };
     let changer = Changer::beside(store, env, fencing);
     changer

@@ -10,7 +10,7 @@ use heatsink_env::{Env, RealEnv};
 use serde_json::json;
 
 use super::open::{not_answered, open_existing};
-use super::{print, rules};
+use super::{print, right_flag, rules};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::screen;
@@ -46,6 +46,9 @@ async fn list(args: Args) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let fence = rules::find(args.rules.as_deref())?.rules.fence().clone();
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
+    if let Some(url) = &args.upstream {
+        right_flag::upstream(&*store, &fence.registry, url).await?;
+    }
     let changer = Changer::beside(store, Arc::clone(&env), Fencing::observing(&fence));
     let failed = |error| not_answered("The registry could not be read", &error);
     if let Some(gateway) = &args.remove {

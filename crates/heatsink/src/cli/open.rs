@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use heatsink_control::StartError;
-use heatsink_dynamo::Error;
+use heatsink_dynamo::{Code, Error, Outcome};
 use heatsink_env::Env;
 use heatsink_store::embedded::Synchronous;
 
@@ -32,7 +32,13 @@ pub async fn open_existing(
 /// A store that did not answer: what was asked, and what came back.
 pub fn not_answered(what: &str, error: &Error) -> Exit {
     let exit = Exit::unavailable(without_numbers(&format!("{what}: {error}")));
-    if error.retryable() { exit.retryable() } else { exit }
+    if passes(error) { exit.retryable() } else { exit }
+}
+
+/// Whether the same command may succeed later without a change. A fault that is Heatsink's own word stays: a registry that refuses it, or is damaged.
+pub fn passes(error: &Error) -> bool {
+    let own = error.code == Code::InternalServerError && error.outcome == Outcome::NotDone;
+    error.retryable() && !own
 }
 
 /// Why a gateway over the store does not start.

@@ -11,10 +11,10 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 pub use self::args::Args;
-use super::open::{not_answered, open_existing};
+use super::open::{not_answered, open_existing, passes};
 use super::print;
 use super::progress::Bar;
-use super::rules;
+use super::{right_flag, rules};
 use crate::exit::{Exit, without_numbers};
 use crate::output::Output;
 
@@ -32,6 +32,9 @@ async fn verify(args: Args) -> Result<(), Exit> {
     let env: Arc<dyn Env> = Arc::new(RealEnv);
     let fence = rules::find(args.rules.as_deref())?.rules.fence().clone();
     let store = open_existing(args.data.as_deref(), args.upstream.as_deref(), &env).await?.store;
+    if let Some(url) = &args.upstream {
+        right_flag::upstream(&*store, &fence.registry, url).await?;
+    }
     let rate = args.rate.or(args.upstream.is_some().then_some(UPSTREAM_RATE));
     if args.rebuild {
         return rebuild::rebuild(&args, store, env, &fence, rate).await;
@@ -156,8 +159,10 @@ fn unrepaired(error: VerifyError) -> Exit {
         VerifyError::Usage(_) | VerifyError::NotRecorded(_) => Exit::usage(error.to_string()),
         VerifyError::Stopped(_) | VerifyError::Store(_) => {
             let said = without_numbers(&error.to_string());
-            Exit::failed(format!("{said}. Items are at their old or at their new place; run this again"))
-                .retryable()
+            let exit =
+                Exit::failed(format!("{said}. Items are at their old or at their new place; run this again"));
+            let stays = matches!(&error, VerifyError::Store(cause) if !passes(cause));
+            if stays { exit } else { exit.retryable() }
         }
     }
 }

@@ -1,46 +1,30 @@
-//! The questions and the final message of `adopt`.
-
-use std::io::{IsTerminal, Write};
+//! The question and the final message of `adopt`.
 
 use heatsink_adopt::AdoptError;
 
 use super::args::Args;
-use crate::cli::open::not_answered;
-use crate::cli::print;
+use crate::cli::open::{not_answered, passes};
+use crate::cli::{confirm, print};
 use crate::exit::{Exit, without_numbers};
 use crate::output::Output;
 
 /// Asks whether that is as it should be, unless `--yes` has said so.
 pub fn ask(args: &Args, about: &str) -> Result<(), Exit> {
-    if args.yes {
-        return Ok(());
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(Exit::usage(format!(
-            "there is no terminal to ask on; say --yes if this is as it should be. {about}"
-        )));
-    }
-    let mut err = std::io::stderr().lock();
-    write!(err, "{about}\nGo on? [y/N] ")?;
-    err.flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    if matches!(answer.trim(), "y" | "Y" | "yes") {
-        Ok(())
-    } else {
-        Err(Exit::usage("not confirmed; nothing was changed"))
-    }
+    confirm::ask(args.yes, about)
 }
 
 /// Why it stopped on the way.
 pub fn exit(error: AdoptError) -> Exit {
-    match error {
+    match &error {
         AdoptError::Usage(_) => Exit::usage(error.to_string()),
         AdoptError::Failed(_) | AdoptError::Busy(_) | AdoptError::Cancelled(_) => {
             Exit::failed(error.to_string())
         }
         // Run again, it goes on where it stopped.
-        AdoptError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
+        AdoptError::Store(cause) if passes(cause) => {
+            Exit::failed(without_numbers(&error.to_string())).retryable()
+        }
+        AdoptError::Store(_) => Exit::failed(without_numbers(&error.to_string())),
     }
 }
 

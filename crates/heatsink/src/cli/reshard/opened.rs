@@ -10,7 +10,7 @@ use heatsink_store::Store;
 
 use super::args::Place;
 use crate::cli::open::open_existing;
-use crate::cli::{rules, store};
+use crate::cli::{right_flag, rules, store};
 use crate::exit::Exit;
 
 /// The store that a command works on.
@@ -41,6 +41,12 @@ impl Opened {
             Some(server) => store::server(server, &env)?,
             None => open_existing(place.data.as_deref(), place.upstream.as_deref(), &env).await?.store,
         };
+        let name = &rules.fence().registry;
+        match (&place.server, &place.upstream) {
+            (Some(server), _) => right_flag::server(&*store, name, server).await?,
+            (None, Some(url)) => right_flag::upstream(&*store, name, url).await?,
+            (None, None) => {}
+        }
         let access = match (&place.data, &place.server) {
             (Some(_), _) => Access::Alone,
             (None, Some(_)) => Access::BesideServer,

@@ -70,7 +70,7 @@ fn a_server_with_a_store_of_its_own_carries_out_what_is_asked_of_it() {
     // A gateway in front of another store shows it to nobody.
     let gateway = Server::start(&["--upstream", &server.endpoint, "--only-gateway"]);
     let (code, error) = reshard(&gateway, &["status"]);
-    assert!(code == 69 && error.to_string().contains("another endpoint"), "{code} {error}");
+    assert!(code == 64 && error.to_string().contains("say --upstream URL"), "{code} {error}");
 
     server.signal("TERM");
     let mut server = server;
