@@ -22,13 +22,13 @@ const DAYS: f64 = 730.0 / 24.0;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Sustained writes of the key a second
-    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0)]
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0, value_parser = shards::rate)]
     writes: f64,
     /// Writes a second at its peaks, half a minute in each five [default: the sustained rate]
-    #[arg(long, value_name = "PER_SECOND")]
+    #[arg(long, value_name = "PER_SECOND", value_parser = shards::rate)]
     peak: Option<f64>,
     /// Reads of a page in order a second, a top 100 for example
-    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0)]
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0, value_parser = shards::rate)]
     reads: f64,
     /// Items of a page
     #[arg(long, value_name = "ITEMS", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -184,7 +184,11 @@ impl Plan {
         };
         let shards = self.diagnosis.shards()?;
         (plain(&args.table) && plain(&args.key)).then(|| {
-            format!("heatsink reshard start {} {} --shards {shards}", shell(&args.table), shell(&args.key))
+            format!(
+                "heatsink reshard start {} {} --shards {shards} --upstream URL",
+                shell(&args.table),
+                shell(&args.key)
+            )
         })
     }
 
@@ -251,7 +255,7 @@ impl Plan {
             text += &format!("\nFor an empty table, in heatsink.toml:\n{rule}");
         }
         if let Some(command) = self.command(args) {
-            text += &format!("\nFor a table in use:\n{command}\n");
+            text += &format!("\nFor a table in use, whose store is at URL:\n{command}\n");
         }
         text
     }

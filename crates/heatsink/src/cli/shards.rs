@@ -13,13 +13,13 @@ use crate::screen;
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Sustained writes of the key a second
-    #[arg(long, value_name = "PER_SECOND")]
+    #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
     writes: f64,
     /// Writes a second at its peak [default: the sustained rate]
-    #[arg(long, value_name = "PER_SECOND")]
+    #[arg(long, value_name = "PER_SECOND", value_parser = rate)]
     peak: Option<f64>,
     /// Reads of a page in order a second, a top 100 for example
-    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0)]
+    #[arg(long, value_name = "PER_SECOND", default_value_t = 0.0, value_parser = rate)]
     reads: f64,
     /// Bytes of an item; a write costs a unit for each KB begun
     #[arg(long, value_name = "BYTES", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..=409_600))]
@@ -36,6 +36,11 @@ pub struct Args {
     /// How the result is printed on stdout
     #[arg(long, value_enum, default_value_t)]
     pub output: Output,
+}
+
+/// A number a second; -0 is 0.
+pub(super) fn rate(text: &str) -> Result<f64, std::num::ParseFloatError> {
+    text.parse::<f64>().map(|rate| rate + 0.0)
 }
 
 /// Runs it.

@@ -23,7 +23,10 @@ fn the_advised_shards_carry_the_load() {
     );
     let recommended = &planned["recommendation"];
     assert_eq!(&recommended["diagnosis"]["shards"], shards, "{planned}");
-    assert_eq!(recommended["command"], format!("heatsink reshard start Boards game_x --shards {shards}"));
+    assert_eq!(
+        recommended["command"],
+        format!("heatsink reshard start Boards game_x --shards {shards} --upstream URL")
+    );
     let rule = recommended["rule"].as_str().unwrap();
     assert!(
         rule.contains("table    = \"Boards\"") && rule.contains(&format!("shards   = {shards}")),
@@ -56,6 +59,8 @@ fn what_dynamodb_splits_is_waited_for_and_what_is_cold_is_left_alone() {
     let cold = place.run(&["plan", "--writes", "300", "--reads", "10"]);
     let said = text(&cold.stdout);
     assert!(said.contains("Leave it alone. ") && !said.contains("reshard start"), "{said}");
+    let nothing = text(&place.run(&["shards", "--writes", "10", "--reads=-0"]).stdout);
+    assert!(!nothing.contains("-0"), "{nothing}");
     for wrong in [
         &["plan"][..],
         &["plan", "--writes", "10", "--peak", "5"],
