@@ -19,6 +19,7 @@ use crate::key::Key;
 use crate::mover::UNITS;
 use crate::protocol;
 use crate::reshard::Reshard;
+use crate::spare::Spare;
 use crate::steps::{self, NewestStep};
 use crate::survey::HIGH_WATER_WITHIN;
 use crate::table::TableContext;
@@ -65,7 +66,7 @@ pub struct Plan {
     pub read_units: u64,
     /// What these units cost in US dollars, on demand in us-east-1.
     pub dollars: f64,
-    /// How long moving the items takes at the given rate, in seconds.
+    /// About how long moving the items takes where clients leave the given rate, in seconds.
     pub seconds: u64,
     /// How long writes of the key wait, in milliseconds, while all gateways answer all their calls.
     pub stall_millis: u64,
@@ -182,7 +183,7 @@ impl Reshard {
             write_units,
             read_units,
             dollars: dollars(write_units, read_units),
-            seconds: to_move * u64::from(UNITS) / u64::from(rate.max(1)),
+            seconds: Spare::seconds(to_move * kilobytes * u64::from(UNITS), rate),
             stall_millis: if stays { 0 } else { millis(bounds.poll / 5) },
             longest_stall_millis: match stays {
                 true => 0,

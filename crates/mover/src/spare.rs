@@ -45,6 +45,22 @@ impl Spare {
         Spare { most, begun: now, throttled: None, throttles, taken: (FIRST * most, now) }
     }
 
+    /// How many seconds so many units take where nothing is throttled, rounded up: the rate grows from [`FIRST`] to all of `most`.
+    pub(crate) fn seconds(units: u64, most: u32) -> u64 {
+        #[allow(clippy::cast_precision_loss, reason = "a number for people")]
+        let whole = units as f64 / f64::from(most.max(1));
+        let growing = (1.0 - FIRST) / GROWTH;
+        let taken_growing = growing * (1.0 + FIRST) / 2.0;
+        let seconds = match whole <= taken_growing {
+            // FIRST * t + GROWTH * t² / 2 = whole
+            true => ((FIRST * FIRST + 2.0 * GROWTH * whole).sqrt() - FIRST) / GROWTH,
+            false => growing + whole - taken_growing,
+        };
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number for people")]
+        let seconds = seconds.ceil() as u64;
+        seconds
+    }
+
     /// So many units were taken.
     pub(crate) fn spent(&mut self, now: MonotonicInstant, units: f64) {
         self.taken = (self.mean(now) + units / MEAN.as_secs_f64(), now);
@@ -85,6 +101,23 @@ impl Spare {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_time_told_for_so_many_units_is_what_the_rate_gives() {
+        for (units, most) in
+            [(0, 1_000), (4, 1_000), (4_000, 1_000), (10_500, 1_000), (60_000, 1_000), (900, 40)]
+        {
+            let spare = Spare::new(at(0), most, 0);
+            let (mut taken, mut millis) = (0.0, 0);
+            while taken < f64::from(units) {
+                taken += spare.at(at(millis)) / 1_000.0;
+                millis += 1;
+            }
+            let told = Spare::seconds(units.into(), most);
+            assert!(told.abs_diff(millis.div_ceil(1_000)) <= 1, "{units} at {most}: {told} s, {millis} ms");
+        }
+        assert_eq!((Spare::seconds(0, 1_000), Spare::seconds(1, 1_000)), (0, 1));
+    }
 
     fn at(millis: u64) -> MonotonicInstant {
         MonotonicInstant(millis * 1_000_000)
