@@ -83,6 +83,12 @@ impl Exit {
         Exit { kind: Kind::Signalled(number), reason: reason.into(), retryable: false }
     }
 
+    /// The same end with other words.
+    #[must_use]
+    pub fn saying(self, reason: impl Into<String>) -> Self {
+        Exit { reason: reason.into(), ..self }
+    }
+
     /// The same command may succeed later without a change: the store is throttled, or the server is not up yet.
     pub fn retryable(self) -> Self {
         Exit { retryable: true, ..self }

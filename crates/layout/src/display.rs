@@ -2,6 +2,11 @@
 
 use crate::{By, Digest, Epoch, Hash, Layout, Strategy, TableLayouts, Time};
 
+/// `1 shard`, `4 shards`.
+pub fn shards(count: u16) -> String {
+    format!("{count} shard{}", if count == 1 { "" } else { "s" })
+}
+
 impl std::fmt::Display for TableLayouts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (at, one) in self.iter().enumerate() {

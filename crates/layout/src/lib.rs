@@ -35,6 +35,7 @@ pub use affixes::Affixes;
 pub use bucket::{Bucket, Granularity};
 pub use codec::{Decoded, KeyTooLong, MAX_PARTITION_KEY};
 pub use directory::{DIRECTORY, directory_key};
+pub use display::shards;
 pub use glob::Glob;
 pub use hash::Digest;
 pub use in_force::InForce;

@@ -60,7 +60,7 @@ impl std::fmt::Display for SortKey<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             SortKey::S(text) | SortKey::N(text) => f.write_str(text),
-            SortKey::B(bytes) => write!(f, "{bytes:?}"),
+            SortKey::B(bytes) => write!(f, "{}", bytes.escape_ascii()),
         }
     }
 }

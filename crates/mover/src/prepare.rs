@@ -82,6 +82,8 @@ pub struct Plan {
     /// The attribute by which items of the table expire, if it has time to live. Puts of items with it take from the old shards until their item has
     /// moved, and wait in CHECK.
     pub time_to_live: Option<String>,
+    /// What an operator has to know before it.
+    pub warnings: Vec<String>,
     /// What to do next.
     pub next_steps: Vec<String>,
 }
@@ -197,6 +199,7 @@ impl Reshard {
                 Change::Move => "CHECK, or MOVE where there is none",
             },
             time_to_live: self.expires.clone(),
+            warnings: Vec::new(),
             next_steps: Vec::new(),
         })
     }

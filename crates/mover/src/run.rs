@@ -313,7 +313,7 @@ impl Run<'_> {
         let work = Work { registry, key, from, to, claim: &claim, rate, steering, progress };
         let moved = work.run().await?;
         self.moved += moved.items;
-        self.named = moved.named.iter().map(|place| format!("{place:?}")).collect();
+        self.named = moved.named.iter().map(ToString::to_string).collect();
         self.claim = Some(claim);
         Ok(Seen::Moved { left: moved.left })
     }
@@ -341,7 +341,7 @@ impl Run<'_> {
                 Err(if self.found.passing { ReshardError::Busy(text) } else { ReshardError::Stopped(text) })
             }
             Outcome::NotFinished(left) => Err(ReshardError::Stopped(format!(
-                "{left} items of the key {key:?} of table {table} are too large for a longer key and stay where they are: {}. The key works, but \
+                "{left} items of the key {key:?} of table {table} are too large for a longer key and stay where they are, with these sort keys: {}. The key works, but \
                  reads look in two places. Make them smaller, and run this again",
                 self.named.join(", ")
             ))),

@@ -11,7 +11,7 @@ use heatsink_control::{
 };
 use heatsink_dynamo::{KeyType, Operation};
 use heatsink_env::Env;
-use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Slot, Table};
+use heatsink_layout::{InForce, KeyLayouts, Layout, RecordedKey, Slot, Table, shards};
 use heatsink_store::Store;
 use serde_json::json;
 
@@ -281,10 +281,10 @@ impl TableContext {
         let to = match record.as_ref().and_then(|record| record.moves.as_ref()) {
             Some(moves) if !is_wanted(&moves.to, wanted) => {
                 return usage(format!(
-                    "The key {:?} of table {table} is being moved from {} to {} shards; let that end first: the same command with --shards {} goes \
+                    "The key {:?} of table {table} is being moved from {} to {}; let that end first: the same command with --shards {} goes \
                      on with it",
                     text(key),
-                    from.shards,
+                    shards(from.shards),
                     moves.to.shards,
                     moves.to.shards
                 ));

@@ -5,7 +5,7 @@
 use heatsink_control::reshard_intent::WantedLayout;
 use heatsink_control::rules::{MAX_COUNTER_SHARDS, can_count};
 use heatsink_dynamo::{KeyType, TableSchema};
-use heatsink_layout::{By, Hash, Layout, Moving, Strategy};
+use heatsink_layout::{By, Hash, Layout, Moving, Strategy, shards};
 
 use crate::error::{ReshardError, usage};
 
@@ -83,7 +83,7 @@ pub(crate) fn can_change(
     if Moving::is_possible(from, to) || from.strategy == to.strategy && from.shards == to.shards {
         return Ok(());
     }
-    let sharded = format!("The key {key:?} of table {table} has {} shards", from.shards);
+    let sharded = format!("The key {key:?} of table {table} has {}", shards(from.shards));
     match (from.counter_attributes(), to.counter_attributes()) {
         (Some(own), Some(other)) if own == other => usage(format!("{sharded}. {}", never_narrower(own))),
         (Some(own), _) => usage(format!(

@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use heatsink_control::claim::Claim;
 use heatsink_control::reshard_intent::{ProgressSink, Steering};
 use heatsink_control::{Record, State};
-use heatsink_layout::{Phase, ValueLayout, ValueMigration};
+use heatsink_layout::{Phase, ValueLayout, ValueMigration, shards};
 use serde::Serialize;
 
 use super::{ValueReshard, is_trivial};
@@ -109,11 +109,11 @@ impl Run<'_> {
         }
         if self.target != this.shards {
             return Err(AdoptError::Cancelled(format!(
-                "The reshard of the value {:?} of the index {} of table {} was cancelled. The value has {} shards",
+                "The reshard of the value {:?} of the index {} of table {} was cancelled. The value has {}",
                 this.text(),
                 this.index.name,
                 this.table(),
-                self.target
+                shards(self.target)
             )));
         }
         Ok(ValueReport {

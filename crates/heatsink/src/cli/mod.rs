@@ -33,9 +33,9 @@ mod shards;
 #[cfg(feature = "simulate")]
 mod simulate;
 mod store;
+mod token_file;
 #[cfg(feature = "top")]
 mod top;
-mod token_file;
 #[cfg(feature = "simulate")]
 mod trace_file;
 mod verify;

@@ -107,6 +107,10 @@ fn a_value_goes_to_four_shards_and_back() {
     });
     assert_eq!((&status["values"], &status["next_steps"]), (&json!([known]), &json!([])));
     assert_eq!(start("4", &[]).1["already"], true);
+    let (code, left) = heatsink(&data, &["back", "Tasks", "--all"]);
+    let way =
+        format!("heatsink reshard start Tasks open --index by-status --shards 1 --data {}", data.display());
+    assert!(code == 1 && left.to_string().contains(&way), "{code} {left}");
 
     let query = json!({
         "TableName": "Tasks", "IndexName": "by-status", "KeyConditionExpression": "#s = :s",

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use heatsink_dynamo::{Code, Error};
+use heatsink_layout::shards;
 
 use super::Runner;
 use super::shown::Shown;
@@ -41,14 +42,14 @@ impl Runner {
             Ok(Some(report)) => {
                 // By gateways before this one, too.
                 let moved = intent.progress.moved + report.moved;
-                let to = report.to;
+                let to = shards(report.to);
                 Came::Ended(
                     EndedAs::Moved,
                     match (&intent.index, &report.step) {
-                        (None, Some(step)) => format!("the key has {to} shards {step}"),
-                        (None, None) => format!("the key has {to} shards, and {moved} items were moved"),
+                        (None, Some(step)) => format!("the key has {to} {step}"),
+                        (None, None) => format!("the key has {to}, and {moved} items were moved"),
                         (Some(_), _) => {
-                            format!("the value has {to} shards, and {moved} items were rewritten")
+                            format!("the value has {to}, and {moved} items were rewritten")
                         }
                     },
                 )

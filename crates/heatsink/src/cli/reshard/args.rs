@@ -127,6 +127,9 @@ pub(super) struct Start {
     /// Which part, counted from 0
     #[arg(long, value_name = "N", requires = "separator")]
     pub part: Option<u16>,
+    /// Do not ask whether everything that uses the table goes through gateways
+    #[arg(long, short)]
+    pub yes: bool,
     #[command(flatten)]
     pub how: How,
     #[command(flatten)]
@@ -144,14 +147,14 @@ pub(super) struct Status {
 #[derive(Debug, clap::Args)]
 #[command(group = ArgGroup::new("keys").required(true).args(["key", "all"]))]
 pub(super) struct One {
-    /// The table
-    pub table: String,
+    /// The table [default, with --all: every table]
+    pub table: Option<String>,
     /// The logical partition key, or with --index the value of the index's; binary in base64
     pub key: Option<String>,
     /// It is a value of this index's partition key
     #[arg(long, value_name = "INDEX", conflicts_with = "all")]
     pub index: Option<String>,
-    /// Every reshard of the table, those of values of its indexes too
+    /// Every reshard of the table, or of all tables, those of values of indexes too
     #[arg(long)]
     pub all: bool,
     #[command(flatten)]

@@ -1,14 +1,15 @@
 //! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or writes the intents.
 
 use heatsink_control::reshard_intent::{ReshardIntent, WantedLayout, key_text};
+use heatsink_layout::shards;
 use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
 
 use super::args::{How, Place, words};
 use super::intents::{self, Wish};
 use super::opened::{Access, Opened};
-use super::told::{command, exit, say, software, status_command, unread};
-use super::{follow, here};
+use super::told::{are, command, exit, say, software, status_command, stopped, unread};
+use super::{follow, here, warnings};
 use crate::exit::Exit;
 
 /// The keys that a command is for.
@@ -19,6 +20,8 @@ pub(super) struct Asked {
     pub several: bool,
     /// How many items were read to find them.
     pub read: Option<u64>,
+    /// Whether the operator has said that everything that uses the table goes through gateways.
+    pub yes: bool,
 }
 
 /// Does what is asked for.
@@ -38,8 +41,9 @@ pub(super) async fn ask(
     }
     let (todo, done): (Vec<_>, Vec<_>) =
         asked.wanted.iter().zip(&reshards).partition(|(_, reshard)| !reshard.is_done());
+    let all_through = warnings::all_through(opened, context.id(), &table).await?;
     if how.dry_run {
-        return plan(&context, &asked, &reshards, how, place).await;
+        return plan(&context, &asked, &reshards, how, place, all_through).await;
     }
     let already: Vec<String> = done.iter().map(|((key, _), _)| text(key)).collect();
     if todo.is_empty() {
@@ -64,6 +68,14 @@ pub(super) async fn ask(
             reshard.can_begin().await.map_err(exit)?;
         }
     }
+    // Those that a prefix found have items.
+    let named = todo.iter().filter(|_| asked.read.is_none()).map(|((key, _), reshard)| (text(key), *reshard));
+    let mut warnings = warnings::of_keys(&context, named).await?;
+    for warning in &warnings {
+        tracing::warn!("{warning}");
+    }
+    warnings::ask(all_through.as_deref(), asked.yes)?;
+    warnings.extend(all_through);
     let wish = |((key, layout), _): &((Vec<u8>, WantedLayout), &Reshard)| {
         let (key, key_type, layout) = (key.clone(), context.key_type(), layout.clone());
         Wish { index: None, key, key_type, layout }
@@ -73,17 +85,11 @@ pub(super) async fn ask(
         intents::not_asked_for(opened, context.id(), &wishes, place).await?;
         let mut reports = Vec::new();
         for (wanted, _) in &todo {
-            reports.extend(here::carry_out(opened, &table, wanted, how, place).await.map_err(exit)?);
+            reports.extend(here::carry_out(opened, &table, wanted, how, place).await.map_err(stopped)?);
         }
-        return say_done(&table, &asked, &reports, &already, place);
+        return say_done(&table, &asked, &reports, &already, &warnings, place);
     }
     let gateways = intents::carriers(opened, |one| one.carries).await?;
-    let mut note = String::new();
-    if let [(_, reshard)] = &*todo
-        && !reshard.has_items().await.map_err(exit)?
-    {
-        note = " The key has no items yet: only its record is written.".to_owned();
-    }
     let intents = intents::write(opened, (context.id(), &table), &wishes, how, place).await?;
     if how.wait {
         let from = |intent: &ReshardIntent| {
@@ -92,7 +98,7 @@ pub(super) async fn ask(
         };
         let followed: Vec<_> = intents.iter().map(|intent| (intent, from(intent))).collect();
         let reports = follow::all(opened, &followed, place).await?;
-        return say_done(&table, &asked, &reports, &already, place);
+        return say_done(&table, &asked, &reports, &already, &warnings, place);
     }
     let follow = status_command(&table, place);
     let keys: Vec<String> = intents.iter().map(ReshardIntent::key_text).collect();
@@ -101,12 +107,13 @@ pub(super) async fn ask(
         next_steps.extend(["pause", "cancel"].map(|what| command(what, &table, one, place)));
     }
     let document = json!({
-        "table": table, "asked": keys, "already": already, "gateways": gateways, "items_read": asked.read, "next_steps": next_steps,
+        "table": table, "asked": keys, "already": already, "gateways": gateways, "items_read": asked.read, "warnings": warnings,
+        "next_steps": next_steps,
     });
     let what = match &*intents {
         [one] => format!(
-            "{} shards are asked for, for the key {:?} of table {table}",
-            one.request.layout.shards,
+            "{} asked for, for the key {:?} of table {table}",
+            are(one.request.layout.shards),
             one.key_text()
         ),
         many => {
@@ -118,7 +125,7 @@ pub(super) async fn ask(
         }
     };
     let who = who(opened, gateways);
-    say(place.output, &document, &format!("{what}.{note} {who} carries it out. Follow it with: {follow}"))
+    say(place.output, &document, &format!("{what}. {who} carries it out. Follow it with: {follow}"))
 }
 
 /// Who of so many gateways carries it out.
@@ -139,7 +146,7 @@ fn nothing_to_do(table: &str, asked: &Asked, already: &[String], place: &Place) 
         ([(_, wanted)], [key]) if !asked.several => {
             let document =
                 json!({ "table": table, "key": key, "to": wanted.shards, "already": true, "next_steps": [] });
-            say(place.output, &document, &format!("the key {key:?} has {} shards already", wanted.shards))
+            say(place.output, &document, &format!("the key {key:?} has {} already", shards(wanted.shards)))
         }
         _ => {
             let document = json!({ "table": table, "asked": [], "already": already, "items_read": asked.read, "next_steps": [] });
@@ -158,27 +165,33 @@ fn say_done(
     asked: &Asked,
     reports: &[Report],
     already: &[String],
+    warnings: &[String],
     place: &Place,
 ) -> Result<(), Exit> {
     let line = |report: &Report| match &report.step {
         Some(step) => {
-            format!("the key {:?} of table {} has {} shards {step}", report.key, report.table, report.to)
+            format!("the key {:?} of table {} has {} {step}", report.key, report.table, shards(report.to))
         }
         None => format!(
-            "the key {:?} of table {} has {} shards; it had {}. {} items were moved",
-            report.key, report.table, report.to, report.from, report.moved
+            "the key {:?} of table {} has {}; it had {}. {} items were moved",
+            report.key,
+            report.table,
+            shards(report.to),
+            report.from,
+            report.moved
         ),
     };
     let text: Vec<String> = reports.iter().map(line).collect();
     let document = match reports {
         [report] if !asked.several => {
             let mut document = serde_json::to_value(report).map_err(software)?;
+            document["warnings"] = json!(warnings);
             document["next_steps"] = json!([]);
             document
         }
-        _ => {
-            json!({ "table": table, "moved": reports, "already": already, "items_read": asked.read, "next_steps": [] })
-        }
+        _ => json!({
+            "table": table, "moved": reports, "already": already, "items_read": asked.read, "warnings": warnings, "next_steps": [],
+        }),
     };
     say(place.output, &document, &text.join("\n"))
 }
@@ -190,11 +203,14 @@ async fn plan(
     reshards: &[Reshard],
     how: &How,
     place: &Place,
+    all_through: Option<String>,
 ) -> Result<(), Exit> {
     let mut plans = Vec::with_capacity(reshards.len());
     for ((key, wanted), reshard) in asked.wanted.iter().zip(reshards) {
         let mut plan = reshard.plan(how.rate).await.map_err(exit)?;
         if !reshard.is_done() {
+            plan.warnings = warnings::of_plan(&plan, reshard).await?;
+            plan.warnings.extend(all_through.clone());
             let key = key_text(key, context.key_type());
             plan.next_steps.push(format!("{} {}", command("start", &plan.table, &key, place), words(wanted)));
         }
@@ -217,16 +233,18 @@ async fn plan(
 }
 
 fn in_words(plan: &Plan) -> String {
-    let next = plan.next_steps.first().map(|next| format!("\nNext: {next}")).unwrap_or_default();
+    let next = plan.next_steps.first().map(|next| format!("\nNext: {next}"));
+    let warnings = plan.warnings.iter().map(|warning| format!("\nwarning: {warning}"));
+    let next = warnings.chain(next).collect::<String>();
     if let Some(counter) = &plan.counter {
         return format!(
-            "the key {:?} of table {} has {} shards and {} items; with {} shards ADDs to {} go to each in turn, and no item moves or waits. A read of an item \
+            "the key {:?} of table {} has {} and {} items; with {} ADDs to {} go to each in turn, and no item moves or waits. A read of an item \
              takes {} to {} units, setting or deleting it {} write units. Phases: {}. Point of no return: {}{next}",
             plan.key,
             plan.table,
-            plan.from,
+            shards(plan.from),
             plan.items,
-            plan.to,
+            shards(plan.to),
             counter.join(", "),
             f64::from(plan.to) / 2.0,
             plan.to,
@@ -237,11 +255,11 @@ fn in_words(plan: &Plan) -> String {
     }
     if let Some(step) = &plan.step {
         return format!(
-            "the key {:?} of table {} has {} shards in each bucket to come, and gets {} {step}. Relief comes then, and not before: the bucket of now is one \
+            "the key {:?} of table {} has {} in each bucket to come, and gets {} {step}. Relief comes then, and not before: the bucket of now is one \
              of those. No item moves; writes into the buckets to come wait for a moment. Phases: {}. Point of no return: {}{next}",
             plan.key,
             plan.table,
-            plan.from,
+            shards(plan.from),
             plan.to,
             plan.phases.join(", "),
             plan.point_of_no_return
@@ -254,14 +272,14 @@ fn in_words(plan: &Plan) -> String {
         )
     });
     format!(
-        "the key {:?} of table {} has {} shards and {} items; for {} shards some {} of them move, some {} KB in {} s, with some {} write and {} read \
+        "the key {:?} of table {} has {} and {} items; for {} some {} of them move, some {} KB in {} s, with some {} write and {} read \
          units (${:.2} on demand). Writes of the key wait some {} ms; where a gateway was killed or does not answer, up to {} s. Phases: {}. Point of \
          no return: {}{}{next}",
         plan.key,
         plan.table,
-        plan.from,
+        shards(plan.from),
         plan.items,
-        plan.to,
+        shards(plan.to),
         plan.to_move,
         plan.bytes_to_move / 1024,
         plan.seconds,

@@ -1,7 +1,9 @@
 //! Waits until intents have ended, and shows how far they are.
 
+use std::pin::pin;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{EndedAs, ReshardIntent};
 use heatsink_dynamo::display::excerpt;
@@ -11,9 +13,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::args::Place;
 use super::opened::Opened;
-use super::told::{command_on, unread};
+use super::told::{command_on, phase_name, status_of, unread};
 use super::value_words;
+use crate::cli::open::{not_answered, passes};
 use crate::cli::progress::bar;
+use crate::cli::serve::Signals;
 use crate::exit::Exit;
 
 /// How often the registry is read.
@@ -25,11 +29,34 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const COUNTED: &str = "{msg} {bar:30} {human_pos}/{human_len} items, {eta} left";
 const UNCOUNTED: &str = "{msg} {human_pos} items moved";
 
+/// How long the registry may be out of reach.
+const UNREACHED: Duration = Duration::from_secs(60);
+
 /// Waits for all of them, each with the shards that it had before.
 ///
 /// # Errors
-/// What the first that was not carried out says, once all have ended.
+/// What the first that was not carried out says, once all have ended; a signal, after which gateways go on with them.
 pub(super) async fn all(
+    opened: &Opened,
+    intents: &[(&ReshardIntent, u16)],
+    place: &Place,
+) -> Result<Vec<Report>, Exit> {
+    let mut signals = Signals::catch()?;
+    match select(pin!(ended(opened, intents, place)), pin!(signals.next())).await {
+        Either::Left((reports, _)) => reports,
+        Either::Right((signal, _)) => {
+            let table = intents.first().map(|(intent, _)| intent.table.as_str());
+            let status = status_of(table, place);
+            let cancel = intents.first().map(|(intent, _)| command_on("cancel", intent, place));
+            Err(signal.saying(format!(
+                "What was asked for is no longer followed, and goes on without this command: `{status}` says how far it is, `{}` takes it back",
+                cancel.unwrap_or_default()
+            )))
+        }
+    }
+}
+
+async fn ended(
     opened: &Opened,
     intents: &[(&ReshardIntent, u16)],
     place: &Place,
@@ -59,6 +86,7 @@ async fn one(
 ) -> Result<Result<Report, String>, Exit> {
     let registry = &opened.registry;
     let mut last = intent.clone();
+    let mut unreached: Option<MonotonicInstant> = None;
     let mut quiet: Option<MonotonicInstant> = Some(opened.env.now());
     let report = |last: &ReshardIntent, record: Option<KeyRecord>| Report {
         table: last.table.clone(),
@@ -76,7 +104,21 @@ async fn one(
         }
     };
     loop {
-        let found = registry.intent_for(&intent.table_id, intent.subject()).await.map_err(unread)?;
+        let found = match registry.intent_for(&intent.table_id, intent.subject()).await {
+            Ok(found) => found,
+            Err(error) if passes(&error) => {
+                let since = *unreached.get_or_insert(opened.env.now());
+                if opened.env.now().since(since) > UNREACHED {
+                    let goes_on = "The registry could not be read for a minute. What was asked for goes on without this command";
+                    return Err(not_answered(goes_on, &error));
+                }
+                shown.set_message("the registry does not answer; asks again");
+                opened.env.sleep(LOOK).await;
+                continue;
+            }
+            Err(error) => return Err(unread(error)),
+        };
+        unreached = None;
         let same = found.filter(|found| found.request == intent.request);
         let Some(found) = same else {
             // It ended a while ago. What is on record says how.
@@ -130,7 +172,7 @@ fn show(shown: &ProgressBar, intent: &ReshardIntent) {
     let phase = match (&progress.hindered, progress.phase, &intent.carrier) {
         _ if intent.paused => "paused".to_owned(),
         (Some(why), ..) => why.clone(),
-        (None, Some(phase), _) => format!("{phase:?}").to_uppercase(),
+        (None, Some(phase), _) => phase_name(phase),
         (None, None, Some(_)) => "begins".to_owned(),
         (None, None, None) => "waits for a gateway".to_owned(),
     };

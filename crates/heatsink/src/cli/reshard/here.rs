@@ -7,6 +7,7 @@ use indicatif::ProgressBar;
 
 use super::args::{How, Place};
 use super::opened::{Access, Opened};
+use super::told::phase_name;
 use crate::cli::progress::bar;
 
 /// Gives a key the layout; `None` if it has it.
@@ -36,7 +37,7 @@ struct Shown(ProgressBar);
 impl Progress for Shown {
     fn phase(&self, state: State) {
         let phase = match state {
-            State::Moving { phase, .. } => format!("{phase:?}").to_uppercase(),
+            State::Moving { phase, .. } => phase_name(phase),
             State::Stable { .. } => "STABLE".to_owned(),
         };
         self.0.set_message(phase);

@@ -10,7 +10,7 @@ use heatsink_dynamo::KeyType;
 
 use super::args::{How, Place};
 use super::opened::{Access, Opened};
-use super::told::{command_on, status_command, unread};
+use super::told::{are, command_on, status_command, unread};
 use crate::cli::open::not_answered;
 use crate::exit::Exit;
 
@@ -182,8 +182,8 @@ fn agrees(found: ReshardIntent, wanted: &WantedLayout, place: &Place) -> Result<
         .retryable()),
         None if found.request.layout == *wanted => Ok(found),
         None => Err(Exit::usage(format!(
-            "{} shards are asked for already, for {of} of table {table}: let that end, or take it back with `{}`, and run this again",
-            found.request.layout.shards,
+            "{} asked for already, for {of} of table {table}: let that end, or take it back with `{}`, and run this again",
+            are(found.request.layout.shards),
             command_on("cancel", &found, place)
         ))),
     }

@@ -10,15 +10,20 @@ mod follow;
 mod here;
 mod intents;
 mod keys;
+mod on_record;
 mod opened;
 mod quoted;
 mod shard_form;
 mod status;
 mod told;
+mod too_late;
 mod value;
 mod value_words;
+mod warnings;
 
 use heatsink_control::reshard_intent::key_text;
+use heatsink_layout::ValueLayout;
+use heatsink_mover::TableContext;
 
 pub use self::args::Args;
 use self::args::{Start, What};
@@ -58,8 +63,8 @@ async fn begin(start: Start) -> Result<(), Exit> {
         (key, wanted)
     };
     let wanted = keys.keys.into_iter().map(in_full).collect();
-    ask::ask(&opened, context, ask::Asked { wanted, several, read: keys.read }, &start.how, &start.place)
-        .await
+    let asked = ask::Asked { wanted, several, read: keys.read, yes: start.yes };
+    ask::ask(&opened, context, asked, &start.how, &start.place).await
 }
 
 async fn back(back: args::Back) -> Result<(), Exit> {
@@ -87,5 +92,39 @@ async fn back(back: args::Back) -> Result<(), Exit> {
         }
     };
     let several = back.key.is_none();
-    ask::ask(&opened, context, ask::Asked { wanted, several, read: None }, &back.how, &back.place).await
+    let values = if several { values_left(&opened, &context, &back).await? } else { None };
+    ask::ask(&opened, context, ask::Asked { wanted, several, read: None, yes: true }, &back.how, &back.place)
+        .await?;
+    match values {
+        Some(left) if back.how.dry_run => {
+            tracing::warn!("{left}");
+            Ok(())
+        }
+        Some(left) => Err(Exit::failed(left)),
+        None => Ok(()),
+    }
+}
+
+/// The values of indexes that keep their shards, with the command for each: `--all` is for keys.
+async fn values_left(
+    opened: &Opened,
+    context: &TableContext,
+    back: &args::Back,
+) -> Result<Option<String>, Exit> {
+    let record = opened.registry.read(context.id()).await.map_err(told::unread)?;
+    let values = record.map(|record| record.values).unwrap_or_default();
+    let place = back.place.words();
+    let command = |one: &ValueLayout| {
+        let value = key_text(&one.value, one.index.attribute.key_type);
+        format!("`{}`", value_words::start_command(&back.table, &value, &one.index.name, 1, &place))
+    };
+    let spread = values.iter().filter(|one| one.shards > 1 || one.migration.is_some());
+    let commands: Vec<String> = spread.map(command).collect();
+    Ok((!commands.is_empty()).then(|| {
+        format!(
+            "These values of indexes of table {} keep their shards, since --all is for keys. What brings each back: {}",
+            back.table,
+            commands.join(", ")
+        )
+    }))
 }

@@ -3,13 +3,13 @@
 use heatsink_control::KeyRecord;
 use heatsink_control::reshard_intent::{EndedAs, Intents, ReshardIntent, WantedLayout, key_text};
 use heatsink_dynamo::display::inert;
-use heatsink_layout::ValueLayout;
+use heatsink_layout::{ValueLayout, shards};
 use heatsink_mover::NewestStep;
 use serde_json::{Value as Json, json};
 
 use super::args::{Place, Status, words};
 use super::opened::Opened;
-use super::told::{command, command_on, say, unread};
+use super::told::{command, command_on, phase_name, say, unread};
 use super::value_words;
 use super::value_words::start_command;
 use crate::exit::Exit;
@@ -118,15 +118,20 @@ fn asked(one: &ReshardIntent) -> Json {
 }
 
 fn asked_line(one: &ReshardIntent, now: u64) -> String {
-    let (shards, progress) = (one.request.layout.shards, &one.progress);
+    let (asked, progress) = (shards(one.request.layout.shards), &one.progress);
     let of = match &one.index {
         None => format!("{:?}", one.key_text()),
         Some(index) => format!("{:?} of the index {index}", one.key_text()),
     };
     let ago = now.saturating_sub(one.request.asked) / 1000;
-    let mut text = format!("{}, {of}: {shards} shards asked for {ago} s ago", one.table);
+    let mut text = format!("{}, {of}: {asked} asked for {ago} s ago", one.table);
     if let Some(ended) = &one.ended {
-        return format!("{text}; {:?}: {}", ended.how, inert(&ended.text)).replace("; Moved:", "; done:");
+        let how = match ended.how {
+            EndedAs::Moved => "done",
+            EndedAs::Cancelled => "cancelled",
+            EndedAs::Stopped => "stopped",
+        };
+        return format!("{text}; {how}: {}", inert(&ended.text));
     }
     if one.paused {
         text.push_str("; paused");
@@ -135,16 +140,25 @@ fn asked_line(one: &ReshardIntent, now: u64) -> String {
         text.push_str("; being cancelled");
     }
     match &one.carrier {
+        Some(carrier) if carrier.name.is_empty() => {
+            text.push_str(&format!("; carried out by the gateway {}", inert(&carrier.gateway)));
+        }
         Some(carrier) => text.push_str(&format!("; carried out by {}", inert(&carrier.name))),
         None => text.push_str("; waits for a gateway"),
     }
     if let Some(phase) = progress.phase {
-        text.push_str(&format!("; phase {}", format!("{phase:?}").to_uppercase()));
+        text.push_str(&format!("; phase {}", phase_name(phase)));
     }
     if progress.moved > 0 {
         let what = if one.index.is_some() { "rewritten" } else { "moved" };
-        let of = progress.to_move.map(|all| format!(" of about {all}")).unwrap_or_default();
-        text.push_str(&format!("; {}{of} items {what}, {} a second", progress.moved, progress.per_second));
+        // What was counted is done: the walk begins anew, until a whole one finds nothing.
+        let (of, rest) = match progress.to_move {
+            Some(all) if progress.moved < all => (format!(" of about {all}"), ""),
+            Some(_) => (String::new(), "; it looks for items that are left"),
+            None => (String::new(), ""),
+        };
+        let (done, speed) = (progress.moved, progress.per_second);
+        text.push_str(&format!("; {done}{of} items {what}, {speed} a second{rest}"));
     }
     if let Some(why) = &progress.hindered {
         text.push_str(&format!("; {}", inert(why)));
@@ -176,26 +190,27 @@ fn counted(record: &KeyRecord) -> Option<&[String]> {
 
 fn recorded_line(record: &KeyRecord) -> String {
     let key = key_text(&record.key, record.key_type);
-    let shards = record.layout.shards;
+    let has = shards(record.layout.shards);
     if let Some(counter) = counted(record) {
         let names = counter.iter().map(|name| inert(name).into_owned()).collect::<Vec<_>>().join(", ");
         return match &record.moves {
             Some(moves) => format!(
-                "{key:?}: a counter of {names}, goes from {shards} to {} shards, phase {:?}",
-                moves.to.shards, moves.phase
+                "{key:?}: a counter of {names}, goes from {has} to {}, phase {}",
+                moves.to.shards,
+                phase_name(moves.phase)
             ),
-            None if record.settled => format!("{key:?}: a counter of {names}, {shards} shards"),
+            None if record.settled => format!("{key:?}: a counter of {names}, {has}"),
             None => format!(
-                "{key:?}: a counter of {names}, {shards} shards; late requests of its last change are waited for"
+                "{key:?}: a counter of {names}, {has}; late requests of its last change are waited for"
             ),
         };
     }
     if let Some(step) = step(record) {
         return match &record.moves {
             Some(moves) => {
-                format!("{key:?}: gets {} shards {step}; phase {:?}", moves.to.shards, moves.phase)
+                format!("{key:?}: gets {} {step}; phase {}", shards(moves.to.shards), phase_name(moves.phase))
             }
-            None => format!("{key:?}: {shards} shards {step}"),
+            None => format!("{key:?}: {has} {step}"),
         };
     }
     match &record.moves {
@@ -205,11 +220,12 @@ fn recorded_line(record: &KeyRecord) -> String {
             });
             let expires = expires.unwrap_or_default();
             format!(
-                "{key:?}: moves from {shards} to {} shards, phase {:?}{expires}",
-                moves.to.shards, moves.phase
+                "{key:?}: moves from {has} to {}, phase {}{expires}",
+                moves.to.shards,
+                phase_name(moves.phase)
             )
         }
-        None if record.settled => format!("{key:?}: {shards} shards"),
-        None => format!("{key:?}: {shards} shards; late requests of its last move are waited for"),
+        None if record.settled => format!("{key:?}: {has}"),
+        None => format!("{key:?}: {has}; late requests of its last move are waited for"),
     }
 }

@@ -1,12 +1,13 @@
 //! What all commands tell alike: other commands that can be pasted, documents, errors.
 
 use heatsink_control::reshard_intent::ReshardIntent;
+use heatsink_layout::{Phase, shards};
 use heatsink_mover::ReshardError;
 use serde_json::Value as Json;
 
 use super::args::Place;
 use super::quoted::quoted;
-use crate::cli::open::not_answered;
+use crate::cli::open::{not_answered, passes};
 use crate::cli::print;
 use crate::exit::{Exit, without_numbers};
 use crate::output::Output;
@@ -27,6 +28,24 @@ pub(super) fn status_command(table: &str, place: &Place) -> String {
     format!("heatsink reshard status {}{}", quoted(table), place.words())
 }
 
+/// The same of one table or of all.
+pub(super) fn status_of(table: Option<&str>, place: &Place) -> String {
+    match table {
+        Some(table) => status_command(table, place),
+        None => format!("heatsink reshard status{}", place.words()),
+    }
+}
+
+/// `4 shards are`.
+pub(super) fn are(count: u16) -> String {
+    format!("{} {}", shards(count), if count == 1 { "is" } else { "are" })
+}
+
+/// A phase as the documentation writes it.
+pub(super) fn phase_name(phase: Phase) -> String {
+    format!("{phase:?}").to_uppercase()
+}
+
 pub(super) fn say(output: Output, document: &Json, text: &str) -> Result<(), Exit> {
     match output {
         Output::Json => print::json(document),
@@ -43,12 +62,22 @@ pub(super) fn unread(error: heatsink_dynamo::Error) -> Exit {
     not_answered("The registry could not be read", &error)
 }
 
+/// Why nothing was begun.
 pub(super) fn exit(error: ReshardError) -> Exit {
     match error {
-        ReshardError::Usage(problem) => Exit::usage(problem),
-        ReshardError::Stopped(problem) | ReshardError::Cancelled(problem) => Exit::failed(problem),
-        ReshardError::Busy(problem) => Exit::failed(problem).retryable(),
-        ReshardError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
+        ReshardError::Store(error) => not_answered("Nothing was changed, because the store failed", &error),
+        other => stopped(other),
+    }
+}
+
+/// Why it stopped on the way. Run again, it goes on there.
+pub(super) fn stopped(error: ReshardError) -> Exit {
+    let words = without_numbers(&error.to_string());
+    match &error {
+        ReshardError::Usage(_) => Exit::usage(words),
+        ReshardError::Store(cause) if passes(cause) => Exit::failed(words).retryable(),
+        ReshardError::Stopped(_) | ReshardError::Cancelled(_) | ReshardError::Store(_) => Exit::failed(words),
+        ReshardError::Busy(_) => Exit::failed(words).retryable(),
     }
 }
 

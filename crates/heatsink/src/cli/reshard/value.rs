@@ -6,7 +6,7 @@ use heatsink_adopt::{
     AdoptError, INDEX_DELAY, ValueAsked, ValueOptions, ValuePlan, ValueReport, ValueReshard,
 };
 use heatsink_control::reshard_intent::{ProgressSink, ReshardIntent};
-use heatsink_layout::Phase;
+use heatsink_layout::{Phase, shards};
 use heatsink_mover::Report;
 use indicatif::ProgressBar;
 use serde_json::{Value as Json, json};
@@ -15,9 +15,10 @@ use super::args::Start;
 use super::ask::{items_read, who};
 use super::intents::{self, Wish};
 use super::opened::{Access, Opened};
-use super::told::{command_on, say, software, status_command, unread};
+use super::told::{are, command_on, phase_name, say, software, status_command, unread};
 use super::value_words::{planned, start_command, words};
-use super::{follow, keys};
+use super::{follow, keys, warnings};
+use crate::cli::open::{not_answered, passes};
 use crate::cli::progress::{Bar, bar};
 use crate::exit::{Exit, without_numbers};
 
@@ -67,8 +68,13 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
             already.push(value.as_str());
         }
     }
+    let id = todo.first().map(|(_, reshard)| reshard.table_id().to_owned()).unwrap_or_default();
+    let all_through = match todo.is_empty() {
+        true => None,
+        false => warnings::all_through(opened, &id, &start.table).await?,
+    };
     if start.how.dry_run {
-        return plan(&asked, &todo).await;
+        return plan(&asked, &todo, all_through).await;
     }
     if todo.is_empty() {
         return nothing_to_do(&asked, &already);
@@ -88,7 +94,7 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
         Wish { index, key, key_type: subject.key_type, layout: start.shards.into() }
     };
     let wishes: Vec<Wish> = todo.iter().map(wish).collect();
-    let id = todo.first().map(|(_, reshard)| reshard.table_id().to_owned()).unwrap_or_default();
+    warnings::ask(all_through.as_deref(), start.yes)?;
     if opened.access == Access::Alone || start.how.here {
         intents::not_asked_for(opened, &id, &wishes, &start.place).await?;
         let mut reports = Vec::new();
@@ -124,7 +130,7 @@ async fn here(opened: &Opened, asked: &Asked<'_>, value: &str) -> Result<ValueRe
     let delay = if exclusive { std::time::Duration::ZERO } else { INDEX_DELAY };
     let options = ValueOptions { concurrency: CONCURRENCY, exclusive, delay, rate: asked.start.how.rate };
     let shown = Shown(bar(asked.start.place.output, None, "{msg} {human_pos} items rewritten, {per_sec}"));
-    let report = reshard.run(options, &shown).await.map_err(exit)?;
+    let report = reshard.run(options, &shown).await.map_err(stopped)?;
     shown.0.finish_and_clear();
     Ok(report)
 }
@@ -134,7 +140,7 @@ struct Shown(ProgressBar);
 
 impl ProgressSink for Shown {
     fn phase(&self, phase: Option<Phase>) {
-        self.0.set_message(phase.map_or_else(String::new, |phase| format!("{phase:?}").to_uppercase()));
+        self.0.set_message(phase.map_or_else(String::new, phase_name));
     }
 
     fn rewritten(&self, items: u64) {
@@ -145,15 +151,25 @@ impl ProgressSink for Shown {
 }
 
 /// Says what would be done.
-async fn plan(asked: &Asked<'_>, todo: &[(&str, ValueReshard)]) -> Result<(), Exit> {
+async fn plan(
+    asked: &Asked<'_>,
+    todo: &[(&str, ValueReshard)],
+    all_through: Option<String>,
+) -> Result<(), Exit> {
     let (start, index) = (asked.start, asked.index);
     let shown = Bar::new(start.place.output);
     let (mut documents, mut text) = (Vec::new(), Vec::new());
     for (value, reshard) in todo {
         let plan: ValuePlan = reshard.plan(&shown).await.map_err(exit)?;
+        let no_items = (plan.items == 0)
+            .then(|| format!("no item of table {} has the value {value:?}: is it spelt right?", start.table));
+        let warnings: Vec<String> = no_items.into_iter().chain(all_through.clone()).collect();
         let again = start_command(&start.table, value, index, start.shards, &start.place.words());
-        documents.push(planned(&start.table, index, value, &plan, &again));
+        let mut document = planned(&start.table, index, value, &plan, &again);
         text.push(words(value, index, &plan));
+        text.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
+        document["warnings"] = json!(warnings);
+        documents.push(document);
     }
     shown.done();
     let document = match (asked.one(), documents.pop()) {
@@ -173,7 +189,7 @@ fn nothing_to_do(asked: &Asked<'_>, already: &[&str]) -> Result<(), Exit> {
             json!({
                 "table": start.table, "index": index, "value": value, "to": start.shards, "already": true, "next_steps": [],
             }),
-            format!("the value {value:?} of the index {index} has {} shards already", start.shards),
+            format!("the value {value:?} of the index {index} has {} already", shards(start.shards)),
         ),
         None => (
             json!({ "table": start.table, "index": index, "asked": [], "already": already, "items_read": asked.read, "next_steps": [] }),
@@ -209,7 +225,8 @@ fn say_done(asked: &Asked<'_>, reports: &[(&str, ValueReport)], already: &[&str]
     let line = |(value, report): &(&str, ValueReport)| {
         let ValueReport { table, from, to, rewritten, .. } = report;
         format!(
-            "the value {value:?} of the index {index} of table {table} has {to} shards; it had {from}. {rewritten} items were rewritten"
+            "the value {value:?} of the index {index} of table {table} has {}; it had {from}. {rewritten} items were rewritten",
+            shards(*to)
         )
     };
     say(start.place.output, &document, &reports.iter().map(line).collect::<Vec<_>>().join("\n"))
@@ -228,8 +245,11 @@ fn say_asked(
     let what = match intents {
         [one] => {
             next_steps.extend(["pause", "cancel"].map(|what| command_on(what, one, place)));
-            let shards = one.request.layout.shards;
-            format!("{shards} shards are asked for, for {} of table {table}", one.subject().in_words())
+            format!(
+                "{} asked for, for {} of table {table}",
+                are(one.request.layout.shards),
+                one.subject().in_words()
+            )
         }
         many => format!(
             "other shards are asked for, for {} values of the index {} of table {table}{}",
@@ -246,12 +266,21 @@ fn say_asked(
     say(place.output, &document, &format!("{what}. {who} carries it out. Follow it with: {follow}"))
 }
 
+/// Why nothing was begun.
 fn exit(error: AdoptError) -> Exit {
     match error {
-        AdoptError::Usage(_) => Exit::usage(error.to_string()),
-        AdoptError::Failed(_) | AdoptError::Cancelled(_) => Exit::failed(error.to_string()),
-        AdoptError::Busy(_) => Exit::failed(error.to_string()).retryable(),
-        // Run again, it goes on where it stopped.
-        AdoptError::Store(_) => Exit::failed(without_numbers(&error.to_string())).retryable(),
+        AdoptError::Store(error) => not_answered("Nothing was changed, because the store failed", &error),
+        other => stopped(other),
+    }
+}
+
+/// Why it stopped on the way. Run again, it goes on there.
+fn stopped(error: AdoptError) -> Exit {
+    let words = without_numbers(&error.to_string());
+    match &error {
+        AdoptError::Usage(_) => Exit::usage(words),
+        AdoptError::Store(cause) if passes(cause) => Exit::failed(words).retryable(),
+        AdoptError::Failed(_) | AdoptError::Cancelled(_) | AdoptError::Store(_) => Exit::failed(words),
+        AdoptError::Busy(_) => Exit::failed(words).retryable(),
     }
 }

@@ -3,7 +3,7 @@
 use heatsink_adopt::ValuePlan;
 use heatsink_control::Record;
 use heatsink_control::reshard_intent::{ReshardIntent, key_text};
-use heatsink_layout::ValueLayout;
+use heatsink_layout::{ValueLayout, shards};
 use serde_json::{Value as Json, json};
 
 use super::quoted::quoted;
@@ -21,8 +21,9 @@ pub(super) fn planned(table: &str, index: &str, value: &str, plan: &ValuePlan, a
 pub(super) fn words(value: &str, index: &str, plan: &ValuePlan) -> String {
     let ValuePlan { from, to, items, to_rewrite, keeps_former_forms } = plan;
     let mut text = format!(
-        "the value {value:?} of the index {index} would have {to} shards; it has {from}. {to_rewrite} of its {items} items would be rewritten, each in a transaction: \
-         two writes to the table, two for the claim, two to each index that holds it. Clients go on"
+        "the value {value:?} of the index {index} would have {}; it has {from}. {to_rewrite} of its {items} items would be rewritten, each in a transaction: \
+         two writes to the table, two for the claim, two to each index that holds it. Clients go on",
+        shards(*to)
     );
     if *keeps_former_forms {
         text += "\nThe index has a sort key, and no other index of the attribute has none. Items without that sort key are not found, and keep their form: from then \
@@ -43,21 +44,20 @@ pub(super) fn recorded(one: &ValueLayout) -> Json {
 
 /// A value on record, for people.
 pub(super) fn recorded_line(one: &ValueLayout) -> String {
-    let (value, index, shards) = (text(one), &one.index.name, one.shards);
+    let (value, index, has) = (text(one), &one.index.name, shards(one.shards));
     match one.migration {
         Some(migration) if migration.writes_new => format!(
-            "{value:?} of the index {index}: goes from {shards} to {} shards; its items are being rewritten",
+            "{value:?} of the index {index}: goes from {has} to {}; its items are being rewritten",
             migration.to
         ),
         Some(migration) => format!(
-            "{value:?} of the index {index}: goes from {shards} to {} shards; gateways learn to read both",
+            "{value:?} of the index {index}: goes from {has} to {}; gateways learn to read both",
             migration.to
         ),
-        None if one.reserved > one.extent() => format!(
-            "{value:?} of the index {index}: {shards} shards; the forms of {} are reserved",
-            one.reserved
-        ),
-        None => format!("{value:?} of the index {index}: {shards} shards"),
+        None if one.reserved > one.extent() => {
+            format!("{value:?} of the index {index}: {has}; the forms of {} are reserved", one.reserved)
+        }
+        None => format!("{value:?} of the index {index}: {has}"),
     }
 }
 
@@ -72,9 +72,9 @@ pub(super) fn resume(table: &str, one: &ValueLayout, place: &str) -> Option<Stri
 }
 
 /// The command that asks for shards of a value.
-pub(super) fn start_command(table: &str, value: &str, index: &str, shards: u16, place: &str) -> String {
+pub(super) fn start_command(table: &str, value: &str, index: &str, to: u16, place: &str) -> String {
     let (table, value, index) = (quoted(table), quoted(value), quoted(index));
-    format!("heatsink reshard start {table} {value} --index {index} --shards {shards}{place}")
+    format!("heatsink reshard start {table} {value} --index {index} --shards {to}{place}")
 }
 
 /// The layout of the value that an intent is for, if it has one on record.

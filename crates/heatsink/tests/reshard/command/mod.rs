@@ -4,6 +4,7 @@ mod data_file;
 mod gateways;
 mod lost_registry;
 mod server;
+mod words;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
