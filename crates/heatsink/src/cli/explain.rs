@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use heatsink::Gateway;
 use heatsink_control::{Fencing, Rules};
-use heatsink_dynamo::Operation;
 use heatsink_dynamo::display::inert;
+use heatsink_dynamo::{Error, Operation};
 use heatsink_env::{Env, RealEnv};
 use heatsink_route::{Explanation, Kind};
 use heatsink_store::Store;
@@ -55,12 +55,21 @@ fn operation(name: &str) -> Result<Operation, String> {
 /// Prints the plan.
 pub fn run(args: Args) -> Result<(), Exit> {
     let body = read(&args.request)?;
+    heatsink_dynamo::wire::check(args.operation, &body).map_err(|error| {
+        let (file, operation) = (args.request.display(), args.operation.name());
+        Exit::usage(format!("{file}: this is no valid request for {operation}: {}", words_of(&error)))
+    })?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let explanation = runtime.block_on(explain(&args, body))?;
     match args.output {
         Output::Json => print::pretty_json(&explanation),
         Output::Text => print::text(&words(&explanation)),
     }
+}
+
+/// What DynamoDB says; to text that is no JSON it says nothing but a code.
+fn words_of(error: &Error) -> String {
+    error.message.clone().unwrap_or_else(|| format!("DynamoDB answers {}", error.code.name()))
 }
 
 fn read(file: &Path) -> Result<Bytes, Exit> {

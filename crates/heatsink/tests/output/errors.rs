@@ -44,6 +44,8 @@ fn wrong_arguments_and_rules_are_64() {
     place.data();
     place.file("bad.toml", "[[rule]]\ntable = 5\n");
     place.file("rules.toml", "[[rule]]\ntable = \"*\"\nstrategy = \"calculated\"\nshards = 4\n");
+    place.file("empty.json", "{}");
+    place.file("text.json", "[");
     let server = Server::start(&place, &["serve", "--listen", "127.0.0.1:0"]);
     let address = server.address();
     for (arguments, says) in [
@@ -63,6 +65,8 @@ fn wrong_arguments_and_rules_are_64() {
         (&["config", "check", "--rules", "rules.toml", "--data", "data.db"], "cannot hold for 1 table"),
         (&["explain", "missing.json", "--op", "Query", "--data", "data.db"], "cannot read missing.json"),
         (&["explain", "missing.json", "--op", "Nope", "--data", "data.db"], "no operation Nope"),
+        (&["explain", "empty.json", "--op", "Query", "--data", "data.db"], "no valid request for Query"),
+        (&["explain", "text.json", "--op", "Query", "--data", "data.db"], "no valid request for Query"),
         (&["audit", "Nope", "--data", "data.db"], "There is no table Nope"),
         (&["audit", "Nope", "--data", "missing.db"], "there is no such file"),
         (&["adopt", "Nope", "--data", "data.db", "--rules", "rules.toml", "--yes"], "There is no table Nope"),
