@@ -90,7 +90,7 @@ fn of_rates(loaded: &Loaded, asked: &Remedy) -> Remedy {
     let Some(hottest) = keys.first() else {
         return nothing("no workload names one hot key");
     };
-    // Where no count is within the usual risk, `heatsink shards` says to allow more.
+    // Where no count is within the usual risk, `heatsink shards` advises none: the one of least risk is run, and said to be that.
     let within = |risk: &f64| advise(Asked { risk: *risk, ..hottest.asked }).recommended;
     let Some(row) = RISKS.iter().find_map(within) else {
         return nothing("no shard count carries this key; `heatsink shards` says why");
@@ -101,12 +101,14 @@ fn of_rates(loaded: &Loaded, asked: &Remedy) -> Remedy {
         return nothing("one partition carries this key");
     }
     let kind = if hottest.is_counter { Kind::CounterSharding } else { Kind::WriteSharding };
-    let mut name = format!("Heatsink, advised N = {}", row.shards);
+    let advised = if row.risk > DEFAULT_RISK { "" } else { "advised " };
+    let mut name = format!("Heatsink, {advised}N = {}", row.shards);
     if let Some(of_index) = of_index {
         name += &format!(", index {of_index}");
     }
     if row.risk > DEFAULT_RISK {
-        name += &format!(" (risk {})", percent(row.risk));
+        // `heatsink shards` advises none.
+        name += &format!(", not advised: risk {}", percent(row.risk));
     }
     Remedy {
         shards: shards(row.shards),

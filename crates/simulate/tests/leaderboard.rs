@@ -23,7 +23,8 @@ fn seven_remedies_side_by_side() {
     );
     let names: Vec<&str> = report.runs.iter().map(|run| run.name.as_str()).collect();
     let (advised, names) = names.split_last().unwrap();
-    assert!(advised.starts_with("Heatsink, advised N = "), "{advised}");
+    // No count is within the risk that `heatsink shards` allows.
+    assert_eq!(*advised, "Heatsink, N = 10, not advised: risk 54.8 %");
     assert_eq!(
         names,
         [
