@@ -60,7 +60,8 @@ pub(super) async fn change(one: One, change: Change) -> Result<(), Exit> {
         .collect();
     let meant = match (&one.table, &one.key, meant.is_empty()) {
         (Some(table), Some(key), true) => {
-            vec![on_record::intent(&opened, (id.as_deref(), table), &one, key, change).await?]
+            let of_cancel = id.as_deref().filter(|_| change == Change::Cancel);
+            vec![on_record::intent(&opened, (of_cancel, table), &one, key).await?]
         }
         (Some(table), None, true) => {
             return Err(Exit::usage(format!("no reshard of table {table} is asked for")));

@@ -7,13 +7,12 @@ use heatsink_layout::ValueLayout;
 use heatsink_mover::DEFAULT_RATE;
 
 use super::args::One;
-use super::change::Change;
 use super::opened::Opened;
 use super::told::unread;
 use super::too_late;
 use crate::exit::Exit;
 
-/// The intent for a key that moves though none is on record, because a command with --here was killed: only a cancel has one.
+/// The intent for a key that moves though none is on record, because a command with --here was killed: `id` is that of the table, for a cancel alone.
 ///
 /// # Errors
 /// There is none, or it is too late: what is on record instead.
@@ -22,9 +21,8 @@ pub(super) async fn intent(
     (id, table): (Option<&str>, &str),
     one: &One,
     key: &str,
-    change: Change,
 ) -> Result<ReshardIntent, Exit> {
-    let found = match (id.filter(|_| change == Change::Cancel), &one.index) {
+    let found = match (id, &one.index) {
         (None, _) => None,
         (Some(id), None) => of_key(opened, (id, table), one, key).await?,
         (Some(id), Some(index)) => of_value(opened, (id, table), one, key, index).await?,
