@@ -173,7 +173,7 @@ mod tests {
         assert!(
             shown.contains(r"\u009b31m") && shown.contains(r"\u202eevil") && shown.contains(r"\udb40\udc01")
         );
-        assert!(shown.contains("é日") && shown.chars().all(|c| is_inert(c)), "{shown}");
+        assert!(shown.contains("é日") && shown.chars().all(is_inert), "{shown}");
     }
 
     /// Whatever the text is, wrapping loses no word, and a line that is too long is one word.

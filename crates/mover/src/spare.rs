@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn the_time_told_for_so_many_units_is_what_the_rate_gives() {
         for (units, most) in
-            [(0, 1_000), (4, 1_000), (4_000, 1_000), (10_500, 1_000), (60_000, 1_000), (900, 40)]
+            [(0_u32, 1_000), (4, 1_000), (4_000, 1_000), (10_500, 1_000), (60_000, 1_000), (900, 40)]
         {
             let spare = Spare::new(at(0), most, 0);
             let (mut taken, mut millis) = (0.0, 0);
