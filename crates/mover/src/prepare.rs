@@ -72,6 +72,8 @@ pub struct Plan {
     pub stall_millis: u64,
     /// The longest that they wait where a gateway was killed or calls were not answered, in milliseconds.
     pub longest_stall_millis: u64,
+    /// The most read units that a page of a Query of the key takes while its items move.
+    pub page_units: u64,
     /// The phases, in order.
     pub phases: Vec<String>,
     /// From which bucket on it holds, where its buckets get another number of shards. Buckets before it keep theirs.
@@ -191,6 +193,7 @@ impl Reshard {
                 true => 0,
                 false => millis(bounds.short_lease() + bounds.straggler + HIGH_WATER_WITHIN),
             },
+            page_units: if stays { 0 } else { page_units(bytes, self.from.shards, self.to.shards) },
             step: NewestStep::of(&to).filter(|_| !self.is_done()),
             phases: phases(protocol::read(self.record.as_ref()), self.change()),
             point_of_no_return: match self.change() {
@@ -315,6 +318,12 @@ fn walk(record: heatsink_reshard::Record, change: Change, clean: bool) -> Vec<St
     }
 }
 
+/// A Query reads the new shards, the old ones, and the new ones again, consistently, and of each shard a page of 1 MB at most.
+fn page_units(bytes: u64, from: u16, to: u16) -> u64 {
+    let read = |shards: u16| bytes.min(u64::from(shards) << 20);
+    (read(to) + read(from) + read(to)).div_ceil(4096)
+}
+
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a number for people")]
 fn as_count(number: f64) -> u64 {
     number.ceil() as u64
@@ -371,5 +380,19 @@ async fn count(
         if let Some(pause) = pause {
             registry.env().sleep(pause).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_meanwhile_costs_what_three_reads_do_of_a_megabyte_of_each_shard() {
+        let mb = 1_u64 << 20;
+        assert_eq!(page_units(0, 1, 10), 0);
+        assert_eq!(page_units(4096, 1, 10), 3);
+        assert_eq!(page_units(100 * mb, 1, 10), 21 * 256);
+        assert_eq!(page_units(6 * mb, 10, 1), (6 + 2) * 256);
     }
 }

@@ -273,8 +273,8 @@ fn in_words(plan: &Plan) -> String {
     });
     format!(
         "the key {:?} of table {} has {} and {} items; for {} some {} of them move, some {} KB in {} s, with some {} write and {} read \
-         units (${:.2} on demand). Writes of the key wait some {} ms; where a gateway was killed or does not answer, up to {} s. Phases: {}. Point of \
-         no return: {}{}{next}",
+         units (${:.2} on demand). While they move, a page of a Query of the key takes up to {} read units. Writes of the key wait some {} ms; where a gateway \
+         was killed or does not answer, up to {} s. Phases: {}. Point of no return: {}{}{next}",
         plan.key,
         plan.table,
         shards(plan.from),
@@ -286,6 +286,7 @@ fn in_words(plan: &Plan) -> String {
         plan.write_units,
         plan.read_units,
         plan.dollars,
+        plan.page_units,
         plan.stall_millis,
         plan.longest_stall_millis / 1000,
         plan.phases.join(", "),

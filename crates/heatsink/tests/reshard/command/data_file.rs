@@ -161,8 +161,9 @@ fn a_dry_run_says_what_it_takes() {
     assert_eq!((number("to_move"), number("write_units")), (45.0, 45.0 * 12.0));
     assert!(number("bytes_to_move") > 0.0 && number("dollars") > 0.0 && number("stall_millis") > 0.0);
     assert_eq!(number("longest_stall_millis"), 32_600.0);
+    assert!(number("page_units") >= 3.0, "{plan}");
     let empty = heatsink(&data, &["start", "Scores", "nobody", "--shards", "4", "--dry-run"]).1;
-    assert_eq!((&empty["items"], &empty["to_move"]), (&json!(0), &json!(0)));
+    assert_eq!((&empty["items"], &empty["to_move"], &empty["page_units"]), (&json!(0), &json!(0), &json!(3)));
 }
 
 #[test]
