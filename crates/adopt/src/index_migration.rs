@@ -116,6 +116,7 @@ impl<'a> IndexMigrationRun<'a> {
                             return Err(AdoptError::Failed(format!("{refusal}\n{way}")));
                         }
                     }
+                    self.not_frozen().await?;
                     migration = IndexKeyMigration { writes_new: true, touched: true, ..migration };
                     record =
                         write(self.registry, &record, State::MigratingIndexKeys(migration.clone())).await?;
@@ -124,6 +125,7 @@ impl<'a> IndexMigrationRun<'a> {
                 rewritten = self.pass(&claim, &record, &migration, options.concurrency, progress).await?;
                 self.verify(&migration, progress).await?;
             }
+            self.not_frozen().await?;
             claim.end().await?;
             self.finish(&record).await?;
             Ok(Report {
@@ -139,6 +141,16 @@ impl<'a> IndexMigrationRun<'a> {
             })
         }
         .boxed()
+    }
+
+    /// Clients go on in each step of an index key's change, so it waits before the next one while layouts are frozen.
+    async fn not_frozen(&self) -> Result<(), AdoptError> {
+        match self.changer.frozen().await? {
+            Some(frozen) => {
+                Err(AdoptError::Failed(format!("{frozen}. Then run this again: it goes on where it stopped")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Waits until every gateway follows the record, and no request planned before is in flight.

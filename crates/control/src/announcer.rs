@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use heatsink_dynamo::Error;
 
+use crate::fence::Frozen;
 use crate::{Awaits, Bounds, Changer, Control};
 
 /// Publishes what a worker has written, and waits for the gateways.
@@ -50,10 +51,18 @@ impl Announcer {
         self.changer().begin_patiently().await
     }
 
+    /// Since when layout changes are frozen, if they are. Asked before the record of a step is written.
+    ///
+    /// # Errors
+    /// The store's.
+    pub async fn frozen(&self) -> Result<Option<Frozen>, Error> {
+        self.changer().frozen().await
+    }
+
     /// Publishes the version of a table's record, and waits for what `awaits` says of every gateway. Returns whether all calls that were planned before were answered.
     ///
     /// # Errors
-    /// The store's; frozen layouts.
+    /// The store's.
     pub async fn announce(&self, awaits: Awaits, table: &str, version: u64) -> Result<bool, Error> {
         match self {
             Announcer::Beside(changer) => {
@@ -66,7 +75,7 @@ impl Announcer {
     /// Publishes the version of a table's record, and waits until nothing that was planned before can take effect any more.
     ///
     /// # Errors
-    /// The store's; frozen layouts.
+    /// The store's.
     pub async fn settle(&self, table: &str, version: u64) -> Result<(), Error> {
         match self {
             Announcer::Beside(changer) => changer.announce(table, version).await.map(drop),
@@ -77,7 +86,7 @@ impl Announcer {
     /// Publishes the version of a table's record, and waits for nobody but for the gateway that this process is.
     ///
     /// # Errors
-    /// The store's; frozen layouts.
+    /// The store's.
     pub async fn make_known(&self, table: &str, version: u64) -> Result<(), Error> {
         match self {
             Announcer::Beside(changer) => changer.make_known(table, version).await,

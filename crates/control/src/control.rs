@@ -251,7 +251,7 @@ impl Control {
     /// whether all calls that were planned before were answered. May be dropped at any time.
     ///
     /// # Errors
-    /// Those of the store; frozen layouts.
+    /// Those of the store.
     pub fn announce<'a>(
         &'a self,
         awaits: Awaits,
@@ -272,7 +272,7 @@ impl Control {
     /// any more, here or elsewhere. May be dropped at any time.
     ///
     /// # Errors
-    /// Those of the store; frozen layouts.
+    /// Those of the store.
     pub async fn settle(&self, table: &str, version: u64) -> Result<(), Error> {
         self.announce(Awaits::Effects, table, version).await?;
         let Inner { fence, registry, .. } = &*self.inner;
@@ -285,7 +285,7 @@ impl Control {
     /// Publishes a change that this process has written, and applies it in this gateway. May be dropped at any time.
     ///
     /// # Errors
-    /// Those of the store; frozen layouts.
+    /// Those of the store.
     pub async fn make_known(&self, table: &str, version: u64) -> Result<(), Error> {
         self.published(table, version).await.map(drop)
     }

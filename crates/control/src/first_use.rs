@@ -46,7 +46,7 @@ pub(crate) async fn help(inner: &Inner, record: Record) -> Result<(), Error> {
             return Ok(());
         }
     }
-    inner.changer.begin().await?;
+    inner.changer.may_go_on()?;
     go_on(inner, &record).await
 }
 
@@ -55,7 +55,7 @@ async fn stay(inner: &Inner, record: &Record, by: &str) -> Result<(), Error> {
     if inner.goes_on(by, &record.name, record.version).await? {
         return Err(Error::unavailable(format!("Table {} is being deleted", record.name), Outcome::NotDone));
     }
-    inner.changer.begin().await?;
+    inner.changer.may_go_on()?;
     let active = Record { state: State::Active, version: record.version + 1, ..record.clone() };
     if inner.registry.replace(record, &active).await? {
         inner.publish(&record.name, active.version).await?;

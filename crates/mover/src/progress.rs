@@ -35,6 +35,8 @@ pub trait Progress: Send + Sync {
     fn phase(&self, state: State);
     /// So many items have been moved by this run.
     fn moved(&self, items: u64);
+    /// Why it does not go on now; nothing once it does.
+    fn hindered(&self, _why: Option<String>) {}
 }
 
 /// What a run has done.

@@ -25,6 +25,9 @@ use crate::{protocol, survey::clear};
 const ATTEMPTS: u32 = 20;
 const AGAIN: Duration = Duration::from_millis(20);
 
+/// How often a run that waits looks whether layouts are still frozen.
+const FROZEN_LOOK: Duration = Duration::from_millis(500);
+
 /// One run.
 struct Run<'a> {
     reshard: &'a Reshard,
@@ -64,7 +67,13 @@ impl Reshard {
     ) -> BoxFuture<'a, Result<Report, ReshardError>> {
         async move {
             self.announcer = self.announcer.exclusively(options.exclusive);
-            self.announcer.begin().await?;
+            if !self.is_under_way() {
+                if steering.is_cancelled() && !same(&self.from, &self.to) {
+                    return Err(self.cancelled());
+                }
+                self.not_frozen().await?;
+                self.announcer.begin().await?;
+            }
             let table = self.on_record().await?;
             let run = Run {
                 reshard: &self,
@@ -83,6 +92,26 @@ impl Reshard {
             run.go().await
         }
         .boxed()
+    }
+
+    /// Whether an earlier run has begun, and something of it is left to do: also while layouts are frozen.
+    fn is_under_way(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.moves.is_some() || !record.settled)
+    }
+
+    async fn not_frozen(&self) -> Result<(), ReshardError> {
+        match self.announcer.frozen().await? {
+            Some(frozen) => Err(ReshardError::Busy(frozen.to_string())),
+            None => Ok(()),
+        }
+    }
+
+    fn cancelled(&self) -> ReshardError {
+        ReshardError::Cancelled(format!(
+            "The key {:?} of table {} was not moved: the reshard was cancelled. Everything is as it was",
+            self.key.text(),
+            self.key.table.name
+        ))
     }
 
     /// The record of the table; written, and known to every gateway, if there was none.
@@ -133,6 +162,11 @@ impl Run<'_> {
                 if !self.cancelling {
                     self.steering.comes_too_late();
                 }
+            }
+            if coordinator.goes_on_while_frozen() {
+                self.progress.hindered(None);
+            } else if self.is_frozen().await? {
+                continue;
             }
             let next = coordinator.next();
             let seen = match next {
@@ -194,13 +228,10 @@ impl Run<'_> {
     async fn begin(&mut self, straggler: Duration) -> Result<Option<Coordinator>, ReshardError> {
         let wanted = !same(self.from(), self.to());
         if wanted && self.steering.is_cancelled() {
-            return Err(ReshardError::Cancelled(format!(
-                "The key {:?} of table {} was not moved: the reshard was cancelled. Everything is as it was",
-                self.reshard.key.text(),
-                self.table.name
-            )));
+            return Err(self.reshard.cancelled());
         }
         if wanted {
+            self.reshard.not_frozen().await?;
             self.to = self.reshard.chosen_anew().await?;
         }
         let (record, change) = (protocol::read(self.record.as_ref()), self.reshard.change());
@@ -221,6 +252,16 @@ impl Run<'_> {
         let first = Moving::steps(self.from(), self.to());
         let begun = self.record.as_ref().is_some_and(|record| record.moves.is_some());
         begun && first.is_some_and(|first| is_due(first, self.reshard.registry.env().unix_millis()))
+    }
+
+    /// Whether layouts are frozen: asked before a step's record is written, so that nothing is on record that gateways may not learn of. Then it waits a little.
+    async fn is_frozen(&self) -> Result<bool, ReshardError> {
+        let frozen = self.reshard.announcer.frozen().await?;
+        self.progress.hindered(frozen.map(|frozen| frozen.to_string()));
+        if frozen.is_some() {
+            self.reshard.registry.env().sleep(FROZEN_LOOK).await;
+        }
+        Ok(frozen.is_some())
     }
 
     /// Writes the record of the key, and with it that of the table.

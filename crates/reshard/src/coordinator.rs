@@ -113,6 +113,22 @@ impl Coordinator {
         true
     }
 
+    /// Whether [`next`](Self::next) is done although layouts are frozen. A step waits where writes go on: before RESERVE, PREPARE and HOLD, and at the end of
+    /// MOVE. Where they wait it goes forward, and so does whatever goes back. What a takeover publishes is on record already.
+    pub fn goes_on_while_frozen(&self) -> bool {
+        let At::Writing { state, publish: true } = self.at else { return true };
+        match self.record.state {
+            _ if self.cancelled => true,
+            State::Moving { phase: Phase::Hold | Phase::Check, .. } => true,
+            // What comes into the buckets of a step waits.
+            State::Moving { phase: Phase::Prepare, .. } if self.change == Change::Step => true,
+            State::Moving { phase, .. } => {
+                matches!(state, State::Moving { phase: next, .. } if next == phase)
+            }
+            State::Stable { settled, .. } => !settled,
+        }
+    }
+
     /// Takes what was seen of [`next`](Self::next), known at `now`.
     pub fn seen(&mut self, now: MonotonicInstant, seen: Seen) {
         match (self.at, seen) {

@@ -93,13 +93,21 @@ impl ValueReshard {
 impl Run<'_> {
     async fn go(mut self) -> Result<ValueReport, AdoptError> {
         let this = self.this;
-        this.announcer.begin().await?;
         let mut record = this.record.clone();
+        self.heed_cancel(record.as_ref());
+        if self.target == this.shards {
+            self.not_frozen().await?;
+            this.announcer.begin().await?;
+        }
         loop {
             self.heed_cancel(record.as_ref());
             self.tell(record.as_ref());
             if this.is_at_rest(record.as_ref(), self.target) {
                 break;
+            }
+            // The way back goes on: nothing has the new form yet.
+            if self.target == this.shards {
+                self.not_frozen().await?;
             }
             record = self.step(record).await?;
         }
@@ -123,6 +131,13 @@ impl Run<'_> {
             to: this.shards,
             rewritten: self.rewritten.into_inner(),
         })
+    }
+
+    async fn not_frozen(&self) -> Result<(), AdoptError> {
+        match self.this.announcer.frozen().await? {
+            Some(frozen) => Err(AdoptError::Busy(frozen.to_string())),
+            None => Ok(()),
+        }
     }
 
     /// Turns back if the run was cancelled and nothing is written in the new form yet.

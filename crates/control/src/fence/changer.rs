@@ -126,14 +126,23 @@ impl Changer {
         Ok(())
     }
 
-    /// How long it takes until layouts may change; zero if they may.
-    async fn unsettled(&self) -> Result<Option<Duration>, Error> {
-        if self.settings.observes {
-            return Err(Error::unavailable(
+    /// Checks whether this process may end what another one began, for which requests wait. Also while layouts are frozen.
+    ///
+    /// # Errors
+    /// Retryable for a command that changes nothing.
+    pub(crate) fn may_go_on(&self) -> Result<(), Error> {
+        match self.settings.observes {
+            true => Err(Error::unavailable(
                 "The table's layout is being changed, or is about to be recorded, and this command changes nothing",
                 Outcome::NotDone,
-            ));
+            )),
+            false => Ok(()),
         }
+    }
+
+    /// How long it takes until layouts may change; zero if they may.
+    async fn unsettled(&self) -> Result<Option<Duration>, Error> {
+        self.may_go_on()?;
         let stored = self.found().await?;
         if let Some(since) = stored.frozen {
             return Err(Frozen { since }.into());
@@ -191,10 +200,11 @@ impl Changer {
             .ok_or_else(|| Error::unavailable("The registry's head could not be written", Outcome::NotDone))
     }
 
-    /// Publishes a change that was written before: of a table's record, of its name, or of both.
+    /// Publishes a change that was written before: of a table's record, of its name, or of both. Also while layouts are frozen: whoever changes one asks
+    /// [before it writes](Self::begin), and what is on record has to be known.
     ///
     /// # Errors
-    /// Those of the store; frozen layouts.
+    /// Those of the store.
     pub(crate) async fn publish(&self, table: &str, version: u64) -> Result<Published, Error> {
         for _ in 0..TRIES {
             let last = self.last.lock().await.take();
@@ -202,9 +212,6 @@ impl Changer {
                 Some(last) => last,
                 None => self.found().await?,
             };
-            if let Some(since) = stored.frozen {
-                return Err(Frozen { since }.into());
-            }
             let head = StoredHead { head: stored.head.with(table, version), ..stored.clone() };
             let sent = self.registry.env().now();
             if self.registry.write_head(Some(&stored), &head).await? {
@@ -250,7 +257,7 @@ impl Changer {
     /// Publishes a change and waits for nobody. For callers that are no gateways.
     ///
     /// # Errors
-    /// Those of the store; frozen layouts.
+    /// Those of the store.
     pub async fn make_known(&self, table: &str, version: u64) -> Result<(), Error> {
         self.publish(table, version).await.map(drop)
     }
@@ -258,7 +265,7 @@ impl Changer {
     /// Publishes a change and waits for every gateway. For callers that are no gateways.
     ///
     /// # Errors
-    /// Those of the store; frozen layouts.
+    /// Those of the store.
     pub async fn announce(&self, table: &str, version: u64) -> Result<Step, Error> {
         self.announce_awaiting(Awaits::Effects, table, version).await
     }
@@ -266,7 +273,7 @@ impl Changer {
     /// Publishes a change and waits for what `awaits` says of every gateway. For callers that are no gateways.
     ///
     /// # Errors
-    /// Those of the store; frozen layouts.
+    /// Those of the store.
     pub fn announce_awaiting<'a>(
         &'a self,
         awaits: Awaits,
@@ -280,7 +287,7 @@ impl Changer {
         .boxed()
     }
 
-    /// Forbids layout changes for all processes, or allows them again. A change in progress stops at its next step.
+    /// Forbids layout changes for all processes, or allows them again. A change in progress stops before its next step, or goes forward where requests wait for it.
     ///
     /// # Errors
     /// Those of the store.

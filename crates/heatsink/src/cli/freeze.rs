@@ -57,7 +57,7 @@ async fn freeze(args: Args) -> Result<(), Exit> {
         Output::Json => print::json(&json!({ "registry": fence.registry, "frozen": !args.thaw })),
         Output::Text if args.thaw => print::text("Layouts may change again.\n"),
         Output::Text => print::text(
-            "No layout changes until `heatsink freeze --thaw`. Clients go on; adoptions stop before their next step, and new tables that rules name cannot be made.\n",
+            "No layout changes until `heatsink freeze --thaw`. Clients go on: what has begun waits where they can, or goes forward to where they can. New tables that rules name cannot be made.\n",
         ),
     }
 }

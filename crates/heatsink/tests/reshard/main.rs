@@ -8,6 +8,7 @@ mod buckets;
 mod command;
 mod counter;
 mod drained;
+mod frozen;
 mod lost_registry;
 mod online;
 mod recreated;

@@ -464,7 +464,7 @@ fn an_intent_of_another_version_hinders_nobody() {
     assert_eq!(serde_json::from_slice::<Json>(&left).unwrap()["Item"], newer);
 }
 
-/// Whatever is asked for, paused, cancelled and killed, in any order: the key ends in what was wanted last, or where it was, with all of its items.
+/// Whatever is asked for, paused, frozen, cancelled and killed, in any order: the key ends in what was wanted last, or where it was, with all of its items.
 /// `HEATSINK_SEED` and `HEATSINK_SEEDS`: the first seed, and how many.
 #[test]
 fn the_key_ends_in_what_was_last_wanted_or_where_it_was() {
@@ -482,7 +482,9 @@ fn the_key_ends_in_what_was_last_wanted_or_where_it_was() {
         let killed = killed(&town, seed, 90, &dead);
         let (mut was, mut wanted, mut asks) = (1, 1, 0);
         for _ in 0..60 {
-            match rng.u32(..7) {
+            match rng.u32(..9) {
+                7 => town.freeze(true),
+                8 => town.freeze(false),
                 0 | 1 => {
                     // As the command does: an open intent has to end first.
                     if town.intent("game").is_none_or(|intent| !intent.is_open()) {
@@ -500,6 +502,7 @@ fn the_key_ends_in_what_was_last_wanted_or_where_it_was() {
             town.pause(Duration::from_millis(rng.u64(..150)));
         }
         town.change("game", |intent| intent.paused = false);
+        town.freeze(false);
         let how = town.until("the end", || match town.intent("game") {
             None => Some(EndedAs::Moved),
             Some(intent) => intent.ended.map(|ended| ended.how),

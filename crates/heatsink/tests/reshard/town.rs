@@ -191,6 +191,14 @@ impl Town {
         Registry::new(self.raw.clone(), Arc::new(RealEnv), &self.rules.fence().registry)
     }
 
+    pub(super) fn changer(&self) -> Changer {
+        Changer::beside(self.raw.clone(), Arc::new(RealEnv), Fencing::shared(self.rules.fence(), "operator"))
+    }
+
+    pub(super) fn freeze(&self, frozen: bool) {
+        block_on(self.changer().freeze(frozen)).unwrap();
+    }
+
     pub(super) fn table_id(&self) -> String {
         block_on(self.registry().describe("Scores")).unwrap().unwrap().schema.id
     }

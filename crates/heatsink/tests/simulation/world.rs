@@ -115,6 +115,13 @@ impl World {
         Changer::beside(self.network.link(PAST), self.env(), fencing).freeze(false).await.unwrap();
     }
 
+    /// Runs `heatsink freeze`, or thaws layouts again.
+    pub async fn freeze(&self, frozen: bool) {
+        let fencing = Fencing::shared(Rules::default().fence(), "freeze");
+        Changer::beside(self.network.link(PAST), self.env(), fencing).freeze(frozen).await.unwrap();
+        self.log.line(if frozen { "layouts are frozen" } else { "layouts are thawed" });
+    }
+
     /// One run of `heatsink reshard start` for the hot key, within its own process.
     async fn mover(
         store: Arc<dyn Store>,

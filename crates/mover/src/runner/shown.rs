@@ -22,13 +22,21 @@ pub(super) struct Shown {
     moving: AtomicBool,
     moved: AtomicU64,
     to_move: Mutex<Option<u64>>,
+    hindered: Mutex<Hindered>,
+}
+
+/// What the run says hinders it, and what it said before: that is taken back, and nothing that others have said.
+#[derive(Default)]
+struct Hindered {
+    now: Option<String>,
+    before: Option<String>,
 }
 
 impl Shown {
     pub fn new(place: Place) -> Self {
-        let (phase, moved, to_move) = Default::default();
+        let (phase, moved, to_move, hindered) = Default::default();
         let [paused, over, moving] = Default::default();
-        Shown { place, steering: Steering::default(), paused, over, phase, moving, moved, to_move }
+        Shown { place, steering: Steering::default(), paused, over, phase, moving, moved, to_move, hindered }
     }
 
     pub fn is_over(&self) -> bool {
@@ -86,6 +94,12 @@ impl Progress for Shown {
     fn moved(&self, items: u64) {
         self.moved.store(items, Ordering::Relaxed);
     }
+
+    fn hindered(&self, why: Option<String>) {
+        let mut hindered = self.hindered.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut hindered.now, why);
+        hindered.before = before.or(hindered.before.take());
+    }
 }
 
 impl ProgressSink for Shown {
@@ -112,6 +126,10 @@ pub(super) fn report(next: &mut ReshardIntent, shown: &Shown, before: u64) {
     // Clients write new items meanwhile, which move too.
     let to_move = progress.to_move.or(counted.map(|counted| before + counted));
     progress.to_move = to_move.map(|all| all.max(progress.moved));
+    let hindered = shown.hindered.lock().unwrap_or_else(PoisonError::into_inner);
+    if hindered.now.is_some() || progress.hindered == hindered.before {
+        progress.hindered.clone_from(&hindered.now);
+    }
     if next.cancelled && shown.steering.is_too_late() {
         next.cancelled = false;
         let back = match &next.request.layout.counter {

@@ -6,6 +6,7 @@
 //! | a call that lands late | it was planned in an earlier phase |
 //! | a gateway that is stopped | its lease ends while it has requests in its hands |
 
+mod frozen;
 mod gateways;
 mod records;
 mod requests;
