@@ -19,6 +19,7 @@ mod partitions;
 mod planner;
 mod repeats;
 mod send;
+mod sent;
 mod service;
 mod spans;
 mod spent;

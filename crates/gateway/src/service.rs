@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use heatsink_control::Control;
-use heatsink_dynamo::{Code, Error, Operation};
+use heatsink_dynamo::{Code, Error, Operation, Outcome};
 use heatsink_env::Env;
 use heatsink_heat::KeyLoad;
 use heatsink_heat::history::{Saved, Span};
@@ -25,6 +25,7 @@ use crate::metrics::Metrics;
 use crate::partitions::{self, Partitions};
 use crate::planner::{Planned, Planner};
 use crate::send::{Sender, send};
+use crate::sent::Sent;
 use crate::{access_log, missing_table_statements, spans};
 
 /// Takes requests from clients and answers like one logical DynamoDB.
@@ -210,18 +211,28 @@ impl Service {
     /// # Errors
     /// As [`call`](Self::call).
     pub async fn call_marked(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
+        self.call_until(operation, body, &Sent::default()).await
+    }
+
+    /// [`call_marked`](Self::call_marked) that sends nothing once it was given up.
+    pub(crate) async fn call_until(
+        &self,
+        operation: Operation,
+        body: Bytes,
+        sent: &Sent,
+    ) -> Result<Answer, Error> {
         if access_log::is_on() || spans::are_taken() {
             // Apart, so that the future of a request that nobody watches stays small.
-            return Box::pin(self.call_watched(operation, body)).await;
+            return Box::pin(self.call_watched(operation, body, sent)).await;
         }
-        let answer = self.answer_whole(operation, body).await;
+        let answer = self.answer_whole(operation, body, sent).await;
         self.metrics.answered(operation, answer.as_ref().err());
         answer
     }
 
-    async fn call_watched(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
+    async fn call_watched(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {
         let begun = self.env.now();
-        let answer = spans::request(operation, self.answer_whole(operation, body.clone())).await;
+        let answer = spans::request(operation, self.answer_whole(operation, body.clone(), sent)).await;
         self.metrics.answered(operation, answer.as_ref().err());
         if access_log::is_on() {
             access_log::line(operation, &body, &answer, self.env.now().since(begun));
@@ -246,22 +257,22 @@ impl Service {
     }
 
     /// A request, and of a batch of statements those that can be carried out.
-    async fn answer_whole(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
+    async fn answer_whole(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {
         if operation != Operation::BatchExecuteStatement {
-            return self.answer(operation, body).await;
+            return self.answer(operation, body, sent).await;
         }
-        let answer = Box::pin(self.answer(operation, body.clone())).await;
+        let answer = Box::pin(self.answer(operation, body.clone(), sent)).await;
         if !answer.as_ref().is_err_and(|error| error.code == Code::ResourceNotFoundException) {
             return answer;
         }
         let split = Box::pin(missing_table_statements::split(&self.control, &body)).await?;
         let Some(split) = split else { return answer };
         let Some(rest) = split.rest.clone() else { return split.merged(None).map(Answer::from) };
-        let answer = Box::pin(self.answer(operation, rest)).await?;
+        let answer = Box::pin(self.answer(operation, rest, sent)).await?;
         Ok(Answer { body: split.merged(Some(&answer.body))?, ..answer })
     }
 
-    async fn answer(&self, operation: Operation, body: Bytes) -> Result<Answer, Error> {
+    async fn answer(&self, operation: Operation, body: Bytes, sent: &Sent) -> Result<Answer, Error> {
         let mut share = self.budget.share();
         // What a large body takes while it is read, here or in a store that it goes on to as it is.
         let reading = match body.len() {
@@ -269,9 +280,16 @@ impl Service {
             _ => Some(share.enter(Stage::Begins, memory_estimate(&body)).await?),
         };
         let begun = self.env.now();
+        // What is prepared for an operation on a table is on record before it is sent.
+        if !operation.touches_items() && !sent.begin() {
+            return Err(given_up());
+        }
         let planned = self.planner().plan_when_due(operation, &body, begun + self.limits.request).await;
         let Planned { names, plan, pass, prepared } =
             planned.inspect_err(|error| self.metrics.unplanned(error))?;
+        if !sent.begin() {
+            return Err(given_up());
+        }
         let kind = self.metrics.planned(&plan);
         spans::planned(kind.name());
         let sharded = !matches!(plan, Plan::Forward { .. });
@@ -318,4 +336,9 @@ impl Service {
         }
         answer.map_err(|error| name_rules(error, &names, &self.control))
     }
+}
+
+/// For a request whose client was told so already.
+fn given_up() -> Error {
+    Error::unavailable("The request was given up before anything of it was sent", Outcome::NotDone)
 }

@@ -25,6 +25,7 @@ use super::work::{Alone, Work};
 use super::{admin, authorization, overview, reply};
 use crate::budget::{Budget, Held, Of, UNCOUNTED};
 use crate::metrics::Wire;
+use crate::sent::Sent;
 use crate::{Limits, Service};
 
 const NOT_FOUND: &[u8] = b"<UnknownOperationException/>\n";
@@ -299,10 +300,15 @@ impl Front {
             Alone::GoesOn(self.counts.writes_alone.clone())
         };
         let service = Arc::clone(&self.service);
+        let sent = Arc::new(Sent::default());
+        let sends = Arc::clone(&sent);
         let work = async move {
             let answer = match store {
-                None => service.call_marked(operation, body).await,
-                Some(store) => store.call(operation, body).await.map(Answer::from),
+                None => service.call_until(operation, body, &sends).await,
+                Some(store) => {
+                    sends.begin();
+                    store.call(operation, body).await.map(Answer::from)
+                }
             };
             drop((slot, held));
             answer
@@ -310,6 +316,14 @@ impl Front {
         // Not through Env: a bound on an I/O wait. tokio registers the timer only if the answer is not there at once.
         match tokio::time::timeout(self.limits.request, Work::new(work, alone)).await {
             Ok(answer) => answer.map(|Answer { body, missing }| Answered { body, missing, read_only }),
+            // It waited all the time: for a layout to change, or for the registry.
+            Err(_) if sent.give_up() => {
+                let message = format!(
+                    "No answer within {} s; nothing of the request was sent, so nothing was done. Try again",
+                    self.limits.request.as_secs()
+                );
+                Err(Error::unavailable(message, Outcome::NotDone))
+            }
             Err(_) => {
                 let message = format!(
                     "No answer within {} s; the request may have been carried out",

@@ -16,11 +16,18 @@ mod stop;
 mod store;
 mod unread;
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use client::{Client, post};
-use heatsink_gateway::Limits;
-use server::{alive, limits, server};
+use futures::future::BoxFuture;
+use heatsink_control::Rules;
+use heatsink_dynamo::{Error, Operation};
+use heatsink_gateway::{Limits, http};
+use heatsink_store::Store;
+use server::{alive, limits, server, start};
+use store::Double;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -205,6 +212,37 @@ async fn a_request_that_takes_too_long_is_an_unknown_outcome() {
     let answer = client.send(&post("PutItem", br#"{"TableName":"abc"}"#)).await;
     assert_eq!((answer.status, answer.error().as_str()), (503, "ServiceUnavailable"));
     assert!(answer.text().contains("may have been carried out"));
+}
+
+/// A store that takes a second to describe a table.
+#[derive(Clone)]
+struct Slow(Double);
+
+impl Store for Slow {
+    fn call(&self, operation: Operation, body: Bytes) -> BoxFuture<'_, Result<Bytes, Error>> {
+        Box::pin(async move {
+            if operation == Operation::DescribeTable {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+            self.0.call(operation, body).await
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_request_of_which_nothing_was_sent_was_not_done() {
+    let store = Slow(Double::default());
+    let rules = "[[rule]]\ntable = \"abc\"\nstrategy = \"calculated\"\nshards = 4\n";
+    let limits = Limits { request: Duration::from_millis(100), ..limits() };
+    let rules = Rules::read("rules", rules).unwrap();
+    let (address, _stop, _done) =
+        start(Arc::new(store.clone()), rules, limits, http::Hosts::loopback()).await;
+    // It looks the table up, and never comes to send it.
+    let answer = Client::to(address).await.send(&post("PutItem", br#"{"TableName":"abc"}"#)).await;
+    assert_eq!((answer.status, answer.error().as_str()), (503, "ServiceUnavailable"));
+    assert!(answer.text().contains("nothing was done"), "{}", answer.text());
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!((store.0.calls("DescribeTable") > 0, store.0.calls("PutItem")), (true, 0));
 }
 
 #[tokio::test]
