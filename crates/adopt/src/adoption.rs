@@ -15,11 +15,12 @@ use heatsink_control::describe::Described;
 use heatsink_control::registry::Registry;
 use heatsink_control::{AdoptionCheckpoint, Changer, Record, State};
 
+use crate::adoption_begin::Said;
 use crate::adoption_pass::Pass;
 use crate::direction::Direction;
 use crate::index_migration::{IndexChange, IndexMigrationRun};
 use crate::item::TableContext;
-use crate::on_record::{self, tag, taken_over, untag, write};
+use crate::on_record::{taken_over, untag, write};
 use crate::survey::{self, Survey};
 use crate::types::{AdoptError, Options, Phase, Progress, Report};
 
@@ -160,10 +161,24 @@ impl Adoption {
         if self.direction == Direction::Release {
             return self.release(progress).await;
         }
-        let (mut record, mut checkpoint, said) = self.begin(progress).await?;
+        if let Some(report) = self.turn_back().await? {
+            return Ok(report);
+        }
+        let (mut record, mut checkpoint, mut said) = self.begin(options.exclusive, progress).await?;
         let claim = Claim::take(&self.registry, &record, options.concurrency).await?;
         progress.phase(Phase::Settling, None);
         self.changer.announce(&record.name, record.version).await?;
+        if !checkpoint.is_counted() {
+            let survey = self.survey(progress).await?;
+            if let Some(why) = self.refusal(&survey) {
+                claim.end().await?;
+                self.take_back(&record).await?;
+                return Err(why);
+            }
+            checkpoint = self.checkpoint(&survey, checkpoint.run, true);
+            record = write(&self.registry, &record, self.under_way(checkpoint.clone())).await?;
+            said = Said::of(&survey);
+        }
         let mut moved = 0;
         loop {
             let pass = Pass { registry: &self.registry, context: &self.context, direction: self.direction };
@@ -203,7 +218,7 @@ impl Adoption {
         })
     }
 
-    fn under_way(&self, checkpoint: AdoptionCheckpoint) -> State {
+    pub(crate) fn under_way(&self, checkpoint: AdoptionCheckpoint) -> State {
         match self.direction {
             Direction::Adopt => State::Adopting(checkpoint),
             _ => State::Returning(checkpoint),
@@ -237,49 +252,7 @@ impl Adoption {
         })
     }
 
-    /// Records that this run moves the table: from the start, or from where a run in either direction was interrupted. Also returns what the survey
-    /// found, if there was one.
-    async fn begin(&self, progress: &dyn Progress) -> Result<(Record, AdoptionCheckpoint, Said), AdoptError> {
-        let run = self.registry.env().random();
-        if let Some(record) = &self.record
-            && let State::Adopting(checkpoint) | State::Returning(checkpoint) = &record.state
-        {
-            let checkpoint = AdoptionCheckpoint { run, ..checkpoint.clone() };
-            return Ok((
-                write(&self.registry, record, self.under_way(checkpoint.clone())).await?,
-                checkpoint,
-                Said::default(),
-            ));
-        }
-        let survey = self.survey(progress).await?;
-        if let Some(why) = survey.sharded_already {
-            return Err(AdoptError::Usage(why));
-        }
-        if survey.refused > 0 {
-            return Err(AdoptError::Failed(survey.refusal(&self.context.table.name)));
-        }
-        let depth = if self.direction == Direction::Adopt { survey.deepest } else { 0 };
-        let checkpoint = AdoptionCheckpoint {
-            depth,
-            deepest: survey.deepest,
-            items: survey.items,
-            checksum: survey.checksum,
-            run,
-        };
-        let said = Said { tied: survey.tied, recipe: survey.recipe };
-        let state = self.under_way(checkpoint.clone());
-        if let Some(record) = &self.record {
-            return Ok((write(&self.registry, record, state).await?, checkpoint, said));
-        }
-        let layouts = &**self.context.table.layouts();
-        self.registry.make_directory(layouts).await?;
-        let record = Record { state, ..self.registry.first_record(&self.described, layouts.clone(), true) };
-        on_record::begin(&self.registry, &record).await?;
-        tag(&self.registry, &self.described).await;
-        Ok((record, checkpoint, said))
-    }
-
-    fn taken_over(&self) -> AdoptError {
+    pub(crate) fn taken_over(&self) -> AdoptError {
         taken_over(&self.context.table.name)
     }
 
@@ -312,11 +285,4 @@ impl Adoption {
             checkpoint.items, checkpoint.checksum, found.items, found.checksum,
         )))
     }
-}
-
-/// Survey results for the operator.
-#[derive(Default)]
-struct Said {
-    tied: u64,
-    recipe: Option<String>,
 }

@@ -7,6 +7,7 @@
 //! Not here: which layout is in force (`control`), how a layout places an item (`layout`), the command line.
 
 mod adoption;
+mod adoption_begin;
 mod adoption_pass;
 mod as_it_lies;
 mod direction;

@@ -132,10 +132,17 @@ pub struct AdoptionCheckpoint {
     pub deepest: usize,
     /// How many items the table held before.
     pub items: u64,
-    /// Their checksum, over logical keys, in hexadecimal; their order does not matter.
+    /// Their checksum, over logical keys, in hexadecimal; their order does not matter. Empty until they are [counted](Self::is_counted).
     pub checksum: String,
     /// The run that moves: random, so that a run notices when another has taken over.
     pub run: u64,
+}
+
+impl AdoptionCheckpoint {
+    /// Whether the items were counted, and may be moved. Not before every gateway has acknowledged that the table is being adopted: until then clients write.
+    pub fn is_counted(&self) -> bool {
+        !self.checksum.is_empty()
+    }
 }
 
 impl Record {

@@ -6,7 +6,7 @@ use crate::support::{Adopting, Mortal, calculated, call, items, killed_everywher
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use heatsink_adopt::{AdoptError, Adoption, Direction, Options, Phase, Progress, Report};
-use heatsink_control::{Control, MAX_AGE, Rules};
+use heatsink_control::{Changer, Control, Fencing, MAX_AGE, Rules};
 use heatsink_dynamo::{Code, Operation};
 use heatsink_env::{ManualEnv, RealEnv};
 use heatsink_layout::{By, Hash, Layout, SortKey, Strategy, codec};
@@ -32,9 +32,17 @@ fn rules() -> Rules {
 }
 
 async fn adopt(store: &Arc<dyn Store>, direction: Direction) -> Result<Report, AdoptError> {
+    adopt_with(store, direction, OPTIONS).await
+}
+
+async fn adopt_with(
+    store: &Arc<dyn Store>,
+    direction: Direction,
+    options: Options,
+) -> Result<Report, AdoptError> {
     let adoption =
         Adoption::prepare(Arc::clone(store), Arc::new(RealEnv), &rules(), TABLE, direction).await?;
-    adoption.run(OPTIONS, &Phases::default()).await
+    adoption.run(options, &Phases::default()).await
 }
 
 /// Logical keys: plain, in the reserved form over one another so that homes and unmoved items compete for the same keys, and
@@ -142,6 +150,36 @@ async fn killed_on_the_way_back_it_goes_on() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_on_the_way_back_it_turns_again() {
     killed_everywhere::<Own>(Direction::Back, Direction::Adopt, 40).await;
+}
+
+/// The same where gateways may use the table, so that the items are counted once all have acknowledged.
+struct InUse;
+
+impl Adopting for InUse {
+    const TABLE: &'static str = TABLE;
+
+    async fn filled() -> Arc<dyn Store> {
+        let store = filled("S").await;
+        let fencing = Fencing::exclusive(rules().fence());
+        Changer::beside(Arc::clone(&store), Arc::new(RealEnv), fencing).freeze(false).await.unwrap();
+        store
+    }
+
+    async fn adopt(store: &Arc<dyn Store>, direction: Direction) -> Result<Report, AdoptError> {
+        adopt_with(store, direction, Options { exclusive: false, ..OPTIONS }).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn killed_anywhere_beside_gateways_it_goes_on_or_turns_back() {
+    for (first, then) in [
+        (Direction::Adopt, Direction::Adopt),
+        (Direction::Adopt, Direction::Back),
+        (Direction::Back, Direction::Back),
+        (Direction::Back, Direction::Adopt),
+    ] {
+        killed_everywhere::<InUse>(first, then, 40).await;
+    }
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@
     reason = "a test fails by panicking, its helper functions included"
 )]
 
+mod adoption;
 mod book;
 mod client;
 mod clock;

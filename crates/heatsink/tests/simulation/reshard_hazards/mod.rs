@@ -32,7 +32,7 @@ use crate::world::{World, name};
 pub const WHOLE: &str =
     "rule = []\n[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"1s\"\nstraggler = \"4s\"\n";
 /// The same with a rule, for an adoption.
-const RULED: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"calculated\"\nshards = 4\n[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"1s\"\nstraggler = \"4s\"\n";
+pub const RULED: &str = "[[rule]]\ntable = \"Board\"\nstrategy = \"calculated\"\nshards = 4\n[fence]\nlease = \"8s\"\nheartbeat = \"2s\"\npoll = \"1s\"\nstraggler = \"4s\"\n";
 
 /// What a run's call holds that writes the record of a phase, that copies an item, that deletes an old copy, that publishes.
 pub const RESERVE: &str = r#"\"phase\":\"RESERVE"#;
@@ -117,7 +117,7 @@ fn slow(world: &World, gateway: usize) {
 }
 
 /// Does something while two clients put and read items in turn, one after the other, each through both gateways; and a little longer.
-async fn beside(world: &World, items: &[String], does: impl Future<Output = ()>) {
+pub async fn beside(world: &World, items: &[String], does: impl Future<Output = ()>) {
     let over = Cell::new(false);
     let client = async |first: usize| {
         for round in first.. {
