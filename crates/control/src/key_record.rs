@@ -16,8 +16,8 @@ use heatsink_dynamo::{Code, Error, KeyType, Operation, Outcome};
 use heatsink_layout::{InForce, KeyLayouts, Moving, Phase, RecordedKey};
 use serde_json::{Value as Json, json};
 
+use self::form::SORT;
 pub use self::form::{KeyRecord, Move};
-use self::form::{SORT, unrecordable};
 use crate::record::{ChangedAt, Record};
 use crate::registry::Registry;
 
@@ -53,14 +53,14 @@ impl Registry {
     /// The record of one key; `None` if it has none. Strongly consistent.
     ///
     /// # Errors
-    /// The store's; a record that cannot be read; `ValidationException` for a key that cannot be on record.
+    /// The store's; a record that cannot be read; `ValidationException` for a number.
     pub async fn key_record(
         &self,
         id: &str,
         key: &[u8],
         key_type: KeyType,
     ) -> Result<Option<KeyRecord>, Error> {
-        let sort = KeyRecord::sort(key, key_type).ok_or_else(|| unrecordable(key))?;
+        let sort = KeyRecord::place(key, key_type)?.sort;
         let key = json!({ "pk": { "S": id }, "sk": { "S": sort } });
         let body = json!({ "TableName": self.name(), "Key": key, "ConsistentRead": true });
         let answer = self.call_patiently(Operation::GetItem, body).await;
@@ -122,7 +122,7 @@ impl Registry {
     /// `table`. Returns both as they are then, of which the table's has to be published; `None` when either had changed: then neither was written.
     ///
     /// # Errors
-    /// The store's; `ValidationException` for a key that cannot be on record.
+    /// The store's; `ValidationException` for a number.
     pub fn replace_key<'a>(
         &'a self,
         table: &'a Record,

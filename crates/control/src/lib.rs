@@ -23,6 +23,7 @@ mod name;
 mod record;
 mod records;
 pub mod registry;
+mod registry_key;
 mod reserved_keys;
 pub mod reshard_intent;
 mod resolve;

@@ -22,6 +22,8 @@ pub(crate) const FORM_WITH_KEYS: u64 = 3;
 pub(crate) const FORM_OF_COUNTER: u64 = 4;
 /// The form of a record of a single key with buckets: older builds would give each bucket the same number of shards.
 pub(crate) const FORM_OF_BUCKETS: u64 = 6;
+/// The form of a record of a single key that [stands by its hash](crate::registry_key): older builds would take the hash for the key.
+pub(crate) const FORM_OF_LONG_KEY: u64 = 7;
 /// The form of a record that has layouts of single values of index keys: older builds would take their shards for values of clients.
 const FORM_WITH_VALUES: u64 = 5;
 

@@ -288,6 +288,7 @@ impl Fence {
             knows_counters: true,
             knows_steps: true,
             knows_values: true,
+            knows_long_keys: true,
         };
         registry.register(&gateway).await?;
         self.change(|member| member.registered(sent));

@@ -77,6 +77,8 @@ pub struct Gateway {
     /// Whether it knows single values of indexes, and keys of indexes that get another number of shards. Older builds refuse requests on tables that have
     /// some on record.
     pub knows_values: bool,
+    /// Whether it knows keys that [stand by their hash](crate::registry_key) in the registry. Older builds refuse requests on tables that have some.
+    pub knows_long_keys: bool,
 }
 
 impl Gateway {
@@ -97,6 +99,7 @@ impl Gateway {
             "counters": { "BOOL": self.knows_counters },
             "steps": { "BOOL": self.knows_steps },
             "values": { "BOOL": self.knows_values },
+            "long_keys": { "BOOL": self.knows_long_keys },
         })
     }
 
@@ -125,6 +128,7 @@ impl Gateway {
                 knows_counters: flag("counters"),
                 knows_steps: flag("steps"),
                 knows_values: flag("values"),
+                knows_long_keys: flag("long_keys"),
             })
         };
         read().ok_or_else(|| {

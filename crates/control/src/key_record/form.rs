@@ -2,24 +2,23 @@
 //!
 //! Not here: when it is read and written (`key_record`).
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{Error, KeyType, KeyValue, Value};
 use heatsink_layout::{Layout, Moving, Phase};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
 
 use crate::counted::counted;
-use crate::record::{FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_WITH_KEYS, Record};
+use crate::record::{FORM_OF_BUCKETS, FORM_OF_COUNTER, FORM_OF_LONG_KEY, FORM_WITH_KEYS, Record};
+use crate::registry_key::{self, Place};
 
-/// How the sort keys of these records begin. What follows is the logical key: text as it is, binary in base64.
+/// How the sort keys of these records begin. What follows is the logical key, or [its hash](Place).
 pub(super) const SORT: &str = "key:";
-
-/// How long a sort key of a DynamoDB item can be, in bytes (AWS Developer Guide, "Constraints", sort keys).
-const MAX_SORT_KEY: usize = 1024;
 
 /// The attribute that holds a move's [high water](Move::high_water), as it is in the items of the table.
 const HIGH_WATER: &str = "high_water";
+
+/// The attribute that holds a key that stands by its hash.
+const WHOLE: &str = "key";
 
 /// The record of one logical key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,19 +67,20 @@ pub struct Move {
 }
 
 impl KeyRecord {
-    /// The sort key of a key's record; `None` for a key that cannot be on record: a number, or one that is too long for it.
-    pub(super) fn sort(key: &[u8], key_type: KeyType) -> Option<String> {
-        let text = match key_type {
-            KeyType::S => std::str::from_utf8(key).ok()?.to_owned(),
-            KeyType::B => STANDARD.encode(key),
-            KeyType::N => return None,
-        };
-        Some(format!("{SORT}{text}")).filter(|sort| sort.len() <= MAX_SORT_KEY)
+    /// Where a key's record stands.
+    ///
+    /// # Errors
+    /// `ValidationException` for a number.
+    pub(super) fn place(key: &[u8], key_type: KeyType) -> Result<Place, Error> {
+        Place::of(SORT, key, key_type)
+            .ok_or_else(|| Error::validation("Only a key that is a string or binary can be put on record"))
     }
 
-    fn form(&self) -> u64 {
+    fn form(&self, hashed: bool) -> u64 {
         let layouts = || std::iter::once(&self.layout).chain(self.moves.as_ref().map(|moves| &moves.to));
-        if layouts().any(|layout| layout.time().is_some()) {
+        if hashed {
+            FORM_OF_LONG_KEY
+        } else if layouts().any(|layout| layout.time().is_some()) {
             FORM_OF_BUCKETS
         } else if layouts().any(|layout| layout.counter_attributes().is_some()) {
             FORM_OF_COUNTER
@@ -90,11 +90,11 @@ impl KeyRecord {
     }
 
     pub(super) fn item(&self, table: &Record) -> Result<Json, Error> {
-        let sort = KeyRecord::sort(&self.key, self.key_type).ok_or_else(|| unrecordable(&self.key))?;
+        let Place { sort, hashed } = KeyRecord::place(&self.key, self.key_type)?;
         let mut item = json!({
             "pk": { "S": table.id },
             "sk": { "S": sort },
-            "form": { "N": self.form().to_string() },
+            "form": { "N": self.form(hashed).to_string() },
             "name": { "S": table.name },
             "type": { "S": self.key_type.name() },
             "layout": { "S": json!(self.layout).to_string() },
@@ -104,6 +104,9 @@ impl KeyRecord {
             "changed": { "N": self.changed.to_string() },
             "since": { "N": self.since.to_string() },
         });
+        if hashed {
+            item[WHOLE] = json!({ "S": registry_key::text(&self.key, self.key_type) });
+        }
         if let Some(moves) = &self.moves {
             item["moves"] = json!({ "S": json!(moves).to_string() });
             // Beside the move: older builds, which read both places of every item, take no notice of it.
@@ -118,7 +121,10 @@ impl KeyRecord {
         let text = |name: &str| item[name]["S"].as_str();
         let number = |name: &str| counted(item, name);
         let (table, sort) = (text("name").unwrap_or("?"), text("sk").unwrap_or_default());
-        let known = matches!(number("form"), Some(FORM_WITH_KEYS | FORM_OF_COUNTER | FORM_OF_BUCKETS));
+        let known = matches!(
+            number("form"),
+            Some(FORM_WITH_KEYS | FORM_OF_COUNTER | FORM_OF_BUCKETS | FORM_OF_LONG_KEY)
+        );
         // JSON that means nothing here is a newer version's strategy, hash or phase.
         let unknown = |name: &str, is_known: fn(&Json) -> bool| {
             let json = text(name).map(serde_json::from_str::<Json>);
@@ -135,11 +141,12 @@ impl KeyRecord {
         let read = || {
             let key_type =
                 [KeyType::S, KeyType::B].into_iter().find(|one| Some(one.name()) == text("type"))?;
-            let text_of_key = sort.strip_prefix(SORT)?;
-            let key = match key_type {
-                KeyType::B => STANDARD.decode(text_of_key).ok()?,
-                _ => text_of_key.as_bytes().to_vec(),
-            };
+            let hashed = number("form") == Some(FORM_OF_LONG_KEY);
+            let key =
+                registry_key::bytes(if hashed { text(WHOLE)? } else { sort.strip_prefix(SORT)? }, key_type)?;
+            if hashed && KeyRecord::place(&key, key_type).ok()?.sort != sort {
+                return None;
+            }
             let layout: Layout = serde_json::from_str(text("layout")?).ok()?;
             let mut moves: Option<Move> = match text("moves") {
                 Some(text) => Some(serde_json::from_str(text).ok()?),
@@ -168,7 +175,7 @@ impl KeyRecord {
             let settled = item["settled"]["BOOL"].as_bool()?;
             let record =
                 KeyRecord { key, key_type, layout, moves, settled, reserved, version, changed, since };
-            (number("form") == Some(record.form())).then_some(record)
+            (number("form") == Some(record.form(hashed))).then_some(record)
         };
         read().ok_or_else(|| {
             Error::internal(format!("The registry's record {sort:?} of table {table} is damaged"))
@@ -181,11 +188,4 @@ fn attribute_value(value: &KeyValue<'_>) -> Result<Json, Error> {
     let mut raw = Vec::new();
     value.write(&mut raw);
     serde_json::from_slice(&raw).map_err(|_| Error::internal("a sort key could not be written"))
-}
-
-pub(super) fn unrecordable(key: &[u8]) -> Error {
-    Error::validation(format!(
-        "A key of {} bytes cannot be put on record: it must be a string or binary whose record's key takes at most {MAX_SORT_KEY} bytes",
-        key.len()
-    ))
 }

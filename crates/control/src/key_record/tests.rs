@@ -71,6 +71,31 @@ fn older_builds_read_no_record_of_a_counter() {
     assert!(broken("4", &moves).contains("damaged"));
 }
 
+#[test]
+fn a_long_key_stands_by_its_hash_in_a_form_that_older_builds_refuse() {
+    let calculated = layout(Strategy::Calculated { by: By::SortKey }, 4);
+    let of = |key: Vec<u8>, key_type| KeyRecord { key, key_type, ..record(calculated.clone(), None) };
+    for one in [of(vec![b'k'; 2_042], KeyType::S), of(vec![0, 255].repeat(1_000), KeyType::B)] {
+        let item = one.item(&table()).unwrap();
+        assert_eq!(item["form"]["N"], "7");
+        assert_eq!(KeyRecord::read(&item).unwrap(), one);
+        for (name, value) in
+            [("key", json!({ "S": "b2theQ==" })), ("key", Json::Null), ("form", json!({ "N": "3" }))]
+        {
+            let mut broken = item.clone();
+            broken[name] = value;
+            let read = KeyRecord::read(&broken);
+            assert!(name == "form" && one.key_type == KeyType::S || read.is_err(), "{name}: {read:?}");
+        }
+    }
+    // What earlier builds wrote is read as they wrote it, to the last byte that had room.
+    let short = of(vec![b'k'; 1_020], KeyType::S);
+    let item = short.item(&table()).unwrap();
+    assert_eq!((&item["form"]["N"], item.get("key")), (&json!("3"), None));
+    assert_eq!(item["sk"]["S"], format!("key:{}", "k".repeat(1_020)));
+    assert_eq!(KeyRecord::read(&item).unwrap(), short);
+}
+
 fn buckets(shards: u16) -> Layout {
     let time = Time { granularity: Granularity::Day, prefix: String::new(), epoch: Epoch::Seconds };
     layout(Strategy::Bucket { time, by: By::SortKey, earlier: Vec::new() }, shards)

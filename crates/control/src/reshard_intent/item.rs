@@ -4,15 +4,13 @@
 //!
 //! Not here: requests to the store (`on_record`).
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use heatsink_dynamo::{Error, KeyType};
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
-use super::{ReshardIntent, Subject, key_text};
-
+use super::{ReshardIntent, Subject, key_brief};
 use crate::counted::counted;
+use crate::registry_key::{self, Place};
 
 /// The partition of all intents.
 pub(super) const PARTITION: &str = "reshards";
@@ -22,44 +20,42 @@ const FORM: u64 = 1;
 /// The form of an intent for a value of an index: older builds would take the value for a key of the table.
 const FORM_OF_VALUE: u64 = 2;
 
-/// How long a sort key of a DynamoDB item can be, in bytes (AWS Developer Guide, "Constraints", sort keys).
-const MAX_SORT_KEY: usize = 1024;
+/// The form of an intent for what [stands by its hash](Place).
+const FORM_OF_LONG: u64 = 3;
 
-fn too_long() -> Error {
-    Error::validation(format!(
-        "The key is too long for an intent, whose own key takes at most {MAX_SORT_KEY} bytes with the table's id: \
-         `heatsink reshard start --here` needs none"
-    ))
-}
-
-/// The sort key of the intent for that. Neither a table's id nor the name of an index has a slash or a hash sign.
-fn sort(table_id: &str, subject: Subject<'_>) -> Result<String, Error> {
+/// Where the intent for that stands. Neither a table's id nor the name of an index has a slash or a hash sign.
+pub(super) fn place(table_id: &str, subject: Subject<'_>) -> Result<Place, Error> {
     let index = subject.index.map(|index| format!("#{index}")).unwrap_or_default();
-    let sort = format!("{table_id}{index}/{}", key_text(subject.key, subject.key_type));
-    if sort.len() > MAX_SORT_KEY { Err(too_long()) } else { Ok(sort) }
+    Place::of(&format!("{table_id}{index}/"), subject.key, subject.key_type)
+        .ok_or_else(|| Error::validation("Only a key that is a string or binary can be resharded"))
 }
 
 /// The primary key of the item.
 ///
 /// # Errors
-/// `ValidationException` for a key that is too long.
+/// `ValidationException` for a number.
 pub(super) fn key(table_id: &str, subject: Subject<'_>) -> Result<Json, Error> {
-    sort(table_id, subject).map(|sort| item_key(&sort))
+    place(table_id, subject).map(|place| item_key(&place.sort))
 }
 
-fn item_key(sort: &str) -> Json {
+pub(super) fn item_key(sort: &str) -> Json {
     json!({ "pk": { "S": PARTITION }, "sk": { "S": sort } })
 }
 
 impl ReshardIntent {
-    fn form(&self) -> u64 {
-        if self.index.is_some() { FORM_OF_VALUE } else { FORM }
+    fn form(&self, hashed: bool) -> u64 {
+        match (hashed, &self.index) {
+            (true, _) => FORM_OF_LONG,
+            (false, Some(_)) => FORM_OF_VALUE,
+            (false, None) => FORM,
+        }
     }
 
     pub(super) fn item(&self) -> Result<Json, Error> {
-        let mut item = key(&self.table_id, self.subject())?;
+        let Place { sort, hashed } = place(&self.table_id, self.subject())?;
+        let mut item = item_key(&sort);
         let members = [
-            ("form", json!({ "N": self.form().to_string() })),
+            ("form", json!({ "N": self.form(hashed).to_string() })),
             ("id", json!({ "S": self.table_id })),
             ("name", json!({ "S": self.table })),
             ("key", json!({ "S": self.key_text() })),
@@ -90,17 +86,18 @@ impl ReshardIntent {
         let text = |name: &str| item[name]["S"].as_str();
         let number = |name: &str| counted(item, name);
         let named = || {
-            format!("of the key {:?} of table {}", text("key").unwrap_or("?"), text("name").unwrap_or("?"))
+            format!(
+                "of the key {:?} of table {}",
+                key_brief(text("key").unwrap_or("?")),
+                key_brief(text("name").unwrap_or("?"))
+            )
         };
         let parts = ["request", "progress", "carrier", "ended"];
         let is_json = |name: &str| text(name).is_none_or(|text| serde_json::from_str::<Json>(text).is_ok());
         let read = || {
             let key_type =
                 [KeyType::S, KeyType::B].into_iter().find(|one| Some(one.name()) == text("type"))?;
-            let key = match key_type {
-                KeyType::B => STANDARD.decode(text("key")?).ok()?,
-                _ => text("key")?.as_bytes().to_vec(),
-            };
+            let key = registry_key::bytes(text("key")?, key_type)?;
             let flag = |name: &str| item[name]["BOOL"].as_bool();
             let intent = ReshardIntent {
                 table_id: text("id")?.to_owned(),
@@ -117,18 +114,18 @@ impl ReshardIntent {
                 ended: optional(text("ended"))?,
                 version: number("version")?,
             };
-            number("form").filter(|form| *form == intent.form())?;
             let layout = &intent.request.layout;
             if intent.index.is_some() && (layout.by.is_some() || layout.counter.is_some()) {
                 return None;
             }
             // An intent under the key of another one would be carried out, and never found again.
-            let own = sort(&intent.table_id, intent.subject()).ok()?;
-            (text("sk") == Some(&own)).then_some(intent)
+            let own = place(&intent.table_id, intent.subject()).ok()?;
+            number("form").filter(|form| *form == intent.form(own.hashed))?;
+            (text("sk") == Some(&own.sort)).then_some(intent)
         };
         read().ok_or_else(|| {
-            let known = [FORM, FORM_OF_VALUE].map(Some).contains(&number("form"));
-            let newer = number("form").is_some_and(|form| form > FORM_OF_VALUE)
+            let known = [FORM, FORM_OF_VALUE, FORM_OF_LONG].map(Some).contains(&number("form"));
+            let newer = number("form").is_some_and(|form| form > FORM_OF_LONG)
                 || known && parts.iter().all(|name| is_json(name)) && text("request").is_some();
             Error::internal(match newer {
                 true => format!(
@@ -137,9 +134,9 @@ impl ReshardIntent {
                     named()
                 ),
                 false => format!(
-                    "The registry's intent {} is damaged, and nobody carries it out. Delete the item {} of table heatsink.registry, and ask again",
+                    "The registry's intent {} is damaged, and nobody carries it out. Delete the item {{pk: {PARTITION:?}, sk: {:?}}} of table heatsink.registry, and ask again",
                     named(),
-                    item_key(text("sk").unwrap_or_default())
+                    key_brief(text("sk").unwrap_or_default())
                 ),
             })
         })
@@ -219,7 +216,8 @@ mod tests {
             item[name] = value;
             ReshardIntent::read(&item).unwrap_err().to_string()
         };
-        assert!(broken("form", json!({ "N": "3" })).contains("another version"));
+        assert!(broken("form", json!({ "N": "4" })).contains("another version"));
+        assert!(broken("form", json!({ "N": "3" })).contains("damaged"), "it has room for its key");
         let newer = json!({ "S": "{\"layout\":{\"shards\":8,\"by\":\"Moon\"},\"rate\":1}" });
         assert!(broken("request", newer).contains("another version"));
         assert!(broken("request", json!({ "S": "{" })).contains("damaged"));
@@ -227,6 +225,22 @@ mod tests {
         assert!(broken("form", Json::Null).contains("damaged"));
         // Under the key of another one.
         assert!(!broken("key", json!({ "S": "other" })).is_empty());
+    }
+
+    #[test]
+    fn a_long_key_stands_by_its_hash_in_a_form_that_older_builds_leave_alone() {
+        let long = ReshardIntent { key: vec![b'k'; 2_042], ..intent() };
+        let value = ReshardIntent { key: vec![b'k'; 2_042], ..of_value() };
+        let binary = ReshardIntent { key: vec![9; 800], key_type: KeyType::B, ..intent() };
+        for intent in [long.clone(), value.clone(), binary] {
+            let item = intent.item().unwrap();
+            assert_eq!(item["form"]["N"], "3");
+            assert_eq!(ReshardIntent::read(&item).unwrap(), intent);
+        }
+        assert_ne!(long.item().unwrap()["sk"], value.item().unwrap()["sk"]);
+        let mut other = long.item().unwrap();
+        other["key"] = json!({ "S": "x".repeat(2_042) });
+        assert!(ReshardIntent::read(&other).is_err(), "under the key of another one");
     }
 
     /// Builds that know intents for keys alone read only items of form 1, and leave all others alone.

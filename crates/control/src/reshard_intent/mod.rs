@@ -129,6 +129,11 @@ impl<'a> From<(&'a [u8], KeyType)> for Subject<'a> {
 }
 
 impl Subject<'_> {
+    /// Whether its intent names it by its hash, which builds before that do not read: keys of about a kilobyte and more.
+    pub fn is_long(&self, table_id: &str) -> bool {
+        item::place(table_id, *self).is_ok_and(|place| place.hashed)
+    }
+
     /// It in words: `the key "game"`, `the value "open" of the index by-status`.
     pub fn in_words(&self) -> String {
         let key = key_text(self.key, self.key_type);
@@ -184,6 +189,15 @@ pub fn key_text(key: &[u8], key_type: KeyType) -> String {
     match key_type {
         KeyType::B => STANDARD.encode(key),
         _ => String::from_utf8_lossy(key).into_owned(),
+    }
+}
+
+/// A key for a log: cut where it is long.
+pub fn key_brief(key: &str) -> String {
+    const MOST: usize = 64;
+    match key.char_indices().nth(MOST) {
+        None => key.to_owned(),
+        Some((end, _)) => format!("{}…", &key[..end]),
     }
 }
 

@@ -9,6 +9,7 @@ mod command;
 mod counter;
 mod drained;
 mod frozen;
+mod long_key;
 mod lost_registry;
 mod online;
 mod recreated;

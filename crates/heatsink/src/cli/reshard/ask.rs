@@ -1,6 +1,6 @@
 //! Asks for layouts of keys: checks them all, then says what would be done, carries it out here, or writes the intents.
 
-use heatsink_control::reshard_intent::{ReshardIntent, WantedLayout, key_text};
+use heatsink_control::reshard_intent::{ReshardIntent, Subject, WantedLayout, key_text};
 use heatsink_layout::shards;
 use heatsink_mover::{Plan, Report, Reshard, TableContext};
 use serde_json::{Value as Json, json};
@@ -60,6 +60,10 @@ pub(super) async fn ask(
     }
     if todo.iter().any(|((_, wanted), _)| wanted.counter.is_some()) {
         intents::known_to_all(opened, |one| one.knows_counters, "counters of single keys").await?;
+    }
+    let is_long = |key: &[u8]| Subject::from((key, context.key_type())).is_long(context.id());
+    if todo.iter().any(|((key, _), _)| is_long(key)) {
+        intents::known_to_all(opened, |one| one.knows_long_keys, "keys of a kilobyte").await?;
     }
     if todo.iter().any(|(_, reshard)| reshard.has_buckets()) {
         intents::known_to_all(opened, |one| one.knows_steps, "buckets with several numbers of shards")

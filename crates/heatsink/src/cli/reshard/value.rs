@@ -88,6 +88,9 @@ pub(super) async fn begin(opened: &Opened, start: &Start, index: &str) -> Result
         ));
     }
     intents::known_to_all(opened, |one| one.knows_values, "single values of indexes").await?;
+    if todo.iter().any(|(_, reshard)| reshard.subject().is_long(reshard.table_id())) {
+        intents::known_to_all(opened, |one| one.knows_long_keys, "values of a kilobyte").await?;
+    }
     let wish = |(_, reshard): &(&str, ValueReshard)| {
         let subject = reshard.subject();
         let (index, key) = (Some(index.to_owned()), subject.key.to_vec());
